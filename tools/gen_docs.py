@@ -16,7 +16,7 @@ import click
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
-from atlasbridge.channels.settings_classes import CHANNEL_SETTINGS, channel_settings
+from atlasbridge.channels.registry import CHANNEL_SETTINGS, channel_settings
 from atlasbridge.cli.catalogue import COMMANDS
 from atlasbridge.cli.main import cli
 from atlasbridge.config.environment import variable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from atlasbridge.lab.verdict_page import put_into
+from atlasbridge.lab.accuracy import put_into
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "detection.md"
 

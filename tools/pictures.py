@@ -24,7 +24,7 @@ from typing import Any
 from selenium import webdriver
 from tests.support.browser import find, open_browser, phone, wait, wait_text
 
-from atlasbridge.core.own_python import own_python
+from atlasbridge.core.process import own_python
 from atlasbridge.lab.mockmodel import MockModel, scene
 from atlasbridge.lab.realtool import find_tool, prepare_launch
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from atlasbridge.core.own_python import own_python
+from atlasbridge.core.process import own_python
 from atlasbridge.core.screen.screen import Screen
 from ptypool.process import spawn_process
 

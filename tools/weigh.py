@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from atlasbridge.adapters.dialect_files import available, load_dialect
-from atlasbridge.core.detection import eye
+from atlasbridge.core.detection import screen_history
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
@@ -55,7 +55,7 @@ def proofs() -> list[str]:
 
 def main() -> int:
     watcher = Watcher()
-    eye.recognise = watcher.recognise  # type: ignore[attr-defined]
+    screen_history.recognise = watcher.recognise  # type: ignore[attr-defined]
     failed = pytest.main(["-q", "-p", "no:cacheprovider", *proofs()], plugins=[watcher])
     if failed:
         return int(failed)

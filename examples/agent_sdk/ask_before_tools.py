@@ -1,4 +1,4 @@
-"""A Claude Agent SDK agent whose permissions are asked at the desk: pass `can_use_tool` to `ClaudeAgentOptions`.
+"""A Claude Agent SDK agent whose permissions are asked at the keyboard: pass `can_use_tool` to `ClaudeAgentOptions`.
 
     options = ClaudeAgentOptions(can_use_tool=can_use_tool)
 
@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 from atlasbridge.client import Answered, AsyncClient
-from atlasbridge.doors.tool_use import question_of
+from atlasbridge.integrations.tool_use import question_of
 
 TTL_S = 1800.0
 

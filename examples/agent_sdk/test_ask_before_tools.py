@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.doors.conftest import Desk
+from tests.integrations.conftest import HubApi
 from tests.support.hubs import hub_process
 from tests.support.person import Person
 
@@ -29,10 +29,10 @@ def _example() -> Any:
 async def test_only_a_person_allows(value: str, as_text: bool, allowed: bool) -> None:
     person = Person()
     with hub_process() as hub:
-        desk = Desk(hub, person)
+        hub_api = HubApi(hub, person)
         client = AsyncClient(hub.home.root)
         asked = asyncio.create_task(_example().ask_for("Bash", {"command": "rm -rf build"}, client))
-        prompt = await asyncio.to_thread(desk.answer, value, as_text=as_text)
+        prompt = await asyncio.to_thread(hub_api.answer, value, as_text=as_text)
         assert bool(await asked) is allowed
         assert prompt["subject"]["text"] == "rm -rf build"
     person.close()

@@ -20,7 +20,7 @@ from tests.channels.mini_hub import MiniHub
 
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.model import Receipt
 
 SECRET = "shared"
 

@@ -17,12 +17,11 @@ import httpx
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.limits import Backoff
+from atlasbridge.channels.outbox import Backoff
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import PromptRecord, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
 
 
@@ -40,8 +39,8 @@ class WebhookChannel(BaseChannel):
     name = "webhook"
     settings_model = WebhookSettings  # this is how `atlasbridge config check` knows the table
 
-    def __init__(self, settings: Mapping[str, Any], desk: Desk, clock: Clock) -> None:
-        super().__init__(settings, desk, clock)
+    def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
+        super().__init__(settings, hub_api, clock)
         self._own = WebhookSettings.model_validate(dict(settings))
         self._http = httpx.AsyncClient(timeout=8.0)
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
@@ -50,7 +49,7 @@ class WebhookChannel(BaseChannel):
 
     async def start(self) -> None:
         """What an earlier process had accepted and not settled counts first."""
-        for update_id, payload in self.desk.pending_updates("webhook"):
+        for update_id, payload in self.hub_api.pending_updates("webhook"):
             self._pass_on(update_id, json.loads(payload))
         self._fetching = asyncio.create_task(self._fetch_for_ever(), name="webhook-replies")
 
@@ -64,7 +63,7 @@ class WebhookChannel(BaseChannel):
         return await self._replies.get()
 
     async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
-        await self.desk.settle_update("webhook", str(reply.token))
+        await self.hub_api.settle_update("webhook", str(reply.token))
         taken = isinstance(outcome, Receipt)
         await self._post({"event": "outcome", "id": reply.token, "taken": taken, "sentence": outcome.sentence})
 
@@ -103,7 +102,7 @@ class WebhookChannel(BaseChannel):
         backoff = Backoff(self._own.retry_s)
         while True:
             try:
-                after = self.desk.recall("webhook.after", "0")
+                after = self.hub_api.recall("webhook.after", "0")
                 response = await self._request("GET", f"{self._own.url}/replies?after={after}")
                 for reply in response.json():
                     await self._take(reply)
@@ -116,8 +115,8 @@ class WebhookChannel(BaseChannel):
     async def _take(self, reply: dict[str, Any]) -> None:
         """Into the hub's inbox first, so that an answer that comes twice counts once."""
         update_id = str(reply["id"])
-        fresh = await self.desk.accept_update("webhook", update_id, json.dumps(reply))
-        self.desk.remember("webhook.after", update_id)
+        fresh = await self.hub_api.accept_update("webhook", update_id, json.dumps(reply))
+        self.hub_api.remember("webhook.after", update_id)
         if fresh:
             self._pass_on(update_id, reply)
 

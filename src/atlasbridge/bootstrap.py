@@ -23,13 +23,11 @@ if TYPE_CHECKING:
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.detection.detector import Detector
     from atlasbridge.core.detection.settings import DetectorSettings
-    from atlasbridge.core.host.edges import HostParts, Prepared
-    from atlasbridge.core.host.opened import DetectorLike
-    from atlasbridge.core.ports import Channel, Desk, WaitingProbe
+    from atlasbridge.core.host.ports import DetectorLike, HostParts, Prepared
+    from atlasbridge.core.ports import Channel, HubApi, WaitingProbe
     from atlasbridge.core.recognition.dialect import Dialect
-    from atlasbridge.core.routing.chat_plan import ChatPlan
-    from atlasbridge.core.session.plan import Plan
-    from atlasbridge.core.session.settings import SessionSettings
+    from atlasbridge.core.routing.channel_worker import ChatPlan
+    from atlasbridge.core.session.settings import Plan, SessionSettings
     from atlasbridge.core.tty import Ending, Pty, Size
     from atlasbridge.os.tty.posix import ReadyTerminal
 
@@ -49,7 +47,7 @@ def load_configuration(home: Home, environ: Mapping[str, str]) -> Configuration:
 
 def check_configuration(path: Path, environ: Mapping[str, str]) -> Configuration:
     """The same for a file that has not taken its place yet."""
-    from atlasbridge.channels.settings_classes import channel_settings
+    from atlasbridge.channels.registry import channel_settings
     from atlasbridge.config.load import load_config
 
     return load_config(path, environ, channel_settings, channel_names())
@@ -62,9 +60,9 @@ def how_to_start(channel: str) -> str:
     return introductions.how_to_start(channel)
 
 
-async def try_telling(url: str) -> None:
+async def try_notification(url: str) -> None:
     """One message to an Apprise address, for `setup`."""
-    from atlasbridge.channels.tell.setup import try_address
+    from atlasbridge.channels.tell.channel import try_address
 
     await try_address(url)
 
@@ -80,17 +78,16 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     """What the configuration asks of the hub.  Raises ConfigError."""
     from atlasbridge.config.hub import hub_settings
     from atlasbridge.config.rules import plan_rules
-    from atlasbridge.core.daemon.launching import Launcher
+    from atlasbridge.core.daemon.remote_launch import Launcher, launch_session
     from atlasbridge.core.daemon.service import HubPlan
-    from atlasbridge.core.daemon.started_afar import launch_session
-    from atlasbridge.fleet.with_desk import with_desk
+    from atlasbridge.fleet.member.setup import with_fleet
 
     config = load_configuration(home, environ)
     launchers = tuple(
         Launcher.of(item.name, item.command, item.cwd, item.folders, item.arguments, partial(launch_session, home))
         for item in config.general.launchers
     )
-    return with_desk(home, HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config)))
+    return with_fleet(home, HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config)))
 
 
 def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:
@@ -103,16 +100,15 @@ def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:
     return tuple(plans)
 
 
-def plan_desk_chats(path: Path, environ: Mapping[str, str], identities: Mapping[str, tuple[str, ...]]) -> ChatPlan:
-    """The channels that a desk of many machines carries, by its file and for who takes part.  Raises ConfigError."""
-    from atlasbridge.channels.registry import ChannelRegistry
-    from atlasbridge.channels.settings_classes import channel_settings
-    from atlasbridge.config.desk import load_desk_config, plan_chats
-    from atlasbridge.core.routing.chat_plan import ChatLane
+def plan_server_chats(path: Path, environ: Mapping[str, str], identities: Mapping[str, tuple[str, ...]]) -> ChatPlan:
+    """The channels that a fleet server carries, by its file and for who takes part.  Raises ConfigError."""
+    from atlasbridge.channels.registry import ChannelRegistry, channel_settings
+    from atlasbridge.config.server import load_server_config, plan_chats
+    from atlasbridge.core.routing.channel_worker import ChatRoute
 
-    config, idle = load_desk_config(path, environ, channel_settings, channel_names(), identities)
-    lanes = tuple(
-        ChatLane(
+    config, idle = load_server_config(path, environ, channel_settings, channel_names(), identities)
+    chat_routes = tuple(
+        ChatRoute(
             name,
             getattr(ChannelRegistry.get(name), "personal", False),
             partial(build_channel, name, settings),
@@ -120,7 +116,7 @@ def plan_desk_chats(path: Path, environ: Mapping[str, str], identities: Mapping[
         )
         for name, settings in config.channels.items()
     )
-    return plan_chats(config, lanes, idle, path)
+    return plan_chats(config, chat_routes, idle, path)
 
 
 def _is_remote(channel: str) -> bool:
@@ -133,23 +129,23 @@ def _is_remote(channel: str) -> bool:
         return True
 
 
-def build_channel(name: str, settings: Mapping[str, Any], desk: Desk) -> Channel:
+def build_channel(name: str, settings: Mapping[str, Any], hub_api: HubApi) -> Channel:
     """Only here is a channel's module imported: what is not configured costs nothing."""
     from atlasbridge.channels.registry import ChannelRegistry
 
     found = ChannelRegistry.get(name)
     if hasattr(found, "name"):
-        return found(settings, desk, SystemClock())
+        return found(settings, hub_api, SystemClock())
     from atlasbridge.channels.specified import SpecifiedChannel
 
-    return SpecifiedChannel(name, found, settings, desk, SystemClock())
+    return SpecifiedChannel(name, found, settings, hub_api, SystemClock())
 
 
 def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None], to_terminal: bool = False) -> None:
     """The whole life of the hub in this process.  The caller holds the lock."""
     import asyncio
 
-    from atlasbridge.core.daemon.logfile import open_log
+    from atlasbridge.core.daemon.log_file import open_log
     from atlasbridge.core.daemon.service import Hub
     from atlasbridge.core.store.ledger import Ledger
     from atlasbridge.os.boot import boot_id
@@ -193,7 +189,7 @@ def run_session(plan: Plan) -> Ending:
 def run_console_session(plan: Plan) -> Ending:
     """The same on a Windows console: in this very process, which asks and types like any host, or in one of its own."""
     from atlasbridge.os.tty.hosted import start_hosted
-    from atlasbridge.os.tty.on_console import refuse_on_console, run_on_console
+    from atlasbridge.os.windows.console import refuse_on_console, run_on_console
 
     refuse_on_console(plan)
     home, settings, detection = settle_session(plan)
@@ -218,7 +214,7 @@ def ready_terminal() -> ReadyTerminal | None:
 def prepare_session(plan: Plan, ready: ReadyTerminal | None = None) -> Prepared:
     """Everything that can be wrong before a tool starts is said here, as an exception.  Nothing is started."""
     from atlasbridge.core.client.client import terminal_size
-    from atlasbridge.core.host.edges import Prepared
+    from atlasbridge.core.host.ports import Prepared
     from atlasbridge.os.tty.posix import own_line_settings
 
     home, settings, detection = settle_session(plan)
@@ -248,7 +244,7 @@ def attach_session(name: str) -> Ending:
 
     found = find_session(Home.find(os.environ), name)
     if is_line(found):
-        from atlasbridge.os.tty.on_console import attach_on_console
+        from atlasbridge.os.windows.console import attach_on_console
 
         return attach_on_console(found)
     from atlasbridge.core.client.client import Client
@@ -262,7 +258,7 @@ def host_parts(
 ) -> HostParts:
     """What the session host needs of the edges; the heavier of it is imported once the tool runs.  `console`: of
     Windows, which has other terminals, and where nobody can tell who waits.  `ready`: a terminal that waits already."""
-    from atlasbridge.core.host.edges import HostParts
+    from atlasbridge.core.host.ports import HostParts
 
     starts: dict[str, ToolStart] = {}  # by session: what was started is what is judged
 
@@ -287,9 +283,9 @@ def host_parts(
         settings = replace(detector_settings(detection, plan.environ), folder=plan.cwd, hook_s=start.hook_s)
         detector = make_detector(home, plan, size, settings)
         if start.outside and plan.environ.get(CAPTURE) != "1":
-            from atlasbridge.adapters.told import ToldDetector
+            from atlasbridge.adapters.external_detector import ExternalDetector
 
-            return ToldDetector(detector), _probe(pty, console)
+            return ExternalDetector(detector), _probe(pty, console)
         return detector, _probe(pty, console)
 
     def encode(*given: Any) -> Any:
@@ -351,7 +347,7 @@ def find_dialect(home: Home, name: str, command: str) -> Dialect:
 
 def read_announcements() -> None:
     """What installed packages announce: a zygote reads it once for all its hosts."""
-    from atlasbridge.adapters.announced import is_announced
+    from atlasbridge.adapters.entry_points import is_announced
 
     is_announced("")
 
@@ -359,13 +355,13 @@ def read_announcements() -> None:
 def _start_of(home: Home, plan: Plan) -> ToolStart:
     """The tool as its adapter wants it started; its environment says in which session it runs."""
     from atlasbridge.adapters.tool_start import ToolStart, prepare_start
+    from atlasbridge.core.ancestry import MARK
     from atlasbridge.core.ids import short_id
-    from atlasbridge.core.kin import MARK
-    from atlasbridge.core.session.plan import child_environ
+    from atlasbridge.core.session.settings import child_environ
 
     environ = {**child_environ(plan.environ), MARK: plan.session_id}
-    door = str(home.sessions / f"{short_id(plan.session_id)}.sock")
-    start = ToolStart(plan.command, environ, door)
+    open_question = str(home.sessions / f"{short_id(plan.session_id)}.sock")
+    start = ToolStart(plan.command, environ, open_question)
     return prepare_start(start, plan.tool, plan.dialect, str(home.root))
 
 
@@ -381,7 +377,7 @@ def warn_of_version(command: str) -> str:
 
 def _probe(pty: Pty, console: bool) -> WaitingProbe:
     if console:
-        from atlasbridge.os.tty.noprobe import NoProbe
+        from atlasbridge.os.tty.base import NoProbe
 
         return NoProbe()
     from atlasbridge.os.tty import make_probe
@@ -396,6 +392,6 @@ def describe_adapters(home: Home) -> list[dict[str, Any]]:
 
 
 def find_adapter_faults(home: Home) -> dict[str, str]:
-    from atlasbridge.adapters.loadable import find_faults
+    from atlasbridge.adapters.listing import find_faults
 
     return find_faults(home.root)

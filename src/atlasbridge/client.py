@@ -20,9 +20,8 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.question import Handed, Question, prompt_of, refuses, words_of
 from atlasbridge.core.values import frozen
-from atlasbridge.doors.http_line import HttpLine, Refused
-from atlasbridge.doors.waiting import ask_async
-from atlasbridge.doors.ways import AnyDoor, Line, SocketLine, WebLine
+from atlasbridge.integrations.http import HttpClient, Refused
+from atlasbridge.integrations.transport import AnyQuestion, HttpTransport, Line, SocketTransport, ask_async
 
 __all__ = ["Answered", "AsyncClient", "AtlasBridgeError", "Client", "Question", "Refused"]
 
@@ -58,9 +57,9 @@ class Client:
         self._label = label
         self._line: Line
         if url:
-            self._line = WebLine(HttpLine(url, token, tls))
+            self._line = HttpTransport(HttpClient(url, token, tls))
         else:
-            self._line = SocketLine(Home(Path(home).absolute()) if home else Home.find(os.environ))
+            self._line = SocketTransport(Home(Path(home).absolute()) if home else Home.find(os.environ))
 
     def ask(
         self,
@@ -75,18 +74,20 @@ class Client:
         leave: threading.Event | None = None,
     ) -> Answered:
         """Ask a person and wait.  `about` is a whole question of your own making; setting `leave` withdraws it."""
-        prompt, door = self.door_of(about or Question(question, tuple(choices), text, secret, default, os.getcwd()))
+        prompt, open_question = self.open_question_of(
+            about or Question(question, tuple(choices), text, secret, default, os.getcwd())
+        )
         done = threading.Event()
         if leave is not None:
-            threading.Thread(target=_withdraw_when, args=(leave, done, door), daemon=True).start()
+            threading.Thread(target=_withdraw_when, args=(leave, done, open_question), daemon=True).start()
         try:
-            return _answered(prompt, door.ask(prompt, ttl_s))
+            return _answered(prompt, open_question.ask(prompt, ttl_s))
         finally:
             done.set()
 
-    def door_of(self, question: Question) -> tuple[Prompt, AnyDoor]:
+    def open_question_of(self, question: Question) -> tuple[Prompt, AnyQuestion]:
         """A question ready to be asked, for callers that wait in their own way."""
-        return prompt_of(question), self._line.door(question, self._label)
+        return prompt_of(question), self._line.open_question(question, self._label)
 
     def notify(self, message: str) -> None:
         self._line.notify(message, self._label)
@@ -131,8 +132,8 @@ class AsyncClient:
         about: Question | None = None,
     ) -> Answered:
         asked = about or Question(question, tuple(choices), text, secret, default, os.getcwd())
-        prompt, door = self._client.door_of(asked)
-        return _answered(prompt, await ask_async(door, prompt, ttl_s))
+        prompt, open_question = self._client.open_question_of(asked)
+        return _answered(prompt, await ask_async(open_question, prompt, ttl_s))
 
     async def notify(self, message: str) -> None:
         await asyncio.to_thread(self._client.notify, message)
@@ -168,8 +169,8 @@ def _answered(prompt: Prompt, handed: Handed) -> Answered:
     return Answered("answered", words_of(prompt, handed.answer), refuses(prompt, handed.answer), handed.by)
 
 
-def _withdraw_when(leave: threading.Event, done: threading.Event, door: AnyDoor) -> None:
+def _withdraw_when(leave: threading.Event, done: threading.Event, open_question: AnyQuestion) -> None:
     while not done.wait(0.05):
         if leave.is_set():
-            door.withdraw()
+            open_question.withdraw()
             return

@@ -21,9 +21,20 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from ptypool.errors import SpawnFailed
-from ptypool.job import hold_job
-from ptypool.process import RESETTABLE, SpawnedProcess, close_all_but, fork_quietly, take_terminal
-from ptypool.program import REPORT, Program, exec_first, explain, name_program, read_report
+from ptypool.process import (
+    REPORT,
+    RESETTABLE,
+    Program,
+    SpawnedProcess,
+    close_all_but,
+    exec_first,
+    explain,
+    fork_quietly,
+    hold_job,
+    name_program,
+    read_report,
+    take_terminal,
+)
 from ptypool.terminal import TermiosAttributes, open_terminal, set_window_size
 
 _LENGTH = struct.Struct("=I")

@@ -6,25 +6,211 @@ The protocol is in `shell` and `marker`, what outlives the process in `state`; t
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import secrets
+import shlex
 import shutil
 import tempfile
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-from ptypool.errors import CommandTimeout, PtyIoError
+from ptypool.errors import CommandTimeout, PtyInternalError, PtyIoError
 from ptypool.forms import Duration, Environment, environment, seconds_or_none
 from ptypool.handle import PtyHandle
-from ptypool.marker import MarkerScanner
 from ptypool.pool import PtyPool
-from ptypool.shell import ShellFiles, without_bookkeeping
-from ptypool.state import HistoryEntry, SessionState
 from ptypool.terminal import plain_attributes
+
+# The marker protocol of shell sessions: what a shell prints around a command's output, and how it is found again.
+#
+# Pure: bytes in, output and exit status out. Each command has a fresh random nonce, so that no output holds its markers
+# by chance, and a marker carries a byte (RS) that a shell which prints its own input or trace does not print.
+
+RS = b"\x1e"
+
+
+def begin_marker(nonce: str) -> bytes:
+    return RS + b"B" + nonce.encode() + RS
+
+
+def end_marker(nonce: str, status: int) -> bytes:
+    return RS + b"E" + nonce.encode() + b" %d" % status + RS
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """Output that is certain so far, and the exit status once the command is over."""
+
+    output: bytes
+    exit_status: int | None
+
+
+class MarkerScanner:
+    """Cuts the output of one command out of a stream that comes in chunks of any size."""
+
+    def __init__(self, nonce: str) -> None:
+        self._begin = begin_marker(nonce)
+        self._end = re.compile(re.escape(RS + b"E" + nonce.encode()) + rb" (\d{1,3})" + RS)
+        self._longest = len(end_marker(nonce, 255))
+        self._held = b""
+        self._begun = False
+
+    @property
+    def begun(self) -> bool:
+        return self._begun
+
+    def feed(self, chunk: bytes) -> Scanned:
+        data = self._held + chunk
+        self._held = b""
+        if not self._begun:
+            before, found, after = data.partition(self._begin)
+            self._begun = bool(found)
+            data = after if found else before
+        match = self._end.search(data)
+        if match is not None:
+            return Scanned(data[: match.start()] if self._begun else b"", int(match[1]))
+        certain = self._certain_length(data)
+        self._held = data[certain:]
+        return Scanned(data[:certain] if self._begun else b"", None)
+
+    def rest(self) -> bytes:
+        """What was held back as a possible marker: output after all, when the stream ends here."""
+        held, self._held = self._held, b""
+        return held if self._begun else b""
+
+    def _certain_length(self, data: bytes) -> int:
+        """Up to where the data cannot be the start of a marker."""
+        start = data.find(RS, max(0, len(data) - self._longest + 1))
+        return len(data) if start < 0 else start
+
+
+# The shells that a session can run: how each is started, and the few lines that make it report each command's end.
+#
+# The shell is a true interactive one, so that Ctrl-C ends a command and not the shell. A command reaches it as a file
+# (no
+# length limit, no echo, no history expansion); its end is reported when the shell comes back for the next line.
+
+_POSIX_SHELLS = ("sh", "dash", "ash", "ksh", "mksh")
+
+# The nonce is read from a file, so that the text of the function never holds it; every redirection goes to the terminal
+# itself, because a command may have sent the shell's own output elsewhere. No job control: no messages about jobs.
+_REPORTING = r"""
+set +m
+unset HISTFILE ENV
+__ptypool_begin() { printf '\036B%s\036' "$1" >/dev/tty; return "$2"; }
+__ptypool_end() {
+  __ptypool_status=$?
+  @ENV@ -0 >|@FOLDER@/env
+  printf %s "$PWD" >|@FOLDER@/cwd
+  read -r __ptypool_nonce <@FOLDER@/nonce
+  printf '\036E%s %d\036' "$__ptypool_nonce" "$__ptypool_status" >/dev/tty
+}
+"""
+_BASH_PROMPT = "PROMPT_COMMAND='{ __ptypool_end; } 2>/dev/null' PS1= PS2="
+_POSIX_PROMPT = "PS1='$(__ptypool_end 2>/dev/null)' PS2="
+# A command may set the prompt for itself (an rc file does, a virtual environment too): put ours back after each.
+_KEEP_PROMPT = "__ptypool_keep() { __ptypool_kept=$?; @PROMPT@; return $__ptypool_kept; }\n__ptypool_keep\n"
+_KILL_LINE = b"\x15"
+
+
+@dataclass(frozen=True, slots=True)
+class ShellFiles:
+    """The private folder through which a session talks to its shell."""
+
+    folder: Path
+
+    def prepare(self, shell: str) -> tuple[list[str], dict[str, str]]:
+        """Write the start-up file; returns the arguments and the extra environment to start the shell with."""
+        name = os.path.basename(shell)
+        if name != "bash" and name not in _POSIX_SHELLS:
+            raise ValueError(f"cannot keep a session in {name!r}: choose bash or one of {', '.join(_POSIX_SHELLS)}")
+        start_up = self.folder / "start-up"
+        reporting = _REPORTING.replace("@FOLDER@", shlex.quote(str(self.folder)))
+        reporting = reporting.replace("@ENV@", shlex.quote(shutil.which("env") or "/usr/bin/env"))
+        prompt = _BASH_PROMPT if name == "bash" else _POSIX_PROMPT
+        start_up.write_text(reporting + _KEEP_PROMPT.replace("@PROMPT@", prompt))
+        if name == "bash":
+            return ["--noediting", "--noprofile", "--rcfile", str(start_up), "-i"], {}
+        return ["-i"], {"ENV": str(start_up)}
+
+    def expect(self, nonce: str) -> None:
+        """The nonce that the next report carries."""
+        (self.folder / "nonce").write_text(nonce + "\n")
+
+    def put_command(self, command: str, nonce: str, last_status: int) -> bytes:
+        """Lay the command ready; returns the line to type. `$?` is what the command before has left."""
+        (self.folder / "command").write_bytes(os.fsencode(command) + b"\n")
+        self.expect(nonce)
+        file = shlex.quote(str(self.folder / "command"))
+        return _KILL_LINE + f" __ptypool_begin {nonce} {last_status}; . {file}; __ptypool_keep\n".encode()
+
+    def reported_cwd(self) -> str:
+        return os.fsdecode((self.folder / "cwd").read_bytes())
+
+    def reported_env(self) -> dict[str, str]:
+        entries = (self.folder / "env").read_bytes().split(b"\0")
+        pairs = (entry.partition(b"=") for entry in entries if entry)
+        return without_bookkeeping({os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs})
+
+
+def without_bookkeeping(env: Mapping[str, str]) -> dict[str, str]:
+    """Leave out what each shell sets anew for itself."""
+    return {name: value for name, value in env.items() if name not in ("_", "SHLVL", "PWD", "ENV")}
+
+
+# What a shell session is made of once its process is gone, and its file on disk.
+#
+# The file holds the environment, secrets included: it is readable by its owner only, and replaced in one step.
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    command: str
+    exit_status: int
+    cwd: str
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    shell: str
+    cwd: str
+    env: dict[str, str]
+    history: tuple[HistoryEntry, ...] = ()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        target = Path(path)
+        draft = target.with_name(f".{target.name}.{os.getpid()}")
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0), 0o600)
+        with open(fd, "w", encoding="utf-8") as file:
+            json.dump({"version": _VERSION, **asdict(self)}, file, indent=1)
+            file.flush()
+            os.fsync(fd)
+        os.replace(draft, target)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> SessionState:
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            return cls._from_document(document)
+        except (ValueError, KeyError, TypeError) as error:
+            raise PtyInternalError(f"{os.fspath(path)} is no saved session: {error}") from error
+
+    @classmethod
+    def _from_document(cls, document: dict[str, Any]) -> SessionState:
+        if document["version"] != _VERSION:
+            raise ValueError(f"version {document['version']} is not {_VERSION}")
+        history = tuple(HistoryEntry(**entry) for entry in document["history"])
+        return cls(str(document["shell"]), str(document["cwd"]), dict(document["env"]), history)
+
 
 HISTORY_LIMIT = 1000
 _START_WITHIN_S = 30.0

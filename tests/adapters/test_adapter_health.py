@@ -12,9 +12,8 @@ from tests.support.terminal import ATLASBRIDGE, Terminal
 from tests.support.waiting import wait_for
 
 from atlasbridge.adapters.dialect_files import dialect_for
-from atlasbridge.adapters.listing import describe_adapters
-from atlasbridge.adapters.loadable import find_faults
-from atlasbridge.cli.doctor_checks import check_adapters
+from atlasbridge.adapters.listing import describe_adapters, find_faults
+from atlasbridge.cli.doctor import check_adapters
 from atlasbridge.core.home import Home
 
 WHOLE = """

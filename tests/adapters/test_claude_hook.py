@@ -14,10 +14,10 @@ import pytest
 
 from atlasbridge.adapters.claude.hook import HOOK, hook_command, quoted_on_windows, with_hook
 from atlasbridge.adapters.claude.permission_hook import TEXT_LIMIT, decision, tell
-from atlasbridge.core.host.console.line_door import LineDoor
-from atlasbridge.core.loopback import Pass, new_key, write_pass
+from atlasbridge.core.hub_connection import Pass, new_key, write_pass
 from atlasbridge.core.peer import Peer, own_uid
-from atlasbridge.core.prompt.subject import SubjectSource, told_subject
+from atlasbridge.core.prompt.model import SubjectSource, told_subject
+from atlasbridge.os.windows.attach_port import AttachPort
 
 BASH = {"tool_name": "Bash", "tool_input": {"command": "make all\nmake install"}, "cwd": "/home/me/project"}
 
@@ -27,9 +27,9 @@ def settings_of(command: tuple[str, ...]) -> dict[str, Any]:
     return json.loads(given if given.startswith("{") else Path(given).read_text())
 
 
-def run_hook(given: str, door: str) -> subprocess.CompletedProcess[str]:
+def run_hook(given: str, attach_socket: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-I", "-S", str(HOOK), door], input=given, capture_output=True, text=True, timeout=20
+        [sys.executable, "-I", "-S", str(HOOK), attach_socket], input=given, capture_output=True, text=True, timeout=20
     )
 
 
@@ -96,17 +96,17 @@ def test_a_question_is_told_with_its_options() -> None:
 
 
 def test_the_hook_speaks_to_the_session_and_says_nothing_to_claude_code() -> None:
-    door = Path(tempfile.mkdtemp(prefix="ab")) / "d.sock"
+    attach_socket = Path(tempfile.mkdtemp(prefix="ab")) / "d.sock"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        listener.bind(str(door))
+        listener.bind(str(attach_socket))
         listener.listen(1)
-        done = run_hook(json.dumps(BASH), str(door))
+        done = run_hook(json.dumps(BASH), str(attach_socket))
         connection, _ = listener.accept()
         with connection:
             heard = json.loads(connection.makefile("rb").readline())
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert heard["m"] == "structured" and heard["subject"]["text"].startswith("make all")
-    door.unlink()
+    attach_socket.unlink()
 
 
 @pytest.mark.parametrize("given", ["", "no json", "[]", '{"tool_name": "Bash"}', json.dumps(BASH)])
@@ -133,11 +133,11 @@ def test_the_command_ends_well_even_when_python_is_gone() -> None:
 def test_a_hook_that_answers_says_what_the_host_decided_and_nothing_else(
     said: list[dict[str, str]], behaviour: str
 ) -> None:
-    door = Path(tempfile.mkdtemp(prefix="ab")) / "d.sock"
+    attach_socket = Path(tempfile.mkdtemp(prefix="ab")) / "d.sock"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        listener.bind(str(door))
+        listener.bind(str(attach_socket))
         listener.listen(1)
-        words = [sys.executable, "-I", "-S", str(HOOK), str(door), "answers"]
+        words = [sys.executable, "-I", "-S", str(HOOK), str(attach_socket), "answers"]
         hook = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert hook.stdin is not None
         hook.stdin.write(json.dumps(BASH))
@@ -153,7 +153,7 @@ def test_a_hook_that_answers_says_what_the_host_decided_and_nothing_else(
     given = json.loads(printed)["hookSpecificOutput"]["decision"] if printed else {}
     assert given.get("behavior", "") == behaviour
     assert given.get("interrupt") is (True if behaviour == "deny" else None)  # as the dialog's own No does
-    door.unlink()
+    attach_socket.unlink()
 
 
 def test_only_versions_where_it_was_tried_get_a_hook_that_answers() -> None:
@@ -182,10 +182,12 @@ def test_a_refusal_with_a_reason_is_heard_by_the_model_and_one_without_ends_the_
 
 def test_where_there_is_no_socket_the_hook_comes_to_the_sessions_port_with_its_key(tmp_path: Path) -> None:
     heard: list[dict[str, Any]] = []
-    door = LineDoor({"m": "started"}, lambda *_: Peer(0, own_uid()), lambda _, said: heard.append(said), lambda _: None)
-    door.open(tmp_path / "0123.sock")
+    attach_socket = AttachPort(
+        {"m": "started"}, lambda *_: Peer(0, own_uid()), lambda _, said: heard.append(said), lambda _: None
+    )
+    attach_socket.open(tmp_path / "0123.sock")
     done = run_hook(json.dumps(BASH), str(tmp_path / "0123.sock"))
-    door.close()
+    attach_socket.close()
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert [said["subject"]["text"] for said in heard] == ["make all\nmake install"]
 

@@ -14,7 +14,7 @@ from atlasbridge.adapters.codex.prepare import TELLING, prepare
 from atlasbridge.adapters.codex.vouched_hook import trusted_hash, with_hook
 from atlasbridge.adapters.tool_start import ToolStart
 from atlasbridge.core.detection.events import StructuredEventReceived
-from atlasbridge.core.prompt.subject import told_subject
+from atlasbridge.core.prompt.model import told_subject
 
 KEY = "/<session-flags>/config.toml:permission_request:0:0"
 FOLDER = "/home/me/work"
@@ -72,7 +72,7 @@ def test_words_that_only_look_like_settings_are_no_reason_to_stay_away() -> None
     assert len(with_hook(("codex", "-c", 'model="hooks"', "--", "-c", "hooks.x=1"), "/d")) == 10
 
 
-def test_a_door_that_cannot_be_written_down_leaves_codex_alone() -> None:
+def test_a_attach_socket_that_cannot_be_written_down_leaves_codex_alone() -> None:
     assert with_hook(("codex",), "/d\x7f.sock") == ("codex",)
 
 

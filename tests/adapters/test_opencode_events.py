@@ -7,15 +7,15 @@ import json
 import pytest
 from tests.support.playbook import POLLING, Nothing, Playbook, Raised
 
-from atlasbridge.adapters.opencode.events import DOOR, PLUGIN, SETTINGS, with_events
+from atlasbridge.adapters.opencode.events import ATTACH_SOCKET, PLUGIN, SETTINGS, with_events
 from atlasbridge.core.detection.events import StructuredEventReceived
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 
 
-def test_a_run_gets_the_plugin_and_the_door_and_nothing_else_changes() -> None:
+def test_a_run_gets_the_plugin_and_the_attach_socket_and_nothing_else_changes() -> None:
     environ = with_events({"HOME": "/home/me"}, "/run/door.sock")
     assert json.loads(environ.pop(SETTINGS)) == {"plugin": [PLUGIN.as_uri()]}
-    assert environ == {"HOME": "/home/me", DOOR: "/run/door.sock"}
+    assert environ == {"HOME": "/home/me", ATTACH_SOCKET: "/run/door.sock"}
     assert PLUGIN.is_file()
 
 

@@ -114,7 +114,7 @@ def test_an_ordinary_program_is_started_without_an_import_for_it(tmp_path: Path,
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert out.pop() == "False"
-    assert (set(out) == {"atlasbridge.adapters.tool_start", "atlasbridge.adapters.announced"}) is light
+    assert (set(out) == {"atlasbridge.adapters.tool_start", "atlasbridge.adapters.entry_points"}) is light
 
 
 OF_THE_DOCUMENT = """

@@ -209,7 +209,7 @@ def detecting(report: Report, effort: Effort, bench: relaying.Bench) -> None:
     report.target("verdict of the rules", "p99 under 10 ms", f"{ruled.p99_ms:.1f} ms", ruled.p99_ms < 10)
     day = judging.a_busy_day()
     report.add(
-        f"One judgement of a full screen: {judging.judgement_us():.0f} us. 24 simulated hours, {day.asked} prompts "
+        f"One judgement of a full screen: {judging.analysis_us():.0f} us. 24 simulated hours, {day.asked} prompts "
         f"asked, {day.raised} raised: {day.kb_after_an_hour:.0f} KB after an hour, "
         f"{day.kb_at_the_end:.0f} KB at the end.",
         "",
@@ -243,7 +243,7 @@ def at_rest(report: Report, effort: Effort) -> None:
         "", f"An interpreter with the same modules of its library and nothing of ours: {resting.interpreter():.1f} MB."
     )
     report.add("", "| sessions without a terminal | host, MB each (PSS) | hub, MB (PSS) |", "|---|---|---|")
-    rows = resting.crowd(effort.sessions)
+    rows = resting.directory(effort.sessions)
     report.add(*(f"| {count} | {host:.1f} | {hub:.1f} |" for count, host, hub in rows), "")
     each = rows[-1][1]
     report.target(f"a host, one of {rows[-1][0]}, Python {VERSION}", "under 8 MB", f"{each:.1f} MB", each < 8)

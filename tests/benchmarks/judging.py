@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.detection.commands import Command, RaisePrompt, RequestProbe, RequestWakeup
 from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.events import (
+    Command,
     Event,
     OutputReceived,
     ProbeAnswer,
     ProbeAnswered,
     ProbeState,
+    RaisePrompt,
     ReplyTyped,
+    RequestProbe,
+    RequestWakeup,
     WakeupDue,
 )
 from atlasbridge.core.patterns import compile_next
@@ -39,7 +42,7 @@ class Day:
     kb_at_the_end: float
 
 
-def judgement_us(rounds: int = 300) -> float:
+def analysis_us(rounds: int = 300) -> float:
     """Median microseconds of one look at a full screen whose last line asks."""
     detector = Detector(load_dialect("generic"), 40, 120)
     text = "".join(f"line {i} of a build log that fills the screen\r\n" for i in range(60)) + "Continue? (y/n) "

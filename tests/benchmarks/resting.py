@@ -61,7 +61,7 @@ def interpreter() -> float:
     return found
 
 
-def crowd(counts: tuple[int, ...]) -> list[tuple[int, float, float]]:
+def directory(counts: tuple[int, ...]) -> list[tuple[int, float, float]]:
     """For each number of sessions: MB (PSS) of one host on average, and of the hub."""
     rows = []
     with Product() as product:

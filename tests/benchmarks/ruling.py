@@ -15,7 +15,7 @@ from pathlib import Path
 from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.policy.rule import Case
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.routing.shell_parser import ShellParser
 from tests.benchmarks.latency import percentiles
 

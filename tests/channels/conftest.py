@@ -1,4 +1,4 @@
-"""A Telegram channel that is up, with its fake server, its desk and a router in miniature."""
+"""A Telegram channel that is up, with its fake server, its hub and a router in miniature."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def server() -> Iterator[FakeTelegram]:
 
 
 @pytest.fixture
-def desk() -> MiniHub:
+def hub_api() -> MiniHub:
     return MiniHub()
 
 
@@ -45,11 +45,11 @@ def telegram_settings(server: FakeTelegram, **changes: Any) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def serving(desk: MiniHub, *channels: Channel) -> AsyncIterator[None]:
+async def serving(hub_api: MiniHub, *channels: Channel) -> AsyncIterator[None]:
     """Started channels and a router over them, all ended afterwards."""
     for channel in channels:
         await channel.start()
-    router = asyncio.create_task(desk.serve(*channels))
+    router = asyncio.create_task(hub_api.serve(*channels))
     try:
         yield
     finally:
@@ -61,9 +61,9 @@ async def serving(desk: MiniHub, *channels: Channel) -> AsyncIterator[None]:
 
 
 @pytest.fixture
-async def channel(server: FakeTelegram, desk: MiniHub) -> AsyncIterator[TelegramChannel]:
-    made = TelegramChannel(telegram_settings(server), desk, SystemClock())
-    async with serving(desk, made):
+async def channel(server: FakeTelegram, hub_api: MiniHub) -> AsyncIterator[TelegramChannel]:
+    made = TelegramChannel(telegram_settings(server), hub_api, SystemClock())
+    async with serving(hub_api, made):
         yield made
 
 
@@ -89,8 +89,8 @@ def slack() -> Iterator[FakeSlack]:
 
 
 @pytest.fixture
-async def slack_channel(slack: FakeSlack, desk: MiniHub) -> AsyncIterator[SlackChannel]:
-    made = SlackChannel(slack_settings(slack), desk, SystemClock())
-    async with serving(desk, made):
+async def slack_channel(slack: FakeSlack, hub_api: MiniHub) -> AsyncIterator[SlackChannel]:
+    made = SlackChannel(slack_settings(slack), hub_api, SystemClock())
+    async with serving(hub_api, made):
         await slack.until(lambda: slack.sockets, "the socket")
         yield made

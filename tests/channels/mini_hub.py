@@ -1,6 +1,6 @@
 """A hub in miniature for channel tests: sessions and prompts in memory, an inbox, and a gate that lets one reply win.
 
-It keeps the part of core.ports.Desk that chat channels use; `serve` plays the router for any number of channels.
+It keeps the part of core.ports.HubApi that chat channels use; `serve` plays the router for any number of channels.
 """
 
 from __future__ import annotations
@@ -18,8 +18,16 @@ from atlasbridge.core.ids import new_id, new_nonce
 from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.ports import Channel
 from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Refusal, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.prompt.model import (
+    InboundReply,
+    Prompt,
+    PromptRecord,
+    PromptState,
+    PromptType,
+    Receipt,
+    Refusal,
+    Reject,
+)
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 
@@ -114,7 +122,7 @@ class MiniHub(KeptAnswers):
         self.move(record, PromptState.REPLY_RECEIVED, reply.identity)
         return Receipt("received", f"Received: {reply.value}", reply.identity)
 
-    # core.ports.Desk
+    # core.ports.HubApi
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         return list(self.session_records.values())

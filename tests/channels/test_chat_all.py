@@ -10,8 +10,7 @@ from tests.channels import prompts
 from tests.support.chat_stage import Stage, stage, text_of
 
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.prompt.model import Prompt, PromptType
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.model import Prompt, PromptType, Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
 
 BOTH = pytest.mark.parametrize("name", ["telegram", "slack"])
@@ -43,7 +42,7 @@ async def test_the_list_offers_no_more_than_it_shows(name: str) -> None:
         shown, offered, text = await listed(play)
         assert list(shown) == offered == [short_id(one.prompt_id) for one in asked[:12]]
         assert "… and 3 more" in text and "Question 12" not in text
-        assert play.desk.replies == []
+        assert play.hub_api.replies == []
 
 
 @BOTH
@@ -64,7 +63,7 @@ async def test_secrets_and_idle_boxes_are_not_among_them(name: str) -> None:
     async with stage(name) as play:
         await play.ask(prompts.YES_NO)
         for odd in ({"secret": True}, {"idle": True}):
-            play.desk.add_prompt(play.desk.add_session(), replace(prompts.TEXT, constraints=odd, digest=str(odd)))
+            play.hub_api.add_prompt(play.hub_api.add_session(), replace(prompts.TEXT, constraints=odd, digest=str(odd)))
         shown, offered, _ = await listed(play)
         assert len(shown) == len(offered) == 1
 
@@ -77,7 +76,7 @@ async def test_a_list_that_names_one_twice_or_one_that_is_unknown_answers_nothin
         play.command("all y " + ids.format(*asked))
         await play.reads("Nothing was answered")
         await play.settle()
-        assert play.desk.replies == []
+        assert play.hub_api.replies == []
 
 
 @BOTH
@@ -86,7 +85,7 @@ async def test_each_that_is_named_is_decided_for_itself_and_no_other(name: str) 
         asked = [await play.ask(asking(f"Question {number}? (y/n)")) for number in range(3)]
         wanted = asked[:2]
         play.command("all y " + " ".join(short_id(one.prompt_id) for one in wanted))
-        await play.until(lambda: len(play.desk.replies) == 2, "two replies")
+        await play.until(lambda: len(play.hub_api.replies) == 2, "two replies")
         await play.settle()
-        said = [(one.prompt_id, one.session_id, one.nonce, one.value) for one in play.desk.replies]
+        said = [(one.prompt_id, one.session_id, one.nonce, one.value) for one in play.hub_api.replies]
         assert said == [(one.prompt_id, one.session_id, one.nonce, "y") for one in wanted]

@@ -10,9 +10,8 @@ from tests.support.chat_stage import Stage, stage, text_of
 
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptType
-from atlasbridge.core.prompt.reply import Receipt
-from atlasbridge.core.scheduler.moment import LIMIT
+from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptType, Receipt
+from atlasbridge.core.scheduler.times import LIMIT
 
 BOTH = pytest.mark.parametrize("name", ["telegram", "slack"])
 
@@ -23,7 +22,7 @@ def limited() -> Prompt:
 
 
 async def tell(play: Stage, record: PromptRecord, receipt: Receipt) -> None:
-    for message_id in play.desk.deliveries(record.prompt_id, play.channel.name):
+    for message_id in play.hub_api.deliveries(record.prompt_id, play.channel.name):
         await play.channel.update_prompt(message_id, record, receipt)
 
 
@@ -34,9 +33,9 @@ async def test_a_reply_to_the_card_gives_an_answer_for_later(name: str) -> None:
         sign = "/" if name == "telegram" else "!"
         play.write(f"{sign}later 06:00 y", reply_to=play.message_of(record))
         await play.reads("at 06:00 (1a2b3c4d)")
-        ((reply, when),) = play.desk.kept
+        ((reply, when),) = play.hub_api.kept
         assert (reply.prompt_id, reply.value, when) == (record.prompt_id, "y", "06:00")
-        assert reply.identity.startswith(name) and play.desk.replies == []
+        assert reply.identity.startswith(name) and play.hub_api.replies == []
 
 
 @BOTH
@@ -45,7 +44,7 @@ async def test_an_answer_for_later_is_given_by_id_listed_and_taken_back(name: st
         record = await play.ask(prompts.TEXT)
         play.command(f"later {short_id(record.prompt_id)} in 2h go on then")
         await play.reads("at in 2h")
-        assert play.desk.kept[0][0].value == "go on then"
+        assert play.hub_api.kept[0][0].value == "go on then"
         play.command("later")
         await play.reads("answer “go on then”")
         play.command("later off 1a2b3c4d")
@@ -62,7 +61,7 @@ async def test_what_names_no_prompt_does_nothing_and_says_how(name: str, words: 
     async with stage(name) as play:
         play.command(words)
         await play.until(lambda: play.person.sees(), words)
-        assert play.desk.kept == [] and play.desk.snoozed == [] and play.desk.replies == []
+        assert play.hub_api.kept == [] and play.hub_api.snoozed == [] and play.hub_api.replies == []
 
 
 @BOTH
@@ -71,7 +70,7 @@ async def test_a_bad_moment_is_told(name: str) -> None:
         record = await play.ask(prompts.YES_NO)
         play.command(f"later {short_id(record.prompt_id)} soon y")
         await play.reads("Say when")
-        assert play.desk.kept == []
+        assert play.hub_api.kept == []
 
 
 @BOTH
@@ -81,8 +80,8 @@ async def test_a_card_about_a_limit_offers_to_go_on_when_it_resets(name: str) ->
         card = play.message_of(record)
         (label,) = [one for one in play.buttons(card) if "limit resets" in one]
         play.press(card, label)
-        await play.until(lambda: play.desk.kept, "the answer for later")
-        ((reply, when),) = play.desk.kept
+        await play.until(lambda: play.hub_api.kept, "the answer for later")
+        ((reply, when),) = play.hub_api.kept
         assert (reply.value, reply.as_text, when) == ("continue", True, "limit-resets")
         assert reply.nonce and record.nonce.startswith(reply.nonce)
 
@@ -94,11 +93,11 @@ async def test_a_reminder_offers_to_be_asked_again_later(name: str) -> None:
         await tell(play, record, Receipt("reminder", "Still waiting."))
         reminder = await play.reads("Still waiting")
         play.press(reminder, "💤 In 15 minutes")
-        await play.until(lambda: play.desk.snoozed, "the snooze")
-        assert [(reply.prompt_id, for_s) for reply, for_s in play.desk.snoozed] == [(record.prompt_id, 900.0)]
+        await play.until(lambda: play.hub_api.snoozed, "the snooze")
+        assert [(reply.prompt_id, for_s) for reply, for_s in play.hub_api.snoozed] == [(record.prompt_id, 900.0)]
         play.command(f"snooze {short_id(record.prompt_id)} 2h")
-        await play.until(lambda: len(play.desk.snoozed) == 2, "the second snooze")
-        assert play.desk.snoozed[1][1] == 7200.0
+        await play.until(lambda: len(play.hub_api.snoozed) == 2, "the second snooze")
+        assert play.hub_api.snoozed[1][1] == 7200.0
 
 
 @BOTH
@@ -119,9 +118,9 @@ async def test_several_are_answered_the_same_way_each_for_itself(name: str) -> N
         ids = [short_id(record.prompt_id) for record in records]
         assert all(one in listed for one in ids)
         play.command(f"all n {ids[0]} {ids[2]}")
-        await play.until(lambda: len(play.desk.answers) == 2, "two answers")
-        assert {reply.prompt_id for reply in play.desk.replies} == {records[0].prompt_id, records[2].prompt_id}
-        assert {reply.value for reply in play.desk.replies} == {"n"}
+        await play.until(lambda: len(play.hub_api.answers) == 2, "two answers")
+        assert {reply.prompt_id for reply in play.hub_api.replies} == {records[0].prompt_id, records[2].prompt_id}
+        assert {reply.value for reply in play.hub_api.replies} == {"n"}
 
 
 @BOTH
@@ -130,6 +129,6 @@ async def test_a_tool_s_own_command_as_a_reply_is_still_its_own(name: str) -> No
         record = await play.ask(prompts.TEXT)
         sign = "/" if name == "telegram" else "!"
         play.write(f"{sign}compact now", reply_to=play.message_of(record))
-        await play.until(lambda: play.desk.replies, "the text")
-        reply: Any = play.desk.replies[0]
+        await play.until(lambda: play.hub_api.replies, "the text")
+        reply: Any = play.hub_api.replies[0]
         assert reply.value == f"{sign}compact now"

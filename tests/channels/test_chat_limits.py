@@ -13,14 +13,13 @@ from tests.support import fake_slack_blocks as kit
 from tests.support import fake_telegram_rules as rules
 from tests.support.chat_stage import buttons_of, stage, text_of
 
-from atlasbridge.channels.outcome import Outcome
-from atlasbridge.channels.quoting import fit_quotes, quotes_of
+from atlasbridge.channels.excerpt import fit_quotes, quotes_of
+from atlasbridge.channels.receipts import Outcome
 from atlasbridge.channels.slack import blocks
-from atlasbridge.channels.telegram import templates
+from atlasbridge.channels.telegram import messages
 from atlasbridge.core.clock import ManualClock
-from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
-from atlasbridge.core.prompt.step import Step
-from atlasbridge.core.prompt.subject import Subject, SubjectKind
+from atlasbridge.core.prompt.keys import Step
+from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType, Subject, SubjectKind
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 
@@ -71,11 +70,11 @@ def test_any_prompt_and_its_outcome_make_messages_that_telegram_takes(
     record, session = staged(prompt, label, cwd)
     outcome = Outcome(f"✅ {label * 3} · Ada · 14:32", "audit 1:0123")
     for params in (
-        templates.render_prompt(record, session, "atlas", page=page),
-        templates.render_outcome(record, session, outcome, "atlas"),
-        templates.render_notice(label * 50, session, "atlas"),
-        templates.render_short(record, session),
-        templates.render_again(record),
+        messages.render_prompt(record, session, "atlas", page=page),
+        messages.render_outcome(record, session, outcome, "atlas"),
+        messages.render_notice(label * 50, session, "atlas"),
+        messages.render_short(record, session),
+        messages.render_again(record),
     ):
         rules.check_text(params["text"])
         rules.check_entities(params.get("entities"), params["text"])
@@ -172,8 +171,8 @@ async def test_each_of_thirty_long_choices_can_be_reached_in_telegram(wanted: in
             on.press(on.message_of(record), "2/2 ›")
             await on.until(lambda: f"{wanted}. choice" in str(buttons_of(on.message_of(record))), "the second page")
         on.press(on.message_of(record), f"{wanted}. choice")
-        await on.until(lambda: on.desk.answers, "the answer")
-        assert on.desk.answers[record.prompt_id].value == str(wanted)
+        await on.until(lambda: on.hub_api.answers, "the answer")
+        assert on.hub_api.answers[record.prompt_id].value == str(wanted)
 
 
 @pytest.mark.parametrize("wanted", [1, 26, 30])
@@ -181,8 +180,8 @@ async def test_each_of_thirty_long_choices_can_be_reached_in_slack(wanted: int) 
     async with stage("slack") as on:
         record = await on.ask(THIRTY)
         on.person.choose(on.message_of(record), f"{wanted}. choice")
-        await on.until(lambda: on.desk.answers, "the answer")
-        assert on.desk.answers[record.prompt_id].value == str(wanted)
+        await on.until(lambda: on.hub_api.answers, "the answer")
+        assert on.hub_api.answers[record.prompt_id].value == str(wanted)
 
 
 @both
@@ -194,10 +193,10 @@ async def test_a_refused_message_is_sent_shorter_once_and_then_told_on_status(ch
         assert "web-api asks something" in text_of(on.message_of(record))
         assert on.channel.health()["refused"]
         refuse(on.server, method, 100)
-        other = on.desk.add_prompt(on.desk.add_session(), prompts.YES_NO)
+        other = on.hub_api.add_prompt(on.hub_api.add_session(), prompts.YES_NO)
         for _ in range(5):
             with pytest.raises(Exception, match="nobody was reached"):
-                await on.desk.ask(on.channel, other)
+                await on.hub_api.ask(on.channel, other)
         assert len(on.server.calls_of(method)) == 4  # twice each: whole, then short, and never again
 
 
@@ -213,7 +212,7 @@ def refuse(server: object, method: str, times: int) -> None:
 async def test_a_long_list_comes_whole_in_several_messages_or_as_a_file(chat: str, count: int) -> None:
     async with stage(chat) as on:
         for number in range(count):
-            on.desk.add_session(label=f"job-{number:03d}", cwd=f"/home/ada/project-{number:03d}")
+            on.hub_api.add_session(label=f"job-{number:03d}", cwd=f"/home/ada/project-{number:03d}")
         on.command("sessions")
 
         def told() -> str:

@@ -10,7 +10,7 @@ from tests.channels import prompts
 from tests.support.chat_stage import Stage, buttons_of, stage, text_of
 from tests.support.fake_telegram import FakeTelegram
 
-from atlasbridge.channels.reading import last_answer, since_instruction, split_rows
+from atlasbridge.channels.transcript import last_answer, since_instruction, split_rows
 from atlasbridge.core.prompt.model import PromptState
 from atlasbridge.core.values import replace
 
@@ -89,7 +89,7 @@ def test_pieces_hold_every_character_within_the_limit() -> None:
 async def test_the_last_answer_comes_whole_by_command_and_by_button(chat: str) -> None:
     async with stage(chat) as on:
         record = await on.ask(prompts.IDLE)
-        on.desk.screens[record.session_id] = styled(CLAUDE)
+        on.hub_api.screens[record.session_id] = styled(CLAUDE)
         on.command("last")
         shown = text_of(await on.reads("All 12 tests pass."))
         assert "Shall I commit?" in shown and "pytest -q" not in shown and "shortcuts" not in shown
@@ -105,15 +105,15 @@ async def test_the_last_answer_comes_whole_by_command_and_by_button(chat: str) -
 @CHATS
 async def test_a_long_answer_is_split_and_a_very_long_one_is_a_file_with_all_of_it(chat: str) -> None:
     async with stage(chat) as on:
-        session = on.desk.add_session()
+        session = on.hub_api.add_session()
         lines = [f"row {number} " + "y" * 60 for number in range(100)]
-        on.desk.screens[session.session_id] = styled("\n".join(["⏺ Begin", *lines, "", "> "]))
+        on.hub_api.screens[session.session_id] = styled("\n".join(["⏺ Begin", *lines, "", "> "]))
         on.command("last")
         await on.reads("row 99 ")
         told = on.all_text()
         assert all(line in told for line in lines) and "(1 of " in told and not files(on)
         lines = [f"row {number} " + "z" * 60 for number in range(900)]
-        on.desk.screens[session.session_id] = styled("\n".join(["⏺ Begin", *lines, "", "> "]))
+        on.hub_api.screens[session.session_id] = styled("\n".join(["⏺ Begin", *lines, "", "> "]))
         on.command("last")
         await on.until(lambda: files(on), "a file")
         assert all(line.encode() in files(on)[0] for line in lines)
@@ -122,25 +122,25 @@ async def test_a_long_answer_is_split_and_a_very_long_one_is_a_file_with_all_of_
 @CHATS
 async def test_instructions_are_queued_listed_and_taken_back(chat: str) -> None:
     async with stage(chat) as on:
-        session = on.desk.add_session(label="web")
-        on.desk.add_session(label="api")
+        session = on.hub_api.add_session(label="web")
+        on.hub_api.add_session(label="api")
         on.command("queue then run the tests")
         await on.reads("Which session?")
         on.command("queue web then run the tests")
         await on.reads("web: Queued as number 1")
-        ((queue_id, reply),) = on.desk.queue
+        ((queue_id, reply),) = on.hub_api.queue
         assert (reply.session_id, reply.value) == (session.session_id, "then run the tests")
         on.command("queue")
         await on.reads("1. web: “then run the tests” · Ada")
         on.command(f"queue off {queue_id[:8]}")
         await on.reads("Taken back.")
-        assert on.desk.queue == [] and on.desk.replies == []
+        assert on.hub_api.queue == [] and on.hub_api.replies == []
 
 
 @CHATS
 async def test_while_a_tool_works_a_plain_text_is_told_about_the_queue(chat: str) -> None:
     async with stage(chat) as on:
-        on.desk.add_session(label="web")
+        on.hub_api.add_session(label="web")
         on.write("and now the docs")
         await on.reads("queue TEXT")
 
@@ -156,7 +156,7 @@ async def test_files_come_from_inside_the_session_folder_only(chat: str, tmp_pat
     (folder / ".env").write_text("A=1")
     (folder / "notes.txt").write_text("token ghp_abcdefghijklmnopqrstuvwxyz0123456789")
     async with stage(chat) as on:
-        session = on.desk.add_session(cwd=str(folder))
+        session = on.hub_api.add_session(cwd=str(folder))
         for path, why in (
             ("../outside.txt", "inside the session's folder"),
             (str(tmp_path / "outside.txt"), "inside the session's folder"),
@@ -175,15 +175,17 @@ async def test_files_come_from_inside_the_session_folder_only(chat: str, tmp_pat
         on.command("get docs/plan.md")
         await on.until(lambda: files(on), "the file")
         assert files(on) == [b"the plan"]
-        assert [fields["session_id"] for event, fields in on.desk.notes if event == "FILE_SENT"] == [session.session_id]
+        assert [fields["session_id"] for event, fields in on.hub_api.notes if event == "FILE_SENT"] == [
+            session.session_id
+        ]
 
 
 @CHATS
 async def test_the_commands_for_sessions_work(chat: str) -> None:
     async with stage(chat) as on:
-        session = on.desk.add_session(label="web")
-        on.desk.screens[session.session_id] = {"text": "$ make\nall good"}
-        on.desk.launchable = ["api"]
+        session = on.hub_api.add_session(label="web")
+        on.hub_api.screens[session.session_id] = {"text": "$ make\nall good"}
+        on.hub_api.launchable = ["api"]
         for command, told in (
             ("screen", "all good"),
             ("esc web", "Esc was pressed in web."),
@@ -194,18 +196,18 @@ async def test_the_commands_for_sessions_work(chat: str) -> None:
         ):
             on.command(command)
             await on.reads(told)
-        assert on.desk.killed == [session.session_id]
-        assert on.desk.typed[0][:2] == (session.session_id, b"\x1b")
+        assert on.hub_api.killed == [session.session_id]
+        assert on.hub_api.typed[0][:2] == (session.session_id, b"\x1b")
 
 
 @CHATS
 async def test_an_instruction_that_went_through_here_marks_where_the_transcript_begins(chat: str) -> None:
     async with stage(chat) as on:
-        session = on.desk.add_session()
-        record = on.desk.add_prompt(session, prompts.IDLE)
-        on.desk.records[record.prompt_id] = replace(
+        session = on.hub_api.add_session()
+        record = on.hub_api.add_prompt(session, prompts.IDLE)
+        on.hub_api.records[record.prompt_id] = replace(
             record, state=PromptState.RESOLVED, decided_value="compile the firmware"
         )
-        on.desk.screens[session.session_id] = styled("older\nyou: compile the firmware\ncc main.c\ndone\n")
+        on.hub_api.screens[session.session_id] = styled("older\nyou: compile the firmware\ncc main.c\ndone\n")
         on.command("transcript")
         assert "older" not in text_of(await on.reads("cc main.c"))

@@ -14,13 +14,12 @@ from tests.support.chat_stage import playing, stage, text_of
 from tests.support.fake_slack import FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 
-from atlasbridge.channels.slack.manifest import MANIFEST, setup_steps
+from atlasbridge.channels.outbox import NOTICE, QUESTION, Turns
+from atlasbridge.channels.slack.setup import MANIFEST, setup_steps
 from atlasbridge.channels.telegram import TelegramChannel
-from atlasbridge.channels.turns import NOTICE, QUESTION, Turns
 from atlasbridge.core.clock import ManualClock, SystemClock, iso
 from atlasbridge.core.prompt.answer import decide_answer
-from atlasbridge.core.prompt.model import Answer, PromptState
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.model import Answer, PromptState, Receipt
 from atlasbridge.core.values import replace
 
 both = pytest.mark.parametrize("chat", ["telegram", "slack"])
@@ -50,11 +49,11 @@ async def test_what_came_and_went_while_nobody_listened_is_told_with_what_became
 
 async def test_two_hubs_on_one_token_are_one_alarm_an_hour() -> None:
     clock = ManualClock()
-    desk = MiniHub(clock)
+    hub_api = MiniHub(clock)
     with FakeTelegram() as server:
         ada = server.person(ADA)
-        channel = TelegramChannel(telegram_settings(server), desk, clock)
-        async with serving(desk, channel):
+        channel = TelegramChannel(telegram_settings(server), hub_api, clock)
+        async with serving(hub_api, channel):
             for _ in range(20):
                 await channel.state_changed("conflict", "terminated by other getUpdates request")
                 await channel.state_changed("ok", "")
@@ -62,7 +61,7 @@ async def test_two_hubs_on_one_token_are_one_alarm_an_hour() -> None:
             clock.advance(3601)
             await channel.state_changed("conflict", "terminated by other getUpdates request")
             await server.until(lambda: len(ada.sees()) == 2, "the next alarm")
-    assert [event for event, _ in desk.notes] == ["CHANNEL_CONFLICT"] * 2
+    assert [event for event, _ in hub_api.notes] == ["CHANNEL_CONFLICT"] * 2
 
 
 async def test_a_question_overtakes_the_notices_that_wait() -> None:
@@ -84,7 +83,7 @@ async def test_a_question_overtakes_the_notices_that_wait() -> None:
 @both
 async def test_a_question_does_not_wait_behind_session_notices(chat: str) -> None:
     async with stage(chat, messages_per_s=20.0) as on:
-        session = on.desk.add_session()
+        session = on.hub_api.add_session()
         for number in range(30):
             await on.channel.notify(f"Session started: number {number}", session)
         await on.until(lambda: on.person.sees(), "the first notice")
@@ -97,7 +96,7 @@ async def test_a_question_does_not_wait_behind_session_notices(chat: str) -> Non
 async def test_muting_mutes_reminders(chat: str) -> None:
     async with stage(chat) as on:
         record = await on.ask(prompts.YES_NO)
-        (message_id,) = on.desk.deliveries(record.prompt_id, on.channel.name)
+        (message_id,) = on.hub_api.deliveries(record.prompt_id, on.channel.name)
         on.command("mute 30m")
         await on.reads("Muted for 30m 0s")
         await on.channel.update_prompt(message_id, record, Receipt("reminder", "Still waiting for an answer."))
@@ -111,21 +110,21 @@ async def test_muting_mutes_reminders(chat: str) -> None:
 @both
 async def test_twenty_honest_answers_in_a_minute_all_count(chat: str) -> None:
     async with stage(chat) as on:
-        session = on.desk.add_session()
+        session = on.hub_api.add_session()
         for _ in range(20):
-            record = on.desk.add_prompt(session, prompts.YES_NO)
-            await on.desk.ask(on.channel, record)
+            record = on.hub_api.add_prompt(session, prompts.YES_NO)
+            await on.hub_api.ask(on.channel, record)
             on.write("perhaps", reply_to=on.message_of(record))  # a slip of the thumb is no attack
             on.press(on.message_of(record), "Yes")
-            await on.until(lambda: record.prompt_id in on.desk.answers, "the answer")  # noqa: B023
-        assert len(on.desk.answers) == 20
+            await on.until(lambda: record.prompt_id in on.hub_api.answers, "the answer")  # noqa: B023
+        assert len(on.hub_api.answers) == 20
 
 
 @both
 async def test_sessions_can_be_started_interrupted_and_ended_by_name(chat: str) -> None:
     async with stage(chat) as on:
-        session = on.desk.add_session(label="web-api")
-        on.desk.launchable = ["nightly"]
+        session = on.hub_api.add_session(label="web-api")
+        on.hub_api.launchable = ["nightly"]
         on.command("esc web-api")
         await on.reads("Esc was pressed in web-api.")
         on.command("stop")
@@ -136,17 +135,17 @@ async def test_sessions_can_be_started_interrupted_and_ended_by_name(chat: str) 
         await on.reads("with one of: nightly")
         on.command("new nightly")
         await on.reads("Started nightly")
-        assert [(key, data) for key, data, _ in on.desk.typed] == [(session.session_id, b"\x1b")]
-        assert on.desk.killed == [session.session_id]
-        assert "SESSION_STOPPED" in [event for event, _ in on.desk.notes]
+        assert [(key, data) for key, data, _ in on.hub_api.typed] == [(session.session_id, b"\x1b")]
+        assert on.hub_api.killed == [session.session_id]
+        assert "SESSION_STOPPED" in [event for event, _ in on.hub_api.notes]
 
 
 async def test_a_groups_number_is_told_in_private_to_who_asks_or_adds_the_bot() -> None:
     with FakeTelegram() as server:
-        ada, desk = server.person(ADA), MiniHub()
+        ada, hub_api = server.person(ADA), MiniHub()
         server.group(-100500, forum=True, threads=(7,))
-        channel = TelegramChannel(telegram_settings(server), desk, SystemClock())
-        async with serving(desk, channel):
+        channel = TelegramChannel(telegram_settings(server), hub_api, SystemClock())
+        async with serving(hub_api, channel):
             await server.until(lambda: server.commands, "the bot")
             ada.write("/where", chat_id=-100500, thread=7)
             await server.until(lambda: ada.sees(), "the number")
@@ -156,17 +155,17 @@ async def test_a_groups_number_is_told_in_private_to_who_asks_or_adds_the_bot() 
 async def test_a_copy_whose_sending_was_never_confirmed_loses_its_buttons_when_the_next_arrives() -> None:
     async with stage("telegram") as on:
         on.server.fail("sendMessage", "cut_after")
-        record = on.desk.add_prompt(on.desk.add_session(), prompts.YES_NO)
+        record = on.hub_api.add_prompt(on.hub_api.add_session(), prompts.YES_NO)
         with pytest.raises(Exception, match="nobody was reached"):
-            await on.desk.ask(on.channel, record)
-        await on.desk.ask(on.channel, record)
+            await on.hub_api.ask(on.channel, record)
+        await on.hub_api.ask(on.channel, record)
         lost, known = on.person.sees()
         assert "reply_markup" not in lost and "reply_markup" in known
         on.press(known, "No")
         await on.until(lambda: "🛑 No" in text_of(on.person.sees()[1]), "the outcome")
         on.person.tap_data(lost, known["reply_markup"]["inline_keyboard"][0][0]["callback_data"])  # a phone that lags
         await on.until(lambda: "🛑 No" in text_of(on.person.sees()[0]), "the same outcome on the copy")
-        assert "reply_markup" not in on.person.sees()[0] and on.desk.answers[record.prompt_id].value == "n"
+        assert "reply_markup" not in on.person.sees()[0] and on.hub_api.answers[record.prompt_id].value == "n"
 
 
 def test_long_instructions_and_joined_letters_are_taken() -> None:

@@ -6,12 +6,12 @@ import pytest
 from tests.channels import prompts
 from tests.support.chat_stage import stage, text_of
 
-from atlasbridge.channels.wording import render_hint
-from atlasbridge.channels.words import needs_words, reads_as_words, takes_words
+from atlasbridge.channels.free_text import needs_words, reads_as_words, takes_words
+from atlasbridge.channels.templates import render_hint
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.form_fields import FormField
+from atlasbridge.core.prompt.keys import Step, When
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType
-from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.values import replace
 
 both = pytest.mark.parametrize("chat", ["telegram", "slack"])
@@ -38,8 +38,8 @@ async def test_a_reply_in_own_words_is_typed_as_words(chat: str) -> None:
         record = await on.ask(QUESTION)
         assert "with your own words" in text_of(on.message_of(record))
         on.write("a warm grey", reply_to=on.message_of(record))
-        await on.until(lambda: on.desk.replies, "the reply")
-        reply = on.desk.replies[0]
+        await on.until(lambda: on.hub_api.replies, "the reply")
+        reply = on.hub_api.replies[0]
         assert (reply.value, reply.as_text) == ("a warm grey", True)
         assert decide_answer(QUESTION, reply.value, as_text=True) == Answer(AnswerKind.TEXT, "a warm grey")
 
@@ -50,8 +50,8 @@ async def test_what_names_a_choice_or_should_is_never_typed_as_words(chat: str, 
     async with stage(chat) as on:
         record = await on.ask(QUESTION)
         on.write(said, reply_to=on.message_of(record))
-        await on.until(lambda: on.desk.replies, "the reply")
-        assert on.desk.replies[0].as_text is False
+        await on.until(lambda: on.hub_api.replies, "the reply")
+        assert on.hub_api.replies[0].as_text is False
 
 
 async def test_tapping_the_choice_that_needs_words_asks_for_them_in_telegram() -> None:
@@ -59,11 +59,11 @@ async def test_tapping_the_choice_that_needs_words_asks_for_them_in_telegram() -
         record = await on.ask(QUESTION)
         on.press(on.message_of(record), "Type something")
         asked = await on.reads("Write your words")
-        assert asked["reply_markup"]["force_reply"] is True and on.desk.replies == []
+        assert asked["reply_markup"]["force_reply"] is True and on.hub_api.replies == []
         on.write("2", reply_to=asked)  # words were asked for: this is no choice
-        await on.until(lambda: on.desk.replies, "the reply")
-        assert (on.desk.replies[0].value, on.desk.replies[0].as_text) == ("2", True)
-        assert on.desk.replies[0].prompt_id == record.prompt_id
+        await on.until(lambda: on.hub_api.replies, "the reply")
+        assert (on.hub_api.replies[0].value, on.hub_api.replies[0].as_text) == ("2", True)
+        assert on.hub_api.replies[0].prompt_id == record.prompt_id
 
 
 async def test_tapping_the_choice_that_needs_words_opens_a_field_in_slack() -> None:
@@ -73,8 +73,8 @@ async def test_tapping_the_choice_that_needs_words_opens_a_field_in_slack() -> N
             on.press(on.message_of(record), label)
             await on.until(lambda: on.server.views, "the field")
             on.person.submit("a warm grey")
-            await on.until(lambda: on.desk.replies, "the reply")
-            assert (on.desk.replies[-1].value, on.desk.replies[-1].as_text) == ("a warm grey", True)
+            await on.until(lambda: on.hub_api.replies, "the reply")
+            assert (on.hub_api.replies[-1].value, on.hub_api.replies[-1].as_text) == ("a warm grey", True)
             on.server.views.clear()
 
 

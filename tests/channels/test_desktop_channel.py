@@ -9,13 +9,11 @@ from tests.channels import prompts
 from tests.channels.mini_hub import MiniHub
 from tests.support.fake_desktop import FakeDesktop
 
-from atlasbridge.channels.desktop.channel import DesktopChannel
-from atlasbridge.channels.desktop.notifiers import choose_program, close_words, show_words
+from atlasbridge.channels.desktop.channel import DesktopChannel, choose_program, close_words, show_words
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.policy.attention import Tone
-from atlasbridge.core.prompt.model import PromptState
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.model import PromptState, Receipt
 from atlasbridge.core.values import replace
 
 
@@ -26,18 +24,18 @@ def screen() -> Iterator[FakeDesktop]:
     fake.remove()
 
 
-def opened(screen: FakeDesktop, desk: MiniHub, **changes: object) -> DesktopChannel:
-    return DesktopChannel({"program": screen.program, **changes}, desk, SystemClock())
+def opened(screen: FakeDesktop, hub_api: MiniHub, **changes: object) -> DesktopChannel:
+    return DesktopChannel({"program": screen.program, **changes}, hub_api, SystemClock())
 
 
-async def test_a_question_is_shown_and_taken_back_when_it_is_settled(screen: FakeDesktop, desk: MiniHub) -> None:
-    channel, record = opened(screen, desk), desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    message_id = await desk.ask(channel, record)
+async def test_a_question_is_shown_and_taken_back_when_it_is_settled(screen: FakeDesktop, hub_api: MiniHub) -> None:
+    channel, record = opened(screen, hub_api), hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    message_id = await hub_api.ask(channel, record)
     (shown,) = screen.calls()
     assert "critical" in shown and record.prompt.excerpt in shown[-1] and "boolean:suppress-sound:true" in shown
     await channel.update_prompt(message_id, record, Receipt("reminder", "Still waiting."))
     assert screen.calls()[1][screen.calls()[1].index("--replace-id") + 1] == "1"
-    moved = desk.move(record, PromptState.RESOLVED, "web:page")
+    moved = hub_api.move(record, PromptState.RESOLVED, "web:page")
     await channel.update_prompt(message_id, moved, Receipt("taken", "Taken.", "web:page", "Yes"))
     last = screen.calls()[2]
     assert last[last.index("--replace-id") + 1] == "1" and last[last.index("--expire-time") + 1] == "1"
@@ -45,36 +43,38 @@ async def test_a_question_is_shown_and_taken_back_when_it_is_settled(screen: Fak
     assert len(screen.calls()) == 3
 
 
-async def test_what_makes_no_sound_and_a_secret_are_not_shown_by_themselves(screen: FakeDesktop, desk: MiniHub) -> None:
-    channel = opened(screen, desk, sound=True)
-    quiet = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    desk.tones[quiet.prompt_id] = Tone(loud=False)
-    await desk.ask(channel, quiet)
+async def test_what_makes_no_sound_and_a_secret_are_not_shown_by_themselves(
+    screen: FakeDesktop, hub_api: MiniHub
+) -> None:
+    channel = opened(screen, hub_api, sound=True)
+    quiet = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    hub_api.tones[quiet.prompt_id] = Tone(loud=False)
+    await hub_api.ask(channel, quiet)
     assert screen.calls() == []
     await channel.tell_digest("d", "2 more questions wait:\n• a\n• b", loud=True)
     await channel.tell_digest("d", "All 2 of these are settled.", loud=False)
     first, second = screen.calls()
     assert "string:sound-name:message-new-instant" in first and "--replace-id" in second
-    secret = desk.add_prompt(desk.add_session(), prompts.SECRET)
-    await desk.ask(channel, secret)
+    secret = hub_api.add_prompt(hub_api.add_session(), prompts.SECRET)
+    await hub_api.ask(channel, secret)
     assert "Password" not in str(screen.calls()[2])
 
 
-async def test_text_of_a_tool_is_never_an_option_or_markup(screen: FakeDesktop, desk: MiniHub) -> None:
-    channel = opened(screen, desk)
+async def test_text_of_a_tool_is_never_an_option_or_markup(screen: FakeDesktop, hub_api: MiniHub) -> None:
+    channel = opened(screen, hub_api)
     asked = replace(prompts.YES_NO, excerpt="--help <b>run</b> & go? (y/n)")
-    await desk.ask(channel, desk.add_prompt(desk.add_session(), asked))
+    await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), asked))
     (shown,) = screen.calls()
     assert shown[-3] == "--" and "&lt;b&gt;run" in shown[-1] and "<b>" not in shown[-1]
 
 
-async def test_a_program_that_fails_or_is_gone_is_told(screen: FakeDesktop, desk: MiniHub) -> None:
-    channel, record = opened(screen, desk), desk.add_prompt(desk.add_session(), prompts.YES_NO)
+async def test_a_program_that_fails_or_is_gone_is_told(screen: FakeDesktop, hub_api: MiniHub) -> None:
+    channel, record = opened(screen, hub_api), hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
     screen.remove()
     with pytest.raises(ChannelError, match="could not be shown"):
-        await desk.ask(channel, record)
+        await hub_api.ask(channel, record)
     with pytest.raises(ConfigError, match="no program"):
-        DesktopChannel({"program": "/nowhere/notify-send"}, desk, SystemClock())
+        DesktopChannel({"program": "/nowhere/notify-send"}, hub_api, SystemClock())
 
 
 def test_macos_is_spoken_to_with_arguments_of_their_own() -> None:

@@ -7,15 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from atlasbridge.channels import handed, handed_by_place
-from atlasbridge.channels.handed import MOST_IN, MOST_OUT, NotHanded, read_inside, save_inside
-from atlasbridge.channels.handed_by_place import is_plain_name, open_below, plain_place, safe_name, windows_parts
+from atlasbridge.channels import files
+from atlasbridge.channels.files import (
+    MOST_IN,
+    MOST_OUT,
+    NotHanded,
+    is_plain_name,
+    open_below,
+    plain_place,
+    read_inside,
+    safe_name,
+    save_inside,
+    windows_parts,
+)
 
 
 @pytest.fixture(params=["part by part", "by place"], autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """As on Unix, and as where nothing can be opened below a folder: the same holds."""
-    monkeypatch.setattr(handed, "BY_PARTS", request.param == "part by part")
+    monkeypatch.setattr(files, "BY_PARTS", request.param == "part by part")
     return str(request.param)
 
 
@@ -91,7 +101,7 @@ def test_a_link_that_is_put_there_at_the_last_moment_leads_nowhere(
     with pytest.raises(OSError):
         open_below(str(inside), ["deep", "a.txt"])
     with pytest.raises(OSError):
-        handed_by_place.create_below(str(inside), "from-chat", "new.txt")
+        files.create_below(str(inside), "from-chat", "new.txt")
     assert [path.name for path in outside.iterdir()] == ["a.txt"]
 
 
@@ -108,7 +118,7 @@ def test_where_nobody_can_tell_where_a_file_is_nothing_passes(tmp_path: Path) ->
         with pytest.raises(OSError):
             open_below(str(tmp_path), ["a.txt"], placed)
         with pytest.raises(OSError):
-            handed_by_place.create_below(str(tmp_path), "from-chat", "b.txt", placed)
+            files.create_below(str(tmp_path), "from-chat", "b.txt", placed)
     assert list((tmp_path / "from-chat").iterdir()) == []
 
 

@@ -18,91 +18,93 @@ from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.store.ledger import Ledger
 
 
-def slack_on(slack: FakeSlack, desk: MiniHub) -> SlackChannel:
-    return SlackChannel(slack_settings(slack), desk, SystemClock())
+def slack_on(slack: FakeSlack, hub_api: MiniHub) -> SlackChannel:
+    return SlackChannel(slack_settings(slack), hub_api, SystemClock())
 
 
-def telegram_on(server: FakeTelegram, desk: MiniHub) -> TelegramChannel:
-    return TelegramChannel(telegram_settings(server), desk, SystemClock())
+def telegram_on(server: FakeTelegram, hub_api: MiniHub) -> TelegramChannel:
+    return TelegramChannel(telegram_settings(server), hub_api, SystemClock())
 
 
-async def test_a_click_acknowledged_before_a_crash_answers_after_it(slack: FakeSlack, desk: MiniHub) -> None:
+async def test_a_click_acknowledged_before_a_crash_answers_after_it(slack: FakeSlack, hub_api: MiniHub) -> None:
     ada = slack.person("U0ADA")
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    dying = slack_on(slack, desk)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    dying = slack_on(slack, hub_api)
     await dying.start()  # nobody routes: what it hears is never decided
     await slack.until(lambda: slack.sockets, "the socket")
-    await desk.ask(dying, record)
+    await hub_api.ask(dying, record)
     click = ada.click(ada.last(), "Yes")
     await slack.until(lambda: click.acked, "the acknowledgement")
     await dying.close()
-    assert desk.answers == {} and len(desk.pending_updates("slack")) == 1
-    async with serving(desk, slack_on(slack, desk)):
-        await slack.until(lambda: desk.answers, "the answer")
-        await slack.until(lambda: not desk.pending_updates("slack"), "the end of it")
-    async with serving(desk, slack_on(slack, desk)):
+    assert hub_api.answers == {} and len(hub_api.pending_updates("slack")) == 1
+    async with serving(hub_api, slack_on(slack, hub_api)):
+        await slack.until(lambda: hub_api.answers, "the answer")
+        await slack.until(lambda: not hub_api.pending_updates("slack"), "the end of it")
+    async with serving(hub_api, slack_on(slack, hub_api)):
         await slack.until(lambda: len(slack.sockets) == 1, "the third socket")
-    assert [reply.value for reply in desk.replies] == ["y"]
+    assert [reply.value for reply in hub_api.replies] == ["y"]
 
 
-async def test_a_tap_confirmed_before_a_crash_answers_after_it(server: FakeTelegram, desk: MiniHub) -> None:
+async def test_a_tap_confirmed_before_a_crash_answers_after_it(server: FakeTelegram, hub_api: MiniHub) -> None:
     ada = server.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    dying = telegram_on(server, desk)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    dying = telegram_on(server, hub_api)
     await dying.start()
-    await desk.ask(dying, record)
+    await hub_api.ask(dying, record)
     ada.tap(ada.last(), "No")
     await server.until(lambda: server.unconfirmed() == 0, "the confirmation")
     await dying.close()
-    assert desk.answers == {} and len(desk.pending_updates("telegram")) == 1
-    async with serving(desk, telegram_on(server, desk)):
-        await server.until(lambda: desk.answers, "the answer")
-        await server.until(lambda: not desk.pending_updates("telegram"), "the end of it")
-    assert [reply.value for reply in desk.replies] == ["n"]
+    assert hub_api.answers == {} and len(hub_api.pending_updates("telegram")) == 1
+    async with serving(hub_api, telegram_on(server, hub_api)):
+        await server.until(lambda: hub_api.answers, "the answer")
+        await server.until(lambda: not hub_api.pending_updates("telegram"), "the end of it")
+    assert [reply.value for reply in hub_api.replies] == ["n"]
 
 
-async def test_words_that_named_no_prompt_are_not_guessed_about_a_second_time(slack: FakeSlack, desk: MiniHub) -> None:
+async def test_words_that_named_no_prompt_are_not_guessed_about_a_second_time(
+    slack: FakeSlack, hub_api: MiniHub
+) -> None:
     ada = slack.person("U0ADA")
-    dying = slack_on(slack, desk)
+    dying = slack_on(slack, hub_api)
     await dying.start()
     await slack.until(lambda: slack.sockets, "the socket")
-    await desk.ask(dying, desk.add_prompt(desk.add_session(), prompts.TEXT))
+    await hub_api.ask(dying, hub_api.add_prompt(hub_api.add_session(), prompts.TEXT))
     slack.pass_time(5)
     ada.write("blue")
-    await slack.until(lambda: desk.pending_updates("slack"), "the inbox")
+    await slack.until(lambda: hub_api.pending_updates("slack"), "the inbox")
     await dying.close()
-    async with serving(desk, slack_on(slack, desk)):
+    async with serving(hub_api, slack_on(slack, hub_api)):
         await slack.until(lambda: any("restarted" in str(m) for m in ada.sees()), "the sentence")
-    assert desk.answers == {}
+    assert hub_api.answers == {}
 
 
 async def test_what_was_withheld_or_makes_no_sense_does_not_make_the_channel_deaf(
-    server: FakeTelegram, slack: FakeSlack, desk: MiniHub
+    server: FakeTelegram, slack: FakeSlack, hub_api: MiniHub
 ) -> None:
     ada = server.person(ADA)
     slack.person("U0ADA")
     for channel in ("telegram", "slack"):
-        await desk.accept_update(channel, "1", WITHHELD)
-        await desk.accept_update(channel, "2", "{broken")
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    phone, work = telegram_on(server, desk), slack_on(slack, desk)
-    async with serving(desk, phone, work):
-        await desk.ask(phone, record)
+        await hub_api.accept_update(channel, "1", WITHHELD)
+        await hub_api.accept_update(channel, "2", "{broken")
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    phone, work = telegram_on(server, hub_api), slack_on(slack, hub_api)
+    async with serving(hub_api, phone, work):
+        await hub_api.ask(phone, record)
         ada.tap(ada.last(), "Yes")
-        await server.until(lambda: desk.answers, "the answer")
+        await server.until(lambda: hub_api.answers, "the answer")
         await slack.until(lambda: slack.sockets, "the socket")
 
 
 async def test_what_has_had_its_effect_is_forgotten_but_for_its_number(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.TEXT)
-    await desk.ask(channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
+    await hub_api.ask(channel, record)
     ada.write("a private word", reply_to=ada.last())
     ada.write("/status")
-    await server.until(lambda: desk.answers, "the answer")
-    await server.until(lambda: len(desk.inbox) == 2 and not any(desk.inbox.values()), "the end of both")
+    await server.until(lambda: hub_api.answers, "the answer")
+    await server.until(lambda: len(hub_api.inbox) == 2 and not any(hub_api.inbox.values()), "the end of both")
     await asyncio.sleep(0)
 
 

@@ -13,12 +13,11 @@ from tests.integration.test_hub_rules import asking
 from tests.support.fake_matrix import BOT, ROOM, TOKEN, FakeMatrix
 
 from atlasbridge.channels.matrix.channel import MatrixChannel
-from atlasbridge.channels.matrix.looks import parse_target, reactions, strip_quote
+from atlasbridge.channels.matrix.templates import parse_target, reactions, strip_quote
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.policy.attention import Tone
-from atlasbridge.core.prompt.model import PromptState
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.model import PromptState, Receipt
 from atlasbridge.core.values import replace
 
 ADA, EVE = "@ada:fake", "@eve:fake"
@@ -30,25 +29,25 @@ def home() -> Iterator[FakeMatrix]:
         yield fake
 
 
-def opened(home: FakeMatrix, desk: MiniHub, **changes: Any) -> MatrixChannel:
+def opened(home: FakeMatrix, hub_api: MiniHub, **changes: Any) -> MatrixChannel:
     settings = {"homeserver": home.url, "access_token": TOKEN, "room": ROOM, "allowed_users": [ADA]}
-    return MatrixChannel({**settings, "backoff_first_s": 0.02, "poll_timeout_s": 1, **changes}, desk, SystemClock())
+    return MatrixChannel({**settings, "backoff_first_s": 0.02, "poll_timeout_s": 1, **changes}, hub_api, SystemClock())
 
 
 async def listening(home: FakeMatrix) -> None:
     await home.until(lambda: [one for one in home.calls_of("sync") if one.params["since"]], "the second sync")
 
 
-async def test_a_reaction_answers_and_the_message_says_what_became_of_it(home: FakeMatrix, desk: MiniHub) -> None:
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    channel = opened(home, desk)
-    async with serving(desk, channel):
-        message_id = await desk.ask(channel, record)
+async def test_a_reaction_answers_and_the_message_says_what_became_of_it(home: FakeMatrix, hub_api: MiniHub) -> None:
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    channel = opened(home, hub_api)
+    async with serving(hub_api, channel):
+        message_id = await hub_api.ask(channel, record)
         await listening(home)
         home.react(ADA, message_id, "✅")
-        await home.until(lambda: record.prompt_id in desk.answers, "the answer")
-        assert desk.answers[record.prompt_id].identity == f"matrix:{ADA}"
-        moved = desk.move(record, PromptState.RESOLVED, f"matrix:{ADA}")
+        await home.until(lambda: record.prompt_id in hub_api.answers, "the answer")
+        assert hub_api.answers[record.prompt_id].identity == f"matrix:{ADA}"
+        moved = hub_api.move(record, PromptState.RESOLVED, f"matrix:{ADA}")
         await channel.update_prompt(
             message_id, moved, Receipt("taken", "Taken.", f"matrix:{ADA}", "Yes", audit_head="7:ab12cd34")
         )
@@ -57,82 +56,82 @@ async def test_a_reaction_answers_and_the_message_says_what_became_of_it(home: F
         assert home.events[-1]["content"]["m.relates_to"] == {"rel_type": "m.replace", "event_id": message_id}
 
 
-async def test_a_reply_answers_in_words_and_a_loose_text_is_not_guessed(home: FakeMatrix, desk: MiniHub) -> None:
-    record = desk.add_prompt(desk.add_session(), prompts.TEXT)
-    channel = opened(home, desk)
-    async with serving(desk, channel):
-        message_id = await desk.ask(channel, record)
+async def test_a_reply_answers_in_words_and_a_loose_text_is_not_guessed(home: FakeMatrix, hub_api: MiniHub) -> None:
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
+    channel = opened(home, hub_api)
+    async with serving(hub_api, channel):
+        message_id = await hub_api.ask(channel, record)
         await listening(home)
         home.say(ADA, "m.room.message", {"msgtype": "m.text", "body": "main"})
         await home.until(lambda: said(home, "Reply to the question"), "which one")
-        assert desk.replies == []
+        assert hub_api.replies == []
         home.reply(ADA, message_id, "> <@atlas:fake> quoted\n> more\n\nmain")
-        await home.until(lambda: desk.replies, "the words")
-        assert desk.replies[0].value == "main"
+        await home.until(lambda: hub_api.replies, "the words")
+        assert hub_api.replies[0].value == "main"
 
 
-async def test_strangers_and_our_own_reactions_answer_nothing(home: FakeMatrix, desk: MiniHub) -> None:
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    channel = opened(home, desk)
-    async with serving(desk, channel):
-        message_id = await desk.ask(channel, record)
+async def test_strangers_and_our_own_reactions_answer_nothing(home: FakeMatrix, hub_api: MiniHub) -> None:
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    channel = opened(home, hub_api)
+    async with serving(hub_api, channel):
+        message_id = await hub_api.ask(channel, record)
         await listening(home)
         home.react(EVE, message_id, "✅")
         home.reply(EVE, message_id, "y")
         home.react(ADA, message_id, "👍")
         home.react(ADA, "$unknown", "✅")
         home.react(ADA, message_id, "❌")
-        await home.until(lambda: record.prompt_id in desk.answers, "the answer")
-        assert [reply.value for reply in desk.replies] == ["n"]
-        assert [event for event, _ in desk.notes] == ["CHANNEL_STRANGER"]
+        await home.until(lambda: record.prompt_id in hub_api.answers, "the answer")
+        assert [reply.value for reply in hub_api.replies] == ["n"]
+        assert [event for event, _ in hub_api.notes] == ["CHANNEL_STRANGER"]
         assert [e for e in home.events if e["sender"] == BOT and e["type"] == "m.reaction"]
 
 
-async def test_a_lost_answer_of_the_server_makes_no_second_question(home: FakeMatrix, desk: MiniHub) -> None:
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    channel = opened(home, desk)
-    async with serving(desk, channel):
-        first = await desk.ask(channel, record)
-        assert await desk.ask(channel, record) == first and len(home.asked()) == 1
+async def test_a_lost_answer_of_the_server_makes_no_second_question(home: FakeMatrix, hub_api: MiniHub) -> None:
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    channel = opened(home, hub_api)
+    async with serving(hub_api, channel):
+        first = await hub_api.ask(channel, record)
+        assert await hub_api.ask(channel, record) == first and len(home.asked()) == 1
 
 
-async def test_a_short_flood_limit_is_waited_for_and_a_fault_is_named(home: FakeMatrix, desk: MiniHub) -> None:
-    channel = opened(home, desk)
-    session = desk.add_session()
-    record = desk.add_prompt(session, prompts.YES_NO)
+async def test_a_short_flood_limit_is_waited_for_and_a_fault_is_named(home: FakeMatrix, hub_api: MiniHub) -> None:
+    channel = opened(home, hub_api)
+    session = hub_api.add_session()
+    record = hub_api.add_prompt(session, prompts.YES_NO)
     home.fail("send", "status", status=429, retry_after=20)
     assert await channel.send_prompt(record, session)
     home.fail("send", "status", status=429, retry_after=60_000)
     with pytest.raises(ChannelError, match="429 M_LIMIT_EXCEEDED"):
         await channel.notify("x")
     await channel.close()
-    other = opened(home, desk, access_token="syt_other")
+    other = opened(home, hub_api, access_token="syt_other")
     with pytest.raises(ChannelError, match="401") as caught:
         await other.notify("x")
     await other.close()
     assert "syt_other" not in str(caught.value)
 
 
-async def test_what_was_said_over_a_restart_is_heard_once(home: FakeMatrix, desk: MiniHub) -> None:
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    async with serving(desk, first := opened(home, desk)):
-        message_id = await desk.ask(first, record)
+async def test_what_was_said_over_a_restart_is_heard_once(home: FakeMatrix, hub_api: MiniHub) -> None:
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    async with serving(hub_api, first := opened(home, hub_api)):
+        message_id = await hub_api.ask(first, record)
         await listening(home)
     home.react(ADA, message_id, "❌")
-    async with serving(desk, opened(home, desk)):
-        await home.until(lambda: record.prompt_id in desk.answers, "heard")
-    async with serving(desk, opened(home, desk)):
+    async with serving(hub_api, opened(home, hub_api)):
+        await home.until(lambda: record.prompt_id in hub_api.answers, "heard")
+    async with serving(hub_api, opened(home, hub_api)):
         before = len(home.calls_of("sync"))
         await home.until(lambda: len(home.calls_of("sync")) > before + 1, "two more syncs")
-    assert len(desk.replies) == 1
+    assert len(hub_api.replies) == 1
 
 
-async def test_a_silent_prompt_is_a_notice_and_an_encrypted_room_is_named(home: FakeMatrix, desk: MiniHub) -> None:
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    desk.tones[record.prompt_id] = Tone(loud=False)
-    channel = opened(home, desk)
-    async with serving(desk, channel):
-        await desk.ask(channel, record)
+async def test_a_silent_prompt_is_a_notice_and_an_encrypted_room_is_named(home: FakeMatrix, hub_api: MiniHub) -> None:
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    hub_api.tones[record.prompt_id] = Tone(loud=False)
+    channel = opened(home, hub_api)
+    async with serving(hub_api, channel):
+        await hub_api.ask(channel, record)
         assert home.asked()[0]["content"]["msgtype"] == "m.notice"
         await listening(home)
         home.say(ADA, "m.room.encrypted", {"ciphertext": "x"})
@@ -149,7 +148,7 @@ def test_a_quote_is_taken_off_and_nothing_else() -> None:
 
 
 @pytest.mark.heavy
-async def test_a_real_synapse_carries_question_reaction_reply_and_edit(desk: MiniHub) -> None:
+async def test_a_real_synapse_carries_question_reaction_reply_and_edit(hub_api: MiniHub) -> None:
     from tests.support.synapse import Synapse
 
     with Synapse() as server:
@@ -157,24 +156,24 @@ async def test_a_real_synapse_carries_question_reaction_reply_and_edit(desk: Min
         room = bot.create_room(ada.user, eve.user)
         ada.join(room), eve.join(room)
         settings = {"homeserver": server.url, "access_token": bot.token, "room": room, "allowed_users": [ada.user]}
-        channel = MatrixChannel({**settings, "backoff_first_s": 0.1, "poll_timeout_s": 5}, desk, SystemClock())
-        first, second = (desk.add_prompt(desk.add_session(), one) for one in (prompts.YES_NO, prompts.TEXT))
+        channel = MatrixChannel({**settings, "backoff_first_s": 0.1, "poll_timeout_s": 5}, hub_api, SystemClock())
+        first, second = (hub_api.add_prompt(hub_api.add_session(), one) for one in (prompts.YES_NO, prompts.TEXT))
         fake = FakeMatrix()  # only for its way to wait
-        async with serving(desk, channel):
-            await fake.until(lambda: desk.recall("matrix.since"), "the first sync")
-            asked, text = await desk.ask(channel, first), await desk.ask(channel, second)
+        async with serving(hub_api, channel):
+            await fake.until(lambda: hub_api.recall("matrix.since"), "the first sync")
+            asked, text = await hub_api.ask(channel, first), await hub_api.ask(channel, second)
             answer = {"m.relates_to": {"rel_type": "m.annotation", "event_id": asked, "key": "✅"}}
             eve.send(room, "m.reaction", answer, "e1")
             ada.send(room, "m.reaction", answer, "a1")
-            await fake.until(lambda: first.prompt_id in desk.answers, "the reaction")
-            assert desk.answers[first.prompt_id].identity == f"matrix:{ada.user}"
+            await fake.until(lambda: first.prompt_id in hub_api.answers, "the reaction")
+            assert hub_api.answers[first.prompt_id].identity == f"matrix:{ada.user}"
             server.stop()
             server.start()  # an outage: the line is taken up again
             words = {"msgtype": "m.text", "body": "main", "m.relates_to": {"m.in_reply_to": {"event_id": text}}}
             ada.send(room, "m.room.message", words, "a2")
-            await fake.until(lambda: second.prompt_id in desk.answers, "the reply")
-            assert [reply.value for reply in desk.replies] == ["y", "main"]
-            moved = desk.move(first, PromptState.RESOLVED, f"matrix:{ada.user}")
+            await fake.until(lambda: second.prompt_id in hub_api.answers, "the reply")
+            assert [reply.value for reply in hub_api.replies] == ["y", "main"]
+            moved = hub_api.move(first, PromptState.RESOLVED, f"matrix:{ada.user}")
             await channel.update_prompt(asked, moved, Receipt("taken", "Taken.", f"matrix:{ada.user}", "Yes"))
             await fake.until(lambda: [e for e in ada.reads(room) if "m.new_content" in e["content"]], "the edit")
         for account in (bot, ada, eve):
@@ -204,11 +203,11 @@ class GrantingHub(MiniHub):
 
 
 async def test_a_clock_brings_the_offer_and_a_keycap_under_it_grants_and_revokes(home: FakeMatrix) -> None:
-    desk = GrantingHub()
-    record = desk.add_prompt(desk.add_session(), asking("ls"))
-    channel = opened(home, desk)
-    async with serving(desk, channel):
-        message_id = await desk.ask(channel, record)
+    hub_api = GrantingHub()
+    record = hub_api.add_prompt(hub_api.add_session(), asking("ls"))
+    channel = opened(home, hub_api)
+    async with serving(hub_api, channel):
+        message_id = await hub_api.ask(channel, record)
         await listening(home)
         await home.until(
             lambda: any("⏱" in str(one["content"].get("m.relates_to")) for one in home.events), "the clock"
@@ -219,12 +218,12 @@ async def test_a_clock_brings_the_offer_and_a_keycap_under_it_grants_and_revokes
         assert "✅ ls\n❌ ls; x" in offer["content"]["body"] and "2\ufe0f\u20e3 5 times" in offer["content"]["body"]
         home.react(EVE, offer["event_id"], "1\ufe0f\u20e3")
         home.react(ADA, offer["event_id"], "2\u20e3")
-        await home.until(lambda: desk.given, "the grant")
-        assert desk.given == [{"by": f"matrix:{ADA}", "for_s": None, "times": 5, "folder": False}]
+        await home.until(lambda: hub_api.given, "the grant")
+        assert hub_api.given == [{"by": f"matrix:{ADA}", "for_s": None, "times": 5, "folder": False}]
         await home.until(lambda: said(home, "Granted: ls, 5 times."), "the edit")
         home.react(ADA, offer["event_id"], "1\ufe0f\u20e3")
-        await home.until(lambda: desk.ended == ["ab" * 4], "the end")
-        assert desk.replies == []
+        await home.until(lambda: hub_api.ended == ["ab" * 4], "the end")
+        assert hub_api.replies == []
 
 
 def said(home: FakeMatrix, words: str) -> bool:
@@ -238,12 +237,12 @@ def offers(home: FakeMatrix) -> list[dict[str, Any]]:
     ]
 
 
-async def test_nobody_is_asked_in_an_encrypted_room_and_the_hub_hears_why(home: FakeMatrix, desk: MiniHub) -> None:
+async def test_nobody_is_asked_in_an_encrypted_room_and_the_hub_hears_why(home: FakeMatrix, hub_api: MiniHub) -> None:
     home.encrypted = True
-    channel, record = opened(home, desk), desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    async with serving(desk, channel):
+    channel, record = opened(home, hub_api), hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    async with serving(hub_api, channel):
         with pytest.raises(ChannelError, match="this room is encrypted"):
-            await desk.ask(channel, record)
+            await hub_api.ask(channel, record)
         await home.until(lambda: channel.health()["state"] == "fault", "the fault")
         assert "encrypted" in channel.health()["detail"]
     assert home.calls_of("send") == []

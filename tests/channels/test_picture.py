@@ -48,8 +48,8 @@ async def test_a_huge_screen_stays_within_what_telegram_takes() -> None:
 @pytest.mark.parametrize("name", ["telegram", "slack"])
 async def test_the_picture_of_a_session_comes_into_the_chat(name: str) -> None:
     async with stage(name) as on:
-        session = on.desk.add_session(label="web")
-        on.desk.screens[session.session_id] = screen([RED_ON_WHITE])
+        session = on.hub_api.add_session(label="web")
+        on.hub_api.screens[session.session_id] = screen([RED_ON_WHITE])
         on.command("picture web")
 
         def shown() -> list[Any]:

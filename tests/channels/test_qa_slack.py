@@ -20,7 +20,7 @@ from tests.support.waiting import until
 
 from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.core.clock import SystemClock
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.model import Receipt
 
 ADA, BOB = "U0ADA", "U0BOB"
 PREFIX = "ATLASBRIDGE_TEST_SLACK_"

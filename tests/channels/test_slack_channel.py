@@ -14,10 +14,10 @@ from tests.channels.mini_hub import MiniHub
 from tests.support.fake_slack import APP_TOKEN, BOT_TOKEN, FakeSlack
 
 from atlasbridge.channels.slack import SlackChannel
-from atlasbridge.channels.slack.actions import plain_text
+from atlasbridge.channels.slack.blocks import plain_text
 from atlasbridge.core.clock import ManualClock, SystemClock
 from atlasbridge.core.errors import ChannelError, StoreError
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.model import Receipt
 
 ADA, BOB = "U0ADA", "U0BOB"
 
@@ -33,11 +33,11 @@ def written(message: dict[str, Any]) -> str:
 
 
 async def test_a_prompt_is_asked_clicked_and_marked_as_answered(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
 ) -> None:
     ada = slack.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    await desk.ask(slack_channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    await hub_api.ask(slack_channel, record)
     shown = ada.last()
     assert shown["text"] == shown["blocks"][0]["text"]["text"] == "❓ “Continue? (y/n)” · project"
     assert "⏳ until " in written(shown) and "then: No" in written(shown)
@@ -45,54 +45,54 @@ async def test_a_prompt_is_asked_clicked_and_marked_as_answered(
     click = ada.click(shown, "Yes")
     await slack.until(lambda: rows(ada.last()) == [], "the edit")
     assert click.acked
-    reply = desk.answers[record.prompt_id]
+    reply = hub_api.answers[record.prompt_id]
     assert (reply.value, reply.identity, reply.nonce) == ("y", "slack:T0TEAM/U0ADA", record.nonce)
     assert ada.last()["blocks"][0]["text"]["text"].lower().startswith("✅ yes · ada · ")
 
 
 @pytest.mark.parametrize("name", prompts.EVERY)
 async def test_every_kind_of_prompt_is_within_the_rules_of_block_kit(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel, name: str
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel, name: str
 ) -> None:
     ada = slack.person(ADA)
-    record = desk.add_prompt(desk.add_session(cwd="/home/ada/" + "deep/" * 60), prompts.EVERY[name])
-    await desk.ask(slack_channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(cwd="/home/ada/" + "deep/" * 60), prompts.EVERY[name])
+    await hub_api.ask(slack_channel, record)
     assert len(ada.sees()) == 1
     await slack_channel.update_prompt("", record, Receipt("taken", "Taken.", "cli:local"))
     await slack.until(lambda: "answered · a terminal" in written(ada.last()), "the edit")
 
 
 async def test_hostile_text_is_quoted_and_never_read_as_markup(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
 ) -> None:
     ada = slack.person(ADA)
-    await desk.ask(slack_channel, desk.add_prompt(desk.add_session(tool="<!channel>"), prompts.HOSTILE))
+    await hub_api.ask(slack_channel, hub_api.add_prompt(hub_api.add_session(tool="<!channel>"), prompts.HOSTILE))
     quoted = [block for block in ada.last()["blocks"] if block["type"] == "rich_text"]
     assert quoted[0]["elements"][0]["type"] == "rich_text_preformatted"
     assert "^[[31mred<U+202E>gnp.exe" in quoted[0]["elements"][0]["elements"][0]["text"]
     assert "mrkdwn" not in written(ada.last()) and "<!channel>" not in ada.last()["text"]
 
 
-async def test_a_modal_takes_free_text(slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel) -> None:
+async def test_a_modal_takes_free_text(slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel) -> None:
     ada = slack.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.TEXT)
-    await desk.ask(slack_channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
+    await hub_api.ask(slack_channel, record)
     ada.click(ada.last(), "Write an answer")
     await slack.until(lambda: slack.views, "the modal")
     assert ada.modal()["blocks"][1]["element"]["max_length"] == 20
     submitted = ada.submit("blue & <green>")
-    await slack.until(lambda: record.prompt_id in desk.answers, "the answer")
-    reply = desk.answers[record.prompt_id]
+    await slack.until(lambda: record.prompt_id in hub_api.answers, "the answer")
+    reply = hub_api.answers[record.prompt_id]
     assert (reply.value, reply.as_text, reply.nonce) == ("blue & <green>", True, record.nonce)
     assert submitted.acked
 
 
-async def test_a_trigger_that_is_too_old_is_answered_with_another_way(slack: FakeSlack, desk: MiniHub) -> None:
+async def test_a_trigger_that_is_too_old_is_answered_with_another_way(slack: FakeSlack, hub_api: MiniHub) -> None:
     ada = slack.person(ADA)
-    slack_channel = SlackChannel(slack_settings(slack), desk, SystemClock())
-    async with serving(desk, slack_channel):
+    slack_channel = SlackChannel(slack_settings(slack), hub_api, SystemClock())
+    async with serving(hub_api, slack_channel):
         await slack.until(lambda: slack.sockets, "the socket")
-        await desk.ask(slack_channel, desk.add_prompt(desk.add_session(), prompts.TEXT))
+        await hub_api.ask(slack_channel, hub_api.add_prompt(hub_api.add_session(), prompts.TEXT))
         slack.fail("views.open", "status", status=500)
         ada.click(ada.last(), "Write an answer")
         await slack.until(lambda: "Reply in the thread" in written(ada.last()), "the other way")
@@ -138,31 +138,31 @@ async def test_what_is_not_in_the_inbox_is_not_acknowledged_and_comes_again(slac
 
 
 async def test_copies_of_an_event_and_of_a_click_have_no_effect(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
 ) -> None:
     ada = slack.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.TEXT)
-    await desk.ask(slack_channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
+    await hub_api.ask(slack_channel, record)
     ada.write("blue", thread=ada.last())
-    await slack.until(lambda: record.prompt_id in desk.answers, "the answer")
+    await slack.until(lambda: record.prompt_id in hub_api.answers, "the answer")
     event = next(e for e in slack.envelopes if e.payload.get("event", {}).get("text") == "blue")
     copies = [slack.emit("events_api", event.payload) for _ in range(3)]
     await slack.until(lambda: all(copy.acked for copy in copies), "the acknowledgements")
-    yes_no = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    await desk.ask(slack_channel, yes_no)
+    yes_no = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    await hub_api.ask(slack_channel, yes_no)
     click = ada.click(ada.last(), "Yes")
     again = slack.emit("interactive", click.payload)
-    await slack.until(lambda: again.acked and yes_no.prompt_id in desk.answers, "the click")
-    assert len(desk.replies) == 2
+    await slack.until(lambda: again.acked and yes_no.prompt_id in hub_api.answers, "the click")
+    assert len(hub_api.replies) == 2
 
 
 @pytest.mark.parametrize("how", ["disconnect", "cut", "down"])
 async def test_the_connection_comes_back_after(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel, how: str
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel, how: str
 ) -> None:
     ada = slack.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.TEXT)
-    await desk.ask(slack_channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
+    await hub_api.ask(slack_channel, record)
     opened = len(slack.calls_of("apps.connections.open"))
     if how == "disconnect":
         slack.disconnect()
@@ -173,15 +173,15 @@ async def test_the_connection_comes_back_after(
         slack.start()
     ada.write("blue", thread=ada.last())
     await slack.until(lambda: len(slack.calls_of("apps.connections.open")) > opened, "a new ticket", 60)
-    await slack.until(lambda: record.prompt_id in desk.answers, "the answer", 60)
+    await slack.until(lambda: record.prompt_id in hub_api.answers, "the answer", 60)
 
 
 async def test_strangers_and_other_workspaces_are_told_nothing_and_logged_once(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel, caplog: pytest.LogCaptureFixture
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel, caplog: pytest.LogCaptureFixture
 ) -> None:
     ada, eve = slack.person(ADA), slack.person("U0EVE", "eve")
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    await desk.ask(slack_channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    await hub_api.ask(slack_channel, record)
     before = len(ada.sees())
     eve.dm  # noqa: B018 - opens the room
     with caplog.at_level(logging.WARNING):
@@ -190,26 +190,26 @@ async def test_strangers_and_other_workspaces_are_told_nothing_and_logged_once(
         twin = slack.person(ADA, team_id="T0EVIL")  # the same user id in another workspace
         clicks.append(twin.click(ada.last(), "Yes"))
         await slack.until(lambda: all(click.acked for click in clicks), "the acknowledgements")
-    assert desk.replies == [] and desk.inbox == {}
+    assert hub_api.replies == [] and hub_api.inbox == {}
     assert eve.sees() == [] and len(ada.sees()) == before
     assert sum("U0EVE" in line for line in caplog.messages) == 1
-    assert {fields["identity"] for _, fields in desk.notes} == {"slack:T0TEAM/U0EVE", "slack:T0EVIL/U0ADA"}
+    assert {fields["identity"] for _, fields in hub_api.notes} == {"slack:T0TEAM/U0EVE", "slack:T0EVIL/U0ADA"}
 
 
-async def test_a_bot_of_another_workspace_is_refused_at_the_start(slack: FakeSlack, desk: MiniHub) -> None:
-    channel = SlackChannel(slack_settings(slack, team_id="T0OTHER"), desk, SystemClock())
-    async with serving(desk, channel):
+async def test_a_bot_of_another_workspace_is_refused_at_the_start(slack: FakeSlack, hub_api: MiniHub) -> None:
+    channel = SlackChannel(slack_settings(slack, team_id="T0OTHER"), hub_api, SystemClock())
+    async with serving(hub_api, channel):
         await slack.until(lambda: len(slack.calls_of("auth.test")) > 1, "the checks")
         assert "another workspace" in channel.health()["detail"]
         assert slack.sockets == []
 
 
-async def test_a_forged_button_never_answers(slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel) -> None:
+async def test_a_forged_button_never_answers(slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel) -> None:
     ada = slack.person(ADA)
-    one = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    two = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    await desk.ask(slack_channel, one)
-    await desk.ask(slack_channel, two)
+    one = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    two = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    await hub_api.ask(slack_channel, one)
+    await hub_api.ask(slack_channel, two)
     first, second = ada.sees()
     button = second["blocks"][3]["elements"][0]
     forged = [
@@ -220,113 +220,115 @@ async def test_a_forged_button_never_answers(slack: FakeSlack, desk: MiniHub, sl
     ]
     await slack.until(lambda: all(click.acked for click in forged), "the acknowledgements")
     await slack.until(lambda: len(ada.sees()) == 6, "four refusals")
-    assert desk.answers == {}
+    assert hub_api.answers == {}
 
 
 async def test_a_secret_is_neither_asked_for_nor_taken_nor_kept(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
 ) -> None:
     ada = slack.person(ADA)
-    await desk.ask(slack_channel, desk.add_prompt(desk.add_session(), prompts.SECRET))
+    await hub_api.ask(slack_channel, hub_api.add_prompt(hub_api.add_session(), prompts.SECRET))
     assert rows(ada.last()) == [] and "Chat never carries secrets" in written(ada.last())
     ada.write("hunter2", thread=ada.last())
     await slack.until(lambda: "Delete your message" in written(ada.last()), "the refusal")
-    assert desk.replies == [] and "hunter2" not in json.dumps(list(desk.inbox.values()))
+    assert hub_api.replies == [] and "hunter2" not in json.dumps(list(hub_api.inbox.values()))
 
 
 async def test_show_more_answers_in_the_thread_and_long_output_is_a_file(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
 ) -> None:
     ada = slack.person(ADA)
-    await desk.ask(slack_channel, desk.add_prompt(desk.add_session(), prompts.UNKNOWN))
+    await hub_api.ask(slack_channel, hub_api.add_prompt(hub_api.add_session(), prompts.UNKNOWN))
     asked = ada.last()
     ada.click(asked, "Show last output")
     await slack.until(lambda: len(ada.sees()) == 2, "the screen")
     assert ada.last()["thread_ts"] == asked["ts"] and "line 12" in written(ada.last())
-    await desk.ask(slack_channel, desk.add_prompt(desk.add_session(), prompts.LONG))
+    await hub_api.ask(slack_channel, hub_api.add_prompt(hub_api.add_session(), prompts.LONG))
     ada.click(ada.last(), "Show last output")
     await slack.until(lambda: slack.files and any("files" in one for one in ada.sees()), "the file")
     assert list(slack.files.values()) == [b"x" * 9000]
 
 
 async def test_plain_words_in_a_direct_message_mean_the_only_prompt_or_are_asked_back(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
 ) -> None:
     ada = slack.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.IDLE)
-    await desk.ask(slack_channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.IDLE)
+    await hub_api.ask(slack_channel, record)
     slack.pass_time(5)
     ada.write("go on")
-    await slack.until(lambda: record.prompt_id in desk.answers, "the answer")
-    await desk.ask(slack_channel, desk.add_prompt(desk.add_session(), prompts.TEXT))
+    await slack.until(lambda: record.prompt_id in hub_api.answers, "the answer")
+    await hub_api.ask(slack_channel, hub_api.add_prompt(hub_api.add_session(), prompts.TEXT))
     ada.write("which?")
     await slack.until(lambda: "Which one do you mean?" in written(ada.last()), "the question back")
-    assert len(desk.answers) == 1
+    assert len(hub_api.answers) == 1
 
 
-async def test_whoever_answered_in_words_is_named(slack: FakeSlack, desk: MiniHub) -> None:
+async def test_whoever_answered_in_words_is_named(slack: FakeSlack, hub_api: MiniHub) -> None:
     ada = slack.person(ADA)
-    channel = SlackChannel(slack_settings(slack), desk, SystemClock())
-    async with serving(desk, channel):
+    channel = SlackChannel(slack_settings(slack), hub_api, SystemClock())
+    async with serving(hub_api, channel):
         await slack.until(lambda: slack.calls_of("users.info"), "the question for the name")
-        await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.TEXT))
+        await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.TEXT))
         ada.write("blue", thread=ada.last())
         await slack.until(lambda: "“blue” · Ada · " in str(ada.last()), "her name on the prompt")
 
 
-async def test_edits_are_told_to_change_nothing(slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel) -> None:
+async def test_edits_are_told_to_change_nothing(
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
+) -> None:
     ada = slack.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.TEXT)
-    await desk.ask(slack_channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
+    await hub_api.ask(slack_channel, record)
     message = ada.write("first", thread=ada.last())
-    await slack.until(lambda: record.prompt_id in desk.answers, "the answer")
+    await slack.until(lambda: record.prompt_id in hub_api.answers, "the answer")
     ada.edit(message, "second")
     await slack.until(lambda: "An edit changes nothing" in written(ada.last()), "the notice")
-    assert len(desk.replies) == 1
+    assert len(hub_api.replies) == 1
 
 
-async def test_a_channel_takes_part_only_when_opted_in_and_only_in_threads(slack: FakeSlack, desk: MiniHub) -> None:
+async def test_a_channel_takes_part_only_when_opted_in_and_only_in_threads(slack: FakeSlack, hub_api: MiniHub) -> None:
     ada = slack.person(ADA)
     slack.room("C0TEAM", ADA)
     slack.room("C0OTHER", ADA)
-    channel = SlackChannel(slack_settings(slack, channels=["C0TEAM"]), desk, SystemClock())
-    async with serving(desk, channel):
+    channel = SlackChannel(slack_settings(slack, channels=["C0TEAM"]), hub_api, SystemClock())
+    async with serving(hub_api, channel):
         await slack.until(lambda: slack.sockets, "the socket")
-        record = desk.add_prompt(desk.add_session(), prompts.TEXT)
-        await desk.ask(channel, record)
+        record = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
+        await hub_api.ask(channel, record)
         slack.pass_time(5)
         ada.write("chatter", "C0TEAM")
         ada.write("elsewhere", "C0OTHER")
         ada.write("blue", "C0TEAM", thread=ada.last("C0TEAM"))
-        await slack.until(lambda: record.prompt_id in desk.answers, "the answer")
-    assert [reply.value for reply in desk.replies] == ["blue"]
+        await slack.until(lambda: record.prompt_id in hub_api.answers, "the answer")
+    assert [reply.value for reply in hub_api.replies] == ["blue"]
     assert slack.sent("C0OTHER") == []
 
 
 async def test_an_outage_is_a_channel_error_and_edits_wait_for_its_end(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
 ) -> None:
     ada = slack.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    message_id = await desk.ask(slack_channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    message_id = await hub_api.ask(slack_channel, record)
     slack.stop()
     await slack_channel.update_prompt(message_id, record, Receipt("withdrawn", "The tool moved on."))
     with pytest.raises(ChannelError, match="cannot be reached"):
-        await desk.ask(slack_channel, desk.add_prompt(desk.add_session(), prompts.YES_NO))
+        await hub_api.ask(slack_channel, hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO))
     slack.start()
     await slack.until(lambda: "↩ the tool moved on" in written(ada.sees()[0]), "the edit")
 
 
-async def test_tokens_are_in_no_log(slack: FakeSlack, desk: MiniHub, caplog: pytest.LogCaptureFixture) -> None:
+async def test_tokens_are_in_no_log(slack: FakeSlack, hub_api: MiniHub, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     slack.person(ADA)
-    channel = SlackChannel(slack_settings(slack), desk, SystemClock())
-    async with serving(desk, channel):
+    channel = SlackChannel(slack_settings(slack), hub_api, SystemClock())
+    async with serving(hub_api, channel):
         slack.fail("apps.connections.open", "garbage", times=2)
         await slack.until(lambda: slack.sockets, "the socket")
         slack.fail("chat.postMessage", "cut_before")
         with pytest.raises(ChannelError):
-            await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.YES_NO))
+            await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO))
         slack.cut_sockets()
         await slack.until(lambda: len(slack.calls_of("apps.connections.open")) > 3, "a new ticket", 60)
     for secret in (BOT_TOKEN, APP_TOKEN, BOT_TOKEN[-12:], APP_TOKEN[-12:], "link/ticket"):
@@ -362,28 +364,28 @@ def test_slack_text_is_read_as_it_was_typed(raw: str, typed: str) -> None:
     assert plain_text(raw) == typed
 
 
-async def test_closing_ends_in_time_even_when_slack_hangs(slack: FakeSlack, desk: MiniHub) -> None:
+async def test_closing_ends_in_time_even_when_slack_hangs(slack: FakeSlack, hub_api: MiniHub) -> None:
     slack.person(ADA)
     slack.fail("*", "slow", seconds=60.0, times=1000)
-    channel = SlackChannel(slack_settings(slack), desk, SystemClock())
+    channel = SlackChannel(slack_settings(slack), hub_api, SystemClock())
     await channel.start()
     await channel.notify("never arrives")
     await slack.until(lambda: slack.calls, "a request")
     await asyncio.wait_for(channel.close(), 10)
 
 
-async def test_a_reply_whose_acknowledgement_is_lost_counts_all_the_same(slack: FakeSlack, desk: MiniHub) -> None:
+async def test_a_reply_whose_acknowledgement_is_lost_counts_all_the_same(slack: FakeSlack, hub_api: MiniHub) -> None:
     ada = slack.person(ADA)
-    channel = SlackChannel(slack_settings(slack), desk, SystemClock())
-    async with serving(desk, channel):
+    channel = SlackChannel(slack_settings(slack), hub_api, SystemClock())
+    async with serving(hub_api, channel):
         await slack.until(lambda: slack.sockets, "the socket")
-        record = desk.add_prompt(desk.add_session(), prompts.TEXT)
-        await desk.ask(channel, record)
+        record = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
+        await hub_api.ask(channel, record)
         slack.silent_to_acks = True
         ada.write("blue", thread=ada.last())
-        await slack.until(lambda: record.prompt_id in desk.answers, "the answer")
+        await slack.until(lambda: record.prompt_id in hub_api.answers, "the answer")
         event = slack.envelopes[-1]
         await slack.until(lambda: event.attempts >= 2, "the event once more")
         slack.silent_to_acks = False
         await slack.until(lambda: event.acked, "the acknowledgement")
-    assert len(desk.replies) == 1
+    assert len(hub_api.replies) == 1

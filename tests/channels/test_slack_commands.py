@@ -18,67 +18,67 @@ async def say(slack: FakeSlack, ada: Person, text: str, expect: str) -> str:
 
 
 async def test_sessions_and_status_list_what_runs_and_waits(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
 ) -> None:
     ada = slack.person("U0ADA")
-    session = desk.add_session()
-    desk.add_prompt(session, prompts.YES_NO)
+    session = hub_api.add_session()
+    hub_api.add_prompt(session, prompts.YES_NO)
     shown = await say(slack, ada, "!sessions", session.session_id[:8])
     assert "project · Claude Code · waits for you" in shown
     assert "Continue? (y/n)" in await say(slack, ada, "!status", "waits for your answer")
     assert "!mute 30m" in await say(slack, ada, "!help", "!sessions")
     assert "!help" in await say(slack, ada, "!dance", "I do not know !dance")
-    assert desk.replies == []  # none of it was taken for an answer
+    assert hub_api.replies == []  # none of it was taken for an answer
 
 
 async def test_plain_words_go_where_the_person_switched_to(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
 ) -> None:
     ada = slack.person("U0ADA")
-    first, second = desk.add_session(), desk.add_session(tool="codex")
-    mine, other = desk.add_prompt(first, prompts.TEXT), desk.add_prompt(second, prompts.TEXT)
+    first, second = hub_api.add_session(), hub_api.add_session(tool="codex")
+    mine, other = hub_api.add_prompt(first, prompts.TEXT), hub_api.add_prompt(second, prompts.TEXT)
     for record in (mine, other):
-        await desk.ask(slack_channel, record)
+        await hub_api.ask(slack_channel, record)
     slack.pass_time(5)
     await say(slack, ada, "blue", "Which one do you mean?")
     await say(slack, ada, f"!switch {second.session_id[:8]}", "Plain texts now go to project (Codex)")
     ada.write("green")
-    await slack.until(lambda: other.prompt_id in desk.answers, "the answer")
+    await slack.until(lambda: other.prompt_id in hub_api.answers, "the answer")
     await say(slack, ada, "!switch off", "no particular session")
-    assert mine.prompt_id not in desk.answers
+    assert mine.prompt_id not in hub_api.answers
 
 
 async def test_the_screen_comes_in_a_message_or_as_a_file(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
 ) -> None:
     ada = slack.person("U0ADA")
-    session = desk.add_session()
-    desk.screens[session.session_id] = {"text": "$ make\nall good"}
+    session = hub_api.add_session()
+    hub_api.screens[session.session_id] = {"text": "$ make\nall good"}
     await say(slack, ada, "!screen", "all good")
-    desk.screens[session.session_id] = {"text": "long line\n" * 1000}
+    hub_api.screens[session.session_id] = {"text": "long line\n" * 1000}
     ada.write("!screen")
     await slack.until(lambda: slack.files, "the file")
     assert b"long line" in next(iter(slack.files.values()))
 
 
 async def test_muting_keeps_notices_away_but_never_prompts(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
 ) -> None:
     ada = slack.person("U0ADA")
-    session = desk.add_session()
+    session = hub_api.add_session()
     await say(slack, ada, "!mute 30m", "Muted for 30m")
     await slack_channel.notify("Session ended", session)
-    await desk.ask(slack_channel, desk.add_prompt(session, prompts.YES_NO))
+    await hub_api.ask(slack_channel, hub_api.add_prompt(session, prompts.YES_NO))
     await say(slack, ada, "!mute off", "No longer muted")
     assert not any("Session ended" in str(message) for message in ada.sees())
     assert any("Continue?" in str(message) for message in ada.sees())
 
 
 async def test_a_slash_command_is_acknowledged_and_answered_in_the_direct_messages(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
 ) -> None:
     ada = slack.person("U0ADA")
-    session = desk.add_session()
+    session = hub_api.add_session()
     said = ada.slash("sessions")
     await slack.until(lambda: session.session_id[:8] in str(ada.sees()), "the list")
     ada.slash("", command="/status")
@@ -89,10 +89,10 @@ async def test_a_slash_command_is_acknowledged_and_answered_in_the_direct_messag
 
 
 async def test_a_stranger_gets_no_answer_to_a_command(
-    slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel
+    slack: FakeSlack, hub_api: MiniHub, slack_channel: SlackChannel
 ) -> None:
-    desk.add_session()
+    hub_api.add_session()
     eve, far = slack.person("U0EVE", "eve"), slack.person("U0ADA", team_id="T0OTHER")
     told = [eve.slash("sessions"), far.slash("sessions")]
     await slack.until(lambda: all(one.acked for one in told), "the acknowledgements")
-    assert not slack.calls_of("chat.postMessage") and len(desk.notes) == 2
+    assert not slack.calls_of("chat.postMessage") and len(hub_api.notes) == 2

@@ -13,7 +13,7 @@ from tests.channels.mini_hub import MiniHub
 from tests.support.chat_stage import stage, text_of
 from tests.support.fake_slack import FakeSlack
 
-from atlasbridge.channels.handed import MOST_IN
+from atlasbridge.channels.files import MOST_IN
 from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.session.model import SessionState
@@ -25,20 +25,20 @@ TEAM_ROOM = "C0TEAM"
 
 async def test_a_file_with_words_is_saved_and_the_words_are_queued(tmp_path: Path) -> None:
     async with stage("slack") as on:
-        session = on.desk.add_session(cwd=str(tmp_path), label="web")
+        session = on.hub_api.add_session(cwd=str(tmp_path), label="web")
         on.person.send_file("../plan.png", b"\x89PNG", "make it look like this")
         await on.reads("Queued as number 1")
         assert (tmp_path / "from-chat" / "plan.png").read_bytes() == b"\x89PNG"
-        ((_, reply),) = on.desk.queue
+        ((_, reply),) = on.hub_api.queue
         assert (reply.session_id, reply.value) == (session.session_id, "make it look like this (from-chat/plan.png)")
-        assert "FILE_RECEIVED" in [event for event, _ in on.desk.notes] and on.desk.replies == []
+        assert "FILE_RECEIVED" in [event for event, _ in on.hub_api.notes] and on.hub_api.replies == []
 
 
 async def test_a_file_goes_to_the_session_in_whose_thread_it_is_sent(tmp_path: Path) -> None:
     async with stage("slack") as on:
         one, other = tmp_path / "one", tmp_path / "other"
         one.mkdir(), other.mkdir()
-        on.desk.add_session(cwd=str(other))
+        on.hub_api.add_session(cwd=str(other))
         record = await on.ask(prompts.IDLE, cwd=str(one))
         on.clock.advance(5)
         on.person.send_file("x.csv", b"a,b", thread=on.message_of(record))
@@ -48,7 +48,7 @@ async def test_a_file_goes_to_the_session_in_whose_thread_it_is_sent(tmp_path: P
 
 async def test_a_file_that_slack_does_not_give_or_that_is_too_large_says_so(tmp_path: Path) -> None:
     async with stage("slack") as on:
-        on.desk.add_session(cwd=str(tmp_path))
+        on.hub_api.add_session(cwd=str(tmp_path))
         on.person.send_file("big", b"x" * (MOST_IN + 1))
         await on.reads("at most 10 MB")
         on.server.gives_files = False
@@ -65,43 +65,43 @@ async def test_a_voice_note_is_shown_in_words_and_answers_only_after_a_click() -
         on.clock.advance(5)
         on.person.send_file("audio_message.m4a", b"a test\n for it", mimetype="audio/mp4")
         heard = await on.reads("🎙 “Add a test for it”")
-        assert on.desk.replies == []
+        assert on.hub_api.replies == []
         on.press(heard, "project")
-        await on.until(lambda: record.prompt_id in on.desk.answers, "the answer")
-        assert on.desk.answers[record.prompt_id].value == "Add a test for it"
+        await on.until(lambda: record.prompt_id in on.hub_api.answers, "the answer")
+        assert on.hub_api.answers[record.prompt_id].value == "Add a test for it"
 
 
 async def test_a_voice_note_without_a_transcriber_or_for_a_secret_is_not_taken() -> None:
     async with stage("slack") as on:
-        on.desk.add_session()
+        on.hub_api.add_session()
         on.person.send_file("audio_message.m4a", b"yes", mimetype="audio/mp4")
         await on.reads("no `transcriber` for Slack")
     async with stage("slack", transcriber=HEARING) as on:
         record = await on.ask(prompts.SECRET)
         on.person.send_file("audio_message.m4a", b"hunter2", mimetype="audio/mp4", thread=on.message_of(record))
         await on.reads("Secrets are never taken in a chat")
-        assert on.desk.replies == [] and "hunter2" not in on.all_text()
+        assert on.hub_api.replies == [] and "hunter2" not in on.all_text()
 
 
 async def test_each_session_has_a_thread_in_a_channel_and_what_is_written_there_is_about_it() -> None:
-    desk = MiniHub()
+    hub_api = MiniHub()
     with FakeSlack(ack_s=1.0) as slack:
         ada = slack.person("U0ADA")
         slack.room(TEAM_ROOM, "U0ADA")
-        channel = SlackChannel(slack_settings(slack, channels=[TEAM_ROOM]), desk, SystemClock())
-        async with serving(desk, channel):
+        channel = SlackChannel(slack_settings(slack, channels=[TEAM_ROOM]), hub_api, SystemClock())
+        async with serving(hub_api, channel):
             await slack.until(lambda: slack.sockets, "the socket")
-            web, api = desk.add_session(label="web"), desk.add_session(label="api")
-            asked, other = desk.add_prompt(web, prompts.TEXT), desk.add_prompt(api, prompts.TEXT)
+            web, api = hub_api.add_session(label="web"), hub_api.add_session(label="api")
+            asked, other = hub_api.add_prompt(web, prompts.TEXT), hub_api.add_prompt(api, prompts.TEXT)
             for record in (asked, other):
-                await desk.ask(channel, record)
+                await hub_api.ask(channel, record)
             roots = [one for one in ada.sees(TEAM_ROOM) if "🧵" in text_of(one)]
             assert ["web" in text_of(one) for one in roots] == [True, False] and len(roots) == 2
             shown = [one for one in ada.sees(TEAM_ROOM) if one.get("_broadcast")]
             assert [one["thread_ts"] for one in shown] == [one["ts"] for one in roots]
             assert not any(one.get("thread_ts") for one in ada.sees())  # direct messages are not threaded
             slack.pass_time(5)
-            desk.screens[api.session_id] = {"text": "all is well"}
+            hub_api.screens[api.session_id] = {"text": "all is well"}
             ada.write("!screen", TEAM_ROOM, roots[1])
 
             def answered() -> list[Any]:
@@ -110,8 +110,8 @@ async def test_each_session_has_a_thread_in_a_channel_and_what_is_written_there_
             await slack.until(answered, "the screen")
             assert answered()[0]["thread_ts"] == roots[1]["ts"]
             ada.write("blue", TEAM_ROOM, roots[0])
-            await slack.until(lambda: asked.prompt_id in desk.answers, "the answer")
-            assert desk.answers[asked.prompt_id].value == "blue" and other.prompt_id not in desk.answers
+            await slack.until(lambda: asked.prompt_id in hub_api.answers, "the answer")
+            assert hub_api.answers[asked.prompt_id].value == "blue" and other.prompt_id not in hub_api.answers
             count = len(ada.sees(TEAM_ROOM))
             ada.write("nice, thanks", TEAM_ROOM, roots[0])  # nothing is asked there any more: people talk
             ada.write("!last", TEAM_ROOM, roots[1])
@@ -120,7 +120,7 @@ async def test_each_session_has_a_thread_in_a_channel_and_what_is_written_there_
                 "Which one" in text_of(one) or "Nothing is waiting" in text_of(one) for one in ada.sees(TEAM_ROOM)
             )
             ended = replace(web, state=SessionState.COMPLETED)
-            desk.session_records[web.session_id] = ended
+            hub_api.session_records[web.session_id] = ended
             await channel.notify("Session ended", ended)
 
             def told() -> list[Any]:
@@ -131,12 +131,12 @@ async def test_each_session_has_a_thread_in_a_channel_and_what_is_written_there_
 
 
 async def test_threads_can_be_switched_off() -> None:
-    desk = MiniHub()
+    hub_api = MiniHub()
     with FakeSlack(ack_s=1.0) as slack:
         ada = slack.person("U0ADA")
         slack.room(TEAM_ROOM, "U0ADA")
-        channel = SlackChannel(slack_settings(slack, channels=[TEAM_ROOM], threads=False), desk, SystemClock())
-        async with serving(desk, channel):
+        channel = SlackChannel(slack_settings(slack, channels=[TEAM_ROOM], threads=False), hub_api, SystemClock())
+        async with serving(hub_api, channel):
             await slack.until(lambda: slack.sockets, "the socket")
-            await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.TEXT))
+            await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.TEXT))
             assert len(ada.sees(TEAM_ROOM)) == 1 and "thread_ts" not in ada.last(TEAM_ROOM)

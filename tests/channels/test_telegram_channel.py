@@ -16,8 +16,7 @@ from tests.support.fake_telegram import FakeTelegram
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import ManualClock, SystemClock, iso
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.prompt.model import PromptState
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.model import PromptState, Receipt
 
 
 def labels(message: dict) -> list[list[str]]:  # type: ignore[type-arg]
@@ -26,11 +25,11 @@ def labels(message: dict) -> list[list[str]]:  # type: ignore[type-arg]
 
 
 async def test_a_yes_no_prompt_is_asked_tapped_and_marked_as_answered(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    await desk.ask(channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    await hub_api.ask(channel, record)
     shown = ada.last()
     assert shown["text"].startswith("❓ “Continue? (y/n)” · project\nYes / No question\nClaude Code · project · atlas")
     assert "⏳ until " in shown["text"] and "then: No" in shown["text"]
@@ -39,7 +38,7 @@ async def test_a_yes_no_prompt_is_asked_tapped_and_marked_as_answered(
     tap = ada.tap(shown, "Yes")
     await server.until(lambda: tap.answered, "the toast")
     await server.until(lambda: "reply_markup" not in ada.last(), "the edit")
-    reply = desk.answers[record.prompt_id]
+    reply = hub_api.answers[record.prompt_id]
     assert (reply.value, reply.identity, reply.nonce) == ("y", "telegram:1001", record.nonce)
     assert reply.session_id == record.session_id
     assert tap.toast == "Received: y"
@@ -48,21 +47,21 @@ async def test_a_yes_no_prompt_is_asked_tapped_and_marked_as_answered(
 
 @pytest.mark.parametrize("name", prompts.EVERY)
 async def test_every_kind_of_prompt_is_within_the_rules_of_telegram(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel, name: str
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel, name: str
 ) -> None:
     ada = server.person(ADA)
-    record = desk.add_prompt(desk.add_session(cwd="/home/ada/" + "deep/" * 60), prompts.EVERY[name])
-    await desk.ask(channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(cwd="/home/ada/" + "deep/" * 60), prompts.EVERY[name])
+    await hub_api.ask(channel, record)
     assert len(ada.sees()) == 1
     for row in ada.last().get("reply_markup", {}).get("inline_keyboard", []):
         assert all(len(button["callback_data"].encode()) <= 64 for button in row)
 
 
 async def test_a_menu_sets_the_refusing_choice_apart_and_marks_the_lasting_one(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.MENU))
+    await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.MENU))
     assert labels(ada.last()) == [
         ["1. Yes"],
         ["♾ always: 2. Yes, and don't ask again for rm"],
@@ -73,21 +72,21 @@ async def test_a_menu_sets_the_refusing_choice_apart_and_marks_the_lasting_one(
 
 
 async def test_a_choice_whose_value_is_too_long_for_a_button_still_reaches_the_gate_whole(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.MANY)
-    await desk.ask(channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.MANY)
+    await hub_api.ask(channel, record)
     ada.tap_data(ada.last(), ada.last()["reply_markup"]["inline_keyboard"][6][0]["callback_data"])
-    await server.until(lambda: record.prompt_id in desk.answers, "the answer")
-    assert desk.answers[record.prompt_id].value == prompts.MANY.choices[6].value
+    await server.until(lambda: record.prompt_id in hub_api.answers, "the answer")
+    assert hub_api.answers[record.prompt_id].value == prompts.MANY.choices[6].value
 
 
 async def test_hostile_text_is_shown_as_what_it_is_and_never_as_markup(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.HOSTILE))
+    await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.HOSTILE))
     text, entities = ada.last()["text"], ada.last()["entities"]
     assert "^[[31mred<U+202E>gnp.exe *bold* _x_ <b>html</b> [link](http://x) `code` <U+200B>😀" in text
     (quote,) = [entity for entity in entities if entity["type"] == "pre"]
@@ -96,53 +95,53 @@ async def test_hostile_text_is_shown_as_what_it_is_and_never_as_markup(
 
 
 async def test_a_reply_in_words_goes_to_the_prompt_it_replies_to(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    first = desk.add_prompt(desk.add_session(), prompts.TEXT)
-    second = desk.add_prompt(desk.add_session("codex"), prompts.TEXT)
-    await desk.ask(channel, first)
-    await desk.ask(channel, second)
+    first = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
+    second = hub_api.add_prompt(hub_api.add_session("codex"), prompts.TEXT)
+    await hub_api.ask(channel, first)
+    await hub_api.ask(channel, second)
     ada.write("/not-a-command of ours", reply_to=ada.sees()[0])
-    await server.until(lambda: first.prompt_id in desk.answers, "the answer")
-    reply = desk.answers[first.prompt_id]
+    await server.until(lambda: first.prompt_id in hub_api.answers, "the answer")
+    reply = hub_api.answers[first.prompt_id]
     assert (reply.value, reply.as_text, reply.nonce) == ("/not-a-command of ours", True, "")
-    assert second.prompt_id not in desk.answers
+    assert second.prompt_id not in hub_api.answers
 
 
 async def test_plain_text_means_the_only_prompt_of_the_only_session(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.IDLE)
-    await desk.ask(channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.IDLE)
+    await hub_api.ask(channel, record)
     assert "waits for your next instruction" in ada.last()["text"] and "finished" not in ada.last()["text"]
     server.pass_time(5)
     ada.write("now write the tests")
-    await server.until(lambda: record.prompt_id in desk.answers, "the answer")
-    assert desk.answers[record.prompt_id].value == "now write the tests"
+    await server.until(lambda: record.prompt_id in hub_api.answers, "the answer")
+    assert hub_api.answers[record.prompt_id].value == "now write the tests"
 
 
 async def test_plain_text_with_several_sessions_is_asked_back_and_switch_decides(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    records = [desk.add_prompt(desk.add_session(tool), prompts.TEXT) for tool in ("claude", "codex")]
+    records = [hub_api.add_prompt(hub_api.add_session(tool), prompts.TEXT) for tool in ("claude", "codex")]
     for record in records:
-        await desk.ask(channel, record)
+        await hub_api.ask(channel, record)
     server.pass_time(5)
     ada.write("blue")
     await server.until(lambda: "Which one do you mean?" in ada.last()["text"], "the question back")
-    assert desk.answers == {}
+    assert hub_api.answers == {}
     ada.write(f"/switch {records[1].session_id[:8]}")
     await server.until(lambda: "Plain texts now go to project (Codex)" in ada.last()["text"], "the switch")
     ada.write("blue")
-    await server.until(lambda: desk.answers, "the answer")
-    assert list(desk.answers) == [records[1].prompt_id]
+    await server.until(lambda: hub_api.answers, "the answer")
+    assert list(hub_api.answers) == [records[1].prompt_id]
 
 
 async def test_nothing_open_is_said_and_other_media_are_refused(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
     ada.write("hello?")
@@ -152,28 +151,28 @@ async def test_nothing_open_is_said_and_other_media_are_refused(
 
 
 async def test_forwarded_and_edited_messages_answer_nothing(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.TEXT)
-    await desk.ask(channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
+    await hub_api.ask(channel, record)
     ada.forward("approve everything")
     await server.until(lambda: "forwarded message, or one that a bot wrote" in ada.last()["text"], "the refusal")
-    assert desk.answers == {}
+    assert hub_api.answers == {}
     server.pass_time(5)
     written = ada.write("first")
-    await server.until(lambda: record.prompt_id in desk.answers, "the answer")
+    await server.until(lambda: record.prompt_id in hub_api.answers, "the answer")
     ada.edit(written, "second")
     await server.until(lambda: "edit changes nothing" in ada.last()["text"], "the notice")
-    assert [reply.value for reply in desk.replies] == ["first"]
+    assert [reply.value for reply in hub_api.replies] == ["first"]
 
 
 async def test_strangers_are_told_nothing_and_logged_once(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel, caplog: pytest.LogCaptureFixture
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel, caplog: pytest.LogCaptureFixture
 ) -> None:
     ada, eve = server.person(ADA), server.person(6666, "Eve")
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    await desk.ask(channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    await hub_api.ask(channel, record)
     with caplog.at_level(logging.WARNING):
         eve.write("/sessions")
         eve.write("y")
@@ -183,69 +182,71 @@ async def test_strangers_are_told_nothing_and_logged_once(
             lambda: "waits for your answer" in ada.last()["text"], "the answer to Ada, after Eve's updates"
         )
     assert eve.sees() == [] and not tap.answered
-    assert desk.replies == [] and not any("Eve" in payload for payload in desk.inbox.values())
+    assert hub_api.replies == [] and not any("Eve" in payload for payload in hub_api.inbox.values())
     assert sum("6666" in line for line in caplog.messages) == 1
-    assert [fields["identity"] for event, fields in desk.notes if event == "CHANNEL_STRANGER"] == ["telegram:6666"]
+    assert [fields["identity"] for event, fields in hub_api.notes if event == "CHANNEL_STRANGER"] == ["telegram:6666"]
 
 
 async def test_an_allowed_person_elsewhere_is_not_heard(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
     server.group(-100500)
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    await desk.ask(channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    await hub_api.ask(channel, record)
     elsewhere = ada.last() | {"chat": {"id": -100500, "type": "supergroup", "title": "Team"}}
     ada.tap(elsewhere, "Yes")
     ada.write("y", chat_id=-100500)
     ada.write("/status")
     await server.until(lambda: "waits for your answer" in ada.last()["text"], "the private answer")
-    assert desk.replies == []
+    assert hub_api.replies == []
 
 
-async def test_a_group_topic_takes_part_only_when_opted_in(server: FakeTelegram, desk: MiniHub) -> None:
+async def test_a_group_topic_takes_part_only_when_opted_in(server: FakeTelegram, hub_api: MiniHub) -> None:
     ada = server.person(ADA)
     server.group(-100500, forum=True, threads=(7, 8))
     settings = telegram_settings(server, groups=[{"chat_id": -100500, "topic_id": 7}])
-    channel = TelegramChannel(settings, desk, SystemClock())
-    async with serving(desk, channel):
-        record = desk.add_prompt(desk.add_session(), prompts.TEXT)
-        await desk.ask(channel, record)
+    channel = TelegramChannel(settings, hub_api, SystemClock())
+    async with serving(hub_api, channel):
+        record = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
+        await hub_api.ask(channel, record)
         shown = ada.last(-100500)
         assert shown["message_thread_id"] == 7
         ada.write("chatter", chat_id=-100500, thread=7)
         ada.write("wrong topic", chat_id=-100500, thread=8, reply_to=shown)
         ada.write("blue", chat_id=-100500, thread=7, reply_to=shown)
-        await server.until(lambda: record.prompt_id in desk.answers, "the answer")
-    assert desk.answers[record.prompt_id].value == "blue" and len(desk.replies) == 1
+        await server.until(lambda: record.prompt_id in hub_api.answers, "the answer")
+    assert hub_api.answers[record.prompt_id].value == "blue" and len(hub_api.replies) == 1
 
 
-async def test_two_operators_first_valid_reply_wins_and_the_other_sees_who(server: FakeTelegram, desk: MiniHub) -> None:
+async def test_two_operators_first_valid_reply_wins_and_the_other_sees_who(
+    server: FakeTelegram, hub_api: MiniHub
+) -> None:
     ada, bob = server.person(ADA), server.person(BOB, "Bob")
-    channel = TelegramChannel(telegram_settings(server, allowed_users=[ADA, BOB]), desk, SystemClock())
-    async with serving(desk, channel):
-        record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-        await desk.ask(channel, record)
+    channel = TelegramChannel(telegram_settings(server, allowed_users=[ADA, BOB]), hub_api, SystemClock())
+    async with serving(hub_api, channel):
+        record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+        await hub_api.ask(channel, record)
         late = bob.last()
         first, second = bob.tap(bob.last(), "No"), ada.tap(ada.last(), "Yes")
         await server.until(lambda: first.answered and second.answered, "both toasts")
         await server.until(lambda: "🛑 No · Bob" in ada.last()["text"] and "No · Bob" in bob.last()["text"], "who")
         third = bob.tap(late, "No")
         await server.until(lambda: third.answered, "the third toast")
-    assert desk.answers[record.prompt_id].value == "n"
+    assert hub_api.answers[record.prompt_id].value == "n"
     assert str(second.toast).startswith("Too late. 🛑 No · Bob · ")
     assert str(third.toast).startswith("Too late. 🛑 No · Bob · ")
 
 
 async def test_one_operator_who_blocked_the_bot_does_not_hide_the_prompt_from_the_other(
-    server: FakeTelegram, desk: MiniHub
+    server: FakeTelegram, hub_api: MiniHub
 ) -> None:
     ada, bob = server.person(ADA), server.person(BOB, "Bob")
-    channel = TelegramChannel(telegram_settings(server, allowed_users=[ADA, BOB]), desk, SystemClock())
-    async with serving(desk, channel):
+    channel = TelegramChannel(telegram_settings(server, allowed_users=[ADA, BOB]), hub_api, SystemClock())
+    async with serving(hub_api, channel):
         bob.block()
-        record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-        await desk.ask(channel, record)
+        record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+        await hub_api.ask(channel, record)
         assert len(ada.sees()) == 1
         assert channel.health()["unreachable_chats"] == [str(BOB)]
         bob.unblock()
@@ -253,20 +254,22 @@ async def test_one_operator_who_blocked_the_bot_does_not_hide_the_prompt_from_th
     assert bob.last()["text"] == ada.last()["text"] or "Continue?" in bob.last()["text"]
 
 
-async def test_nobody_reached_is_a_channel_error(server: FakeTelegram, desk: MiniHub, channel: TelegramChannel) -> None:
+async def test_nobody_reached_is_a_channel_error(
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
+) -> None:
     server.person(ADA).block()
     with pytest.raises(ChannelError, match="blocked by the user"):
-        await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.YES_NO))
+        await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO))
 
 
 async def test_a_forged_or_foreign_button_never_answers(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    one = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    two = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    await desk.ask(channel, one)
-    await desk.ask(channel, two)
+    one = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    two = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    await hub_api.ask(channel, one)
+    await hub_api.ask(channel, two)
     first, second = ada.sees()
     good = second["reply_markup"]["inline_keyboard"][0][0]["callback_data"]
     head, _, nonce, value = good.rsplit(":", 3)
@@ -278,32 +281,32 @@ async def test_a_forged_or_foreign_button_never_answers(
         ada.tap_data(second, "ans:" + "0" * 8 + ":" + "0" * 8 + ":" + "0" * 16 + ":y"),
     ]
     await server.until(lambda: all(tap.answered for tap in forged), "the toasts")
-    assert desk.answers == {}
+    assert hub_api.answers == {}
     ada.tap_data(second, good, inaccessible=True)
-    await server.until(lambda: two.prompt_id in desk.answers, "the good one")
+    await server.until(lambda: two.prompt_id in hub_api.answers, "the good one")
 
 
 async def test_a_secret_is_neither_asked_for_nor_taken_nor_kept(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.SECRET)
-    await desk.ask(channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.SECRET)
+    await hub_api.ask(channel, record)
     assert "Chat never carries secrets" in ada.last()["text"] and labels(ada.last()) == []
     ada.write("hunter2", reply_to=ada.last())
     await server.until(lambda: "Delete your message" in ada.last()["text"], "the refusal")
-    assert desk.replies == [] and "hunter2" not in json.dumps(list(desk.inbox.values()))
+    assert hub_api.replies == [] and "hunter2" not in json.dumps(list(hub_api.inbox.values()))
 
 
 async def test_show_more_sends_the_screen_and_long_ones_as_a_file(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.UNKNOWN))
+    await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.UNKNOWN))
     assert labels(ada.last()) == [["↩ Send Enter"], ["🔎 Show last output"], ["✖ Cancel"]]
     ada.tap(ada.last(), "Show last output")
     await server.until(lambda: "line 12" in ada.last().get("text", ""), "the screen")
-    await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.LONG))
+    await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.LONG))
     ada.tap(ada.last(), "Show last output")
     await server.until(lambda: any("_content" in message for message in ada.sees()), "the file")
     (file,) = [message["_content"] for message in ada.sees() if "_content" in message]
@@ -311,41 +314,41 @@ async def test_show_more_sends_the_screen_and_long_ones_as_a_file(
 
 
 async def test_the_ambiguity_protocol_offers_enter_and_cancel(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
     for button, value in (("Send Enter", "enter"), ("Cancel", "cancel")):
-        record = desk.add_prompt(desk.add_session(), prompts.UNKNOWN)
-        await desk.ask(channel, record)
+        record = hub_api.add_prompt(hub_api.add_session(), prompts.UNKNOWN)
+        await hub_api.ask(channel, record)
         assert "AtlasBridge detected a possible input request of Claude Code." in ada.last()["text"]
         ada.tap(ada.last(), button)
-        await server.until(lambda: record.prompt_id in desk.answers, "the answer")  # noqa: B023
-        assert desk.answers[record.prompt_id].value == value
+        await server.until(lambda: record.prompt_id in hub_api.answers, "the answer")  # noqa: B023
+        assert hub_api.answers[record.prompt_id].value == value
 
 
 async def test_a_look_at_the_last_output_asks_the_same_question_again(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.UNKNOWN)
-    await desk.ask(channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.UNKNOWN)
+    await hub_api.ask(channel, record)
     asked = ada.last()
     ada.tap(asked, "Show last output")
     await server.until(lambda: len(ada.sees()) == 2, "the last output")
     assert prompts.SCREEN.split("\n")[0] in ada.last()["text"]
     assert ada.last()["reply_markup"] == asked["reply_markup"]
     ada.tap(ada.last(), "Send Enter")
-    await server.until(lambda: record.prompt_id in desk.answers, "the answer")
+    await server.until(lambda: record.prompt_id in hub_api.answers, "the answer")
     await server.until(lambda: not any("reply_markup" in one for one in ada.sees()), "both messages to be edited")
 
 
 async def test_commands_tell_what_runs_and_what_waits(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    session = desk.add_session()
-    desk.screens[session.session_id] = {"text": "$ make test\nall good"}
-    await desk.ask(channel, desk.add_prompt(session, prompts.YES_NO))
+    session = hub_api.add_session()
+    hub_api.screens[session.session_id] = {"text": "$ make test\nall good"}
+    await hub_api.ask(channel, hub_api.add_prompt(session, prompts.YES_NO))
     server.pass_time(5)
 
     async def say(text: str, expected: str) -> None:
@@ -371,11 +374,11 @@ async def test_commands_tell_what_runs_and_what_waits(
 
 
 async def test_receipts_edit_the_message_and_a_reminder_is_a_new_one(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    message_id = await desk.ask(channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    message_id = await hub_api.ask(channel, record)
     await channel.update_prompt(message_id, record, Receipt("reminder", "Still waiting for you."))
     await server.until(lambda: len(ada.sees()) == 2, "the reminder")
     assert ada.last()["reply_to_message"]["message_id"] == ada.sees()[0]["message_id"]
@@ -389,10 +392,12 @@ async def test_receipts_edit_the_message_and_a_reminder_is_a_new_one(
     assert labels(ada.sees()[0]) == [["🔁 Ask again"]]
 
 
-async def test_the_same_edit_twice_is_no_error(server: FakeTelegram, desk: MiniHub, channel: TelegramChannel) -> None:
+async def test_the_same_edit_twice_is_no_error(
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
+) -> None:
     server.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    message_id = await desk.ask(channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    message_id = await hub_api.ask(channel, record)
     for _ in range(2):
         await channel.update_prompt(message_id, record, Receipt("taken", "Taken."))
         await server.until(lambda: channel.health()["pending"] == 0, "an empty outbox")
@@ -401,16 +406,16 @@ async def test_the_same_edit_twice_is_no_error(server: FakeTelegram, desk: MiniH
 
 
 async def test_more_than_ten_replies_a_minute_pause_the_session_with_one_warning(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    await desk.ask(channel, record)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    await hub_api.ask(channel, record)
     shown = ada.last()
     bad = shown["reply_markup"]["inline_keyboard"][0][0]["callback_data"][:-1] + "bogus"
     taps = [ada.tap_data(shown, bad) for _ in range(13)]
     await server.until(lambda: all(tap.answered for tap in taps), "the toasts")
-    assert len(desk.replies) == 10
+    assert len(hub_api.replies) == 10
     assert sum("Too many replies" in str(tap.toast) for tap in taps) == 3
     await server.until(lambda: any("paused" in m["text"] for m in ada.sees()), "the warning")
     assert sum("paused" in m["text"] for m in ada.sees()) == 1
@@ -423,17 +428,17 @@ def test_settings_take_numeric_ids_only() -> None:
 
 
 async def test_the_token_is_in_no_log_and_no_error(
-    server: FakeTelegram, desk: MiniHub, caplog: pytest.LogCaptureFixture
+    server: FakeTelegram, hub_api: MiniHub, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     server.person(ADA)
-    channel = TelegramChannel(telegram_settings(server), desk, SystemClock())
-    async with serving(desk, channel):
+    channel = TelegramChannel(telegram_settings(server), hub_api, SystemClock())
+    async with serving(hub_api, channel):
         server.fail("sendMessage", "cut_before")
-        record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+        record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
         with pytest.raises(ChannelError) as caught:
-            await desk.ask(channel, record)
-        await desk.ask(channel, record)
+            await hub_api.ask(channel, record)
+        await hub_api.ask(channel, record)
         server.fail("*", "garbage", times=3)
         await channel.notify("hello")
         await server.until(lambda: any("hello" in m["text"] for m in server.sent(ADA)), "the notice")
@@ -444,58 +449,58 @@ async def test_the_token_is_in_no_log_and_no_error(
 
 
 async def test_a_prompt_shown_by_an_earlier_process_is_answered_and_edited_after_a_restart(
-    server: FakeTelegram, desk: MiniHub
+    server: FakeTelegram, hub_api: MiniHub
 ) -> None:
     ada = server.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.TEXT)
-    first = TelegramChannel(telegram_settings(server), desk, SystemClock())
-    async with serving(desk, first):
-        await desk.ask(first, record)
-    second = TelegramChannel(telegram_settings(server), desk, SystemClock())
-    async with serving(desk, second):
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
+    first = TelegramChannel(telegram_settings(server), hub_api, SystemClock())
+    async with serving(hub_api, first):
+        await hub_api.ask(first, record)
+    second = TelegramChannel(telegram_settings(server), hub_api, SystemClock())
+    async with serving(hub_api, second):
         ada.write("blue", reply_to=ada.last())
         await server.until(lambda: "“blue” · Ada · " in ada.last()["text"], "the edit")
-    assert desk.answers[record.prompt_id].value == "blue"
+    assert hub_api.answers[record.prompt_id].value == "blue"
 
 
 async def test_a_restart_says_that_old_taps_are_lost(server: FakeTelegram) -> None:
     clock = ManualClock()
-    desk = MiniHub(clock)
+    hub_api = MiniHub(clock)
     ada = server.person(ADA)
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
-    first = TelegramChannel(telegram_settings(server), desk, clock)
-    async with serving(desk, first):
-        await desk.ask(first, record)
-        await server.until(lambda: desk.memory.get("telegram.last_poll") == iso(clock.wall()), "a poll")
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    first = TelegramChannel(telegram_settings(server), hub_api, clock)
+    async with serving(hub_api, first):
+        await hub_api.ask(first, record)
+        await server.until(lambda: hub_api.memory.get("telegram.last_poll") == iso(clock.wall()), "a poll")
     clock.advance(300)
-    second = TelegramChannel(telegram_settings(server), desk, clock)
-    async with serving(desk, second):
+    second = TelegramChannel(telegram_settings(server), hub_api, clock)
+    async with serving(hub_api, second):
         await server.until(lambda: "I was offline for 5m 0s" in ada.last()["text"], "the explanation")
         await server.until(lambda: server.calls_of("editMessageText"), "the buttons, refreshed")
-    assert desk.records[record.prompt_id].state is PromptState.AWAITING_REPLY
+    assert hub_api.records[record.prompt_id].state is PromptState.AWAITING_REPLY
 
 
-async def test_two_channels_at_once_are_two_pollers_and_an_alarm(server: FakeTelegram, desk: MiniHub) -> None:
+async def test_two_channels_at_once_are_two_pollers_and_an_alarm(server: FakeTelegram, hub_api: MiniHub) -> None:
     ada = server.person(ADA)
-    first = TelegramChannel(telegram_settings(server), desk, SystemClock())
+    first = TelegramChannel(telegram_settings(server), hub_api, SystemClock())
     second = TelegramChannel(telegram_settings(server), MiniHub(), SystemClock())
-    async with serving(desk, first):
+    async with serving(hub_api, first):
         await server.until(lambda: first.health()["state"] == "ok", "the first poller")
         await server.until(lambda: len(server.calls_of("getUpdates")) >= 2, "its long poll")
         await second.start()
         await server.until(lambda: any("Another program is polling" in m["text"] for m in ada.sees()), "the alarm")
         await second.close()
         await server.until(lambda: first.health()["state"] == "ok", "peace again")
-    assert [event for event, _ in desk.notes].count("CHANNEL_CONFLICT") >= 1
+    assert [event for event, _ in hub_api.notes].count("CHANNEL_CONFLICT") >= 1
 
 
 async def test_concurrent_prompts_of_one_chat_all_arrive(
-    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    records = [desk.add_prompt(desk.add_session(), prompts.YES_NO) for _ in range(8)]
-    await asyncio.gather(*(desk.ask(channel, record) for record in records))
+    records = [hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO) for _ in range(8)]
+    await asyncio.gather(*(hub_api.ask(channel, record) for record in records))
     assert len(ada.sees()) == 8
     for message in ada.sees():
         ada.tap(message, "No")
-    await server.until(lambda: len(desk.answers) == 8, "every answer")
+    await server.until(lambda: len(hub_api.answers) == 8, "every answer")

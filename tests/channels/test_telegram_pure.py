@@ -9,13 +9,12 @@ from tests.channels import prompts
 from tests.channels.mini_hub import MiniHub
 from tests.support import fake_telegram_rules as rules
 
-from atlasbridge.channels import wording
+from atlasbridge.channels import templates
 from atlasbridge.channels.commands import parse_command, parse_span
-from atlasbridge.channels.limits import Backoff, TokenBucket
-from atlasbridge.channels.outbox import BURST
-from atlasbridge.channels.telegram.callbacks import encode_callback, expand_callback, parse_callback
+from atlasbridge.channels.outbox import BURST, Backoff, TokenBucket
+from atlasbridge.channels.telegram.buttons import encode_callback, expand_callback, parse_callback
 from atlasbridge.channels.telegram.channel import GROUP_RATE
-from atlasbridge.channels.telegram.templates import Body, cut_text, render_prompt, utf16_units
+from atlasbridge.channels.telegram.messages import Body, cut_text, render_prompt, utf16_units
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType
 from atlasbridge.core.rate import RateWindow
@@ -148,18 +147,18 @@ def test_spans_of_time_are_read() -> None:
 
 @pytest.mark.parametrize(("seconds", "shown"), [(598.9, "9m 58s"), (45, "45s"), (7500, "2h 5m"), (-3, "now")])
 def test_time_left_is_told_as_people_say_it(seconds: float, shown: str) -> None:
-    assert wording.render_left(seconds) == shown
+    assert templates.render_left(seconds) == shown
 
 
 def test_no_button_repeats_what_another_says() -> None:
     letters = (Choice("y", "Yes"), Choice("n", "No", refuses=True))
     for prompt in (prompts.YES_NO, replace(prompts.YES_NO, choices=letters)):
-        shown = [button.label for button in wording.render_buttons(prompt)]
+        shown = [button.label for button in templates.render_buttons(prompt)]
         assert shown == ["✅ Yes", "❌ No", "🔎 Show all"]
     text = replace(prompts.TEXT, safe_default="enter")
-    assert next(button.label for button in wording.render_buttons(text)) == "⏩ Use default (empty)"
-    assert [button.label for button in wording.render_buttons(prompts.ENTER)] == ["↩️ Press Enter"]
+    assert next(button.label for button in templates.render_buttons(text)) == "⏩ Use default (empty)"
+    assert [button.label for button in templates.render_buttons(prompts.ENTER)] == ["↩️ Press Enter"]
 
 
 def test_a_secret_has_no_button_that_answers() -> None:
-    assert wording.render_buttons(prompts.SECRET) == []
+    assert templates.render_buttons(prompts.SECRET) == []

@@ -13,7 +13,7 @@ from tests.channels.mini_hub import MiniHub
 from tests.support.chat_stage import stage, text_of
 from tests.support.fake_telegram import FakeTelegram
 
-from atlasbridge.channels.handed import MOST_IN
+from atlasbridge.channels.files import MOST_IN
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.session.model import SessionState
@@ -25,22 +25,22 @@ HEARING = [sys.executable, "-c", "import sys; print('Add', open(sys.argv[1]).rea
 
 async def test_a_photo_with_a_caption_is_saved_and_its_instruction_queued(tmp_path: Path) -> None:
     async with stage("telegram") as on:
-        session = on.desk.add_session(cwd=str(tmp_path), label="web")
+        session = on.hub_api.add_session(cwd=str(tmp_path), label="web")
         on.person.send_file("photo", b"\xff\xd8picture", caption="make it look like this")
         await on.reads("Queued as number 1")
         (saved,) = (tmp_path / "from-chat").iterdir()
         assert saved.read_bytes() == b"\xff\xd8picture" and saved.suffix == ".jpg"
-        ((_, reply),) = on.desk.queue
+        ((_, reply),) = on.hub_api.queue
         assert reply.session_id == session.session_id
         assert reply.value == f"make it look like this (from-chat/{saved.name})"
-        assert "FILE_RECEIVED" in [event for event, _ in on.desk.notes] and on.desk.replies == []
+        assert "FILE_RECEIVED" in [event for event, _ in on.hub_api.notes] and on.hub_api.replies == []
 
 
 async def test_a_file_goes_to_the_session_whose_message_it_replies_to(tmp_path: Path) -> None:
     async with stage("telegram") as on:
         one, other = tmp_path / "one", tmp_path / "other"
         one.mkdir(), other.mkdir()
-        on.desk.add_session(cwd=str(other))
+        on.hub_api.add_session(cwd=str(other))
         record = await on.ask(prompts.IDLE, cwd=str(one))
         on.person.send_file("document", b"a,b", file_name="../../x.csv")
         await on.reads("Which session?")
@@ -59,10 +59,10 @@ async def test_a_voice_note_is_shown_in_words_and_answers_only_after_a_tap() -> 
         on.clock.advance(5)
         on.person.send_file("voice", b"a test\n for it")
         heard = await on.reads("🎙 “Add a test for it”")
-        assert on.desk.replies == []
+        assert on.hub_api.replies == []
         on.press(heard, "project")
-        await on.until(lambda: record.prompt_id in on.desk.answers, "the answer")
-        assert on.desk.answers[record.prompt_id].value == "Add a test for it"
+        await on.until(lambda: record.prompt_id in on.hub_api.answers, "the answer")
+        assert on.hub_api.answers[record.prompt_id].value == "Add a test for it"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ async def test_a_voice_note_that_cannot_be_heard_says_so(command: list[str], tol
         await on.ask(prompts.YES_NO)
         on.person.send_file("voice", b"yes")
         await on.reads(told)
-        assert on.desk.replies == []
+        assert on.hub_api.replies == []
 
 
 async def test_a_voice_note_never_answers_a_secret() -> None:
@@ -87,20 +87,20 @@ async def test_a_voice_note_never_answers_a_secret() -> None:
         record = await on.ask(prompts.SECRET)
         on.person.send_file("voice", b"hunter2", on.message_of(record))
         await on.reads("Secrets are never taken in a chat")
-        assert on.desk.replies == [] and "hunter2" not in on.all_text()
+        assert on.hub_api.replies == [] and "hunter2" not in on.all_text()
 
 
 async def test_a_forum_gets_a_topic_for_each_session_and_commands_there_are_about_it(
-    server: FakeTelegram, desk: MiniHub
+    server: FakeTelegram, hub_api: MiniHub
 ) -> None:
     ada, group = server.person(ADA), server.group(GROUP, forum=True)
     group.manages_topics = True
-    channel = TelegramChannel(telegram_settings(server, groups=[{"chat_id": GROUP}]), desk, SystemClock())
-    async with serving(desk, channel):
-        web, api = desk.add_session(label="web"), desk.add_session(label="api")
+    channel = TelegramChannel(telegram_settings(server, groups=[{"chat_id": GROUP}]), hub_api, SystemClock())
+    async with serving(hub_api, channel):
+        web, api = hub_api.add_session(label="web"), hub_api.add_session(label="api")
         for session in (web, api):
-            desk.screens[session.session_id] = {"text": f"screen of {session.label}"}
-            await desk.ask(channel, desk.add_prompt(session, prompts.YES_NO))
+            hub_api.screens[session.session_id] = {"text": f"screen of {session.label}"}
+            await hub_api.ask(channel, hub_api.add_prompt(session, prompts.YES_NO))
         await server.until(lambda: len(server.sent(GROUP)) == 2, "both prompts in the group")
         names = {name.split(" · ")[0]: thread for thread, name in group.topics.items()}
         assert {one["message_thread_id"] for one in server.sent(GROUP)} == set(names.values()) and len(names) == 2
@@ -109,22 +109,22 @@ async def test_a_forum_gets_a_topic_for_each_session_and_commands_there_are_abou
         await server.until(lambda: "screen of api" in text_of(server.sent(GROUP)[-1]), "its screen")
         assert server.sent(GROUP)[-1]["message_thread_id"] == names["api"]
         ada.write("lunch?", chat_id=GROUP, thread=names["api"])  # talk among people stays talk
-        await desk.ask(channel, desk.add_prompt(web, prompts.TEXT))
+        await hub_api.ask(channel, hub_api.add_prompt(web, prompts.TEXT))
         await server.until(lambda: len(server.sent(GROUP)) == 4, "the next prompt")
         assert len(group.topics) == 2 and server.sent(GROUP)[-1]["message_thread_id"] == names["web"]
-        desk.session_records[web.session_id] = replace(web, state=SessionState.COMPLETED)
+        hub_api.session_records[web.session_id] = replace(web, state=SessionState.COMPLETED)
         await channel.notify("Session ended", web)
         await server.until(lambda: group.closed == {names["web"]}, "the closed topic")
-        assert desk.replies == []
+        assert hub_api.replies == []
 
 
-async def test_where_no_topic_can_be_made_the_group_itself_is_used(server: FakeTelegram, desk: MiniHub) -> None:
+async def test_where_no_topic_can_be_made_the_group_itself_is_used(server: FakeTelegram, hub_api: MiniHub) -> None:
     server.person(ADA)
     server.group(GROUP, forum=True)  # without the right to manage topics
-    channel = TelegramChannel(telegram_settings(server, groups=[{"chat_id": GROUP}]), desk, SystemClock())
-    async with serving(desk, channel):
+    channel = TelegramChannel(telegram_settings(server, groups=[{"chat_id": GROUP}]), hub_api, SystemClock())
+    async with serving(hub_api, channel):
         for _ in range(2):
-            await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.YES_NO))
+            await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO))
         await server.until(lambda: len(server.sent(GROUP)) == 2, "both prompts")
         assert all("message_thread_id" not in one for one in server.sent(GROUP))
         assert [call.method for call in server.calls].count("createForumTopic") == 1

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from atlasbridge.cli.approvals_board import ARMING_S, MOVED_S, Board, same_meaning
 from atlasbridge.cli.approvals_keys import Intention, Key, KeyReader, decide_key
-from atlasbridge.cli.approvals_view import paint, render_frame
-from atlasbridge.cli.columns import cells
+from atlasbridge.cli.approvals_screen import ARMING_S, MOVED_S, Board, paint, render_frame, same_meaning
+from atlasbridge.cli.printing import cells
 from atlasbridge.core.values import replace
 
 
@@ -184,7 +183,7 @@ def test_an_answer_for_several_must_mean_the_same_to_each() -> None:
 
 
 def test_a_secret_cannot_be_marked_and_a_line_for_a_question_that_left_is_dropped() -> None:
-    from atlasbridge.cli.approvals_board import Editing
+    from atlasbridge.cli.approvals_screen import Editing
 
     secret = prompt("free_text", constraints={"secret": True})
     board = Board().refreshed([secret], now=0.0).marking()

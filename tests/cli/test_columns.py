@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlasbridge.cli.columns import cells, clip, lay_out
+from atlasbridge.cli.printing import cells, clip, lay_out
 
 TEXT = st.text(st.sampled_from("abc漢字 -/é"), max_size=60)
 

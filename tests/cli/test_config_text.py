@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlasbridge.cli.config_text import change_setting, render_toml
+from atlasbridge.cli.config import change_setting, render_toml
 from atlasbridge.core.errors import ConfigError
 
 FILE = """# mine

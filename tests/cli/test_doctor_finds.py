@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 from tests.support.terminal import ATLASBRIDGE
 
-from atlasbridge.cli import doctor_checks
-from atlasbridge.cli.doctor import put_right
-from atlasbridge.cli.doctor_checks import Check, check_home, check_service, check_sessions, check_socket, run_checks
+from atlasbridge.cli import doctor
+from atlasbridge.cli.doctor import Check, check_home, check_service, check_sessions, check_socket, put_right, run_checks
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.home import Home
 
@@ -116,7 +115,7 @@ def test_what_one_cannot_write_in_the_home_is_told_by_name(home: Home, monkeypat
 def test_a_launcher_whose_tool_is_missing_is_a_warning(home: Home) -> None:
     home.config.write_text('[[launchers]]\nname = "x"\ncommand = ["no-such-tool"]\n')
     home.config.chmod(0o600)
-    check = doctor_checks.check_launchers(home)
+    check = doctor.check_launchers(home)
     assert (check.state, check.detail) == ("warning", "not on PATH: no-such-tool (of x)")
 
 
@@ -128,9 +127,9 @@ def test_a_fix_that_fails_keeps_no_other_from_its_own(home: Home) -> None:
 
 
 def test_a_disk_that_is_nearly_full_is_a_fault(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "MB free" in doctor_checks.check_disk(home).detail
+    assert "MB free" in doctor.check_disk(home).detail
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(100, 99, 1))
-    check = doctor_checks.check_disk(home)
+    check = doctor.check_disk(home)
     assert (check.state, check.detail) == ("fault", "0 MB free")
     assert "free some space" in check.hint
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.support.hubs import short_home
 
-from atlasbridge.cli.doctor_checks import check_name
+from atlasbridge.cli.doctor import check_name
 from atlasbridge.core import distribution
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from atlasbridge.bootstrap import load_configuration, plan_hub
-from atlasbridge.channels.registry import ChannelRegistry
-from atlasbridge.channels.settings_classes import channel_settings
+from atlasbridge.channels.registry import ChannelRegistry, channel_settings
 from atlasbridge.config.environment import setting_paths, variable
 from atlasbridge.config.load import Configuration
 from atlasbridge.config.model import AtlasBridgeConfig
@@ -208,20 +207,24 @@ def test_people_have_one_name_for_all_their_identities(home: Home) -> None:
         (PEOPLE.replace("22:00", "22"), "is no time of day"),
         (PEOPLE + 'zone = "Mars"\n', "no time zone 'Mars'"),
         (PEOPLE + '[[people]]\nname = "Bo"\nidentities = ["cli:local"]\n', "belongs to 'Ana' and to 'Bo'"),
-        (PEOPLE + '[[ladders]]\nname = "x"\nsteps = [{who = ["Cy"]}]\n', "nobody called 'Cy'"),
-        (PEOPLE + '[[ladders]]\nname = "x"\nsteps = [{channels = ["fax"]}]\n', "no channel 'fax'"),
+        (PEOPLE + '[[escalation]]\nname = "x"\nsteps = [{who = ["Cy"]}]\n', "nobody called 'Cy'"),
+        (PEOPLE + '[[escalation]]\nname = "x"\nsteps = [{channels = ["fax"]}]\n', "no channel 'fax'"),
     ],
 )
-def test_a_slip_in_people_or_ladders_stops_the_start(home: Home, text: str, what: str) -> None:
+def test_a_slip_in_people_or_escalations_stops_the_start(home: Home, text: str, what: str) -> None:
     home.config.write_text(text)
     with pytest.raises(ConfigError) as caught:
         plan_hub(home, {})
     assert what in str(caught.value) and caught.value.hint
 
 
-def test_a_ladder_of_a_person_s_own_is_taken_over(home: Home) -> None:
-    steps = 'steps = [{channels = ["desk"]}, {after_seconds = 30, who = ["Ana"]}]\n'
-    text = f'[[ladders]]\nname = "prod"\nfolder = "~/prod/*"\nurgent = true\n{steps}'
+def test_a_escalation_of_a_person_s_own_is_taken_over(home: Home) -> None:
+    steps = 'steps = [{channels = ["here"]}, {after_seconds = 30, who = ["Ana"]}]\n'
+    text = f'[[escalation]]\nname = "prod"\nfolder = "~/prod/*"\nurgent = true\n{steps}'
     home.config.write_text(PEOPLE + text)
-    (ladder,) = plan_hub(home, {}).settings.policy.attention.ladders
-    assert ladder.urgent and ladder.folder.startswith("/") and [rung.after_s for rung in ladder.steps] == [0, 30]
+    (escalation_policy,) = plan_hub(home, {}).settings.policy.attention.escalation
+    assert (
+        escalation_policy.urgent
+        and escalation_policy.folder.startswith("/")
+        and [step.after_s for step in escalation_policy.steps] == [0, 30]
+    )

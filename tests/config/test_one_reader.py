@@ -10,17 +10,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from atlasbridge.bootstrap import channel_names, load_configuration, plan_desk_chats, plan_hub, settle_session
-from atlasbridge.channels.settings_classes import channel_settings
+from atlasbridge.bootstrap import channel_names, load_configuration, plan_hub, plan_server_chats, settle_session
+from atlasbridge.channels.registry import channel_settings
 from atlasbridge.cli.run import UsageError, parse_run
-from atlasbridge.config.desk import PROMPTS, load_desk_config
 from atlasbridge.config.environment import setting_paths, variable
 from atlasbridge.config.model import AtlasBridgeConfig
+from atlasbridge.config.server import PROMPTS, load_server_config
 from atlasbridge.config.session import FIELDS, apart, part_for_sessions, read_session_config
 from atlasbridge.core.clock import parse_duration
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
-from atlasbridge.core.session.plan import Plan
+from atlasbridge.core.session.settings import Plan
 
 KEYS = [path for path in setting_paths(AtlasBridgeConfig) if path[0] not in ("channels", "grants", "launchers")]
 HUB = {
@@ -31,7 +31,7 @@ HUB = {
     ("prompts", "reminder_seconds"): lambda plan: plan.settings.policy.reminder_s,
     ("prompts", "max_reminders"): lambda plan: plan.settings.policy.max_reminders,
     ("prompts", "replies_per_minute"): lambda plan: plan.settings.rate_limit_per_minute,
-    ("hub", "channel_timeout_seconds"): lambda plan: plan.settings.courier.call_timeout_s,
+    ("hub", "channel_timeout_seconds"): lambda plan: plan.settings.worker.call_timeout_s,
     ("hub", "type_timeout_seconds"): lambda plan: plan.settings.type_timeout_s,
     ("hub", "host_lost_seconds"): lambda plan: plan.settings.host_lost_s,
     ("hub", "graceful_timeout_seconds"): lambda plan: plan.settings.graceful_timeout_s,
@@ -72,7 +72,7 @@ def run_uses(home: Home, environ: dict[str, str], path: tuple[str, ...]) -> Any:
 
 
 def fleet_uses(file: Path, environ: dict[str, str], path: tuple[str, ...]) -> Any:
-    config, _ = load_desk_config(file, environ, channel_settings, channel_names(), {})
+    config, _ = load_server_config(file, environ, channel_settings, channel_names(), {})
     return getattr(getattr(config.general, path[0]), path[1])
 
 
@@ -195,7 +195,7 @@ def test_the_fleet_reads_durations_too(tmp_path: Path) -> None:
     file = tmp_path / "fleet.toml"
     file.write_text('[prompts]\nreminder_seconds = "5m"\n[attention]\ndigest_seconds = "0x1e"\n')
     with pytest.raises(ConfigError, match=r"fleet\.toml line 4"):
-        plan_desk_chats(file, {}, {})
+        plan_server_chats(file, {}, {})
     file.write_text('[prompts]\nreminder_seconds = "5m"\n[attention]\ndigest_seconds = 0x1e\n')
-    plan = plan_desk_chats(file, {}, {})
+    plan = plan_server_chats(file, {}, {})
     assert plan.policy.reminder_s == 300 and plan.together_s == 30

@@ -22,14 +22,13 @@ from atlasbridge.channels.desktop.channel import DesktopChannel
 from atlasbridge.channels.local import LocalChannel
 from atlasbridge.channels.matrix.channel import MatrixChannel
 from atlasbridge.channels.memory import MemoryChannel
-from atlasbridge.channels.ntfy.channel import NtfyChannel
-from atlasbridge.channels.ntfy.looks import encode_said
+from atlasbridge.channels.ntfy.channel import NtfyChannel, encode_said
 from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.channels.tell.channel import TellChannel
-from atlasbridge.channels.web import WebChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.web import WebChannel
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "webhook_channel"
 

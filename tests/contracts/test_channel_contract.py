@@ -19,8 +19,7 @@ from tests.support.waiting import until
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.registry import BUILT_IN, ChannelRegistry
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 
 STAGES = (
     "received", "typed", "taken", "still_there", "withdrawn", "expired", "default_typed", "canceled", "failed",

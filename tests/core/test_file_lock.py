@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from atlasbridge.core import file_lock
-from atlasbridge.core.file_lock import try_lock, try_share
+from atlasbridge.core import system
+from atlasbridge.core.system import try_lock, try_share
 
 
 def play_windows(monkeypatch: pytest.MonkeyPatch, fault: OSError | None) -> list[int]:
@@ -26,7 +26,7 @@ def play_windows(monkeypatch: pytest.MonkeyPatch, fault: OSError | None) -> list
             if fault is not None:
                 raise fault
 
-    monkeypatch.setattr(file_lock, "fcntl", None)
+    monkeypatch.setattr(system, "fcntl", None)
     monkeypatch.setitem(sys.modules, "msvcrt", Keys("msvcrt"))
     return places
 

@@ -17,21 +17,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlasbridge.core import hub_line, loopback
-from atlasbridge.core.calling_card import has_introductions, introduce, meeting_place
-from atlasbridge.core.daemon import entrance, reception
-from atlasbridge.core.daemon.entrance import LoopbackEntrance, SocketEntrance, make_entrance
+from atlasbridge.core import hub_connection
+from atlasbridge.core.daemon import server
 from atlasbridge.core.daemon.request import connect
+from atlasbridge.core.daemon.server import LoopbackListener, SocketListener, make_listener
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.home import Home
-from atlasbridge.core.loopback import (
+from atlasbridge.core.hub_connection import (
     CHALLENGE,
     NONCE,
     PROOF,
     Pass,
     Stranger,
     connect_loopback,
+    has_introductions,
     hub_proof,
+    introduce,
+    meeting_place,
     new_key,
     pass_file,
     peer_proof,
@@ -40,10 +42,10 @@ from atlasbridge.core.loopback import (
 )
 from atlasbridge.core.peer import Peer, own_uid
 
-NEEDS_UNIX = pytest.mark.skipif(not hub_line.has_unix_sockets(), reason="compares both ways; Windows has one")
+NEEDS_UNIX = pytest.mark.skipif(not hub_connection.has_unix_sockets(), reason="compares both ways; Windows has one")
 NEEDS_INTRODUCTIONS = pytest.mark.skipif(not has_introductions(), reason="Linux alone has Unix sockets without a file")
 INTRODUCE = """import os, sys
-from atlasbridge.core.calling_card import introduce
+from atlasbridge.core.hub_connection import introduce
 port, *words = sys.argv[1:]
 key, ours, theirs = map(bytes.fromhex, words)
 print(os.getpid(), introduce(int(port), key, ours, theirs, 5.0))
@@ -101,12 +103,12 @@ def test_a_proof_is_good_for_its_end_its_port_and_its_connection_alone() -> None
     assert len(proofs) == 5
 
 
-class Door:
+class AttachSocket:
     """An entrance with its server; who comes in is written down, and said hello to."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "hub.sock"
-        self.entrance = LoopbackEntrance(self.path, self._whose)
+        self.listener = LoopbackListener(self.path, self._whose)
         self.came: list[Peer | None] = []
 
     async def _whose(self, client: tuple[str, int], server: tuple[str, int]) -> Peer:
@@ -115,7 +117,7 @@ class Door:
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            peer = await self.entrance.admit(reader, writer)
+            peer = await self.listener.admit(reader, writer)
             self.came.append(peer)
             if peer is not None:
                 writer.write(b"hello")
@@ -132,45 +134,45 @@ class Door:
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Door]:
-    door = Door(folder)
-    server = await door.entrance.open(door.connected)
+async def opened(folder: Path) -> AsyncIterator[AttachSocket]:
+    attach_socket = AttachSocket(folder)
+    server = await attach_socket.listener.open(attach_socket.connected)
     try:
-        yield door
+        yield attach_socket
     finally:
         server.close()
-        door.entrance.close()
+        attach_socket.listener.close()
 
 
 async def test_who_has_the_file_comes_in(tmp_path: Path) -> None:
-    async with opened(tmp_path) as door:
-        with await asyncio.to_thread(hub_line.dial, door.path, 5.0) as link:
+    async with opened(tmp_path) as attach_socket:
+        with await asyncio.to_thread(hub_connection.dial, attach_socket.path, 5.0) as link:
             assert link.gettimeout() == 5.0
             assert await asyncio.to_thread(link.recv, 5) == b"hello"
             said = os.getpid() if has_introductions() else link.getsockname()[1]
-            assert door.came == [Peer(said, own_uid())]
-    assert not pass_file(door.path).exists()
+            assert attach_socket.came == [Peer(said, own_uid())]
+    assert not pass_file(attach_socket.path).exists()
 
 
 async def test_who_does_not_say_which_process_it_is_is_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command of an older version beside a newer hub, and wherever the system has no such sockets."""
-    monkeypatch.setattr(loopback, "has_introductions", lambda: False)
-    async with opened(tmp_path) as door:
-        with await asyncio.to_thread(hub_line.dial, door.path, 5.0) as link:
+    monkeypatch.setattr(hub_connection, "has_introductions", lambda: False)
+    async with opened(tmp_path) as attach_socket:
+        with await asyncio.to_thread(hub_connection.dial, attach_socket.path, 5.0) as link:
             assert await asyncio.to_thread(link.recv, 5) == b"hello"
-            assert door.came == [Peer(link.getsockname()[1], own_uid())]
+            assert attach_socket.came == [Peer(link.getsockname()[1], own_uid())]
 
 
 async def test_an_older_hub_without_a_reception_lets_a_newer_command_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reception, "has_introductions", lambda: False)
-    async with opened(tmp_path) as door:
-        with await asyncio.to_thread(hub_line.dial, door.path, 5.0) as link:
+    monkeypatch.setattr(server, "has_introductions", lambda: False)
+    async with opened(tmp_path) as attach_socket:
+        with await asyncio.to_thread(hub_connection.dial, attach_socket.path, 5.0) as link:
             assert await asyncio.to_thread(link.recv, 5) == b"hello"
-            assert door.came == [Peer(link.getsockname()[1], own_uid())]
+            assert attach_socket.came == [Peer(link.getsockname()[1], own_uid())]
 
 
 @NEEDS_INTRODUCTIONS
@@ -196,33 +198,33 @@ async def test_only_the_process_that_connects_can_say_who_it_is(tmp_path: Path) 
             assert _all(link) == b"hello"
             return told[0].encode()
 
-    async with opened(tmp_path) as door:
-        pid = await asyncio.to_thread(connect, door.issued)
-        assert door.came == [Peer(int(pid), own_uid())]
+    async with opened(tmp_path) as attach_socket:
+        pid = await asyncio.to_thread(connect, attach_socket.issued)
+        assert attach_socket.came == [Peer(int(pid), own_uid())]
 
 
 @NEEDS_INTRODUCTIONS
 async def test_who_holds_the_reception_up_holds_up_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reception, "PATIENCE_S", 0.3)
-    async with opened(tmp_path) as door:
+    monkeypatch.setattr(server, "PATIENCE_S", 0.3)
+    async with opened(tmp_path) as attach_socket:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
             silent.settimeout(10)
-            silent.connect(meeting_place(door.issued.port, door.issued.key))
+            silent.connect(meeting_place(attach_socket.issued.port, attach_socket.issued.key))
             silent.sendall(b"half a card")
-            with await asyncio.to_thread(hub_line.dial, door.path, 5.0) as link:
+            with await asyncio.to_thread(hub_connection.dial, attach_socket.path, 5.0) as link:
                 assert await asyncio.to_thread(link.recv, 5) == b"hello"
-                assert door.came == [Peer(os.getpid(), own_uid())]
+                assert attach_socket.came == [Peer(os.getpid(), own_uid())]
             assert await asyncio.to_thread(silent.recv, 1) == b""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as late, pytest.raises(ConnectionRefusedError):
         late.connect(meeting_place(PASS.port, PASS.key))
 
 
 async def test_a_wrong_key_is_seen_by_the_one_who_has_it_first(tmp_path: Path) -> None:
-    async with opened(tmp_path) as door:
+    async with opened(tmp_path) as attach_socket:
         with pytest.raises(Stranger):
-            await asyncio.to_thread(connect_loopback, Pass(door.issued.port, new_key()), 5.0)
-        await _until(lambda: door.came)
-        assert door.came == [None]
+            await asyncio.to_thread(connect_loopback, Pass(attach_socket.issued.port, new_key()), 5.0)
+        await _until(lambda: attach_socket.came)
+        assert attach_socket.came == [None]
 
 
 async def test_a_guess_at_the_proof_gets_nothing_more(tmp_path: Path) -> None:
@@ -231,10 +233,10 @@ async def test_a_guess_at_the_proof_gets_nothing_more(tmp_path: Path) -> None:
             link.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: null\r\n" + b"x" * (NONCE + PROOF))
             return _all(link)
 
-    async with opened(tmp_path) as door:
-        answer = await asyncio.to_thread(guess, door.issued.port)
-        assert len(answer) == CHALLENGE and door.issued.key not in answer
-        assert door.came == [None]
+    async with opened(tmp_path) as attach_socket:
+        answer = await asyncio.to_thread(guess, attach_socket.issued.port)
+        assert len(answer) == CHALLENGE and attach_socket.issued.key not in answer
+        assert attach_socket.came == [None]
 
 
 async def test_words_that_were_overheard_open_nothing(tmp_path: Path) -> None:
@@ -250,30 +252,30 @@ async def test_words_that_were_overheard_open_nothing(tmp_path: Path) -> None:
             )
             return _all(link)
 
-    async with opened(tmp_path) as door:
+    async with opened(tmp_path) as attach_socket:
         for back in (True, False):
-            assert await asyncio.to_thread(replay, door.issued, back) == b""
-        assert door.came == [None, None]
+            assert await asyncio.to_thread(replay, attach_socket.issued, back) == b""
+        assert attach_socket.came == [None, None]
 
 
 async def test_a_slow_stranger_is_sent_away_and_holds_nobody_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entrance, "PATIENCE_S", 0.3)
-    async with opened(tmp_path) as door:
-        with socket.create_connection(("127.0.0.1", door.issued.port), timeout=10) as slow:
+    monkeypatch.setattr(server, "PATIENCE_S", 0.3)
+    async with opened(tmp_path) as attach_socket:
+        with socket.create_connection(("127.0.0.1", attach_socket.issued.port), timeout=10) as slow:
             slow.sendall(b"x")
-            with await asyncio.to_thread(hub_line.dial, door.path, 5.0) as link:
+            with await asyncio.to_thread(hub_connection.dial, attach_socket.path, 5.0) as link:
                 assert await asyncio.to_thread(link.recv, 5) == b"hello"
             assert await asyncio.to_thread(slow.recv, 1) == b""
-        assert door.came[-1] is None
+        assert attach_socket.came[-1] is None
 
 
 async def test_of_too_many_strangers_the_oldest_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entrance, "MOST_STRANGERS", 2)
-    async with opened(tmp_path) as door:
-        strangers = [socket.create_connection(("127.0.0.1", door.issued.port), timeout=10) for _ in range(2)]
-        with await asyncio.to_thread(hub_line.dial, door.path, 5.0) as link:
+    monkeypatch.setattr(server, "MOST_STRANGERS", 2)
+    async with opened(tmp_path) as attach_socket:
+        strangers = [socket.create_connection(("127.0.0.1", attach_socket.issued.port), timeout=10) for _ in range(2)]
+        with await asyncio.to_thread(hub_connection.dial, attach_socket.path, 5.0) as link:
             assert await asyncio.to_thread(link.recv, 5) == b"hello"
         assert await asyncio.to_thread(_all, strangers[0]) == b""
         for stranger in strangers:
@@ -287,13 +289,13 @@ async def test_another_user_is_not_let_in_whatever_they_know(
     async def other(client: object, server: object) -> Peer:
         return Peer(1, own_uid() + 1)
 
-    monkeypatch.setattr(loopback, "has_introductions", lambda: introduced and has_introductions())
-    monkeypatch.setattr(reception, "read_peer", lambda link: Peer(1, own_uid() + 1))
-    async with opened(tmp_path) as door:
-        monkeypatch.setattr(door.entrance, "_whose", other)
-        with await asyncio.to_thread(hub_line.dial, door.path, 5.0) as link:
+    monkeypatch.setattr(hub_connection, "has_introductions", lambda: introduced and has_introductions())
+    monkeypatch.setattr(server, "read_peer", lambda link: Peer(1, own_uid() + 1))
+    async with opened(tmp_path) as attach_socket:
+        monkeypatch.setattr(attach_socket.listener, "_whose", other)
+        with await asyncio.to_thread(hub_connection.dial, attach_socket.path, 5.0) as link:
             assert await asyncio.to_thread(link.recv, 5) == b""
-        assert door.came == [None]
+        assert attach_socket.came == [None]
 
 
 def test_a_stranger_on_a_dead_hubs_port_learns_nothing(tmp_path: Path) -> None:
@@ -339,23 +341,23 @@ def test_a_port_where_nobody_listens_is_no_hub(tmp_path: Path) -> None:
 async def test_each_way_in_takes_away_what_the_other_left(tmp_path: Path) -> None:
     socket_path, file = tmp_path / "hub.sock", tmp_path / "hub.tcp"
     file.write_text("1 " + "00" * 32)
-    way = make_entrance(socket_path, "auto", frozenset, _nobody)
-    assert isinstance(way, SocketEntrance)
+    way = make_listener(socket_path, "auto", frozenset, _nobody)
+    assert isinstance(way, SocketListener)
     unix = await way.open(_ignore)
-    assert socket_path.exists() and not file.exists() and hub_line.left_address(socket_path) == socket_path
+    assert socket_path.exists() and not file.exists() and hub_connection.left_address(socket_path) == socket_path
     unix.close()  # newer Pythons take its file away with it
     socket_path.touch()
-    other = make_entrance(socket_path, "loopback", frozenset, _nobody)
+    other = make_listener(socket_path, "loopback", frozenset, _nobody)
     (await other.open(_ignore)).close()
-    assert file.exists() and not socket_path.exists() and hub_line.left_address(socket_path) == file
+    assert file.exists() and not socket_path.exists() and hub_connection.left_address(socket_path) == file
     other.close()
 
 
 @NEEDS_UNIX
 def test_without_unix_sockets_it_is_always_the_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not hub_line.wants_loopback("auto") and hub_line.wants_loopback("loopback")
+    assert not hub_connection.wants_loopback("auto") and hub_connection.wants_loopback("loopback")
     monkeypatch.delattr(socket, "AF_UNIX")
-    assert hub_line.wants_loopback("auto")
+    assert hub_connection.wants_loopback("auto")
     with pytest.raises(HubUnavailable, match="not running"):
         connect(Home(tmp_path), 5.0)
 

@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from atlasbridge.core.own_port import bind_alone, is_taken
+from atlasbridge.core.hub_connection import bind_alone, is_taken
 
 
 def test_a_port_that_another_has_is_taken() -> None:

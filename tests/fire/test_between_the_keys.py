@@ -160,7 +160,7 @@ def test_a_letter_whose_tool_is_slow_but_takes_it_is_not_followed_by_an_enter() 
 
 def test_keys_for_a_terminal_that_is_gone_are_not_called_typed() -> None:
     bench = TypingBench(RAW_TEXT)
-    bench.inlet._fd = -1
+    bench.input_writer._fd = -1
     outcome = bench.type(ANN)
     assert outcome.outcome == "failed" and "gone" in outcome.detail
     bench.pty.close()

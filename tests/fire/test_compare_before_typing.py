@@ -125,13 +125,13 @@ def test_two_who_type_the_same_answer_at_once_type_it_once() -> None:
     hand = bench.typist()
     prompt_id = bench.open_id
     both_know_nothing = threading.Barrier(2)
-    enter = bench.inlet.injection
+    enter = bench.input_writer.injection
 
     def injection(timeout_s: float) -> AbstractContextManager[None]:
         both_know_nothing.wait(60)
         return enter(timeout_s)
 
-    bench.inlet.injection = injection  # type: ignore[method-assign, assignment]
+    bench.input_writer.injection = injection  # type: ignore[method-assign, assignment]
     threads = [threading.Thread(target=hand.type, args=(prompt_id, YES)) for _ in range(2)]
     for thread in threads:
         thread.start()

@@ -13,8 +13,8 @@ from tests.support.waiting import wait_for
 def test_the_tool_and_the_keyboard_work_on_and_prompts_wait() -> None:
     with arena() as place:
         place.start_hub()
-        fighter = Fighter(place, "desk", place.home.root / "desk.got")
-        with Terminal((*ATLASBRIDGE, "run", "--label", "desk", "--", *recorder(fighter)), place.home.root) as terminal:
+        fighter = Fighter(place, "hub", place.home.root / "hub.got")
+        with Terminal((*ATLASBRIDGE, "run", "--label", "hub", "--", *recorder(fighter)), place.home.root) as terminal:
             terminal.wait_for("Question 0 of")
             wait_for(lambda: place.ask("prompts")["prompts"], "the first prompt")
             place.kill_hub()

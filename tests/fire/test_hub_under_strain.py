@@ -11,8 +11,7 @@ from tests.support.fake_host import YES_NO, FakeHost
 from tests.support.hubs import LiveHub, live_hub
 
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.prompt.model import PromptState, Refusal, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.prompt.model import InboundReply, PromptState, Receipt, Refusal, Reject
 from atlasbridge.core.routing.router import LOCAL
 
 

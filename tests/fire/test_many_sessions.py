@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from tests.support.arena import arena
-from tests.support.crowd import Crowd
+from tests.support.crowd import Directory
 
 SESSIONS = 30
 
@@ -15,14 +15,14 @@ SESSIONS = 30
 def test_thirty_sessions_get_their_own_answers_and_no_other() -> None:
     with arena() as place:
         place.start_hub()
-        crowd = Crowd(place, questions=2)
+        directory = Directory(place, questions=2)
 
         def start() -> None:
             for number in range(SESSIONS):
-                crowd.add(number)
+                directory.add(number)
 
-        crowd.serve([threading.Thread(target=start)])
-        assert len(crowd.reply_s) == 2 * SESSIONS
+        directory.serve([threading.Thread(target=start)])
+        assert len(directory.reply_s) == 2 * SESSIONS
         received = place.entries(event="REPLY_RECEIVED")
         injected = place.entries(event="REPLY_INJECTED")
         assert len(injected) == 2 * SESSIONS

@@ -1,4 +1,4 @@
-"""A hub's outbox: filled in the transaction of the change, emptied by the desk's number, and only for members."""
+"""A hub's outbox: filled in the transaction of the change, emptied by the server's number, and only for members."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def kinds(ledger: Ledger) -> list[str]:
     return [kind for _, kind, _ in ledger.membership.pending(0, 1000)]
 
 
-def test_nothing_is_collected_before_a_machine_belongs_to_a_desk(tmp_path: Path) -> None:
+def test_nothing_is_collected_before_a_machine_belongs_to_a_fleet_server(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path)
     ask(ledger)
     assert ledger.membership.backlog() == 0
@@ -39,7 +39,7 @@ def test_a_membership_that_was_begun_goes_on_and_another_begins_anew(tmp_path: P
     ask(ledger)
     assert ledger.membership.backlog() == 0
     events = [entry["event"] for entry in ledger.audit_entries()]
-    assert events.count("DESK_JOINED") == 2 and events.count("DESK_LEFT") == 1
+    assert events.count("FLEET_JOINED") == 2 and events.count("FLEET_LEFT") == 1
     ledger.close()
 
 
@@ -51,7 +51,7 @@ def test_a_prompt_that_moved_often_is_told_once_under_its_newest_number(tmp_path
     ledger.claim(record.prompt_id, record.session_id, None, Answer(AnswerKind.YES), "somebody")
     ledger.inject(record.prompt_id)
     ledger.resolve(record.prompt_id)
-    ledger.membership.acknowledge(raised)  # the desk had the older word: the newer one is still to be told
+    ledger.membership.acknowledge(raised)  # the server had the older word: the newer one is still to be told
     ((newest, kind, name),) = ledger.membership.pending(0, 10)
     assert newest > raised and (kind, name) == ("prompt", record.prompt_id)
     ledger.membership.acknowledge(newest)
@@ -75,21 +75,21 @@ def test_numbers_are_never_used_twice(tmp_path: Path) -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.sampled_from(["ask", "answer", "expire", "send", "ack", "cut", "restart"]), max_size=40))
-def test_whatever_is_cut_the_desk_ends_with_the_newest_word_of_every_prompt(steps: list[str]) -> None:
-    """The desk keeps what comes under a higher number; frames and acknowledgements are lost, the hub starts anew."""
+def test_whatever_is_cut_the_fleet_server_ends_with_the_newest_word_of_every_prompt(steps: list[str]) -> None:
+    """The server keeps what comes under a higher number; frames and acknowledgements are lost, the hub starts anew."""
     with short_root() as root:
         clock = ManualClock()
         ledger = Ledger.open(root, clock, "boot")
         ledger.membership.begin("m1")
-        desk: dict[str, tuple[int, str]] = {}
+        fleet_server: dict[str, tuple[int, str]] = {}
         acked = sent = 0
         line: list[tuple[int, str, str]] = []
 
         def deliver() -> None:
             nonlocal acked
             for seq, name, state in line:
-                if desk.get(name, (0, ""))[0] < seq:
-                    desk[name] = (seq, state)
+                if fleet_server.get(name, (0, ""))[0] < seq:
+                    fleet_server[name] = (seq, state)
                 acked = max(acked, seq)
             line.clear()
 
@@ -130,7 +130,7 @@ def test_whatever_is_cut_the_desk_ends_with_the_newest_word_of_every_prompt(step
                     ledger.membership.begin("m1")
                     cut()
         assert ledger.membership.backlog() == 0
-        said = {name: state for name, (_, state) in desk.items() if ledger.prompt(name) is not None}
+        said = {name: state for name, (_, state) in fleet_server.items() if ledger.prompt(name) is not None}
         opened = {"created", "routed", "awaiting_reply"}
         for record in ledger.history(limit=1000):
             told = said[record.prompt_id]

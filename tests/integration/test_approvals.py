@@ -11,7 +11,7 @@ from tests.support.sessions import wait_no_session
 from tests.support.terminal import Terminal, run_in
 from tests.support.waiting import wait_for
 
-from atlasbridge.cli.approvals_board import ARMING_S
+from atlasbridge.cli.approvals_screen import ARMING_S
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.values import replace
 

@@ -229,15 +229,15 @@ def test_an_onlooker_sees_the_session_and_no_key_of_theirs_reaches_it() -> None:
         with run_in(hub.home.root, *command, options=("--name", "shown", "--channel", "none")) as first:
             first.wait_for("Name:")
             first.wait_until(lambda: hub.ask("sessions")["sessions"], "the hub to know the session")
-            with Terminal((*ATLASBRIDGE, "attach", "--watch", "shown"), hub.home.root, 12, 60) as onlooker:
-                onlooker.wait_for("red Name:")
-                onlooker.wait_for("looking on")
-                onlooker.type(b"mallory\r")
+            with Terminal((*ATLASBRIDGE, "attach", "--watch", "shown"), hub.home.root, 12, 60) as screen_viewer:
+                screen_viewer.wait_for("red Name:")
+                screen_viewer.wait_for("looking on")
+                screen_viewer.type(b"mallory\r")
                 first.type(b"alice\r")
-                onlooker.wait_for("got alice")
-                onlooker.type(b"q")
-                assert onlooker.wait_exit() == 0
-                assert onlooker.settings() == onlooker.settings_before and not onlooker.screen.alternate
+                screen_viewer.wait_for("got alice")
+                screen_viewer.type(b"q")
+                assert screen_viewer.wait_exit() == 0
+                assert screen_viewer.settings() == screen_viewer.settings_before and not screen_viewer.screen.alternate
             first.wait_for("got alice")
             assert "mallory" not in first.text()
             first.type(b"\r")
@@ -253,11 +253,11 @@ def test_what_fills_the_window_asks_the_window_for_its_size_and_not_the_environm
             first.wait_for("at the top")
             first.wait_until(hub.is_asked, "the question")
             for words, foot in ((("attach", "--watch", "shown"), "looking on"), (("approvals",), "choose")):
-                with Terminal((*ATLASBRIDGE, *words), hub.home.root, 12, 60, elsewhere) as onlooker:
-                    onlooker.wait_for(foot)
-                    assert onlooker.screen.lines()[0].strip(), f"{words}: its first row has scrolled away"
-                    onlooker.type(b"q")
-                    assert onlooker.wait_exit() == 0
+                with Terminal((*ATLASBRIDGE, *words), hub.home.root, 12, 60, elsewhere) as screen_viewer:
+                    screen_viewer.wait_for(foot)
+                    assert screen_viewer.screen.lines()[0].strip(), f"{words}: its first row has scrolled away"
+                    screen_viewer.type(b"q")
+                    assert screen_viewer.wait_exit() == 0
             first.type(b"\r")
             assert first.wait_exit() == 0
         wait_no_session(hub.home.root)

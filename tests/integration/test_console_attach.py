@@ -19,7 +19,7 @@ from tests.support.terminal import ATLASBRIDGE, Terminal
 from tests.support.waiting import wait_for
 from tests.trust.test_compared_exactly import drawn
 
-from atlasbridge.core.kin import MARK
+from atlasbridge.core.ancestry import MARK
 
 ASK = """
 import os, sys
@@ -124,15 +124,15 @@ def test_a_program_in_a_session_does_not_attach_to_one(home: Path) -> None:
     """
     with run_on_console(home, sys.executable, "-c", ASK, options=("--no-hub", "--name", "other")) as other:
         other.wait_for("Overwrite the file?")
-        (door,) = (home / "sessions").glob("*.tcp")
-        for meant in (door.stem, ""):  # another session, and its own
+        (attach_socket,) = (home / "sessions").glob("*.tcp")
+        for meant in (attach_socket.stem, ""):  # another session, and its own
             words = (sys.executable, "-c", program, str(home), meant, MARK)
             with run_on_console(home, *words, options=("--no-hub",)) as terminal:
                 assert terminal.wait_exit() == 0
                 assert "only a person types into one" in " ".join(terminal.text().split())
 
 
-def test_a_door_that_a_killed_session_left_is_no_session(home: Path) -> None:
+def test_a_attach_socket_that_a_killed_session_left_is_no_session(home: Path) -> None:
     with run_on_console(home, sys.executable, "-c", ASK, options=("--no-hub",)) as terminal:
         terminal.wait_for("Overwrite the file?")
         with attach(home) as console:

@@ -12,15 +12,14 @@ from tests.support.waiting import in_thread, stays, until
 from atlasbridge.core.clock import iso
 from atlasbridge.core.daemon.escalation import Escalation
 from atlasbridge.core.policy.attention import AttentionSettings
-from atlasbridge.core.policy.ladder import Ladder, Rung
+from atlasbridge.core.policy.escalation import EscalationPolicy, EscalationStep
 from atlasbridge.core.policy.people import PeopleBook, Person, parse_quiet
-from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Reject
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Receipt, Reject
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.values import replace
 
-DESK, CHAT = channel_named("memory"), channel_named("chat", remote=True)
-BOTH = (DESK, CHAT)
+HERE, CHAT = channel_named("memory"), channel_named("chat", remote=True)
+BOTH = (HERE, CHAT)
 ALLOWED = {"memory": None, "chat": frozenset({"chat:1", "chat:2"})}
 POLICY = PolicySettings(allowed=ALLOWED)
 IDLE = Prompt(PromptType.TYPE_FREE_TEXT, 0.9, "What next?", constraints={"idle": True}, digest="idle")
@@ -36,7 +35,7 @@ async def shows(live: LiveHub, name: str, count: int = 1) -> list[PromptRecord]:
     return person.shown
 
 
-async def test_with_nobody_at_the_keyboard_chat_and_desk_are_asked_at_once() -> None:
+async def test_with_nobody_at_the_keyboard_chat_and_hub_api_are_asked_at_once() -> None:
     async with live_hub(POLICY, BOTH) as live:
         host = await a_host(live)
         host.raise_prompt()
@@ -81,16 +80,16 @@ async def test_away_asks_the_chat_at_once_and_here_ends_it() -> None:
         host.say("raise", **_raise(host, typed_age_s=0.0))
         await shows(live, "memory")
         assert not live.people["chat"].shown
-        live.hub.desk.go_away(3600)
+        live.hub.hub_api.go_away(3600)
         await shows(live, "chat")
-        assert live.hub.desk.is_away
+        assert live.hub.hub_api.is_away
         live.advance(3601)
-        assert not live.hub.desk.is_away
-        live.hub.desk.go_away()
+        assert not live.hub.hub_api.is_away
+        live.hub.hub_api.go_away()
         live.advance(86_400)
-        assert live.hub.desk.is_away
-        live.hub.desk.come_back()
-        assert not live.hub.desk.is_away
+        assert live.hub.hub_api.is_away
+        live.hub.hub_api.come_back()
+        assert not live.hub.hub_api.is_away
         host.close()
 
 
@@ -135,20 +134,22 @@ async def test_what_was_to_be_shown_and_was_not_is_shown_after_a_restart() -> No
         host.close()
 
 
-async def test_a_ladder_of_one_s_own_says_who_and_when() -> None:
+async def test_a_escalation_of_one_s_own_says_who_and_when() -> None:
     ana = Person("Ana", ("chat:1",))
-    ladder = Ladder((Rung(0, ("Ana",), ("chat",)), Rung(60)), "own", tool="claude")
-    policy = replace(POLICY, attention=AttentionSettings(PeopleBook.of(ana), (ladder,)))
+    escalation_policy = EscalationPolicy(
+        (EscalationStep(0, ("Ana",), ("chat",)), EscalationStep(60)), "own", tool="claude"
+    )
+    policy = replace(POLICY, attention=AttentionSettings(PeopleBook.of(ana), (escalation_policy,)))
     async with live_hub(policy, BOTH) as live:
         host = await a_host(live, tool="claude")
         prompt_id = host.raise_prompt()
         await shows(live, "chat")
         assert not live.people["memory"].shown
-        assert live.hub.desk.tone(prompt_id, "chat").only == frozenset({"chat:1"})
+        assert live.hub.hub_api.tone(prompt_id, "chat").only == frozenset({"chat:1"})
         live.advance(61)
         await shows(live, "memory")
         await shows(live, "chat", 2)
-        assert live.hub.desk.tone(prompt_id, "chat").only is None
+        assert live.hub.hub_api.tone(prompt_id, "chat").only is None
         host.close()
 
 
@@ -159,7 +160,7 @@ async def test_quiet_hours_make_it_silent_for_one_and_not_for_the_other() -> Non
         host = await a_host(live)
         prompt_id = host.raise_prompt()
         await shows(live, "chat")
-        tone = live.hub.desk.tone(prompt_id, "chat")
+        tone = live.hub.hub_api.tone(prompt_id, "chat")
         assert not tone.sounds_for("chat:1") and tone.sounds_for("chat:2")
         host.close()
 
@@ -169,7 +170,7 @@ async def test_many_at_once_make_one_sound_and_one_digest_that_is_edited() -> No
         hosts = [await a_host(live) for _ in range(5)]
         ids = [host.raise_prompt() for host in hosts]
         await shows(live, "chat", 5)
-        loud = [prompt_id for prompt_id in ids if live.hub.desk.tone(prompt_id, "chat").loud]
+        loud = [prompt_id for prompt_id in ids if live.hub.hub_api.tone(prompt_id, "chat").loud]
         assert len(loud) == 1
         chat = live.people["chat"]
         await chat.until(lambda: len(chat.digests) == 4)
@@ -191,7 +192,7 @@ async def test_a_permission_takes_the_sound_of_idle_notices() -> None:
         live.advance(100)
         idle = rests.raise_prompt(IDLE)
         await shows(live, "chat", 2)
-        assert not live.hub.desk.tone(idle, "chat").loud
+        assert not live.hub.hub_api.tone(idle, "chat").loud
         asks.close(), rests.close()
 
 
@@ -202,19 +203,19 @@ async def test_what_expired_and_still_stands_is_shown_as_waiting_and_can_be_aske
         await shows(live, "chat")
         live.advance(601)
         assert live.record(prompt_id).state is PromptState.EXPIRED
-        assert [record.prompt_id for record in live.hub.desk.still_waiting()] == [prompt_id]
+        assert [record.prompt_id for record in live.hub.hub_api.still_waiting()] == [prompt_id]
         assert [one["prompt_id"] for one in (await live.asked("prompts"))["still_waiting"]] == [prompt_id]
         assert (await live.asked("sessions"))["sessions"][0]["still_waiting"] == prompt_id
         assert (await live.asked("status"))["still_waiting"] == 1
-        asking = asyncio.create_task(live.hub.desk.raise_again(prompt_id))
+        asking = asyncio.create_task(live.hub.hub_api.raise_again(prompt_id))
         assert (await in_thread(host.hear, "renew"))["prompt_id"] == prompt_id
         renewed = host.raise_prompt(UNKNOWN)
         receipt = await asking
         assert isinstance(receipt, Receipt) and (receipt.stage, receipt.answer) == ("asked_again", renewed)
-        assert live.hub.desk.still_waiting() == []
+        assert live.hub.hub_api.still_waiting() == []
         assert live.record(prompt_id).state is PromptState.WITHDRAWN
         await shows(live, "chat", 2)
-        again = await live.hub.desk.raise_again(prompt_id)
+        again = await live.hub.hub_api.raise_again(prompt_id)
         assert isinstance(again, Reject) and again.sentence
         host.close()
 
@@ -229,9 +230,9 @@ async def test_what_left_the_screen_or_was_answered_by_the_timer_does_not_wait()
         host.withdraw(gone)
         await until(lambda: live.record(gone).state is PromptState.WITHDRAWN)
         await until(lambda: live.record(default).state is PromptState.RESOLVED)
-        assert live.hub.desk.still_waiting() == []
+        assert live.hub.hub_api.still_waiting() == []
         for prompt_id in (gone, default, "f" * 32):
-            assert isinstance(await live.hub.desk.raise_again(prompt_id), Reject)
+            assert isinstance(await live.hub.hub_api.raise_again(prompt_id), Reject)
         host.close(), other.close()
 
 
@@ -241,14 +242,14 @@ async def test_a_delivery_that_fails_is_told_elsewhere_and_in_status() -> None:
         live.people["chat"].down = True
         host = await a_host(live)
         host.raise_prompt()
-        desk = live.people["memory"]
-        await desk.until(lambda: any("could not be shown in chat" in notice for notice in desk.notices))
+        hub_api = live.people["memory"]
+        await hub_api.until(lambda: any("could not be shown in chat" in notice for notice in hub_api.notices))
         report = next(one for one in live.hub.router.health() if one["name"] == "chat")
         assert report["unreached"] == 1 and "down" in report["why"]
         live.people["chat"].down = False
         await shows(live, "chat")
         await until(lambda: "unreached" not in next(one for one in live.hub.router.health() if one["name"] == "chat"))
-        assert sum("could not be shown" in notice for notice in desk.notices) == 1
+        assert sum("could not be shown" in notice for notice in hub_api.notices) == 1
         host.close()
 
 
@@ -282,7 +283,7 @@ async def test_an_hour_stays_an_hour_over_a_restart() -> None:
         live.hub.life.escalation = Escalation(live.hub.life.hub)
         other = second.raise_prompt()
         await shows(live, "chat", 2)
-        assert not live.hub.desk.tone(other, "chat").loud
+        assert not live.hub.hub_api.tone(other, "chat").loud
         first.close(), second.close()
 
 

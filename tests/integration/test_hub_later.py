@@ -11,13 +11,21 @@ from tests.support.hubs import LiveHub, channel_named, live_hub
 from tests.support.waiting import in_thread, until
 
 from atlasbridge.core.clock import iso, parse_iso
-from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Refusal, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.prompt.model import (
+    InboundReply,
+    Prompt,
+    PromptRecord,
+    PromptState,
+    PromptType,
+    Receipt,
+    Refusal,
+    Reject,
+)
 from atlasbridge.core.routing.policy import PolicySettings
-from atlasbridge.core.scheduler.moment import LIMIT
+from atlasbridge.core.scheduler.times import LIMIT
 from atlasbridge.core.values import replace
 
-DESK, CHAT = channel_named("memory"), channel_named("chat", remote=True)
+HERE, CHAT = channel_named("memory"), channel_named("chat", remote=True)
 POLICY = PolicySettings(allowed={"memory": None, "chat": frozenset({"chat:1"})})
 LIMITED = Prompt(
     PromptType.TYPE_FREE_TEXT,
@@ -58,10 +66,10 @@ def reply(prompt_id: str, value: str = "y", **fields: Any) -> InboundReply:
 
 
 async def test_an_answer_for_later_is_typed_at_its_moment_and_not_before() -> None:
-    async with live_hub(POLICY, (DESK, CHAT)) as live:
+    async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        assert kept(live.hub.desk.postpone(reply(prompt_id), "in 2h")).stage == "postponed"
-        (one,) = live.hub.desk.later()
+        assert kept(live.hub.hub_api.postpone(reply(prompt_id), "in 2h")).stage == "postponed"
+        (one,) = live.hub.hub_api.later()
         assert one["value"] == "y" and one["prompt_id"] == prompt_id
         assert parse_iso(one["due_at"]) == live.clock.wall() + 7200
         live.advance(3600)  # the prompt's own ten minutes are long over
@@ -72,21 +80,21 @@ async def test_an_answer_for_later_is_typed_at_its_moment_and_not_before() -> No
         await until(lambda: record_of(live, prompt_id).state is PromptState.RESOLVED)
         decided = record_of(live, prompt_id)
         assert decided.decided_by == "chat:1" and "Ana's phone, given for later at" in decided.decided_from
-        await until(lambda: live.hub.desk.later() == [])
+        await until(lambda: live.hub.hub_api.later() == [])
         events = [entry["event"] for entry in live.hub.ledger.audit_entries(prompt_id=prompt_id)]
         assert events.index("REPLY_POSTPONED") < events.index("REPLY_RECEIVED") < events.index("REPLY_INJECTED")
         host.close()
 
 
 async def test_somebody_may_answer_before_and_the_later_answer_comes_to_nothing() -> None:
-    async with live_hub(POLICY, (DESK, CHAT)) as live:
+    async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        live.hub.desk.postpone(reply(prompt_id), "in 2h")
+        live.hub.hub_api.postpone(reply(prompt_id), "in 2h")
         typing = asyncio.create_task(in_thread(host.answer_typing))
         outcome = await live.hub.replies.reply(InboundReply("local", "cli:local", prompt_id, "n"))
         assert isinstance(outcome, Receipt)
         await typing
-        await until(lambda: live.hub.desk.later() == [])
+        await until(lambda: live.hub.hub_api.later() == [])
         live.advance(7300)
         assert record_of(live, prompt_id).decided_by == "cli:local"
         (entry,) = [e for e in live.hub.ledger.audit_entries(prompt_id=prompt_id) if e["event"] == "REPLY_REVOKED"]
@@ -95,15 +103,15 @@ async def test_somebody_may_answer_before_and_the_later_answer_comes_to_nothing(
 
 
 async def test_what_was_given_for_later_is_taken_back_and_the_prompt_waits_as_before() -> None:
-    async with live_hub(POLICY, (DESK, CHAT)) as live:
+    async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        later_id = kept(live.hub.desk.postpone(reply(prompt_id), "in 2h")).answer
+        later_id = kept(live.hub.hub_api.postpone(reply(prompt_id), "in 2h")).answer
         stranger = InboundReply("chat", "chat:9", "", "")
-        refused = live.hub.desk.revoke_later(stranger, later_id)
+        refused = live.hub.hub_api.revoke_later(stranger, later_id)
         assert isinstance(refused, Reject) and refused.reason is Refusal.NOT_ALLOWED
-        assert isinstance(live.hub.desk.revoke_later(reply(""), later_id[:8]), Receipt)
-        assert live.hub.desk.later() == []
-        assert isinstance(live.hub.desk.revoke_later(reply(""), later_id), Reject)
+        assert isinstance(live.hub.hub_api.revoke_later(reply(""), later_id[:8]), Receipt)
+        assert live.hub.hub_api.later() == []
+        assert isinstance(live.hub.hub_api.revoke_later(reply(""), later_id), Reject)
         live.advance(599)
         assert record_of(live, prompt_id).state is PromptState.AWAITING_REPLY
         live.advance(2)  # its own time counts again, from when it was taken back
@@ -113,11 +121,11 @@ async def test_what_was_given_for_later_is_taken_back_and_the_prompt_waits_as_be
 
 
 async def test_a_second_answer_for_later_takes_the_place_of_the_first() -> None:
-    async with live_hub(POLICY, (DESK, CHAT)) as live:
+    async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        live.hub.desk.postpone(reply(prompt_id, "y"), "in 2h")
-        live.hub.desk.postpone(reply(prompt_id, "n"), "in 1h")
-        (one,) = live.hub.desk.later()
+        live.hub.hub_api.postpone(reply(prompt_id, "y"), "in 2h")
+        live.hub.hub_api.postpone(reply(prompt_id, "n"), "in 1h")
+        (one,) = live.hub.hub_api.later()
         assert one["value"] == "n"
         live.advance(3601)
         assert (await in_thread(host.answer_typing))["answer"]["kind"] == "no"
@@ -125,11 +133,11 @@ async def test_a_second_answer_for_later_takes_the_place_of_the_first() -> None:
 
 
 async def test_it_is_given_by_the_next_hub_exactly_once() -> None:
-    """The same store, and a desk that remembers nothing: what waits gets its moment back, also when that has passed."""
-    async with live_hub(POLICY, (DESK, CHAT)) as live:
+    """The same store, and a hub that remembers nothing: what waits gets its moment back, also when that has passed."""
+    async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        live.hub.desk.postpone(reply(prompt_id), "in 2h")
-        (one,) = live.hub.desk.later()
+        live.hub.hub_api.postpone(reply(prompt_id), "in 2h")
+        (one,) = live.hub.hub_api.later()
         live.hub.scheduler.cancel(f"later:{one['later_id']}")
         live.advance(7200 + 1800)
         assert record_of(live, prompt_id).state is PromptState.AWAITING_REPLY
@@ -144,10 +152,10 @@ async def test_it_is_given_by_the_next_hub_exactly_once() -> None:
 
 
 async def test_a_session_that_is_not_connected_at_the_moment_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atlasbridge.core.daemon.later_desk.AGAIN_S", 0.05)
-    async with live_hub(POLICY, (DESK, CHAT)) as live:
+    monkeypatch.setattr("atlasbridge.core.daemon.scheduled_answers.AGAIN_S", 0.05)
+    async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        live.hub.desk.postpone(reply(prompt_id), "in 1h")
+        live.hub.hub_api.postpone(reply(prompt_id), "in 1h")
         live.advance(3599)
         host.close()
         await until(lambda: live.hub.hosts.get(host.session_id) is None)
@@ -161,9 +169,9 @@ async def test_a_session_that_is_not_connected_at_the_moment_is_waited_for(monke
 
 
 async def test_what_is_not_on_the_screen_any_more_at_the_moment_is_not_typed() -> None:
-    async with live_hub(POLICY, (DESK, CHAT)) as live:
+    async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        live.hub.desk.postpone(reply(prompt_id), "in 1h")
+        live.hub.hub_api.postpone(reply(prompt_id), "in 1h")
         live.advance(3601)
         await in_thread(host.answer_typing, "stale")
         await until(lambda: record_of(live, prompt_id).state is PromptState.WITHDRAWN)
@@ -173,30 +181,30 @@ async def test_what_is_not_on_the_screen_any_more_at_the_moment_is_not_typed() -
 
 
 async def test_secrets_strangers_bad_values_and_bad_moments_are_refused_at_once() -> None:
-    async with live_hub(POLICY, (DESK, CHAT)) as live:
+    async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
         other, secret = await asked(live, SECRET)
-        desk = live.hub.desk
+        hub_api = live.hub.hub_api
         local = InboundReply("local", "cli:local", secret, "hunter2")
-        assert refusal(desk.postpone(local, "in 1h")) is Refusal.NOT_ALLOWED
-        assert refusal(desk.postpone(InboundReply("chat", "chat:9", prompt_id, "y"), "in 1h")) is Refusal.NOT_ALLOWED
-        assert refusal(desk.postpone(reply(prompt_id, "perhaps"), "in 1h")) is Refusal.BAD_VALUE
-        assert refusal(desk.postpone(reply(prompt_id, "cancel"), "in 1h")) is Refusal.BAD_VALUE
+        assert refusal(hub_api.postpone(local, "in 1h")) is Refusal.NOT_ALLOWED
+        assert refusal(hub_api.postpone(InboundReply("chat", "chat:9", prompt_id, "y"), "in 1h")) is Refusal.NOT_ALLOWED
+        assert refusal(hub_api.postpone(reply(prompt_id, "perhaps"), "in 1h")) is Refusal.BAD_VALUE
+        assert refusal(hub_api.postpone(reply(prompt_id, "cancel"), "in 1h")) is Refusal.BAD_VALUE
         for when in ("", "soon", "in 9 days", "limit-resets"):
-            assert refusal(desk.postpone(reply(prompt_id), when)) is Refusal.BAD_VALUE, when
-        assert refusal(desk.postpone(reply("f" * 32), "in 1h")) is Refusal.UNKNOWN_PROMPT
-        assert desk.later() == []
+            assert refusal(hub_api.postpone(reply(prompt_id), when)) is Refusal.BAD_VALUE, when
+        assert refusal(hub_api.postpone(reply("f" * 32), "in 1h")) is Refusal.UNKNOWN_PROMPT
+        assert hub_api.later() == []
         assert "hunter2" not in str(live.hub.ledger.audit_entries(limit=1000))
         host.close(), other.close()
 
 
 async def test_a_screen_that_speaks_of_a_limit_says_when_and_takes_an_answer_for_then() -> None:
-    async with live_hub(POLICY, (DESK, CHAT)) as live:
+    async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live, LIMITED)
         assert record_of(live, prompt_id).prompt.constraints[LIMIT] == iso(live.clock.wall() + 7200)
-        kept(live.hub.desk.postpone(reply(prompt_id, "continue"), "limit-resets"))
+        kept(live.hub.hub_api.postpone(reply(prompt_id, "continue"), "limit-resets"))
         live.advance(7200)
-        assert live.hub.desk.later()
+        assert live.hub.hub_api.later()
         live.advance(61)
         order = await in_thread(host.answer_typing)
         assert order["answer"]["value"] == "continue"
@@ -204,18 +212,18 @@ async def test_a_screen_that_speaks_of_a_limit_says_when_and_takes_an_answer_for
 
 
 async def test_a_snooze_silences_it_and_asks_again_at_its_moment() -> None:
-    async with live_hub(POLICY, (DESK, CHAT)) as live:
+    async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
         chat = live.people["chat"]
         await chat.until(lambda: chat.shown)
-        told = live.hub.desk.snooze(reply(prompt_id), 15 * 60)
+        told = live.hub.hub_api.snooze(reply(prompt_id), 15 * 60)
         assert isinstance(told, Receipt) and told.stage == "snoozed"
         live.advance(14 * 60)  # neither the reminder after five minutes, nor the end after ten
         await chat.until(lambda: chat.edits)
         assert [receipt.stage for _, receipt in chat.edits] == ["snoozed"]
         live.advance(61)
         await chat.until(lambda: [receipt.stage for _, receipt in chat.edits] == ["snoozed", "reminder"])
-        assert live.hub.desk.later() == []
+        assert live.hub.hub_api.later() == []
         live.advance(590)
         assert record_of(live, prompt_id).state is PromptState.AWAITING_REPLY
         live.advance(12)
@@ -224,14 +232,17 @@ async def test_a_snooze_silences_it_and_asks_again_at_its_moment() -> None:
 
 
 async def test_a_snooze_is_a_minute_to_a_day_for_who_may_answer_what_is_open() -> None:
-    async with live_hub(POLICY, (DESK, CHAT)) as live:
+    async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        desk = live.hub.desk
-        assert refusal(desk.snooze(reply(prompt_id), 5)) is Refusal.BAD_VALUE
-        assert refusal(desk.snooze(reply(prompt_id), 86_401)) is Refusal.BAD_VALUE
-        assert refusal(desk.snooze(InboundReply("chat", "chat:9", prompt_id, ""), 900)) is Refusal.NOT_ALLOWED
-        assert refusal(desk.snooze(InboundReply("local", "x", prompt_id, "", kin="s" * 32), 900)) is Refusal.SELF
+        hub_api = live.hub.hub_api
+        assert refusal(hub_api.snooze(reply(prompt_id), 5)) is Refusal.BAD_VALUE
+        assert refusal(hub_api.snooze(reply(prompt_id), 86_401)) is Refusal.BAD_VALUE
+        assert refusal(hub_api.snooze(InboundReply("chat", "chat:9", prompt_id, ""), 900)) is Refusal.NOT_ALLOWED
+        assert (
+            refusal(hub_api.snooze(InboundReply("local", "x", prompt_id, "", inside_session="s" * 32), 900))
+            is Refusal.SELF
+        )
         host.withdraw(prompt_id)
         await until(lambda: record_of(live, prompt_id).state is PromptState.WITHDRAWN)
-        assert refusal(desk.snooze(reply(prompt_id), 900)) is Refusal.NOT_OPEN
+        assert refusal(hub_api.snooze(reply(prompt_id), 900)) is Refusal.NOT_OPEN
         host.close()

@@ -19,7 +19,7 @@ from tests.support.terminal import run_in
 from tests.support.waiting import wait_for
 
 from atlasbridge.client import Client, Refused
-from atlasbridge.core.loopback import pass_file, read_pass
+from atlasbridge.core.hub_connection import pass_file, read_pass
 
 LOOPBACK = NO_WEB + '[hub]\ntransport = "loopback"\n'
 ASK = 'read -p "Continue? (y/n) " a; echo got=$a; read b; echo then=$b'

@@ -19,7 +19,7 @@ from atlasbridge.bootstrap import plan_hub
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.daemon import stream as stream_module
 from atlasbridge.core.daemon.lock import HubLock, lock_holder
-from atlasbridge.core.daemon.logfile import JsonLines
+from atlasbridge.core.daemon.log_file import JsonLines
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import AtlasBridgeError, StoreError
 from atlasbridge.core.home import Home
@@ -45,7 +45,7 @@ def test_one_holder_at_a_time_and_its_process_is_known(tmp_path: Path) -> None:
 
 def test_the_log_rotates_and_is_private(tmp_path: Path) -> None:
     script = (
-        "import logging, sys; from pathlib import Path; from atlasbridge.core.daemon.logfile import open_log\n"
+        "import logging, sys; from pathlib import Path; from atlasbridge.core.daemon.log_file import open_log\n"
         "open_log(Path(sys.argv[1]), 'info', 10_000, 2, False)\n"
         "[logging.getLogger('atlasbridge.x').info('line %s', 'y' * 100) for _ in range(500)]\n"
         "logging.getLogger('httpx').info('https://api/botSECRET/getMe')\n"

@@ -10,9 +10,8 @@ from tests.support.hubs import LiveHub, channel_named, live_hub, stage_of, why
 from tests.support.waiting import in_thread, until
 
 from atlasbridge.channels.memory import MemoryChannel
-from atlasbridge.core.prompt.model import Prompt, PromptState, Refusal, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
-from atlasbridge.core.routing.courier import CourierSettings
+from atlasbridge.core.prompt.model import InboundReply, Prompt, PromptState, Receipt, Refusal, Reject
+from atlasbridge.core.routing.channel_worker import WorkerSettings
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.routing.router import LOCAL
 
@@ -251,7 +250,7 @@ async def test_a_channel_that_cannot_be_built_is_a_fault_in_the_status() -> None
         def __init__(self, *_: Any) -> None:
             raise ImportError("no module named colours")
 
-    async with live_hub(channels=(Broken,), courier=CourierSettings(first_retry_s=0.01)) as live:
+    async with live_hub(channels=(Broken,), worker=WorkerSettings(first_retry_s=0.01)) as live:
         await until(lambda: live.hub.router.health()[0]["state"] == "fault", "the fault")
         assert "colours" in live.hub.router.health()[0]["fault"]
 
@@ -259,7 +258,7 @@ async def test_a_channel_that_cannot_be_built_is_a_fault_in_the_status() -> None
 async def test_a_screen_is_shown_at_once_then_whenever_it_changes_until_nobody_looks() -> None:
     async with live_hub() as live:
         host = await in_thread(FakeHost, live.home)
-        looking = live.hub.desk.watch(host.session_id, fps=5)
+        looking = live.hub.hub_api.watch(host.session_id, fps=5)
         first = asyncio.create_task(anext(looking))
         look = await in_thread(host.hear, "capture")
         assert look["styled"] is True
@@ -277,15 +276,15 @@ async def test_a_screen_is_shown_at_once_then_whenever_it_changes_until_nobody_l
 async def test_a_host_that_does_not_answer_shows_nothing() -> None:
     async with live_hub(capture_timeout_s=0.05) as live:
         host = await in_thread(FakeHost, live.home)
-        assert await live.hub.desk.screen(host.session_id) is None
-        assert await live.hub.desk.screen("no such session") is None
+        assert await live.hub.hub_api.screen(host.session_id) is None
+        assert await live.hub.hub_api.screen("no such session") is None
         host.close()
 
 
 async def test_keys_from_afar_are_recorded_by_number_and_not_by_content() -> None:
     async with live_hub() as live:
         host = await in_thread(FakeHost, live.home)
-        assert await live.hub.desk.type_keys(host.session_id, b"ls\r", "web:anna")
+        assert await live.hub.hub_api.type_keys(host.session_id, b"ls\r", "web:anna")
         assert (await in_thread(host.hear, "keys"))["data"] == "ls\r"
         (entry,) = live.hub.ledger.audit_entries(event="KEYS_TYPED")
         assert entry["decided_by"] == "web:anna" and entry["count"] == 3 and "ls" not in str(entry)

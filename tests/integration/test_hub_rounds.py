@@ -11,8 +11,7 @@ from tests.support.hubs import LiveHub, live_hub, stage_of, why
 from tests.support.waiting import in_thread, until
 
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.prompt.model import PromptState, Refusal
-from atlasbridge.core.prompt.reply import InboundReply
+from atlasbridge.core.prompt.model import InboundReply, PromptState, Refusal
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.values import replace
 
@@ -24,7 +23,7 @@ def local(prompt_id: str, value: str) -> InboundReply:
 async def ask(live: LiveHub, **session: Any) -> tuple[FakeHost, str]:
     host = await in_thread(FakeHost, live.home, **session)
     prompt_id = host.raise_prompt()
-    await until(lambda: (known := live.hub.desk.prompt(prompt_id)) and known.state is PromptState.AWAITING_REPLY)
+    await until(lambda: (known := live.hub.hub_api.prompt(prompt_id)) and known.state is PromptState.AWAITING_REPLY)
     return host, prompt_id
 
 
@@ -122,10 +121,10 @@ async def test_a_question_that_is_not_committed_is_asked_when_its_host_comes_bac
         monkeypatch.setattr(live.hub.rounds, "start", start_spoilt)
         prompt_id = host.raise_prompt()
         await until(lambda: live.hub.hosts.get(host.session_id) is None, "the hub to cut the host off")
-        assert live.hub.desk.prompt(prompt_id) is None
+        assert live.hub.hub_api.prompt(prompt_id) is None
         assert prompt_id not in [one.get("prompt_id") for one in live.hub.stream.recent()]
         await in_thread(host.reconnect)
-        await until(lambda: live.hub.desk.prompt(prompt_id), "the question")
+        await until(lambda: live.hub.hub_api.prompt(prompt_id), "the question")
         host.close()
 
 

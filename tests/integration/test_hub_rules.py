@@ -14,13 +14,21 @@ from tests.support.fake_host import SECRET, FakeHost
 from tests.support.hubs import LiveHub, channel_named, live_hub
 from tests.support.waiting import in_thread, until
 
-from atlasbridge.core.daemon.rule_desk import HubRules
+from atlasbridge.core.daemon.rules import HubRules
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.policy.reader import read_policy
-from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
-from atlasbridge.core.prompt.step import Step
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.keys import Step
+from atlasbridge.core.prompt.model import (
+    Choice,
+    InboundReply,
+    Prompt,
+    PromptType,
+    Receipt,
+    Reject,
+    Subject,
+    SubjectKind,
+    SubjectSource,
+)
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.values import replace
@@ -83,7 +91,7 @@ async def ruled_hub(text: str = RULES, named: bool = True, **options: Any) -> As
 async def ask(live: LiveHub, prompt: Prompt, host: FakeHost | None = None) -> tuple[FakeHost, str]:
     asker = host if host is not None else await in_thread(FakeHost, live.home)
     prompt_id = asker.raise_prompt(prompt)
-    await until(lambda: live.hub.desk.prompt(prompt_id), "the question")
+    await until(lambda: live.hub.hub_api.prompt(prompt_id), "the question")
     return asker, prompt_id
 
 

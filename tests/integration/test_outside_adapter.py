@@ -13,7 +13,7 @@ from tests.support.hubs import HubProcess, hub_process
 from tests.support.terminal import ATLASBRIDGE, Terminal
 from tests.support.waiting import wait_for
 
-from atlasbridge.adapters.announced import is_announced
+from atlasbridge.adapters.entry_points import is_announced
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "echo_adapter"
 AGENT = """#!/bin/sh

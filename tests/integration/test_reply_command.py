@@ -10,8 +10,8 @@ from tests.support.fake_host import FREE_TEXT, SECRET, UNKNOWN, FakeHost
 from tests.support.hubs import HubProcess, hub_process
 from tests.support.waiting import wait_for
 
+from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType
-from atlasbridge.core.prompt.step import Step
 
 MENU = Prompt(
     type=PromptType.TYPE_MULTIPLE_CHOICE,

@@ -32,7 +32,7 @@ def client_pid(shell_pid: int) -> int:
     return int(children.read_text().split()[0])
 
 
-def test_a_killed_client_gets_its_terminal_back_from_janitor_and_host(home: Path) -> None:
+def test_a_killed_client_gets_its_terminal_back_from_terminal_restorer_and_host(home: Path) -> None:
     with in_shell(home, "sh", "-c", FULL_SCREEN) as terminal:
         terminal.wait_for("ready")
         assert terminal.is_raw()
@@ -42,13 +42,13 @@ def test_a_killed_client_gets_its_terminal_back_from_janitor_and_host(home: Path
         assert len(host_pids(home)) == 1, "the session goes on without a terminal"
 
 
-def test_a_killed_janitor_costs_nobody_the_tools_status(home: Path) -> None:
+def test_a_killed_terminal_restorer_costs_nobody_the_tools_status(home: Path) -> None:
     with in_shell(home, "sh", "-c", "echo ready; read -r word; exit 3") as terminal:
         terminal.wait_for("ready")
         client = client_pid(terminal.pid)
-        janitor = int(Path(f"/proc/{client}/task/{client}/children").read_text().split()[0])
-        assert b"atlasbridge-janitor" in Path(f"/proc/{janitor}/cmdline").read_bytes()
-        os.kill(janitor, signal.SIGKILL)
+        terminal_restorer = int(Path(f"/proc/{client}/task/{client}/children").read_text().split()[0])
+        assert b"atlasbridge-terminal restorer" in Path(f"/proc/{terminal_restorer}/cmdline").read_bytes()
+        os.kill(terminal_restorer, signal.SIGKILL)
         terminal.type("go on\r")
         terminal.wait_for("status=")
         assert "status=3" in terminal.text() and "Traceback" not in terminal.text()

@@ -106,9 +106,9 @@ def test_many_at_once_are_started_once_each_with_what_is_their_own(home: Path, z
 
 def test_it_ends_with_its_zygote_and_leaves_nothing_behind(home: Path, zygote: int) -> None:
     spare = wait_spare(zygote)
-    household = [spare, *children_of(spare)]
+    session_processes = [spare, *children_of(spare)]
     os.kill(zygote, signal.SIGKILL)
-    wait_for(lambda: not any(map(_is_there, household)), "the end of the spare and its leader")
+    wait_for(lambda: not any(map(_is_there, session_processes)), "the end of the spare and its leader")
 
 
 def test_it_has_nothing_open_that_is_the_zygotes_or_anybodys(home: Path, zygote: int) -> None:

@@ -9,16 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from atlasbridge.cli.lab_canary import render_page
-from atlasbridge.cli.lab_sizes import render_sizes
-from atlasbridge.cli.lab_truth import TITLE, render_truth, truth_section, with_truth
+from atlasbridge.cli.lab_real import TITLE, render_page, render_sizes, render_truth, truth_section, with_truth
 from atlasbridge.lab import canary
-from atlasbridge.lab.canary import Result, hidden_lines, of_prompt, version_of
-from atlasbridge.lab.dialog import Dialog
-from atlasbridge.lab.dialogs import WALKS
-from atlasbridge.lab.draft import draft_change
-from atlasbridge.lab.mockmodel.nasty import ALL, Nasty
-from atlasbridge.lab.mockmodel.scene import Request, play
+from atlasbridge.lab.canary import Result, draft_change, hidden_lines, of_prompt, version_of
+from atlasbridge.lab.dialogs import WALKS, Dialog
+from atlasbridge.lab.mockmodel.scene import ALL, Nasty, Request, play
 from atlasbridge.lab.sizes import SIZES, sized_walk
 from atlasbridge.lab.truth import Agreement, Truth, compare
 

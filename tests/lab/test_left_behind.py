@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.waiting import wait_for, written
 
-from atlasbridge.lab.left_behind import end_left_behind, find_left_behind
+from atlasbridge.lab.stage import end_left_behind, find_left_behind
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 LEAVES_A_DAEMON = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tools.gen_verdict import PAGE
 
-from atlasbridge.lab.verdict_page import put_into, render_verdict
+from atlasbridge.lab.accuracy import put_into, render_verdict
 
 
 def test_the_page_shows_the_table() -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.support.waiting import wait_for
 
 from atlasbridge.os.tty import procfs
-from atlasbridge.os.tty.effort import Share
+from atlasbridge.os.tty.linux import Share
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 

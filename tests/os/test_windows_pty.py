@@ -13,18 +13,16 @@ from atlasbridge.cli.run import make_plan, parse_run
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.host.console.console_inlet import ConsoleInlet
-from atlasbridge.core.host.console.console_session import ConsoleSession
-from atlasbridge.core.host.edges import HostParts
-from atlasbridge.core.host.logbook import Logbook
+from atlasbridge.core.host.ports import HostParts
+from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.host.supervisor import Beat
-from atlasbridge.core.session.plan import Plan
-from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.session.settings import Plan, SessionSettings
 from atlasbridge.core.tty import Size
+from atlasbridge.os.tty.base import NoProbe
 from atlasbridge.os.tty.hosted import hosted_words
-from atlasbridge.os.tty.noprobe import NoProbe
-from atlasbridge.os.tty.own_console import OwnConsole
 from atlasbridge.os.tty.windows import WindowsPTY
+from atlasbridge.os.windows.console import OwnConsole
+from atlasbridge.os.windows.session import ConsoleInputWriter, ConsoleSession
 
 
 class FakeProcess:
@@ -94,7 +92,7 @@ def test_a_program_is_shown_until_it_ends_with_its_status() -> None:
     process, console, clock = FakeProcess(["one ", "", "zwö\r\n"], status=5), FakeConsole(), SystemClock()
     plan = Plan(("tool",), "s" * 36, hub=False)
     session = ConsoleSession(
-        plan, WindowsPTY(process), console, NOBODY_JUDGES, SessionSettings(), clock, Logbook(None, clock)
+        plan, WindowsPTY(process), console, NOBODY_JUDGES, SessionSettings(), clock, SessionLog(None, clock)
     )
     assert session.run() == 5
     assert console.shown == "one zwö\r\n".encode()
@@ -102,24 +100,24 @@ def test_a_program_is_shown_until_it_ends_with_its_status() -> None:
 
 def test_what_is_typed_waits_for_the_one_that_writes_and_follows_in_order() -> None:
     process = FakeProcess(["x"])
-    inlet = ConsoleInlet(WindowsPTY(process).write, SystemClock())
-    with inlet.injection(1.0):
-        assert inlet.type(b"later") is False
-        assert inlet.send("ü".encode()[:1]) and inlet.send("ü".encode()[1:])
-        assert inlet.waiting and process.written == []
-    inlet.stop()
-    inlet.run(Beat(SystemClock()))
-    assert "".join(process.written) == "ülater" and not inlet.waiting and inlet.backlog == 0
+    input_writer = ConsoleInputWriter(WindowsPTY(process).write, SystemClock())
+    with input_writer.injection(1.0):
+        assert input_writer.type(b"later") is False
+        assert input_writer.send("ü".encode()[:1]) and input_writer.send("ü".encode()[1:])
+        assert input_writer.waiting and process.written == []
+    input_writer.stop()
+    input_writer.run(Beat(SystemClock()))
+    assert "".join(process.written) == "ülater" and not input_writer.waiting and input_writer.backlog == 0
 
 
 def test_a_console_that_is_gone_takes_nothing_more() -> None:
     process = FakeProcess(["x"])
     process.gone = True
-    inlet = ConsoleInlet(WindowsPTY(process).write, SystemClock())
-    assert inlet.send(b"y")
-    inlet.stop()
-    inlet.run(Beat(SystemClock()))
-    assert inlet.send(b"y") is False
+    input_writer = ConsoleInputWriter(WindowsPTY(process).write, SystemClock())
+    assert input_writer.send(b"y")
+    input_writer.stop()
+    input_writer.run(Beat(SystemClock()))
+    assert input_writer.send(b"y") is False
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.policy.rule import Case
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.routing.shell_parser import ShellParser
 
 RUNNERS = """

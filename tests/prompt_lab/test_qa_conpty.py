@@ -9,9 +9,8 @@ import time
 import pytest
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.detection.commands import RaisePrompt
 from atlasbridge.core.detection.detector import Detector
-from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState
+from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState, RaisePrompt
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer
 from atlasbridge.core.tty import Size

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from atlasbridge.lab import elsewhere, scenarios  # noqa: F401 - importing them registers them
+from atlasbridge.lab import (
+    scenarios,
+)
 from atlasbridge.lab.scenario import (
     ELSEWHERE,
     BasePromptLabScenario,

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.detection.commands import Command, RaisePrompt
 from atlasbridge.core.detection.detector import Detector
-from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeState, Resized
+from atlasbridge.core.detection.events import Command, OutputReceived, ProbeAnswer, ProbeState, RaisePrompt, Resized
 from atlasbridge.lab.replay import Player
 
 SAMPLES = [

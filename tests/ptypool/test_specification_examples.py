@@ -236,7 +236,7 @@ def test_the_names_of_the_tools_are_those_of_the_specification() -> None:
 
 
 def test_a_pool_that_is_dropped_leaves_no_child_behind() -> None:
-    from ptypool.loop import call
+    from ptypool.sync import call
 
     pool = PtyPool(1)
     handle = pool.spawn("cat")

@@ -14,10 +14,9 @@ from atlasbridge.bootstrap import build_channel
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.registry import ChannelRegistry
 from atlasbridge.channels.specified import SpecifiedChannel
-from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import Choice, PromptRecord, PromptState, Refusal, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
-from atlasbridge.core.routing.courier import Courier, CourierSettings, Errand
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.model import Choice, InboundReply, PromptRecord, PromptState, Receipt, Refusal, Reject
+from atlasbridge.core.routing.channel_worker import ChannelWorker, Job, WorkerSettings
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 from atlasbridge.specification.architecture import Confidence, PromptEvent, PromptType, Session
@@ -59,7 +58,7 @@ class PagerChannel(BaseChannel):
         self.closed = True
 
 
-class OneRoomDesk:
+class OneRoomHubApi:
     """The little of a hub that such a channel needs."""
 
     def prompt(self, prompt_id: str) -> PromptRecord | None:
@@ -72,7 +71,7 @@ class OneRoomDesk:
 @pytest.fixture
 def pager(monkeypatch: pytest.MonkeyPatch) -> SpecifiedChannel:
     monkeypatch.setattr(ChannelRegistry, "get", staticmethod(lambda name: PagerChannel))
-    built = build_channel("pager", {}, cast(Desk, OneRoomDesk()))
+    built = build_channel("pager", {}, cast(HubApi, OneRoomHubApi()))
     assert isinstance(built, SpecifiedChannel)
     return built
 
@@ -90,9 +89,9 @@ async def test_it_shows_prompts_carries_replies_and_is_told(pager: SpecifiedChan
     async def show(channel: Any) -> None:
         ids.append(await channel.send_prompt(RECORD, SESSION))
 
-    courier = Courier("pager", True, lambda: pager, answer, CourierSettings())
-    courier.start()
-    courier.put(Errand(show))
+    worker = ChannelWorker("pager", True, lambda: pager, answer, WorkerSettings())
+    worker.start()
+    worker.put(Job(show))
     await until(lambda: ids == ["page-1"])
     assert inner.sent[0].startswith("claude (4711): ")
     assert "[y: Yes]" in inner.sent[0]
@@ -104,13 +103,13 @@ async def test_it_shows_prompts_carries_replies_and_is_told(pager: SpecifiedChan
     inner.replies.put_nowait((inner.prompt_id, "n"))
     await until(lambda: "It was answered before." in inner.notices)
 
-    courier.put(Errand(lambda channel: channel.update_prompt("page-1", RECORD, Receipt("expired", "Time is over."))))
-    courier.put(Errand(lambda channel: channel.notify("The session has ended.", SESSION)))
+    worker.put(Job(lambda channel: channel.update_prompt("page-1", RECORD, Receipt("expired", "Time is over."))))
+    worker.put(Job(lambda channel: channel.notify("The session has ended.", SESSION)))
     await until(lambda: len(inner.notices) == 3)
     assert inner.notices[1:] == ["ssss: Time is over.", "ssss: The session has ended."]
-    await courier.stop(1)
+    await worker.stop(1)
     assert inner.closed
 
 
 def test_a_channel_that_knows_its_name_is_built_as_ever() -> None:
-    assert not isinstance(build_channel("memory", {}, cast(Desk, OneRoomDesk())), SpecifiedChannel)
+    assert not isinstance(build_channel("memory", {}, cast(HubApi, OneRoomHubApi())), SpecifiedChannel)

@@ -27,7 +27,7 @@ PLACES = {
     "atlasbridge.adapters.claude_code": "ClaudeAdapter ClaudeCodeAdapter",
     "atlasbridge.adapters.openai_cli": "OpenAIAdapter",
     "atlasbridge.channels.base": "BaseChannel",
-    "atlasbridge.channels.stubs": "NullChannel LocalChannel",
+    "atlasbridge.channels.local": "NullChannel LocalChannel",
     "atlasbridge.core.constants": "INJECT_BYTES",
     "atlasbridge.os.tty.base": "BasePTY",
     "atlasbridge.adapters.claude": "ClaudeCodeAdapter",

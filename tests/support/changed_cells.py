@@ -8,9 +8,8 @@ from pathlib import Path
 from random import Random
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.detection.commands import RaisePrompt
 from atlasbridge.core.detection.detector import Detector
-from atlasbridge.core.detection.events import OutputReceived
+from atlasbridge.core.detection.events import OutputReceived, RaisePrompt
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.screen.width import is_narrow
 from atlasbridge.lab.replay import Player, event_of, read_recording, simulated_probe

@@ -24,16 +24,16 @@ Message = dict[str, Any]
 class Stage:
     """What a person does and sees; `clock` is the chat's own."""
 
-    def __init__(self, desk: MiniHub, server: Any, channel: Any, person: Any, clock: ManualClock) -> None:
-        self.desk, self.server, self.channel, self.person, self.clock = desk, server, channel, person, clock
+    def __init__(self, hub_api: MiniHub, server: Any, channel: Any, person: Any, clock: ManualClock) -> None:
+        self.hub_api, self.server, self.channel, self.person, self.clock = hub_api, server, channel, person, clock
 
     async def ask(self, prompt: Prompt, **session: Any) -> PromptRecord:
-        record = self.desk.add_prompt(self.desk.add_session(**session), prompt)
-        await self.desk.ask(self.channel, record)
+        record = self.hub_api.add_prompt(self.hub_api.add_session(**session), prompt)
+        await self.hub_api.ask(self.channel, record)
         return record
 
     def message_of(self, record: PromptRecord) -> Message:
-        place = self.desk.deliveries(record.prompt_id, self.channel.name)[0].split()[0].split("/")[1]
+        place = self.hub_api.deliveries(record.prompt_id, self.channel.name)[0].split()[0].split("/")[1]
         return next(m for m in self.person.sees() if str(m.get("message_id") or m.get("ts")) == place)
 
     async def until(self, condition: Any, what: str) -> None:
@@ -96,8 +96,8 @@ def _texts(block: Message) -> list[str]:
 
 
 @asynccontextmanager
-async def stage(name: str, desk: MiniHub | None = None, **settings: Any) -> AsyncIterator[Stage]:
-    clock, hub = ManualClock(), desk or MiniHub()
+async def stage(name: str, hub_api: MiniHub | None = None, **settings: Any) -> AsyncIterator[Stage]:
+    clock, hub = ManualClock(), hub_api or MiniHub()
     server: Any = FakeTelegram(clock=clock.wall) if name == "telegram" else FakeSlack(clock=clock.wall, ack_s=1.0)
     with server:
         person = server.person(1001) if name == "telegram" else server.person("U0ADA")

@@ -33,7 +33,7 @@ TOOL = (
 
 
 @dataclass
-class Crowd:
+class Directory:
     place: Arena
     questions: int = 2
     pause: int = 50  # hundredths of a second at most between two questions

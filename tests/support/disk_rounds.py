@@ -16,8 +16,8 @@ def fill_and_free(place: Arena, disk: SmallDisk, rounds: int) -> Counter[str]:
     """The tool writes what it reads to another disk, so that it shows what was typed."""
     found: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as elsewhere:
-        fighter = Fighter(place, "desk", Path(elsewhere) / "desk.got")
-        with Terminal((*ATLASBRIDGE, "run", "--label", "desk", "--", *recorder(fighter)), place.home.root) as terminal:
+        fighter = Fighter(place, "hub", Path(elsewhere) / "hub.got")
+        with Terminal((*ATLASBRIDGE, "run", "--label", "hub", "--", *recorder(fighter)), place.home.root) as terminal:
             terminal.wait_for("Question 0 of")
             (session,) = wait_for(lambda: place.ask("sessions")["sessions"], "the session")
             fighter.session_id = session["session_id"]

@@ -8,12 +8,11 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from atlasbridge.channels.matrix import looks as matrix_looks
-from atlasbridge.channels.ntfy import looks as ntfy_looks
+from atlasbridge.channels.matrix import templates as matrix_looks
+from atlasbridge.channels.ntfy import channel as ntfy_looks
 from atlasbridge.channels.slack import blocks
-from atlasbridge.channels.telegram import templates
-from atlasbridge.channels.web import push_text, view
-from atlasbridge.channels.wording import Role
+from atlasbridge.channels.telegram import messages
+from atlasbridge.channels.templates import Role
 from atlasbridge.core.clock import iso
 from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState
@@ -21,6 +20,7 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store import prompts, sessions
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.migrate import migrate
+from atlasbridge.web import push, view
 
 MOMENT = iso(1_800_000_000.0)
 SESSION = SessionRecord("5e55", "claude", ("claude",), "/home/me", 1, 1, "")
@@ -57,11 +57,11 @@ _KEPT: list[TemporaryDirectory[str]] = []
 
 
 def shown_by_each(record: PromptRecord) -> Iterator[tuple[str, str]]:
-    yield "telegram", templates.render_prompt(record, SESSION, "host")["text"]
+    yield "telegram", messages.render_prompt(record, SESSION, "host")["text"]
     yield "slack", "\n".join(_texts(blocks.render_prompt(record, SESSION, "host")))
     yield "ntfy", ntfy_looks.render_prompt(record, SESSION, "host", shows_text=True, loud=True)["message"]
     yield "matrix", matrix_looks.render_prompt(record, SESSION, "host")
-    yield "push", push_text.render_ask(record, SESSION, 0.0).body["body"]
+    yield "push", push.render_ask(record, SESSION, 0.0).body["body"]
     page = json.loads(json.dumps(view.render_prompt(record, SESSION)))
     yield "page", "\n".join((page["asked"], page["warning"]))
 
@@ -72,7 +72,7 @@ def agreed_by_a_tap(record: PromptRecord) -> Iterator[tuple[str, str]]:
     yield from (("ntfy", one.label) for one in buttons if one.role is not Role.REFUSE)
     offered = matrix_looks.reactions(record.prompt).values()
     yield from (("matrix", one.label) for one in offered if one.role is not Role.REFUSE)
-    pushed = push_text.render_ask(record, SESSION, 0.0).body["actions"]
+    pushed = push.render_ask(record, SESSION, 0.0).body["actions"]
     yield from (("push", one["title"]) for one in pushed if one["action"] != "refuse")
 
 

@@ -1,4 +1,4 @@
-"""A desk, its machines and its people in one test: real PostgreSQL, real HTTP and WebSockets on loopback, real hubs.
+"""A server, its machines and its people in one test: real PostgreSQL, real HTTP and WebSockets on loopback, real hubs.
 
 A machine's sessions are driven from within: `Sitter` is a host without a terminal that types each prompt once, as
 real hosts do, and keeps what it typed; it outlives the hub and says hello to the next one.
@@ -20,7 +20,7 @@ import uvicorn
 from tests.support import waiting
 from tests.support.waiting import DEADLINE_S
 
-from atlasbridge.bootstrap import plan_desk_chats
+from atlasbridge.bootstrap import plan_server_chats
 from atlasbridge.core.clock import Clock, ManualClock
 from atlasbridge.core.daemon.service import ChannelPlan, Hub, HubPlan
 from atlasbridge.core.daemon.settings import HubSettings
@@ -30,44 +30,43 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.prompt.model import Prompt, PromptType
-from atlasbridge.core.routing.courier import CourierSettings
+from atlasbridge.core.routing.channel_worker import WorkerSettings
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.desk import machines, people
-from atlasbridge.desk.chats.service import Chats
-from atlasbridge.desk.database import Database
-from atlasbridge.desk.office import Office
-from atlasbridge.desk.schema import migrate
-from atlasbridge.desk.serving import Address, DeskServer, listen_at, server_settings
-from atlasbridge.fleet.belonging import Belonging, write_belonging
-from atlasbridge.fleet.joining import join
-from atlasbridge.fleet.with_desk import with_desk
+from atlasbridge.fleet.member.membership import FleetMembership, join, write_membership
+from atlasbridge.fleet.member.setup import with_fleet
+from atlasbridge.fleet.server import machines, people
+from atlasbridge.fleet.server.chats.service import Chats
+from atlasbridge.fleet.server.context import ServerContext
+from atlasbridge.fleet.server.database import Database
+from atlasbridge.fleet.server.migrations_loader import migrate
+from atlasbridge.fleet.server.server import Address, FleetServer, listen_at, server_settings
 
 YES_NO = Prompt(PromptType.TYPE_YES_NO, 0.95, "Continue? (y/n)", "Continue?", safe_default="n", digest="d1")
 
 
-class Desk:
-    """One desk process, inside the test."""
+class HubApi:
+    """One server process, inside the test."""
 
-    def __init__(self, office: Office, server: uvicorn.Server, tasks: list[asyncio.Task[Any]]) -> None:
-        self.office = office
-        self.database = office.database
-        self.url = office.url
+    def __init__(self, context: ServerContext, server: uvicorn.Server, tasks: list[asyncio.Task[Any]]) -> None:
+        self.context = context
+        self.database = context.database
+        self.url = context.url
         self._server = server
         self._tasks = tasks
         self._visitors: list[Visitor] = []
 
     @property
     def carries(self) -> bool:
-        return self.office.chats is not None and bool(self.office.chats.health()["carried_here"])
+        return self.context.chats is not None and bool(self.context.chats.health()["carried_here"])
 
     @property
-    def office_ended(self) -> bool:
+    def context_ended(self) -> bool:
         return self._tasks[1].done()
 
     async def invite(self, **given: Any) -> Invitation:
         token = await machines.invite(self.database, "test", **given)
-        return Invitation(self.url, token, self.office.identity.public_key)
+        return Invitation(self.url, token, self.context.identity.public_key)
 
     async def person(self, name: str, role: str = "member", **right: str) -> Visitor:
         await people.add(self.database, name, role, "test")
@@ -92,7 +91,7 @@ class Desk:
         return visitor
 
     async def events(self) -> list[str]:
-        """What stands in the desk's own log, or will in a moment."""
+        """What stands in the server's own log, or will in a moment."""
         found = await self.database.rows(
             "SELECT entry::jsonb ->> 'event' AS event, seq AS at, 0 AS rest FROM audit_entries"
             " UNION ALL SELECT event, id, 1 FROM audit_pending ORDER BY rest, at"
@@ -103,39 +102,39 @@ class Desk:
         for visitor in self._visitors:
             await visitor.client.aclose()
         self._server.should_exit = self._server.force_exit = True
-        serving, office = self._tasks
+        serving, context = self._tasks
         await asyncio.wait({serving}, timeout=10)
-        office.cancel()
-        await asyncio.gather(serving, office, return_exceptions=True)
+        context.cancel()
+        await asyncio.gather(serving, context, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager
-async def desk_on(
+async def fleet_server_on(
     url: str, clock: Clock | None = None, port: int = 0, chats: Path | None = None
-) -> AsyncIterator[Desk]:
+) -> AsyncIterator[HubApi]:
     """`chats`: the file of its channels."""
-    desk = await start_desk(url, clock, port, chats)
+    fleet_server = await start_fleet_server(url, clock, port, chats)
     try:
-        yield desk
+        yield fleet_server
     finally:
-        await desk.stop()
-        await desk.database.close()
+        await fleet_server.stop()
+        await fleet_server.database.close()
 
 
-async def start_desk(url: str, clock: Clock | None = None, port: int = 0, chats: Path | None = None) -> Desk:
+async def start_fleet_server(url: str, clock: Clock | None = None, port: int = 0, chats: Path | None = None) -> HubApi:
     database = Database(url, clock)
     await database.open()
     await migrate(database)
     listener = listen_at(Address(port=port))
     address = Address(port=listener.getsockname()[1])
-    office = Office(database, address.known_as)
-    await office.open()
+    context = ServerContext(database, address.known_as)
+    await context.open()
     if chats is not None:
-        office.chats = Chats(office, partial(plan_desk_chats, chats, {}), clock)
-    server = DeskServer(server_settings(office, address))
-    tasks = [asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(office.run())]
+        context.chats = Chats(context, partial(plan_server_chats, chats, {}), clock)
+    server = FleetServer(server_settings(context, address))
+    tasks = [asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(context.run())]
     await until(lambda: server.started)
-    return Desk(office, server, tasks)
+    return HubApi(context, server, tasks)
 
 
 class Visitor:
@@ -250,12 +249,14 @@ class Sitter:
 
 
 class Machine:
-    """A hub that belongs to a desk, inside the test; it can end and start again in the same home."""
+    """A hub that belongs to a server, inside the test; it can end and start again in the same home."""
 
-    def __init__(self, home: Home, belonging: Belonging, clock: Clock, channels: tuple[ChannelPlan, ...] = ()) -> None:
+    def __init__(
+        self, home: Home, membership: FleetMembership, clock: Clock, channels: tuple[ChannelPlan, ...] = ()
+    ) -> None:
         self.home = home
-        self.channels = channels  # of its own, besides the desk
-        self.belonging = belonging
+        self.channels = channels  # of its own, besides the server
+        self.membership = membership
         self.clock = clock
         self.hub: Hub = None  # type: ignore[assignment]  # see start
         self.sitters: list[Sitter] = []
@@ -264,12 +265,12 @@ class Machine:
 
     @property
     def name(self) -> str:
-        return self.belonging.name
+        return self.membership.name
 
     def _plan(self) -> HubPlan:
-        courier = CourierSettings(call_timeout_s=5.0, first_retry_s=0.01, last_retry_s=0.05)
-        settings = HubSettings(courier=courier, type_timeout_s=5.0, host_patience_s=0.2, graceful_timeout_s=0.2)
-        return with_desk(self.home, HubPlan(settings, self.channels))
+        worker = WorkerSettings(call_timeout_s=5.0, first_retry_s=0.01, last_retry_s=0.05)
+        settings = HubSettings(worker=worker, type_timeout_s=5.0, host_patience_s=0.2, graceful_timeout_s=0.2)
+        return with_fleet(self.home, HubPlan(settings, self.channels))
 
     async def start(self) -> Machine:
         self._ledger = Ledger.open(self.home.root, self.clock, "this-boot")
@@ -295,7 +296,7 @@ class Machine:
 
     @property
     def health(self) -> dict[str, Any]:
-        return next(one for one in self.hub.router.health() if one["name"] == "desk")
+        return next(one for one in self.hub.router.health() if one["name"] == "server")
 
     async def connected(self) -> Machine:
         await until(lambda: self.health["state"] == "ok" and "fault" not in self.health)
@@ -303,11 +304,11 @@ class Machine:
 
     async def told_all(self) -> None:
         """Nothing is left in its outbox."""
-        await until(lambda: self.hub.desk.backlog() == 0)
+        await until(lambda: self.hub.hub_api.backlog() == 0)
 
 
 async def new_machine(
-    desk: Desk,
+    fleet_server: HubApi,
     root: Path,
     name: str = "box",
     clock: Clock | None = None,
@@ -317,9 +318,9 @@ async def new_machine(
     home = Home(root / name)
     home.prepare()
     options: dict[str, Any] = {"ca": "", "screens": True, "rules": "tighten", "ephemeral": False, **given}
-    belonging = await join(await desk.invite(), name, **options)
-    write_belonging(home.root, belonging)
-    return await (await Machine(home, belonging, clock or ManualClock(), channels).start()).connected()
+    membership = await join(await fleet_server.invite(), name, **options)
+    write_membership(home.root, membership)
+    return await (await Machine(home, membership, clock or ManualClock(), channels).start()).connected()
 
 
 @contextlib.contextmanager

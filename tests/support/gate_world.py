@@ -16,8 +16,7 @@ from tests.support.ledgers import NO, SECRET, UNKNOWN, YES_NO, answer_to, make_s
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.gate import UNTRACED, Cancel, decide_reply
-from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, PromptType, Reject
-from atlasbridge.core.prompt.reply import InboundReply
+from atlasbridge.core.prompt.model import Answer, InboundReply, Prompt, PromptRecord, PromptState, PromptType, Reject
 from atlasbridge.core.scheduler.deadlines import Deadlines
 from atlasbridge.core.session.model import SessionState
 from atlasbridge.core.store.ledger import Ledger
@@ -144,7 +143,7 @@ class GateWorld:
 
     def _must_accept(self, reply: InboundReply, record: PromptRecord | None) -> bool:
         fate = self.fates.get(record.prompt_id) if record else None
-        if fate is None or not self._alive(fate) or reply.identity not in ALLOWED or reply.kin:
+        if fate is None or not self._alive(fate) or reply.identity not in ALLOWED or reply.inside_session:
             return False
         own = fate.record
         names_match = len(reply.prompt_id) >= 8 and own.prompt_id.startswith(reply.prompt_id)

@@ -13,9 +13,8 @@ from tests.support.arena import Arena
 from tests.support.fake_host import FakeHost
 from tests.support.waiting import wait_for
 
-from atlasbridge.core.prompt.model import Choice, Prompt, PromptType
-from atlasbridge.core.prompt.step import Step
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.keys import Step
+from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Subject, SubjectKind, SubjectSource
 
 BEGINS = "grants.live"  # the question has come, and the hub looks what was granted
 USES, ORDERS = "grants.use", "HostLink._send"  # it takes the use, and then has the host type the answer

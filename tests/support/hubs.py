@@ -28,9 +28,8 @@ from atlasbridge.core.daemon.service import ChannelPlan, Hub, HubPlan
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.home import Home
 from atlasbridge.core.peer import Peer
-from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
-from atlasbridge.core.prompt.reply import Receipt
-from atlasbridge.core.routing.courier import CourierSettings
+from atlasbridge.core.prompt.model import PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.routing.channel_worker import WorkerSettings
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
@@ -148,7 +147,7 @@ class LiveHub:
         return self.people["memory"]
 
     def record(self, prompt_id: str) -> PromptRecord:
-        found = self.hub.desk.prompt(prompt_id)
+        found = self.hub.hub_api.prompt(prompt_id)
         assert found is not None, f"the hub knows no prompt {prompt_id}"
         return found
 
@@ -191,7 +190,7 @@ def channel_named(name: str, remote: bool = False) -> type[MemoryChannel]:
 async def live_hub(
     policy: PolicySettings | None = None,
     channels: tuple[type[MemoryChannel], ...] = (MemoryChannel,),
-    courier: CourierSettings | None = None,
+    worker: WorkerSettings | None = None,
     **settings: Any,
 ) -> AsyncIterator[LiveHub]:
     with short_home() as home:
@@ -199,8 +198,8 @@ async def live_hub(
         people: dict[str, MemoryChannel] = {}
 
         def plan_of(kind: type[MemoryChannel]) -> ChannelPlan:
-            def build(desk: Any) -> MemoryChannel:
-                people[kind.name] = kind({}, desk, clock)
+            def build(hub_api: Any) -> MemoryChannel:
+                people[kind.name] = kind({}, hub_api, clock)
                 return people[kind.name]
 
             return ChannelPlan(kind.name, kind.remote, build)
@@ -209,7 +208,7 @@ async def live_hub(
         plan = HubPlan(
             HubSettings(
                 policy=chosen,
-                courier=courier or CourierSettings(call_timeout_s=0.5, first_retry_s=0.01, last_retry_s=0.05),
+                worker=worker or WorkerSettings(call_timeout_s=0.5, first_retry_s=0.01, last_retry_s=0.05),
                 **{"type_timeout_s": 5.0, "graceful_timeout_s": 0.2, **settings},
             ),
             tuple(plan_of(kind) for kind in channels),

@@ -1,17 +1,16 @@
-"""The part of a desk in memory that keeps answers for later: one id for all, three moments that it understands."""
+"""The part of a hub in memory that keeps answers for later: one id for all, three moments that it understands."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.support.bare_desk import BareDesk
+from tests.support.bare_hub_api import BareHubApi
 
 from atlasbridge.core.clock import Clock, iso
-from atlasbridge.core.prompt.model import Refusal, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.prompt.model import InboundReply, Receipt, Refusal, Reject
 
 
-class KeptAnswers(BareDesk):
+class KeptAnswers(BareHubApi):
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.kept: list[tuple[InboundReply, str]] = []

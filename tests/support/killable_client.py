@@ -1,6 +1,6 @@
 """`python -m tests.support.killable_client PLACE TOLD run ...`: the product's command; its own process dies at PLACE.
 
-PLACE "" only writes every place down in the file TOLD.  Host, tool and janitor live on; see `deadly`.
+PLACE "" only writes every place down in the file TOLD.  Host, tool and terminal restorer live on; see `deadly`.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ import atlasbridge.core.client.client
 import atlasbridge.core.daemon.__main__
 import atlasbridge.core.daemon.service
 import atlasbridge.core.detection.detector
-import atlasbridge.core.host.hub.hubside
+import atlasbridge.core.host.hub.connection
 import atlasbridge.core.host.launch
 import atlasbridge.core.host.typing.typist
 import atlasbridge.core.prompt.answer

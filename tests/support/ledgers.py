@@ -6,8 +6,7 @@ from pathlib import Path
 
 from atlasbridge.core.clock import Clock, ManualClock, iso
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, PromptRecord, PromptType
-from atlasbridge.core.prompt.reply import InboundReply
+from atlasbridge.core.prompt.model import Answer, AnswerKind, InboundReply, Prompt, PromptRecord, PromptType
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 

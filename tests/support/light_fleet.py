@@ -1,6 +1,8 @@
-"""Machines of a desk without hubs, many in one process: `python -m tests.support.light_fleet SESSIONS PAUSE_S HOME...`
+"""Machines of a server without hubs, many in one process: `python -m tests.support.light_fleet SESSIONS PAUSE_S
+HOME...`
 
-To the desk each is a machine like any other: it proves its key, tells its prompts by number, waits for the desk's word
+To the server each is a machine like any other: it proves its key, tells its prompts by number, waits for the
+server's word
 that it has them, and says of each decision what became of it, once.  They have no store: nobody may kill them.  What
 was raised and typed goes to HOME/typed.log, as with `member.py`.
 """
@@ -20,9 +22,8 @@ from atlasbridge.core.fleet_wire import BATCH, BEAT_S, decode_message, encode_me
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import PromptRecord, PromptState
 from atlasbridge.core.values import replace
-from atlasbridge.fleet.belonging import read_belonging
-from atlasbridge.fleet.joining import dial, enter
-from atlasbridge.fleet.link import GATHER_S, WINDOW
+from atlasbridge.fleet.member.link import GATHER_S, WINDOW
+from atlasbridge.fleet.member.membership import dial, enter, read_membership
 
 WORDS = {"y": "yes", "n": "no"}
 ABOUT = {"tool": "bash", "label": "", "cwd": "/somewhere"}
@@ -42,10 +43,10 @@ class LightMachine:
         self._poked = asyncio.Event()
 
     async def run(self) -> None:
-        belonging = read_belonging(self._home)
-        assert belonging is not None
-        self._socket = await dial(belonging.url, "")
-        await enter(self._socket, belonging, epoch=f"{belonging.machine_id}/1", screens=False, head=[0, "genesis"])
+        membership = read_membership(self._home)
+        assert membership is not None
+        self._socket = await dial(membership.url, "")
+        await enter(self._socket, membership, epoch=f"{membership.machine_id}/1", screens=False, head=[0, "genesis"])
         for session in self._sessions:
             self._ask(session)
         async with asyncio.TaskGroup() as group:
@@ -53,7 +54,7 @@ class LightMachine:
             group.create_task(self._beat())
             while (text := await self._socket.receive()) is not None:
                 await self._hear(decode_message(text))
-        raise AssertionError("the desk closed the link")
+        raise AssertionError("the server closed the link")
 
     def _ask(self, session: str) -> None:
         prompt_id = new_id()

@@ -1,4 +1,4 @@
-"""A machine of a desk as a process of its own: a real hub with its store and link, and sessions driven from within.
+"""A machine of a server as a process of its own: a real hub with its store and link, and sessions driven from within.
 
 `python -m tests.support.member HOME SESSIONS PAUSE_S`: each session asks, and asks again a moment after it was
 answered.  What was raised and typed goes to HOME/typed.log before anybody hears of it, as a host that outlives its hub
@@ -18,8 +18,8 @@ from typing import Any
 from tests.support.fleet import YES_NO, Machine, Sitter
 
 import atlasbridge.core.fleet_wire as fleet_wire
-import atlasbridge.fleet.joining as joining
-import atlasbridge.fleet.link as link
+import atlasbridge.fleet.member.link as link
+import atlasbridge.fleet.member.membership as joining
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.service import Hub
 from atlasbridge.core.errors import StoreError
@@ -27,7 +27,7 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.values import replace
-from atlasbridge.fleet.belonging import read_belonging
+from atlasbridge.fleet.member.membership import read_membership
 
 AGAIN_S = 0.05
 LOG_BYTES = 32 * 1024 * 1024  # most of it is never touched
@@ -135,9 +135,9 @@ def read_lines(path: Path) -> list[str]:
 
 
 async def live(root: Path, sessions: int, pause_s: float) -> None:
-    belonging = read_belonging(root)
-    assert belonging is not None
-    machine = Machine(Home(root), belonging, SystemClock())
+    membership = read_membership(root)
+    assert membership is not None
+    machine = Machine(Home(root), membership, SystemClock())
     log = Log(root / "typed.log")
     await machine.start()
     names = [*log.sessions, *(new_id() for _ in range(sessions - len(log.sessions)))]

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from atlasbridge.channels.web.proof import body_digest, mac, proof
+from atlasbridge.web.access import body_digest, mac, proof
 
 NOBODY: Any = None  # httpx takes None for "without", its types do not say so
 

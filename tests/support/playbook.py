@@ -8,9 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.detection.commands import Command, RaisePrompt, WithdrawPrompt
 from atlasbridge.core.detection.detector import Detector
-from atlasbridge.core.detection.events import Event, KeysTyped, OutputReceived, ProbeAnswer, ProbeState, ReplyTyped
+from atlasbridge.core.detection.events import (
+    Command,
+    Event,
+    KeysTyped,
+    OutputReceived,
+    ProbeAnswer,
+    ProbeState,
+    RaisePrompt,
+    ReplyTyped,
+    WithdrawPrompt,
+)
 from atlasbridge.core.detection.settings import DetectorSettings
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.lab.replay import Player

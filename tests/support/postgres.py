@@ -82,7 +82,7 @@ class Postgres:
     def new_database(self) -> str:
         """The address of an empty one."""
         self._count += 1
-        name = f"desk_{os.getpid()}_{self._count}"
+        name = f"server_{os.getpid()}_{self._count}"
         self._run("createdb", "-h", str(self.folder), "-U", "owner", name)
         return self.url(name)
 

@@ -17,7 +17,7 @@ from tests.support.terminal import ATLASBRIDGE, Terminal
 from tests.support.waiting import wait_for
 
 
-def race_keyboard(place: Arena, rounds: int, random: Random, name: str = "desk") -> Counter[str]:
+def race_keyboard(place: Arena, rounds: int, random: Random, name: str = "hub") -> Counter[str]:
     """Somebody types at the terminal while somebody else answers from afar."""
     fighter = Fighter(place, name, place.home.root / f"{name}.got")
     outcomes: Counter[str] = Counter()
@@ -43,9 +43,9 @@ def _one_race(place: Arena, fighter: Fighter, terminal: Terminal, random: Random
     if random.random() < 0.5:
         afar.start()
         time.sleep(second)
-        _type_slowly(terminal, "desk", third)
+        _type_slowly(terminal, "hub", third)
     else:
-        _type_slowly(terminal, "desk", third)
+        _type_slowly(terminal, "hub", third)
         time.sleep(second)
         afar.start()
     while afar.is_alive():
@@ -65,9 +65,9 @@ def _type_slowly(terminal: Terminal, text: str, pause_s: float) -> None:
 def _judge(fighter: Fighter, outcomes: Counter[str]) -> None:
     lines = [line.split("\t", 1)[1] for line in fighter.received()]
     for number, line in enumerate(lines):
-        assert line in ("desk", f"for {number}"), f"question {number} got {line!r}: {lines}"
-    assert sum(line != "desk" for line in lines) == outcomes["typed"], (outcomes, lines)
-    assert lines.count("desk") == outcomes.total(), "a line of the person at the keyboard was lost or doubled"
+        assert line in ("hub", f"for {number}"), f"question {number} got {line!r}: {lines}"
+    assert sum(line != "hub" for line in lines) == outcomes["typed"], (outcomes, lines)
+    assert lines.count("hub") == outcomes.total(), "a line of the person at the keyboard was lost or doubled"
 
 
 def race_two_people(place: Arena, fighter: Fighter, rounds: int) -> Counter[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.support.fake_desk import FakeHub
+from tests.support.fake_hub_api import FakeHub
 
 
 def port_of(hub: FakeHub) -> str:

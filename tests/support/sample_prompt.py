@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType
-from atlasbridge.core.prompt.step import Step
 
 EVIDENCE = (Evidence("pattern", 0.95, "generic: a question at the end"), Evidence("probe", 0.9, "reading"))
 

@@ -10,11 +10,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from atlasbridge.core.clock import ManualClock
-from atlasbridge.core.detection.commands import Command, RaisePrompt, WithdrawPrompt
-from atlasbridge.core.detection.events import Event, OutputReceived, ProbeAnswer, ProbeState, StructuredEventReceived
-from atlasbridge.core.host.terminal.inlet import Inlet
-from atlasbridge.core.host.terminal.relay import OutputRelay
-from atlasbridge.core.host.terminal.ring import Ring
+from atlasbridge.core.detection.events import (
+    Command,
+    Event,
+    OutputReceived,
+    ProbeAnswer,
+    ProbeState,
+    RaisePrompt,
+    StructuredEventReceived,
+    WithdrawPrompt,
+)
+from atlasbridge.core.host.terminal.input_writer import InputWriter
+from atlasbridge.core.host.terminal.relay import OutputRelay, Ring
 from atlasbridge.core.host.watchdog import StallWatchdog
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import Prompt, PromptType
@@ -148,14 +155,14 @@ class Bench:
         self._next_id = ""
         self.posted: list[dict[str, Any]] = []
         self.ring = Ring(self.settings.ring_bytes)
-        self.inlet = Inlet(self.pty.fileno(), self.clock, lambda: None)
-        self.output = OutputRelay(self.pty, self.inlet, self.ring, self.clock, lambda: None, lambda gone: None)
+        self.input_writer = InputWriter(self.pty.fileno(), self.clock, lambda: None)
+        self.output = OutputRelay(self.pty, self.input_writer, self.ring, self.clock, lambda: None, lambda gone: None)
         self.watch = StallWatchdog(
             self.detector,
             self.probe,
             self.output,
             self.ring,
-            self.inlet,
+            self.input_writer,
             self.clock,
             self.settings,
             deque(),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.support.waiting import wait_for
 
-from atlasbridge.core.kin import MARK
+from atlasbridge.core.ancestry import MARK
 
 
 def host_pids(home: Path) -> list[int]:

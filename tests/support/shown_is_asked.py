@@ -11,10 +11,9 @@ from tests.support.far_end import agreed_by_a_tap, recorded, shown_by_each
 from tests.support.playbook import POLLING, READING, Playbook
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.detection.fitting import fits
-from atlasbridge.core.detection.picture import prompt_of
-from atlasbridge.core.prompt.model import Prompt
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.detection.prompt_builder import prompt_of
+from atlasbridge.core.detection.structured import fits
+from atlasbridge.core.prompt.model import Prompt, Subject, SubjectKind, SubjectSource
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Finding
 from atlasbridge.core.recognition.recognise import recognise

@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tests.support.fake_desk import FakeHub
+from tests.support.fake_hub_api import FakeHub
 
 from atlasbridge.core.prompt.model import Prompt, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
@@ -35,8 +35,8 @@ class ThreadedHub:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     @property
-    def desk(self) -> Any:
-        return self.hub.desk
+    def hub_api(self) -> Any:
+        return self.hub.hub_api
 
     @property
     def url(self) -> str:
@@ -50,7 +50,7 @@ class ThreadedHub:
 
     def add_session(self, **fields: Any) -> SessionRecord:
         async def add() -> SessionRecord:
-            return self.hub.desk.add_session(**fields)
+            return self.hub.hub_api.add_session(**fields)
 
         return self.run(add())
 
@@ -59,7 +59,7 @@ class ThreadedHub:
 
     def show(self, session_id: str, lines: list[Any]) -> None:
         async def draw() -> None:
-            self.hub.desk.show(session_id, lines)
+            self.hub.hub_api.show(session_id, lines)
 
         self.run(draw())
 

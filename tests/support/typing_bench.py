@@ -18,8 +18,8 @@ from atlasbridge.core.host.typing.steps import Walk
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.typing.typist import Typist
 from atlasbridge.core.prompt.answer import encode_answer
+from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Answer, Prompt
-from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.tty import LineFlags
 
 QUESTION = b"Remove the old build? (y/n) "
@@ -90,14 +90,14 @@ class TypingBench(Bench):
 
         flags = self.pty.flags
         self.pty.flags = lambda: (self._seam("flags"), flags())[1]  # type: ignore[method-assign]
-        enter = self.inlet.injection
+        enter = self.input_writer.injection
 
         def injection(timeout_s: float) -> AbstractContextManager[None]:
             self._seam("gate")
             return enter(timeout_s)
 
-        self.inlet.injection = injection  # type: ignore[method-assign, assignment]
-        return Typist(Walk(self.watch, self.inlet, self.pty, self.clock, self.settings, pause), encode)
+        self.input_writer.injection = injection  # type: ignore[method-assign, assignment]
+        return Typist(Walk(self.watch, self.input_writer, self.pty, self.clock, self.settings, pause), encode)
 
     def type(self, answer: Answer) -> Outcome:
         return self.typist().type(self.open_id, answer)
@@ -115,7 +115,7 @@ class TypingBench(Bench):
 
     def person_types(self, keys: bytes, echo: bytes = b"") -> None:
         self.clock.advance(0.001)
-        self.inlet.type(keys)
+        self.input_writer.type(keys)
         self.watch.keys_typed(keys)
         if echo:
             self.tool_writes(echo)

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.terminal import ATLASBRIDGE
 from tests.support.waiting import wait_for
 
-from atlasbridge.core.kin import HOST_NAME
+from atlasbridge.core.ancestry import HOST_NAME
 
 _LISTENS = 0x10000  # among the flags of /proc/net/unix
 SWITCH = "ATLASBRIDGE_SESSION_ZYGOTE"

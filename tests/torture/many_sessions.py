@@ -14,7 +14,7 @@ from statistics import mean
 
 from tests.benchmarks.measure import cpu_s
 from tests.support.arena import Arena, arena
-from tests.support.crowd import Crowd, ask_pids, memory_kb, percentiles
+from tests.support.crowd import Directory, ask_pids, memory_kb, percentiles
 from tests.support.zygotes import SWITCH, parent_of, start_zygote, zygotes
 
 RAISED_S, TYPED_S = 0.300, 0.250  # what 99 of 100 are to take at most, on a machine without other work
@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
             del place.environ[SWITCH]
             start_zygote(place.home.root, place.environ)
         pause = 1 if given.at_once else max(100, given.sessions * 15)
-        crowd = Crowd(place, questions=given.questions, pause=pause, people=given.people)
+        crowd = Directory(place, questions=given.questions, pause=pause, people=given.people)
         starters = [
             threading.Thread(target=_start, args=(crowd, first, given.sessions, given.starters))
             for first in range(given.starters)
@@ -60,9 +60,7 @@ def main(arguments: list[str]) -> int:
     print(f"many_sessions: {given.sessions} sessions, {answers} answers, {len(crowd.refused)} refused, {took_s:.0f} s")
     print(f"many_sessions: question on the screen to raised: {_judged(crowd.raise_s, RAISED_S)}")
     print(f"many_sessions: reply sent to typed: {_judged(crowd.reply_s, TYPED_S)}")
-    print(
-        f"many_sessions: {crowd.replies_per_s:.0f} replies a second; processor time of the hub, for all that a session"
-    )
+    print(f"many_sessions: {crowd.replies_per_s:.0f} replies a second; processor time of the hub, for all of a session")
     print(f"many_sessions: needs of it, {spent_s / max(1, answers) * 1000:.1f} ms per question")
     _report(samples)
     return 1 if fault else 0
@@ -84,7 +82,7 @@ def _report(samples: list[tuple[int, int, float]]) -> None:
         print(f"many_sessions: hub {hub_first / 1024:.0f} MB at first, {hub_last / 1024:.0f} MB at last")
 
 
-def _start(crowd: Crowd, first: int, last: int, step: int) -> None:
+def _start(crowd: Directory, first: int, last: int, step: int) -> None:
     for number in range(first, last, step):
         crowd.add(number, real_start=True)
 

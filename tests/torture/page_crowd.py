@@ -15,7 +15,7 @@ from typing import Any
 
 from selenium import webdriver
 
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
 from tests.support import sample_prompt as sample
 from tests.support.browser import open_browser, wait, wait_text

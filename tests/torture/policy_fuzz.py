@@ -20,7 +20,7 @@ from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.policy.rule import Case, Policy, Say
 from atlasbridge.core.policy.shell import Parser, read_script
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.routing.shell_parser import ShellParser
 from tests.support.shell_batch import parse_all
 from tests.support.shell_grammar import Grammar

@@ -17,11 +17,11 @@ def main(arguments: list[str]) -> int:
     with arena() as place:
         place.start_hub()
         try:
-            desk = race_keyboard(place, given.rounds, Random(given.seed))
+            hub_api = race_keyboard(place, given.rounds, Random(given.seed))
             two = race_two_people(place, place.start_session(name="two"), given.rounds)
         except AssertionError as error:
             print(f"races: FAILED: {error}")
             return 1
-    print(f"races: {given.rounds} times a keyboard against an answer from afar: {dict(desk)}; no keys were mixed")
+    print(f"races: {given.rounds} times a keyboard against an answer from afar: {dict(hub_api)}; no keys were mixed")
     print(f"races: {given.rounds} times two at once: one won, the other was told who: {dict(two)}")
     return 0

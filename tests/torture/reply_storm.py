@@ -78,14 +78,14 @@ def _storm(
                         refused.append(told["reason"])
 
         threading.Thread(target=listen, daemon=True).start()
-        crowd = [threading.Thread(target=answer) for _ in range(people)]
+        directory = [threading.Thread(target=answer) for _ in range(people)]
         before, began = cpu_s(place.hub_pid), time.monotonic()
         assert hosts.stdin is not None
         hosts.stdin.write(b"go\n")
         hosts.stdin.flush()
-        for person in crowd:
+        for person in directory:
             person.start()
-        for person in crowd:
+        for person in directory:
             person.join()
         took_s, spent_s = time.monotonic() - began, cpu_s(place.hub_pid) - before
         over.set()

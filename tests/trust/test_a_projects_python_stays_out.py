@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import atlasbridge
-from atlasbridge.core.own_python import own_environ, own_python
+from atlasbridge.core.process import own_environ, own_python
 
 SOURCE = Path(atlasbridge.__file__).parent
 NAMES = ("socket", "json", "asyncio", "select", "click", "tomllib", "runpy")

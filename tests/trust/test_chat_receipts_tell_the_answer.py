@@ -8,16 +8,15 @@ import pytest
 from tests.channels import prompts
 from tests.support.chat_stage import Stage, buttons_of, stage, text_of
 
-from atlasbridge.core.prompt.model import PromptRecord, PromptState
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.model import PromptRecord, PromptState, Receipt
 
 both = pytest.mark.parametrize("chat", ["telegram", "slack"])
 
 
 async def title_after(on: Stage, record: PromptRecord, receipt: Receipt, by: str = "") -> str:
     state = PromptState.EXPIRED if receipt.stage == "expired" else PromptState.RESOLVED
-    moved = on.desk.move(record, state, by)
-    (message_id,) = on.desk.deliveries(record.prompt_id, on.channel.name)
+    moved = on.hub_api.move(record, state, by)
+    (message_id,) = on.hub_api.deliveries(record.prompt_id, on.channel.name)
     before = text_of(on.message_of(record))
     await on.channel.update_prompt(message_id, moved, receipt)
     await on.until(lambda: text_of(on.message_of(record)) != before, "the edit")
@@ -73,8 +72,8 @@ async def test_who_lost_a_race_is_told_who_won_with_what(chat: str) -> None:
     async with stage(chat) as on:
         record = await on.ask(prompts.YES_NO)
         late = on.message_of(record)
-        moved = on.desk.move(record, PromptState.RESOLVED, "web:phone")
-        (message_id,) = on.desk.deliveries(record.prompt_id, on.channel.name)
+        moved = on.hub_api.move(record, PromptState.RESOLVED, "web:phone")
+        (message_id,) = on.hub_api.deliveries(record.prompt_id, on.channel.name)
         await on.channel.update_prompt(message_id, moved, Receipt("taken", "x", "web:phone", answer="No"))
         tap = on.press(late, "Yes")
         if chat == "telegram":

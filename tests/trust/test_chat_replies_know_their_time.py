@@ -12,8 +12,7 @@ from tests.support.fake_slack import FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 
 from atlasbridge.core.clock import ManualClock
-from atlasbridge.core.prompt.model import PromptState
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.model import PromptState, Receipt
 
 both = pytest.mark.parametrize("chat", ["telegram", "slack"])
 
@@ -24,7 +23,7 @@ async def test_a_text_for_the_only_question_shown_before_it_is_taken(chat: str) 
         record = await on.ask(prompts.YES_NO)
         on.clock.advance(5)
         on.write("y")
-        await on.until(lambda: record.prompt_id in on.desk.answers, "the answer")
+        await on.until(lambda: record.prompt_id in on.hub_api.answers, "the answer")
 
 
 @both
@@ -49,11 +48,11 @@ async def test_a_text_that_was_on_its_way_while_the_question_came_is_asked_back(
         record = await on.ask(prompts.YES_NO, label="web-api")
         on.write("y")  # within the same second: nobody has read the question yet
         asked = await on.reads("Which one")
-        assert on.desk.replies == [] and any("web-api" in label for label in on.buttons(asked))
+        assert on.hub_api.replies == [] and any("web-api" in label for label in on.buttons(asked))
         on.press(asked, "web-api")
-        await on.until(lambda: record.prompt_id in on.desk.answers, "the answer, after the person said which")
-        assert on.desk.answers[record.prompt_id].value == "y"
-        assert on.desk.answers[record.prompt_id].nonce == record.nonce
+        await on.until(lambda: record.prompt_id in on.hub_api.answers, "the answer, after the person said which")
+        assert on.hub_api.answers[record.prompt_id].value == "y"
+        assert on.hub_api.answers[record.prompt_id].nonce == record.nonce
         assert on.buttons(await on.reads("↪ web-api")) == []
 
 
@@ -66,10 +65,10 @@ async def test_of_two_questions_that_stood_open_neither_is_guessed_even_when_one
         on.write("y")
         asked = await on.reads("Which one")
         assert [label for label in on.buttons(asked) if "one" in label or "two" in label] == on.buttons(asked)
-        assert len(on.buttons(asked)) == 2 and on.desk.replies == []
+        assert len(on.buttons(asked)) == 2 and on.hub_api.replies == []
         on.press(asked, "two")
-        await on.until(lambda: on.desk.answers, "the answer")
-        assert list(on.desk.answers) == [second.prompt_id] and first.prompt_id not in on.desk.answers
+        await on.until(lambda: on.hub_api.answers, "the answer")
+        assert list(on.hub_api.answers) == [second.prompt_id] and first.prompt_id not in on.hub_api.answers
 
 
 @both
@@ -78,8 +77,8 @@ async def test_an_ended_question_does_not_pass_its_answer_on_to_the_next(chat: s
         first = await on.ask(prompts.YES_NO)
         on.clock.advance(10)
         written_at = on.clock.wall()
-        moved = on.desk.move(first, PromptState.WITHDRAWN)
-        (message_id,) = on.desk.deliveries(first.prompt_id, on.channel.name)
+        moved = on.hub_api.move(first, PromptState.WITHDRAWN)
+        (message_id,) = on.hub_api.deliveries(first.prompt_id, on.channel.name)
         await on.channel.update_prompt(message_id, moved, Receipt("withdrawn", "The tool moved on."))
         on.clock.advance(5)
         await on.ask(prompts.YES_NO)
@@ -88,7 +87,7 @@ async def test_an_ended_question_does_not_pass_its_answer_on_to_the_next(chat: s
         on.write("y")
         on.clock.jump_wall(late_s)
         await on.settle()
-        assert on.desk.replies == []
+        assert on.hub_api.replies == []
 
 
 @both
@@ -97,11 +96,11 @@ async def test_a_reference_counts_for_its_own_message_only(chat: str) -> None:
         first = await on.ask(prompts.YES_NO, label="one")
         second = await on.ask(prompts.YES_NO, label="two")
         on.write("n", reply_to=on.message_of(first))
-        await on.until(lambda: first.prompt_id in on.desk.answers, "the answer")
-        assert second.prompt_id not in on.desk.answers
+        await on.until(lambda: first.prompt_id in on.hub_api.answers, "the answer")
+        assert second.prompt_id not in on.hub_api.answers
         on.write("y", reply_to=on.message_of(first))  # again: it is settled, and no other is meant
         await on.settle()
-        assert second.prompt_id not in on.desk.answers
+        assert second.prompt_id not in on.hub_api.answers
 
 
 @both
@@ -113,7 +112,7 @@ async def test_a_reference_to_something_else_of_ours_is_no_plain_text(chat: str)
         on.clock.advance(30)
         on.write("y", reply_to=notice)
         await on.reads("Which one")
-        assert record.prompt_id not in on.desk.answers
+        assert record.prompt_id not in on.hub_api.answers
 
 
 @both
@@ -152,4 +151,4 @@ async def test_words_from_before_from_a_bot_or_about_something_elsewhere_are_no_
         on.clock.advance(5)
         on.person.write_marked("y", **marks)
         await on.reads(said)
-        assert on.desk.replies == []
+        assert on.hub_api.replies == []

@@ -9,8 +9,7 @@ from atlasbridge.core.policy.granting import decide_shape
 from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.pattern import Shape
 from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say
-from atlasbridge.core.prompt.model import Prompt
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.model import Prompt, Subject, SubjectKind, SubjectSource
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.values import replace
 

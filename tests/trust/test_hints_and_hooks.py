@@ -17,10 +17,10 @@ from tests.trust.test_compared_exactly import drawn
 
 from atlasbridge.adapters.claude import permission_hook
 from atlasbridge.core.detection.events import OutputReceived, StructuredEventReceived
-from atlasbridge.core.detection.fitting import covers, fits
-from atlasbridge.core.host.terminal.kindred import is_inside
+from atlasbridge.core.detection.structured import covers, fits
+from atlasbridge.core.host.terminal.attach_socket import is_inside
 from atlasbridge.core.peer import Peer
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 
 
 def told(text: str, kind: SubjectKind = SubjectKind.COMMAND, target: str = "") -> Subject:
@@ -184,15 +184,15 @@ def test_only_what_a_session_s_own_tool_started_speaks_for_it() -> None:
     assert not is_inside(Peer(child, os.getuid()), tool.pid), "whoever is gone is nobody's"
 
 
-def test_a_stranger_s_word_at_a_door_is_not_heard_and_the_hook_waits_until_it_is() -> None:
+def test_a_stranger_s_word_at_a_open_question_is_not_heard_and_the_hook_waits_until_it_is() -> None:
     with hub_process() as hub:
         started = hub.cli("run", "--detach", "--name", "asked", "--", "sh", "-c", "printf 'Go on? [y/N] '; read a")
         assert started.returncode == 0, started.stderr
         wait_for(hub.is_asked)
-        (door,) = (hub.home.root / "sessions").glob("*.sock")
+        (open_question,) = (hub.home.root / "sessions").glob("*.sock")
         told = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "/"}
         hook = subprocess.run(
-            [sys.executable, "-I", "-S", permission_hook.__file__, str(door)],
+            [sys.executable, "-I", "-S", permission_hook.__file__, str(open_question)],
             input=json.dumps(told),
             text=True,
             check=False,

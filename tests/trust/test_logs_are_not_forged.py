@@ -18,7 +18,7 @@ from tests.support.hubs import HubProcess, hub_process
 from tests.support.waiting import wait_for
 from tests.trust.test_words_that_nobody_can_keep import say_hello
 
-from atlasbridge.core.daemon.logfile import JsonLines, Readable, open_log
+from atlasbridge.core.daemon.log_file import JsonLines, Readable, open_log
 from atlasbridge.core.prompt.codec import encode_prompt
 
 FORGED = '12:00:00 info    the hub listens\r\x1b[2K\u202e\u200b{"event": "REPLY_RECEIVED", "seq": 1}'
@@ -54,7 +54,7 @@ def own_logging() -> Iterator[None]:
 def test_libraries_that_log_addresses_are_silent_at_every_level(
     own_logging: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A topic or a token is part of an address; the desk's log is written in the same way as a hub's."""
+    """A topic or a token is part of an address; the hub's log is written in the same way as a hub's."""
     said = io.StringIO()
     monkeypatch.setattr(sys, "stderr", said)
     logging.getLogger().handlers[:] = []
@@ -65,17 +65,17 @@ def test_libraries_that_log_addresses_are_silent_at_every_level(
     assert said.getvalue() == ""
 
 
-def test_the_desk_says_nothing_of_addresses() -> None:
-    """`desk serve` as it is: whatever level is wished, only our own words are logged."""
+def test_the_hub_api_says_nothing_of_addresses() -> None:
+    """`fleet serve` as it is: whatever level is wished, only our own words are logged."""
     script = (
         "import logging, click.testing\n"
         "from unittest import mock\n"
-        "from atlasbridge.cli.desk import serve\n"
+        "from atlasbridge.cli.fleet import serve\n"
         "def work(*_):\n"
         "    logging.getLogger('httpx').info('HTTP Request: POST https://ntfy.example/my-secret-topic')\n"
-        "    logging.getLogger('atlasbridge.desk').warning('a link ended: x\\n00:00:00 info    forged')\n"
+        "    logging.getLogger('atlasbridge.fleet.server').warning('a link ended: x\\n00:00:00 info    forged')\n"
         "    return lambda: None\n"
-        "with mock.patch('atlasbridge.desk.serving.run', work):\n"
+        "with mock.patch('atlasbridge.fleet.server.server.run', work):\n"
         "    serve.callback('postgresql://x/y', '127.0.0.1', 0, '', '', '', 1, None, None)\n"
     )
     environ = {**os.environ, "ATLASBRIDGE_LOG_LEVEL": "DEBUG"}

@@ -6,10 +6,10 @@ import pytest
 from tests.support.far_end import SESSION
 
 from atlasbridge.channels.commands import find_session
-from atlasbridge.channels.web.push_text import BUTTON_LIMIT, render_ask
+from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptState, PromptType
-from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.web.push import BUTTON_LIMIT, render_ask
 
 STEPS = (Step(b"1"),)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atlasbridge.core.screen.reports import keys_of, part_answers
+from atlasbridge.core.screen.queries import keys_of, part_answers
 
 # what terminals answer to what a tool may ask them at any time: each as xterm, kitty, foot, VTE or mlterm send it
 ANSWERS = [

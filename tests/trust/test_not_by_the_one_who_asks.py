@@ -17,10 +17,18 @@ from tests.support.hubs import NO_WEB, HubProcess, hub_process, live_hub
 from tests.support.waiting import wait_for, written
 
 from atlasbridge.core import wire
-from atlasbridge.core.daemon.kinship import Kinship
-from atlasbridge.core.daemon.operations import LOOKING
-from atlasbridge.core.daemon.refusals import RefusalLog
-from atlasbridge.core.kin import Household, Process, decide_kin, own_tool, parse_ps, parse_stat, trace_line
+from atlasbridge.core.ancestry import (
+    Process,
+    SessionProcesses,
+    decide_inside_session,
+    own_tool,
+    parse_ps,
+    parse_stat,
+    trace_ancestry,
+)
+from atlasbridge.core.daemon.operations import OPERATIONS_LOOKING
+from atlasbridge.core.daemon.receipts import RefusalLog
+from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.peer import Peer
 from atlasbridge.core.prompt.gate import UNTRACED
 from atlasbridge.core.values import replace
@@ -74,7 +82,7 @@ async def test_people_are_told_once_of_many_attempts_and_hear_it_in_every_channe
     async with live_hub() as live:
         with await asyncio.to_thread(FakeHost, live.home, channels=()) as host:
             for _ in range(30):
-                live.hub.kinship.refuse(host.session_id, "reply", "", 7)
+                live.hub.caller_check.refuse(host.session_id, "reply", "", 7)
             await live.person.until(lambda: any("tried to decide by itself" in text for text in live.person.notices))
             assert sum("tried to decide" in text for text in live.person.notices) == 1
             live.advance(61)
@@ -87,12 +95,12 @@ async def test_a_peer_that_is_gone_or_was_replaced_is_nobody() -> None:
         parts = live.hub.replies.hub
         refusals = RefusalLog(live.hub.ledger, live.clock, live.hub.scheduler)
         alive = {5: Process(5, 1, 100), 1: Process(1, 0, 1)}
-        kinship = Kinship(parts, refusals, alive.get)
-        assert kinship.of(Peer(5, 0, 100)) == ""
-        assert kinship.of(Peer(5, 0, 99)) == UNTRACED
-        assert kinship.of(Peer(6, 0)) == UNTRACED
-        assert kinship.of(Peer(0, 0)) == UNTRACED
-        assert kinship.of(None) == UNTRACED
+        caller_check = CallerCheck(parts, refusals, alive.get)
+        assert caller_check.of(Peer(5, 0, 100)) == ""
+        assert caller_check.of(Peer(5, 0, 99)) == UNTRACED
+        assert caller_check.of(Peer(6, 0)) == UNTRACED
+        assert caller_check.of(Peer(0, 0)) == UNTRACED
+        assert caller_check.of(None) == UNTRACED
 
 
 async def test_another_user_who_may_ask_here_looks_and_decides_nothing() -> None:
@@ -149,7 +157,7 @@ def test_nothing_on_disk_opens_the_page() -> None:
 
 def test_operations_are_for_people_unless_they_only_look() -> None:
     """A new operation decides until somebody says that it does not."""
-    assert {"reply", "kill", "reload", "stop", "page", "launch", "grant"}.isdisjoint(LOOKING)
+    assert {"reply", "kill", "reload", "stop", "page", "launch", "grant"}.isdisjoint(OPERATIONS_LOOKING)
 
 
 LINE = (Process(9, 8, 50, "34816"), Process(8, 7, 40, "34816"), Process(7, 1, 30), Process(1, 0, 1))
@@ -158,22 +166,22 @@ LINE = (Process(9, 8, 50, "34816"), Process(8, 7, 40, "34816"), Process(7, 1, 30
 @pytest.mark.parametrize(
     ("home", "kin"),
     [
-        (Household("s", 7, 100), "s"),
-        (Household("s", 7, 100, host_started=30), "s"),
-        (Household("s", 7, 100, host_started=31), ""),
-        (Household("s", 100, 8), "s"),
-        (Household("s", 100, 101, tty="34816"), "s"),
-        (Household("s", 100, 101, tty="34817"), ""),
-        (Household("s", 100, 101), ""),
+        (SessionProcesses("s", 7, 100), "s"),
+        (SessionProcesses("s", 7, 100, host_started=30), "s"),
+        (SessionProcesses("s", 7, 100, host_started=31), ""),
+        (SessionProcesses("s", 100, 8), "s"),
+        (SessionProcesses("s", 100, 101, tty="34816"), "s"),
+        (SessionProcesses("s", 100, 101, tty="34817"), ""),
+        (SessionProcesses("s", 100, 101), ""),
     ],
 )
-def test_kin_is_told_by_host_tool_or_terminal(home: Household, kin: str) -> None:
-    assert decide_kin(LINE, [home]) == kin
+def test_inside_session_is_told_by_host_tool_or_terminal(home: SessionProcesses, inside_session: str) -> None:
+    assert decide_inside_session(LINE, [home]) == inside_session
 
 
 def test_a_mark_in_any_ancestor_s_environment_is_enough() -> None:
     marked = (*LINE[:2], Process(7, 1, 30, mark="of-long-ago"), LINE[3])
-    assert decide_kin(marked, []) == "of-long-ago"
+    assert decide_inside_session(marked, []) == "of-long-ago"
 
 
 def test_a_line_with_a_parent_younger_than_its_child_is_walked_again() -> None:
@@ -186,8 +194,8 @@ def test_a_line_with_a_parent_younger_than_its_child_is_walked_again() -> None:
             table[9] = Process(9, 1, 50)
         return table.get(pid)
 
-    assert [process.pid for process in trace_line(9, look)] == [9, 1]
-    assert trace_line(77, look) == ()
+    assert [process.pid for process in trace_ancestry(9, look)] == [9, 1]
+    assert trace_ancestry(77, look) == ()
 
 
 def test_a_name_full_of_brackets_does_not_move_what_is_read() -> None:
@@ -200,9 +208,9 @@ def test_a_name_full_of_brackets_does_not_move_what_is_read() -> None:
 
 
 def test_this_very_process_has_a_line_to_the_first_one() -> None:
-    from atlasbridge.core.kin import look_at
+    from atlasbridge.core.ancestry import look_at
 
-    line = trace_line(os.getpid(), look_at)
+    line = trace_ancestry(os.getpid(), look_at)
     assert line[0].pid == os.getpid() and line[1].pid == os.getppid() and len(line) >= 2
 
 

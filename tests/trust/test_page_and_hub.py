@@ -9,17 +9,17 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.channels.web.conftest import bearer, log_in
-from tests.support.fake_desk import FakeHub
 from tests.support.fake_host import SECRET, FakeHost
+from tests.support.fake_hub_api import FakeHub
 from tests.support.hubs import HubProcess, hub_process
 from tests.support.page_client import API, LinkLogin, enter, enter_now, greet, signer
 from tests.support.sample_prompt import MENU, YES_NO
 from tests.support.waiting import until, wait_for, written
+from tests.web.conftest import bearer, log_in
 
-from atlasbridge.channels.web import channel as channel_module
-from atlasbridge.channels.web.proof import proof
 from atlasbridge.core.clock import ManualClock
+from atlasbridge.web import channel as channel_module
+from atlasbridge.web.access import proof
 
 frozen = pytest.mark.parametrize("clock", [ManualClock()], ids=["frozen"])
 
@@ -59,7 +59,7 @@ async def test_what_a_page_sent_to_somebody_on_its_port_opens_nothing_afterwards
     hub: FakeHub, page: httpx.AsyncClient
 ) -> None:
     """All that an open page can have sent: its cookie, and a request that it signed for the hub as it was."""
-    record = await hub.raise_prompt(hub.desk.add_session(), YES_NO)
+    record = await hub.raise_prompt(hub.hub_api.add_session(), YES_NO)
     path = f"{API}/prompts/{record.prompt_id}/reply"
     body = json.dumps({"value": "y"}).encode()
     name = hub.channel.site.access.cookie_name
@@ -78,7 +78,7 @@ async def test_what_a_page_sent_to_somebody_on_its_port_opens_nothing_afterwards
 
 
 async def test_a_signed_request_is_good_for_itself_and_no_other(hub: FakeHub, page: httpx.AsyncClient) -> None:
-    record = await hub.raise_prompt(hub.desk.add_session(), YES_NO)
+    record = await hub.raise_prompt(hub.hub_api.add_session(), YES_NO)
     path = f"{API}/prompts/{record.prompt_id}/reply"
     signed = signer(page)
     json_type = {"Content-Type": "application/json"}
@@ -162,12 +162,12 @@ async def test_a_taken_port_is_an_alarm_and_the_page_waits_for_it(
         assert hub.channel.url == ""
         report = hub.channel.health()
         assert report["state"] == "alarm" and str(port) in report["fault"]
-        assert any(str(port) in told for told in hub.desk.told)
-        assert [entry["port"] for entry in hub.desk.audit if entry["event"] == "WEB_PORT_TAKEN"] == [port]
+        assert any(str(port) in told for told in hub.hub_api.told)
+        assert [entry["port"] for entry in hub.hub_api.audit if entry["event"] == "WEB_PORT_TAKEN"] == [port]
         assert not (tmp_path / "web.json").exists()
     await until(lambda: hub.channel.url == url, "the port")
     assert hub.channel.health()["state"] == "ok"
-    assert "back" in hub.desk.told[-1]
+    assert "back" in hub.hub_api.told[-1]
     await hub.stop()
 
 
@@ -196,14 +196,14 @@ async def test_each_browser_has_a_name_and_ends_alone(hub: FakeHub, page: httpx.
     assert [item["this"] for item in devices] == [True, False, False]
     renamed = await clients[0].put(f"{API}/me", json={"name": "Ada's phone"})
     assert renamed.json()["name"] == "Adas phone"
-    record = await hub.raise_prompt(hub.desk.add_session(), MENU)
+    record = await hub.raise_prompt(hub.hub_api.add_session(), MENU)
     given = await clients[0].post(f"{API}/prompts/{record.prompt_id}/reply", json={"value": "3"})
     answer = given.json()["prompt"]["answer"]
     assert (answer["by"], answer["label"], answer["value"]) == ("web:Adas phone", "No", "3")
     assert (await clients[0].get(f"{API}/devices")).status_code == 403
     assert (await page.delete(f"{API}/devices/{devices[1]['login_id']}")).json() == {"ended": True}
     assert [(await client.get(f"{API}/me")).status_code for client in clients] == [401, 200]
-    names = [entry["event"] for entry in hub.desk.audit]
+    names = [entry["event"] for entry in hub.hub_api.audit]
     assert {"WEB_LOGIN", "WEB_RENAMED", "WEB_LOGOUT"} <= set(names)
     for client in clients:
         await client.aclose()
@@ -221,10 +221,10 @@ def test_a_link_answers_and_nothing_more_unless_asked(real: HubProcess) -> None:
         assert enter_now(client, link).json()["scope"] == "answer"
     (device,) = real.json("web", "devices")
     assert (device["name"], device["scope"]) == ("page", "answer")
-    assert real.cli("web", "rename", "page", "desk").returncode == 0
-    assert real.cli("web", "revoke", "desk").returncode == 0
+    assert real.cli("web", "rename", "page", "hub").returncode == 0
+    assert real.cli("web", "revoke", "hub").returncode == 0
     assert real.json("web", "devices") == []
-    assert real.cli("web", "revoke", "desk").returncode == 1
+    assert real.cli("web", "revoke", "hub").returncode == 1
 
 
 def test_nothing_in_the_home_folder_lets_a_process_in(real: HubProcess) -> None:

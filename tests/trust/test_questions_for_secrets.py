@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.detection.picture import prompt_of
+from atlasbridge.core.detection.prompt_builder import prompt_of
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.recognition.finding import Facts
 from atlasbridge.core.recognition.kinds import asks_for_secret

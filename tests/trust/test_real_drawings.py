@@ -7,8 +7,8 @@ from tests.support.playbook import READING, Playbook, Raised
 from tests.support.shown_is_asked import dialect_of
 
 from atlasbridge.core.detection.events import Resized
-from atlasbridge.core.detection.fitting import fits
-from atlasbridge.core.prompt.subject import Subject, SubjectKind
+from atlasbridge.core.detection.structured import fits
+from atlasbridge.core.prompt.model import Subject, SubjectKind
 from atlasbridge.core.recognition.finding import Finding
 from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.screen.screen import Screen

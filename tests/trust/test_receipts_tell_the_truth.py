@@ -16,9 +16,19 @@ from tests.support.waiting import wait_for
 
 from atlasbridge.core.daemon import replies
 from atlasbridge.core.prompt import gate
-from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptState, PromptType, Refusal, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
-from atlasbridge.core.prompt.spoken import label_answer
+from atlasbridge.core.prompt.answer_text import label_answer
+from atlasbridge.core.prompt.model import (
+    Answer,
+    AnswerKind,
+    Choice,
+    InboundReply,
+    Prompt,
+    PromptState,
+    PromptType,
+    Receipt,
+    Refusal,
+    Reject,
+)
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.migrate import load_migrations, migrate
 from atlasbridge.core.store.moves import Decider
@@ -206,7 +216,7 @@ def test_a_long_answer_is_cut_and_says_so() -> None:
 
 
 def test_the_hub_decides_with_the_very_function_that_is_attacked() -> None:
-    """No second way to say yes: the reply desk knows the gate's one decision and none of its parts."""
+    """No second way to say yes: the reply hub knows the gate's one decision and none of its parts."""
     source = Path(replies.__file__).read_text()
     names = {
         alias.name
@@ -218,10 +228,10 @@ def test_the_hub_decides_with_the_very_function_that_is_attacked() -> None:
     assert replies.decide_reply is gate.decide_reply  # type: ignore[attr-defined]
 
 
-def test_kin_stands_in_its_place_among_the_reasons(tmp_path: Path) -> None:
+def test_inside_session_stands_in_its_place_among_the_reasons(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path)
     record = ask(ledger)
-    reply = replace(answer_to(record), kin="b" * 8)
+    reply = replace(answer_to(record), inside_session="b" * 8)
 
     def reason(changed: InboundReply, allowed: bool = False) -> str:
         decided = gate.decide_reply(record, changed, allowed=allowed, now=0.0)

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atlasbridge.core.prompt.hidden import find_hidden
-from atlasbridge.core.prompt.redact import GONE, leaves, mask_rows, mask_styled, redact, redact_rows
-from atlasbridge.core.prompt.subject import Subject, SubjectKind
+from atlasbridge.core.prompt.model import Subject, SubjectKind
+from atlasbridge.core.prompt.redact import GONE, find_secrets, leaves, mask_rows, mask_styled, redact, redact_rows
 
 SYNTAX = set("$`()[]{}|;&<>\"'\\ \t\n\r\x0b\x0c\x1b\x00")
 
@@ -160,7 +159,7 @@ SHELL = st.lists(WORDS | st.text(max_size=6), max_size=14).map("".join)
 @settings(max_examples=600, deadline=None)
 def test_no_text_loses_syntax(text: str, secrets: tuple[str, ...]) -> None:
     text = text.replace(GONE, "")
-    for begin, end in find_hidden(text, secrets):
+    for begin, end in find_secrets(text, secrets):
         assert not SYNTAX & set(text[begin:end])
     for shown in (redact(text, secrets), redact_rows(text, secrets)):
         rest = shown.replace(GONE, "")

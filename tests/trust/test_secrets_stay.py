@@ -19,15 +19,14 @@ from tests.support.arena import Arena, arena
 from tests.support.session_fakes import PROMPT
 from tests.support.waiting import wait_for
 
-from atlasbridge.channels.web.report import Reports
 from atlasbridge.cli.debug import collect
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
-from atlasbridge.core.own_python import own_python
-from atlasbridge.core.prompt.discreet import discreet_prompt, discreet_words, remembered, typed_text
-from atlasbridge.core.prompt.redact import GONE
-from atlasbridge.core.prompt.subject import Subject, SubjectKind
+from atlasbridge.core.process import own_python
+from atlasbridge.core.prompt.model import Subject, SubjectKind
+from atlasbridge.core.prompt.redact import GONE, redact_prompt, redact_text, remembered, typed_text
 from atlasbridge.core.values import replace
+from atlasbridge.web.site import Reports
 from ptypool.process import spawn_process
 
 KEY, PIN, PHRASE = "plainlookingkeyvalue", "4711", "correct horse battery staple"
@@ -160,7 +159,7 @@ def test_what_a_host_tells_of_a_prompt_has_lost_its_secrets() -> None:
         subject=subject,
         raw=b"\x1b[1mopen sesame1\xff",
     )
-    told = discreet_prompt(prompt, ("open sesame1",))
+    told = redact_prompt(prompt, ("open sesame1",))
     assert "sesame1" not in f"{told.excerpt}{told.screen}{told.constraints}{told.raw!r}"
     assert told.constraints["max_length"] == 9 and told.raw.endswith(b"\xff")
     assert told.subject is not None and told.subject.text == subject.text and not told.subject.certain
@@ -169,7 +168,7 @@ def test_what_a_host_tells_of_a_prompt_has_lost_its_secrets() -> None:
 def test_a_commands_arguments_are_told_without_their_secrets() -> None:
     words = ("deploy", "--token", ARGUMENT, "--password=hunter2", "-v", "https://me:pw12@host/x", "plain")
     shown = ("deploy", "--token", GONE, f"--password={GONE}", "-v", f"https://me:{GONE}@host/x", "plain")
-    assert discreet_words(words) == shown
+    assert redact_text(words) == shown
 
 
 def test_what_keys_leave_in_a_line_is_known() -> None:
@@ -286,7 +285,7 @@ def test_a_private_settings_file_never_becomes_an_argument(tmp_path: Path) -> No
 
 
 @pytest.mark.timeout(60)
-def test_a_question_at_a_door_and_its_answer_pass_the_redactor(place: Arena) -> None:
+def test_a_question_at_a_open_question_and_its_answer_pass_the_redactor(place: Arena) -> None:
     """What no session's host has seen is redacted by the hub: question, answer, receipt, log."""
     key = "sk-0123456789abcdef0123"
     words = own_python("atlasbridge", "ask", f"Use {key}?", "--text")

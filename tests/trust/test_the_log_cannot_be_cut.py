@@ -22,7 +22,7 @@ from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.audit.log import read_lines
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.home import Home
-from atlasbridge.core.own_python import own_python
+from atlasbridge.core.process import own_python
 from atlasbridge.core.store.verify import AuditVerdict, verify_home
 
 HOSTILE = "/tmp/\x9b31m\u202egnp.exe\u2066"

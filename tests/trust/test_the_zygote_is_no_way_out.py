@@ -18,8 +18,8 @@ from tests.support.terminal import ATLASBRIDGE
 from tests.support.waiting import wait_for, written
 from tests.support.zygotes import SWITCH, environ_with_zygote, parent_of, start_zygote, zygotes
 
+from atlasbridge.core.ancestry import HOST_NAME, Process, is_inside
 from atlasbridge.core.host.zygote import fork_server
-from atlasbridge.core.kin import HOST_NAME, Process, is_inside
 from atlasbridge.core.peer import Peer
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import POLLING, Playbook, Raised
 
-from atlasbridge.core.detection.fitting import fits
-from atlasbridge.core.prompt.model import Prompt
-from atlasbridge.core.prompt.subject import Subject, SubjectKind
+from atlasbridge.core.detection.structured import fits
+from atlasbridge.core.prompt.model import Prompt, Subject, SubjectKind
 
 CHANGES = "        1 - colour = red\n        1 + colour = blue"
 

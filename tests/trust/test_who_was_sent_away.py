@@ -6,17 +6,16 @@ from collections.abc import Callable
 
 import httpx
 import pytest
-from tests.channels.web.conftest import FakeHub, anyone, clock, hub, log_in
-from tests.integration.test_hub_later import CHAT, DESK, POLICY, asked, kept, refusal, reply
+from tests.integration.test_hub_later import CHAT, HERE, POLICY, asked, kept, refusal, reply
 from tests.integration.test_hub_queue import IDLE, is_asked, said, working
 from tests.integration.test_hub_rules import ask, asking, ruled_hub
 from tests.support.hubs import LiveHub, live_hub
 from tests.support.waiting import until
+from tests.web.conftest import FakeHub, anyone, clock, hub, log_in
 
 from atlasbridge.core.policy.attention import AttentionSettings
 from atlasbridge.core.policy.people import PeopleBook, Person
-from atlasbridge.core.prompt.model import PromptState, Refusal
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.prompt.model import InboundReply, PromptState, Receipt, Refusal
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.values import replace
 
@@ -31,7 +30,7 @@ def called(**people: tuple[str, ...]) -> AttentionSettings:
 
 def use(live: LiveHub, policy: PolicySettings) -> None:
     live.hub.router.policy = policy
-    live.hub.desk.departed.forget_strangers()
+    live.hub.hub_api.revocation.forget_strangers()
 
 
 async def vote(live: LiveHub, prompt_id: str, identity: str) -> Receipt:
@@ -54,7 +53,7 @@ BOTH = called(ada=("chat:1", "memory:ada"), bert=("chat:2",))
     ids=["unnamed", "renamed", "by case alone"],
 )
 async def test_one_person_is_not_two_because_of_a_new_name(then: PolicySettings) -> None:
-    async with ruled_hub(named=False, channels=(DESK, CHAT)) as live:
+    async with ruled_hub(named=False, channels=(HERE, CHAT)) as live:
         use(live, replace(EVERYBODY, attention=BOTH))
         host, prompt_id = await ask(live, asking("git push"))
         assert (await vote(live, prompt_id, "chat:1")).stage == "voted"
@@ -68,7 +67,7 @@ async def test_one_person_is_not_two_because_of_a_new_name(then: PolicySettings)
 
 
 async def test_the_vote_of_somebody_who_was_taken_off_the_list_does_not_count() -> None:
-    async with ruled_hub(named=False, channels=(DESK, CHAT)) as live:
+    async with ruled_hub(named=False, channels=(HERE, CHAT)) as live:
         use(live, replace(EVERYBODY, attention=called(ada=("memory:ada",), bert=("chat:2",))))
         host, prompt_id = await ask(live, asking("git push"))
         assert (await vote(live, prompt_id, "chat:2")).stage == "voted"
@@ -81,11 +80,11 @@ async def test_the_vote_of_somebody_who_was_taken_off_the_list_does_not_count() 
 
 
 async def test_an_answer_for_later_ends_with_the_right_of_whoever_gave_it() -> None:
-    async with live_hub(POLICY, (DESK, CHAT)) as live:
+    async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        kept(live.hub.desk.postpone(reply(prompt_id), "in 2h"))
+        kept(live.hub.hub_api.postpone(reply(prompt_id), "in 2h"))
         use(live, PolicySettings(allowed={"memory": None, "chat": frozenset({"chat:2"})}))
-        assert live.hub.desk.later() == []
+        assert live.hub.hub_api.later() == []
         live.advance(7300)
         assert live.record(prompt_id).decided_by != "chat:1"
         host.close()
@@ -93,25 +92,25 @@ async def test_an_answer_for_later_ends_with_the_right_of_whoever_gave_it() -> N
 
 async def test_an_answer_for_later_is_refused_at_its_moment_where_nobody_looked_before() -> None:
     """The list changed under it: the gate asks again when the moment comes."""
-    async with live_hub(POLICY, (DESK, CHAT)) as live:
+    async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        kept(live.hub.desk.postpone(reply(prompt_id), "in 5m"))
+        kept(live.hub.hub_api.postpone(reply(prompt_id), "in 5m"))
         live.hub.router.policy = PolicySettings(allowed={"memory": None, "chat": frozenset({"chat:2"})})
         live.advance(301)
-        await until(lambda: not live.hub.desk.later())
+        await until(lambda: not live.hub.hub_api.later())
         assert live.record(prompt_id).decided_by == "" and live.record(prompt_id).state is PromptState.AWAITING_REPLY
         assert refusal(await live.hub.replies.reply(reply(prompt_id))) is Refusal.NOT_ALLOWED
         host.close()
 
 
 async def test_what_a_revoked_login_queued_or_granted_ends_with_it() -> None:
-    async with live_hub(POLICY, (DESK, CHAT)) as live:
+    async with live_hub(POLICY, (HERE, CHAT)) as live:
         host = await working(live)
-        assert isinstance(live.hub.desk.enqueue(said(host.record.session_id, "push it")), Receipt)
-        live.hub.desk.sent_away("chat:2")
-        assert len(live.hub.desk.queued()) == 1
-        live.hub.desk.sent_away("chat:1")
-        assert live.hub.desk.queued() == []
+        assert isinstance(live.hub.hub_api.enqueue(said(host.record.session_id, "push it")), Receipt)
+        live.hub.hub_api.sent_away("chat:2")
+        assert len(live.hub.hub_api.queued()) == 1
+        live.hub.hub_api.sent_away("chat:1")
+        assert live.hub.hub_api.queued() == []
         prompt_id = host.raise_prompt(IDLE)
         await until(lambda: is_asked(live, prompt_id))
         host.close()
@@ -123,9 +122,9 @@ async def test_a_grant_of_a_revoked_login_ends_with_it() -> None:
         await live.person.until(lambda: live.person.shown)
         made = live.hub.rule_operations.add({"prompt_id": first, "times": 5, "by": "web:phone"})
         assert made["ok"], made
-        live.hub.desk.sent_away("web:laptop")
+        live.hub.hub_api.sent_away("web:laptop")
         assert len(live.hub.rule_operations.grants()) == 1
-        live.hub.desk.sent_away("web:phone")
+        live.hub.hub_api.sent_away("web:phone")
         assert live.hub.rule_operations.grants() == []
         host.close()
 
@@ -138,7 +137,7 @@ async def enter_as(hub: FakeHub, name: str, scope: str = "answer") -> httpx.Asyn
 
 @pytest.mark.parametrize("name", ["Bert phone", "  Bert phone ", "Bert: phone!", "Ada laptop"])
 async def test_a_browser_does_not_give_itself_the_name_of_a_person(hub: FakeHub, name: str) -> None:
-    hub.desk.names = {"web:Bert phone": "Bert", "web:Ada laptop": "Ada"}
+    hub.hub_api.names = {"web:Bert phone": "Bert", "web:Ada laptop": "Ada"}
     mine = await enter_as(hub, "guest")
     answer = await mine.put(f"{API}/me", json={"name": name})
     assert answer.status_code == 409, answer.text
@@ -149,7 +148,7 @@ async def test_a_browser_does_not_give_itself_the_name_of_a_person(hub: FakeHub,
 
 
 async def test_a_browser_that_is_let_in_without_a_name_is_not_taken_for_a_person(hub: FakeHub) -> None:
-    hub.desk.names = {"web:page": "Bert"}
+    hub.hub_api.names = {"web:page": "Bert"}
     nameless = await enter_as(hub, "")
     assert (await nameless.get(f"{API}/me")).json()["identity"] == "web:page 2"
     bert = await enter_as(hub, "page")
@@ -173,16 +172,16 @@ async def test_a_revoked_browser_is_sent_away_under_all_its_names(
     assert (await mine.put(f"{API}/me", json={"name": "phone 2"})).status_code == 200
     (device,) = hub.channel.site.access.devices.all()
     end(hub, device.login_id)
-    assert hub.desk.departed == gone
+    assert hub.hub_api.revocation == gone
     await mine.aclose()
 
 
 async def test_logging_out_is_no_revocation(hub: FakeHub) -> None:
     mine = await enter_as(hub, "phone")
-    assert (await mine.post(f"{API}/logout")).json()["ended"] and hub.desk.departed == []
+    assert (await mine.post(f"{API}/logout")).json()["ended"] and hub.hub_api.revocation == []
     await mine.aclose()
 
 
 async def test_a_revoked_token_is_sent_away(hub: FakeHub) -> None:
     token, _ = hub.channel.site.access.create_token("robot", "answer")
-    assert hub.channel.site.access.revoke_token(token.token_id) and hub.desk.departed == ["web:token/robot"]
+    assert hub.channel.site.access.revoke_token(token.token_id) and hub.hub_api.revocation == ["web:token/robot"]

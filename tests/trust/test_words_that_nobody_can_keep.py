@@ -93,17 +93,17 @@ def test_what_is_nested_without_end_is_no_message(text: str) -> None:
         wire.decode(text.encode())
 
 
-def test_nonsense_at_a_sessions_door_ends_the_caller_and_not_the_session(hub: HubProcess) -> None:
+def test_nonsense_at_a_sessions_open_question_ends_the_caller_and_not_the_session(hub: HubProcess) -> None:
     done = hub.cli("run", "--detach", "--", "bash", "-c", "read -p 'Go? (y/n) ' x; exec sleep 600")
     assert done.returncode == 0, done.stderr
     wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 1)
     (session,) = hub.ask("sessions")["sessions"]
-    doors = [path for path in hub.home.root.rglob("*") if path.is_socket() and path != hub.home.socket]
-    assert len(doors) == 1, doors
+    integrations = [path for path in hub.home.root.rglob("*") if path.is_socket() and path != hub.home.socket]
+    assert len(integrations) == 1, integrations
     for words in (b"[" * 100_000, b'{"m":"\\ud800"}', b'{"m":' + b"[" * 50_000, b"\x00\xff"):
         with socket.socket(socket.AF_UNIX) as caller:
             caller.settimeout(2)
-            caller.connect(str(doors[0]))
+            caller.connect(str(integrations[0]))
             try:
                 caller.sendall(words + b"\n")
                 while caller.recv(65536):

@@ -12,8 +12,8 @@ from typing import Any
 from atlasbridge.adapters.base import Confidence, PromptEvent, make_idempotency_key
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.ids import new_id
+from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType
-from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.recognition.finding import typed_line
 
 EXCERPT_BYTES = 200

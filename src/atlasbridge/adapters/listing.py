@@ -2,13 +2,94 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from atlasbridge.adapters.dialect_files import available, load_dialect
-from atlasbridge.adapters.loadable import find_faults
-from atlasbridge.adapters.registry import AdapterRegistry
+from atlasbridge.adapters.registry import GROUP, AdapterRegistry
+from atlasbridge.adapters.tool_start import MODULE
+from atlasbridge.core.errors import AdapterError, DialectError
+from atlasbridge.core.process import own_environ, own_python
+
+# Which adapters cannot do their work, and why: rules that cannot be read, files and packages that cannot be loaded.
+#
+# What others wrote is loaded in a process of its own (`python -m ...loadable NAME`), so that it can neither end nor
+# hang
+# who asks.  How a running session is doing, the hub knows.
+
+PATIENCE_S = 20.0
+LOADED = "loaded"
+
+
+def find_faults(home: Path) -> dict[str, str]:
+    """Tool by tool what is wrong with its adapter; a tool that is not named is well."""
+    found = {point.name: _try_loading(point.name) for point in entry_points(group=GROUP)}
+    found |= {name: fault for name in available(home / "dialects") if (fault := _fault_of_rules(name, home))}
+    for name, place in _own_files(home / "adapters"):
+        found[name] = _try_loading(str(place)) or found.get(name, "")
+    return {name: fault for name, fault in sorted(found.items()) if fault}
+
+
+def _fault_of_rules(name: str, home: Path) -> str:
+    try:
+        load_dialect(name, home / "dialects")
+    except DialectError as error:
+        return str(error)
+    return ""
+
+
+def _own_files(folder: Path) -> list[tuple[str, Path]]:
+    """The programs among what a person keeps: NAME.py, NAME/adapter.py, NAME/prepare.py."""
+    if not folder.is_dir():
+        return []
+    inside = [(path.parent.name, path) for file in ("adapter.py", MODULE) for path in sorted(folder.glob(f"*/{file}"))]
+    return [(path.stem, path) for path in sorted(folder.glob("*.py"))] + inside
+
+
+def _try_loading(name: str) -> str:
+    words = own_python("atlasbridge.adapters.listing", name)
+    try:
+        done = subprocess.run(
+            words, env=own_environ(os.environ), stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S
+        )
+    except subprocess.TimeoutExpired:
+        return f"{name} did not load within {PATIENCE_S:.0f} seconds"
+    if done.stdout.decode("utf-8", "replace").endswith(f"{LOADED}\n"):
+        return ""
+    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return said[-1] if said else f"{name} ends the program that loads it, with status {done.returncode}"
+
+
+def load(name: str) -> None:
+    """As a session would; AdapterError says what is wrong."""
+    if os.path.basename(name) == MODULE:
+        from atlasbridge.adapters.registry import load_module
+
+        if not callable(getattr(load_module(name), "prepare", None)):
+            raise AdapterError(f"{name} defines no function called prepare", "see `docs/howto`")
+        return
+    adapter = AdapterRegistry.find(name)
+    if missing := sorted(getattr(adapter, "__abstractmethods__", ())):
+        raise AdapterError(f"{adapter.__name__} of {name} lacks {', '.join(missing)}", "see `docs/howto`")
+
+
+def main(words: list[str]) -> int:
+    try:
+        load(words[0])
+    except AdapterError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{LOADED}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
 
 
 def describe_adapters(home: Path) -> list[dict[str, Any]]:

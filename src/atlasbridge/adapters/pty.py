@@ -27,21 +27,20 @@ from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.adapters.event import event_of
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.detection.detector import Detector
-from atlasbridge.core.detection.picture import prompt_of
+from atlasbridge.core.detection.prompt_builder import prompt_of
 from atlasbridge.core.detection.signals import MEDIUM
 from atlasbridge.core.errors import AdapterError
 from atlasbridge.core.host.bare import BareSession
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
+from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Evidence, Prompt, Reject
-from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.recognition.finding import Facts
 from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.recognition.widgets.ruled_region import stated
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
-from atlasbridge.core.session.plan import child_environ
-from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.session.settings import SessionSettings, child_environ
 from atlasbridge.core.tty import Size, SpawnRefused
 from atlasbridge.os.tty import make_probe
 from atlasbridge.os.tty.posix import PosixPTY

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 from atlasbridge.core.errors import AdapterError
-from atlasbridge.core.own_python import own_python
+from atlasbridge.core.process import own_python
 from atlasbridge.core.values import frozen, replace
 
 TOOLS = os.path.dirname(__file__)
@@ -25,7 +25,9 @@ class ToolStart:
 
     command: tuple[str, ...]
     environ: Mapping[str, str]
-    door: str  # where a hook tells what the tool asks: a socket, one JSON object per line with `"m": "structured"`
+    attach_socket: (
+        str  # where a hook tells what the tool asks: a socket, one JSON object per line with `"m": "structured"`
+    )
     hook_s: float = 0.0  # how long a dialog waits for the words of a hook before it is raised without them
     outside: bool = False  # its adapter runs in a process of its own; see `stagehand`
 
@@ -37,7 +39,7 @@ def prepare_start(start: ToolStart, tool: str, dialect: str, home: str) -> ToolS
             raise AdapterError(
                 f"the adapter of {tool} runs on Unix alone", f"use its rules only: --dialect {tool}, or generic"
             )
-        stage = own_python("atlasbridge.adapters.stagehand", start.door, adapter)
+        stage = own_python("atlasbridge.adapters.external_adapter", start.attach_socket, adapter)
         return replace(start, command=(*stage, *start.command), outside=True)
     if dialect not in ("", tool):
         return start  # the rules of one tool for another: how that one is started is not known
@@ -49,7 +51,7 @@ def find_outside(tool: str, home: str) -> str:
     """The file that holds the tool's adapter, or the name an installed package announces it by."""
     if place := find_adapter_file(tool, home):
         return place
-    from atlasbridge.adapters.announced import is_announced
+    from atlasbridge.adapters.entry_points import is_announced
 
     return tool if is_announced(tool) and not _has_rules(tool, home) else ""
 
@@ -87,7 +89,7 @@ def _has_rules(tool: str, home: str) -> bool:
 def _find_prepare(tool: str, home: str) -> Callable[[ToolStart], ToolStart] | None:
     place = os.path.join(home, "adapters", tool, MODULE)
     if os.path.isfile(place):
-        from atlasbridge.adapters.from_file import load_module
+        from atlasbridge.adapters.registry import load_module
 
         return _named(load_module(place))
     if os.path.isfile(os.path.join(TOOLS, tool, MODULE)):

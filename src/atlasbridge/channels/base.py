@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import PromptRecord, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
 
 
@@ -22,10 +21,10 @@ class BaseChannel(ABC):
     remote: ClassVar[bool] = True  # text leaves this machine: secrets are never asked or answered here
     personal: ClassVar[bool] = False  # each person has a chat of their own: what one may not see goes to the others
 
-    def __init__(self, settings: Mapping[str, Any], desk: Desk, clock: Clock) -> None:
+    def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
         """`settings` is the channel's own table of the configuration, already checked by its pydantic model."""
         self.settings = settings
-        self.desk = desk
+        self.hub_api = hub_api
         self.clock = clock
 
     async def start(self) -> None:  # noqa: B027 - a channel without connections has nothing to start

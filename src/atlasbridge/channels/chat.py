@@ -14,25 +14,81 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.commands import HubCommands
 from atlasbridge.channels.delivery import Delivery
-from atlasbridge.channels.desk_commands import DeskCommands
+from atlasbridge.channels.excerpt import first_line
 from atlasbridge.channels.listening import Throttle
-from atlasbridge.channels.missed import find_missed, render_missed
-from atlasbridge.channels.outbox import Outbox, Params, Place, Wire
-from atlasbridge.channels.outcome import STILL_OPEN, Outcome, is_end, render_outcome, timer_typed
-from atlasbridge.channels.people import People
-from atlasbridge.channels.quoting import first_line
-from atlasbridge.channels.shown import Shown
+from atlasbridge.channels.message_index import Shown
+from atlasbridge.channels.outbox import EDIT, NOTICE, Outbox, Params, Place, Wire
+from atlasbridge.channels.people import People, is_timer
+from atlasbridge.channels.receipts import (
+    STILL_OPEN,
+    Outcome,
+    is_end,
+    render_fate,
+    render_moment,
+    render_outcome,
+    timer_typed,
+)
 from atlasbridge.channels.target import Held
 from atlasbridge.channels.tasks import TaskSet
-from atlasbridge.channels.turns import EDIT, NOTICE
-from atlasbridge.channels.wording import CONTINUE, LIMIT_BUTTON, render_brief, render_left, session_name
+from atlasbridge.channels.templates import CONTINUE, LIMIT_BUTTON, render_brief, render_left, session_name
 from atlasbridge.core.clock import iso, parse_iso
-from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
-from atlasbridge.core.visible import visible
+
+# What was asked and ended while the link to a chat was down, for the note on its return.  Pure.
+
+LOOK_BACK = 200
+MOST_LISTED = 10
+LINE_LIMIT = 90
+
+
+def find_missed(hub_api: HubApi, channel: str, since: float) -> list[PromptRecord]:
+    """Prompts of this channel's sessions that came and went since then and were never shown here, oldest first."""
+    found = []
+    for record in hub_api.history(limit=LOOK_BACK):
+        if parse_iso(record.created_at) < since:
+            break
+        if record.state not in OPEN and _was_for(hub_api, channel, record):
+            found.append(record)
+    return found[::-1]
+
+
+def _was_for(hub_api: HubApi, channel: str, record: PromptRecord) -> bool:
+    session = hub_api.session(record.session_id)
+    if session is None or record.prompt.secret or record.prompt.idle:
+        return False
+    asked = session.channels is None or channel in session.channels
+    return asked and not hub_api.deliveries(record.prompt_id, channel)
+
+
+def render_missed(hub_api: HubApi, records: list[PromptRecord], call: Callable[[str], str]) -> str:
+    """What nobody answered first; what somebody did elsewhere is counted."""
+    lost = [record for record in records if not record.decided_by or is_timer(record.decided_by)]
+    lines = [_line(hub_api, record, call) for record in lost[:MOST_LISTED]]
+    more = len(records) - len(lines)
+    if more:
+        lines.append(
+            f"and {more} more, which {'was' if more == 1 else 'were'} settled elsewhere: atlasbridge audit show"
+        )
+    return "\n".join(lines)
+
+
+def _line(hub_api: HubApi, record: PromptRecord, call: Callable[[str], str]) -> str:
+    session = hub_api.session(record.session_id)
+    name = session_name(session) if session is not None else "?"
+    asked = first_line(record.prompt)
+    quoted = asked if len(asked) <= LINE_LIMIT else asked[: LINE_LIMIT - 1] + "…"
+    moment = render_moment(parse_iso(record.created_at))
+    return (
+        f"{moment} · {name} · “{quoted}”: {render_fate(record, call(record.decided_by) if record.decided_by else '')}"
+    )
+
 
 log = logging.getLogger(__name__)
 PAUSED = "Replies to this session are paused for a minute: there were too many."
@@ -53,14 +109,14 @@ class ChatChannel(BaseChannel):
 
     def _furnish(self, own: Any, wire: Wire, rate: Callable[[str], float]) -> None:
         """Everything both chats need, once the channel has its settings and its wire."""
-        desk, clock, name = self.desk, self.clock, type(self).name
+        hub_api, clock, name = self.hub_api, self.clock, type(self).name
         self._host = own.host_name or platform.node() or "this machine"
         self._outbox = Outbox(wire, clock, rate, own.backoff_first_s)
         self._tasks = TaskSet(self.title)
-        self._shown = Shown(desk, name, clock)
-        self._delivery = Delivery(desk, clock, self._outbox, self._shown, self._tasks)
-        self._commands = DeskCommands(desk, clock, name, self.sign, self.muted, self)
-        self._people = People(desk, name)
+        self._shown = Shown(hub_api, name, clock)
+        self._delivery = Delivery(hub_api, clock, self._outbox, self._shown, self._tasks)
+        self._commands = HubCommands(hub_api, clock, name, self.sign, self.muted, self)
+        self._people = People(hub_api, name)
         self._throttle = Throttle(own.replies_per_minute)
         self._held = Held()
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
@@ -106,7 +162,7 @@ class ChatChannel(BaseChannel):
 
     async def start(self) -> None:
         self._shown.load()
-        if last := self.desk.recall(f"{self.name}.last_poll"):
+        if last := self.hub_api.recall(f"{self.name}.last_poll"):
             # on the steady clock's scale, so that both kinds of gap are measured alike
             self._deaf_since = self.clock.now() - max(0.0, self.clock.wall() - parse_iso(last))
         self._tasks.hold(self._listen())
@@ -128,12 +184,12 @@ class ChatChannel(BaseChannel):
     def _addressed(self, event: PromptRecord, known: list[str]) -> list[str]:
         """Where those are whom this prompt is for now; a group is everybody's."""
         chats = self._readable(event.session_id, known)
-        only = self.desk.tone(event.prompt_id, self.name).only
+        only = self.hub_api.tone(event.prompt_id, self.name).only
         return chats if only is None else [chat for chat in chats if self._owner(chat) in only] or chats
 
     def _readable(self, session_id: str, chats: list[str]) -> list[str]:
         """Where nobody reads of a session who may not."""
-        readers = self.desk.readers(session_id, self.name)
+        readers = self.hub_api.readers(session_id, self.name)
         return chats if readers is None else [chat for chat in chats if self._owner(chat) in readers]
 
     def _owner(self, chat: str) -> str:
@@ -146,7 +202,7 @@ class ChatChannel(BaseChannel):
 
     def _is_silent(self, prompt_id: str, chat: str) -> bool:
         """Whether this prompt comes without a sound there: muted, quiet hours, or one of many."""
-        tone = self.desk.tone(prompt_id, self.name)
+        tone = self.hub_api.tone(prompt_id, self.name)
         return self._commands.is_muted(chat) or not tone.sounds_for(self._owner(chat))
 
     @property
@@ -176,7 +232,7 @@ class ChatChannel(BaseChannel):
 
     def _explain(self, prompt_id: str, refusal: Reject) -> str:
         """Who lost a race hears who won, and with what."""
-        record = self.desk.prompt(prompt_id)
+        record = self.hub_api.prompt(prompt_id)
         if record is None:
             return refusal.sentence
         end = self._ends.get(record.prompt_id)
@@ -228,7 +284,7 @@ class ChatChannel(BaseChannel):
 
     def _remind(self, place: Place, event: PromptRecord, session: SessionRecord, receipt: Receipt) -> None:
         if not self._commands.is_muted(place[0]):
-            said = f"🗳 {visible(receipt.sentence, keep_lines=False)}" if receipt.by else "🔔 Still waiting:"
+            said = f"🗳 {escape_controls(receipt.sentence, keep_lines=False)}" if receipt.by else "🔔 Still waiting:"
             sentence = f"{said} “{first_line(event.prompt)}” · {session_name(session)}"
             notice = self._paint_reminder(sentence, event, place[0])
             hushed = self._hushed if self._is_silent(event.prompt_id, place[0]) else {}
@@ -305,15 +361,15 @@ class ChatChannel(BaseChannel):
         """A button that is for later: "limit", or minutes until it is asked again.  Returns what to say."""
         reply = self.speak(identity, record.prompt_id, CONTINUE, None, nonce=nonce)
         if what == LIMIT_BUTTON:
-            outcome = self.desk.postpone(replace(reply, as_text=True), "limit-resets")
+            outcome = self.hub_api.postpone(replace(reply, as_text=True), "limit-resets")
         elif what.isdecimal() and nonce and record.nonce.startswith(nonce):
-            outcome = self.desk.snooze(reply, float(what) * 60)
+            outcome = self.hub_api.snooze(reply, float(what) * 60)
         else:
             return "This button is not one of mine."
         return self._people.rename(outcome.sentence, identity)
 
     def warn(self, record: PromptRecord) -> None:
-        self.desk.note("CHANNEL_RATE_LIMITED", channel=self.name, session_id=record.session_id)
+        self.hub_api.note("CHANNEL_RATE_LIMITED", channel=self.name, session_id=record.session_id)
         self._tasks.hold(self.notify(PAUSED, self._session(record)))
 
     def settle_which(self, place: Place, record: PromptRecord) -> None:
@@ -328,7 +384,7 @@ class ChatChannel(BaseChannel):
 
     def request_again(self, record: PromptRecord) -> str:
         """Have the hub raise what still stands on the screen once more; returns what to say."""
-        return "Asked again." if self.desk.ask_again(record.prompt_id) else "It does not wait any more."
+        return "Asked again." if self.hub_api.ask_again(record.prompt_id) else "It does not wait any more."
 
     # the link's ups and downs
 
@@ -337,7 +393,7 @@ class ChatChannel(BaseChannel):
         now = self.clock.now()
         if now - self._noted_at >= NOTE_EVERY_S:
             self._noted_at = now
-            self.desk.remember(f"{self.name}.last_poll", iso(self.clock.wall()))
+            self.hub_api.remember(f"{self.name}.last_poll", iso(self.clock.wall()))
 
     def went_deaf(self, since: float | None = None) -> None:
         if self._deaf_since is None:
@@ -349,16 +405,16 @@ class ChatChannel(BaseChannel):
             return 0.0
         gap_s = self.clock.now() - self._deaf_since
         self._deaf_since = None
-        missed = find_missed(self.desk, self.name, self.clock.wall() - gap_s)
+        missed = find_missed(self.hub_api, self.name, self.clock.wall() - gap_s)
         if missed:
-            told = render_missed(self.desk, missed, self._people.call)
+            told = render_missed(self.hub_api, missed, self._people.call)
             await self.notify(f"📭 I was offline for {render_left(gap_s)}. Meanwhile:\n{told}")
         return gap_s
 
     # the rest
 
     def _session(self, event: PromptRecord) -> SessionRecord:
-        found = self.desk.session(event.session_id)
+        found = self.hub_api.session(event.session_id)
         return found or SessionRecord(event.session_id, "?", (), "", 0, 0, "")
 
 

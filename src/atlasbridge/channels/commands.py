@@ -5,20 +5,28 @@ Each chat has its own sign before a command (`/`, or `!` where the service keeps
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
-from atlasbridge.channels import wording
+from atlasbridge.channels import templates
+from atlasbridge.channels.excerpt import cut_to, first_line
+from atlasbridge.channels.files import NotHanded, read_inside
 from atlasbridge.channels.listening import active
-from atlasbridge.channels.quoting import cut_to, first_line
+from atlasbridge.channels.screenshot import make_picture
 from atlasbridge.channels.target import NOTHING_OPEN
-from atlasbridge.core.clock import parse_duration
+from atlasbridge.channels.templates import render_left, session_name, tool_name
+from atlasbridge.channels.transcript import last_answer, rows_of, since_instruction
+from atlasbridge.core.clock import Clock, parse_duration
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
+from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.gate import SHORT_ID
-from atlasbridge.core.prompt.model import PromptRecord, PromptState
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, PromptState
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.visible import visible
 
 COMMANDS = {
     "status": "what waits for an answer",
@@ -39,8 +47,8 @@ COMMANDS = {
     "all": "answer several the same way: {sign}all VALUE ID ID ...",
     "grant": "allow what a prompt asks for a while: {sign}grant ID 30m, {sign}grant ID 5x",
     "mute": "be quiet for a while: {sign}mute 30m, {sign}mute off",
-    "away": "nobody is at the desk, ask here at once: {sign}away, {sign}away 2h",
-    "here": "somebody is at the desk again",
+    "away": "nobody is at the keyboard, ask here at once: {sign}away, {sign}away 2h",
+    "here": "somebody is at the keyboard again",
     "help": "what you can say here",
 }
 STATES = {
@@ -120,7 +128,7 @@ def render_grant(made: dict[str, Any], sign: str) -> str:
         lines.append(f"To end it: atlasbridge grants revoke {made['grant_id'][:8]}")
     else:
         lines.append(f"Say {sign}grant ID 30m or {sign}grant ID 5x to give it.")
-    return visible("\n".join(lines))
+    return escape_controls("\n".join(lines))
 
 
 def find_session(sessions: list[SessionRecord], start: str) -> SessionRecord | None:
@@ -130,7 +138,7 @@ def find_session(sessions: list[SessionRecord], start: str) -> SessionRecord | N
     running = active(sessions)
     labelled = [one for one in running if wanted and one.label.lower() == wanted]
     begun = [one for one in running if wanted and one.session_id.startswith(wanted)]
-    named = [one for one in running if wanted and wording.session_name(one).lower() == wanted]
+    named = [one for one in running if wanted and templates.session_name(one).lower() == wanted]
     found = labelled or begun or named
     if len(wanted) >= SHORT_ID:
         found += [one for one in begun if one not in found]
@@ -146,8 +154,8 @@ def render_sessions(sessions: list[SessionRecord], prompts: list[PromptRecord], 
         state = "stopped" if session.stopped else "waits for you" if waiting else "runs"
         mark = " ← plain texts go here" if session.session_id == chosen else ""
         lines.append(
-            f"{wording.session_name(session)} · {wording.tool_name(session)} · {state}"
-            f"{mark}\n   {visible(session.cwd, keep_lines=False)[-60:]} · {short_id(session.session_id)}"
+            f"{templates.session_name(session)} · {templates.tool_name(session)} · {state}"
+            f"{mark}\n   {escape_controls(session.cwd, keep_lines=False)[-60:]} · {short_id(session.session_id)}"
         )
     return "\n".join(lines)
 
@@ -155,10 +163,10 @@ def render_sessions(sessions: list[SessionRecord], prompts: list[PromptRecord], 
 def render_status(prompts: list[PromptRecord], sessions: list[SessionRecord]) -> str:
     if not prompts:
         return NOTHING_OPEN
-    names = {session.session_id: wording.session_name(session) for session in sessions}
+    names = {session.session_id: templates.session_name(session) for session in sessions}
     return "\n".join(
         f"{names.get(record.session_id, '?')}: “{cut_to(first_line(record.prompt), 80, len)}”\n"
-        f"   {STATES.get(record.state, record.state.value)} · {wording.render_deadline(record)}"
+        f"   {STATES.get(record.state, record.state.value)} · {templates.render_deadline(record)}"
         for record in prompts
     )
 
@@ -170,3 +178,372 @@ def describe_commands(sign: str) -> dict[str, str]:
 def render_help(sign: str) -> str:
     lines = [f"{sign}{name}: {what}" for name, what in describe_commands(sign).items()]
     return "\n".join(["Tap a button, or reply to a prompt with text.", *lines])
+
+
+# Commands of a chat that answer, or put an answer off: later, snooze, all.  The gate decides each for itself.
+
+MOST_WORDS = 3  # of a moment: "fri 12:00", "in 2 hours"
+MOST_AT_ONCE = 50
+LISTED = 12
+BEGINNING = 80  # characters of a question in a list
+
+
+class Speaker(Protocol):
+    """The channel: makes a reply as that person would send it, and hands it on."""
+
+    def speak(self, identity: str, prompt_id: str, value: str, token: Any, **fields: Any) -> InboundReply: ...
+    def deliver(self, reply: InboundReply) -> None: ...
+    def is_alone(self, chat: str, identity: str) -> bool:
+        """Whether nobody but that person reads what is said there."""
+
+
+class AnswerCommands:
+    NAMES: ClassVar[tuple[str, ...]] = ("later", "snooze", "all")
+
+    def __init__(self, hub_api: HubApi, sign: str, speaker: Speaker) -> None:
+        self._hub_api, self._sign, self._speaker = hub_api, sign, speaker
+
+    def run(self, command: Command, identity: str, token: Any) -> str:
+        match command.name:
+            case "later":
+                return self._later(command.rest, identity)
+            case "snooze":
+                return self._snooze(command.rest, identity)
+            case _:
+                return self._all(command.rest, identity, token)
+
+    def _later(self, rest: str, identity: str) -> str:
+        words = rest.split()
+        if not words:
+            return self._listed()
+        if words[0].lower() == "off":
+            reply = self._speaker.speak(identity, "", "", None)
+            return self._hub_api.revoke_later(reply, words[1] if len(words) == 2 else "").sentence
+        record = self._hub_api.prompt(words[0])
+        if record is None:
+            return f"There is no such prompt. Say {self._sign}later ID 06:00 VALUE; {self._sign}status lists them."
+        return self._postpone(record, words[1:], identity)
+
+    def _postpone(self, record: PromptRecord, words: list[str], identity: str) -> str:
+        """As many words as a moment can have; the rest is the answer."""
+        said = f"Say {self._sign}later {short_id(record.prompt_id)} 06:00 VALUE, or limit-resets for the time."
+        for count in range(min(MOST_WORDS, len(words) - 1), 0, -1):
+            when, value = " ".join(words[:count]), " ".join(words[count:])
+            reply = self._speaker.speak(identity, record.prompt_id, value, None, session_id=record.session_id)
+            outcome = self._hub_api.postpone(reply, when)
+            said = outcome.sentence
+            if not said.startswith("Say when"):
+                return said
+        return said
+
+    def _listed(self) -> str:
+        kept = self._hub_api.later()
+        if not kept:
+            return "Nothing is kept for later."
+        lines = [
+            f"{item['when']} · {item['name']}: {_what(item)} · {item['by_name']} · {item['later_id'][:8]}"
+            for item in kept
+        ]
+        return escape_controls("\n".join([*lines, f"To take one back: {self._sign}later off ID"]))
+
+    def _snooze(self, rest: str, identity: str) -> str:
+        words = rest.split()
+        record = self._hub_api.prompt(words[0]) if words else None
+        span_s = parse_span(words[1]) if len(words) == 2 else 900.0
+        if record is None or not span_s or len(words) > 2:
+            return f"Say {self._sign}snooze ID 15m; {self._sign}status lists what waits."
+        reply = self._speaker.speak(identity, record.prompt_id, "", None, session_id=record.session_id)
+        return self._hub_api.snooze(reply, span_s).sentence
+
+    def _all(self, rest: str, identity: str, token: Any) -> str:
+        """Only what is named is answered; alone it says what there is to name."""
+        value, *ids = rest.split() or [""]
+        if not ids or len(ids) > MOST_AT_ONCE:
+            return self._nameable(value)
+        records = [self._hub_api.prompt(one) for one in ids]
+        missing = [one for one, record in zip(ids, records, strict=True) if record is None]
+        if missing or len({record.prompt_id for record in records if record}) != len(ids):
+            return f"Nothing was answered: {missing[0] if missing else 'one of them'} is unknown, or named twice."
+        for record in records:
+            if record is not None:
+                fields = {"session_id": record.session_id, "nonce": record.nonce}
+                self._speaker.deliver(self._speaker.speak(identity, record.prompt_id, value, token, **fields))
+        return f"Answering {len(ids)} with {escape_controls(value, keep_lines=False)}, each for itself."
+
+    def _nameable(self, value: str) -> str:
+        waiting = [
+            record for record in self._hub_api.open_prompts() if not (record.prompt.secret or record.prompt.idle)
+        ]
+        if not waiting:
+            return "Nothing waits that could be answered together."
+        lines = [f"{short_id(one.prompt_id)} · {self._name(one)}: “{_begin(one)}”" for one in waiting]
+        ids = " ".join(short_id(one.prompt_id) for one in waiting[:LISTED])  # no more than are shown here
+        more = [f"… and {len(lines) - LISTED} more"] if len(lines) > LISTED else []
+        return "\n".join([*lines[:LISTED], *more, f"To answer these: {self._sign}all {value or 'VALUE'} {ids}"])
+
+    def _name(self, record: PromptRecord) -> str:
+        session = self._hub_api.session(record.session_id)
+        return session_name(session) if session else "?"
+
+
+def _begin(record: PromptRecord) -> str:
+    return cut_to(first_line(record.prompt), BEGINNING, len)
+
+
+def _what(item: dict[str, Any]) -> str:
+    return "ask again" if item["kind"] == "snooze" else f"answer “{item['value']}”"
+
+
+# Commands of a chat about one session: its screen, what it said, its files, instructions for later, start and end.
+
+ESC = b"\x1b"
+LISTED_TEXT = 200
+LOOKED_BACK = 20  # prompts: where the last instruction is looked for
+NO_ANSWER = "That session does not answer."
+
+
+class SessionCommands:
+    """`chosen` is the session that plain texts of a chat go to."""
+
+    NAMES: ClassVar[tuple[str, ...]] = (
+        "screen",
+        "picture",
+        "last",
+        "transcript",
+        "get",
+        "queue",
+        "new",
+        "esc",
+        "resume",
+        "stop",
+    )
+
+    def __init__(self, hub_api: HubApi, sign: str, chosen: Callable[[str], str], speaker: Speaker) -> None:
+        self._hub_api, self._sign, self._chosen, self._speaker = hub_api, sign, chosen, speaker
+
+    async def run(self, chat: str, command: Command, identity: str) -> Spoken:
+        match command.name:
+            case "queue":
+                return Spoken(self._queue(chat, command.rest, identity))
+            case "new":
+                return Spoken(await self._new(command.rest, identity))
+            case "stop":
+                return Spoken(await self._stop(command.rest, identity))
+            case "get":
+                return await self._get(chat, command.rest, identity)
+        session = self.meant(chat, command.rest)
+        if session is None:
+            return Spoken(self._which(command.name))
+        if command.name == "esc":
+            return Spoken(await self._esc(session, identity))
+        if command.name == "resume":
+            resumed = await self._hub_api.resume(session.session_id)
+            return Spoken(f"{session_name(session)} goes on." if resumed else NO_ANSWER)
+        return await self._read(command.name, session)
+
+    def meant(self, chat: str, rest: str) -> SessionRecord | None:
+        """Whom these words name; without words, the chosen one, or the only one there is."""
+        sessions = self._hub_api.sessions()
+        wanted = rest or self._chosen(chat)
+        if wanted or len(active(sessions)) != 1:
+            return find_session(sessions, wanted)
+        return active(sessions)[0]
+
+    async def _read(self, what: str, session: SessionRecord) -> Spoken:
+        title = f"{session_name(session)} · {tool_name(session)} {short_id(session.session_id)}"
+        if what == "screen":
+            screen = await self._hub_api.screen(session.session_id)
+            text = "" if screen is None else str(screen.get("text") or "\n".join(screen.get("lines") or []))
+            return Spoken(NO_ANSWER) if screen is None else Spoken(f"{title}:", text)
+        if what == "picture":
+            return await self._picture(session, title)
+        screen = await self._hub_api.screen(session.session_id, past=True)
+        if screen is None:
+            return Spoken(NO_ANSWER)
+        pick, about = (
+            (last_answer, "the last answer") if what == "last" else (since_instruction, "since the last prompt")
+        )
+        rows = pick(rows_of(screen), self._given(session))
+        return Spoken(f"{title}, {about}:", "\n".join(rows), f"{what}.txt", split=True)
+
+    async def _picture(self, session: SessionRecord, title: str) -> Spoken:
+        screen = await self._hub_api.screen(session.session_id, styled=True)
+        if screen is None:
+            return Spoken(NO_ANSWER)
+        made = await make_picture(screen)
+        return Spoken(made) if isinstance(made, str) else Spoken(title, name="screen.png", file=made, picture=True)
+
+    def _given(self, session: SessionRecord) -> list[str]:
+        """The last instruction that went through the hub; it is the newest unless somebody typed at the terminal."""
+        records = self._hub_api.history(limit=LOOKED_BACK, session_id=session.session_id)
+        return [record.decided_value for record in records if record.prompt.idle and record.decided_value][:1]
+
+    async def _get(self, chat: str, rest: str, identity: str) -> Spoken:
+        """The session may be named first; else it is the chosen one, or the only one."""
+        first, _, more = rest.partition(" ")
+        named = find_session(self._hub_api.sessions(), first) if more else None
+        session, path = (named, more) if named else (self.meant(chat, ""), rest)
+        if session is None or not path:
+            return Spoken(f"Say {self._sign}get PATH, or {self._sign}get NAME PATH; {self._sign}sessions lists names.")
+        try:
+            name, content = await asyncio.to_thread(read_inside, self._hub_api.folder(session.session_id), path)
+        except NotHanded as why:
+            return Spoken(str(why))
+        self._hub_api.note(
+            "FILE_SENT", session_id=session.session_id, decided_by=identity, path=path.strip(), size=len(content)
+        )
+        return Spoken(
+            f"{session_name(session)}: {escape_controls(path.strip(), keep_lines=False)}", name=name, file=content
+        )
+
+    def _queue(self, chat: str, rest: str, identity: str) -> str:
+        word, _, more = rest.partition(" ")
+        if not rest:
+            return self._queued()
+        if word.lower() == "off":
+            return self._hub_api.dequeue(self._speaker.speak(identity, "", "", None), more.strip()).sentence
+        named = find_session(self._hub_api.sessions(), word.rstrip(":")) if more else None
+        session, text = (named, more) if named else (self.meant(chat, ""), rest)
+        if session is None:
+            return f"Which session? Say {self._sign}queue NAME TEXT; {self._sign}sessions lists them."
+        reply = self._speaker.speak(identity, "", text.strip(), None, session_id=session.session_id)
+        return f"{session_name(session)}: {self._hub_api.enqueue(reply).sentence}"
+
+    def _queued(self) -> str:
+        waiting = self._hub_api.queued()
+        if not waiting:
+            return f"Nothing is queued. Say {self._sign}queue TEXT, or {self._sign}queue NAME TEXT."
+        lines = [
+            f"{number}. {one['name']}: “{_brief(one['text'])}” · {one['by_name']} · {one['queue_id'][:8]}"
+            for number, one in enumerate(waiting, 1)
+        ]
+        return escape_controls("\n".join([*lines, f"To take one back: {self._sign}queue off ID"]))
+
+    async def _new(self, name: str, identity: str) -> str:
+        known = [str(launcher["name"]) for launcher in self._hub_api.launchers()]
+        if not known:
+            return "Nothing may be started from here: config.toml has no [[launchers]]."
+        if name not in known:
+            return f"Say {self._sign}new NAME with one of: {', '.join(known)}"
+        try:
+            session_id = await self._hub_api.launch(name, identity)
+        except AtlasBridgeError as fault:
+            return f"It could not be started: {fault}"
+        return f"Started {name}: {short_id(session_id)}"
+
+    async def _esc(self, session: SessionRecord, identity: str) -> str:
+        typed = await self._hub_api.type_keys(session.session_id, ESC, identity)
+        return f"Esc was pressed in {session_name(session)}." if typed else NO_ANSWER
+
+    async def _stop(self, rest: str, identity: str) -> str:
+        """It must be named: what is ended is not to be guessed."""
+        session = find_session(self._hub_api.sessions(), rest)
+        if session is None:
+            return self._which("stop")
+        self._hub_api.note("SESSION_STOPPED", session_id=session.session_id, decided_by=identity)
+        ended = await self._hub_api.kill(session.session_id)
+        return f"{session_name(session)} was told to end." if ended else NO_ANSWER
+
+    def _which(self, command: str) -> str:
+        return f"Which session? Say {self._sign}{command} NAME; {self._sign}sessions lists them."
+
+
+def _brief(text: Any) -> str:
+    line = " ".join(str(text).split())
+    return line if len(line) <= LISTED_TEXT else f"{line[: LISTED_TEXT - 1]}…"
+
+
+# Carries out the commands of a chat: asks the hub, and says what to answer.  Looks are the channel's.
+
+
+class HubCommands:
+    """`channel` names the notes that are kept, `sign` begins a command there, `mute_effect` says what muting does."""
+
+    def __init__(
+        self, hub_api: HubApi, clock: Clock, channel: str, sign: str, mute_effect: str, speaker: Speaker
+    ) -> None:
+        self._hub_api, self._clock = hub_api, clock
+        self._channel, self._sign, self._mute_effect = channel, sign, mute_effect
+        self._speaker = speaker
+
+    async def run(self, chat: str, command: Command, identity: str, token: Any = None) -> Spoken:
+        """`token`: where it was said, for whoever answers a reply that the command became."""
+        hub_api = self._hub_api.seen_by(identity, self._speaker.is_alone(chat, identity))
+        if command.name in AnswerCommands.NAMES:
+            return Spoken(AnswerCommands(hub_api, self._sign, self._speaker).run(command, identity, token))
+        if command.name in SessionCommands.NAMES:
+            return await self._about_session(hub_api).run(chat, command, identity)
+        sessions, prompts = hub_api.sessions(), hub_api.open_prompts()
+        match command.name:
+            case "sessions":
+                return Spoken(render_sessions(sessions, prompts, self.chosen(chat)))
+            case "switch":
+                return Spoken(self._switch(chat, command.rest, sessions))
+            case "status":
+                return Spoken(render_status(prompts, sessions))
+            case "grant":
+                return Spoken(self._grant(hub_api, command.rest, identity))
+            case "mute":
+                return Spoken(self._mute(chat, command.rest))
+            case "away":
+                return Spoken(self._away(hub_api, command.rest))
+            case "here":
+                hub_api.come_back()
+                return Spoken("Good. Who types in a session is given a moment before you are asked here.")
+            case "help" | "start":
+                return Spoken(render_help(self._sign))
+            case _:
+                return Spoken(f"I do not know {self._sign}{command.name}.\n{render_help(self._sign)}")
+
+    def meant(self, chat: str, identity: str) -> SessionRecord | None:
+        """The session that something without a name is about."""
+        hub_api = self._hub_api.seen_by(identity, self._speaker.is_alone(chat, identity))
+        return self._about_session(hub_api).meant(chat, "")
+
+    def _about_session(self, hub_api: HubApi) -> SessionCommands:
+        return SessionCommands(hub_api, self._sign, self.chosen, self._speaker)
+
+    def chosen(self, chat: str) -> str:
+        """The session that plain texts of this chat go to, or ""."""
+        return self._hub_api.recall(f"{self._channel}.switch.{chat}")
+
+    def is_muted(self, chat: str) -> bool:
+        return self._clock.wall() < float(self._hub_api.recall(f"{self._channel}.mute.{chat}", "0"))
+
+    def _switch(self, chat: str, rest: str, sessions: list[SessionRecord]) -> str:
+        key = f"{self._channel}.switch.{chat}"
+        if rest.lower() == "off":
+            self._hub_api.remember(key, "")
+            return "Plain texts go to no particular session any more."
+        session = find_session(sessions, rest)
+        if session is None:
+            return f"There is no such session. {self._sign}sessions lists them."
+        self._hub_api.remember(key, session.session_id)
+        return f"Plain texts now go to {session_name(session)} ({tool_name(session)})."
+
+    def _grant(self, hub_api: HubApi, rest: str, identity: str) -> str:
+        wanted = parse_grant(rest)
+        if wanted is None:
+            return f"Say {self._sign}grant ID 30m or {self._sign}grant ID 5x; ID is the prompt's."
+        prompt_id, for_s, times, folder = wanted
+        preview = for_s is None and times is None
+        made = hub_api.grant(prompt_id, identity, for_s=for_s, times=times, folder=folder, preview=preview)
+        return render_grant(made, self._sign)
+
+    def _mute(self, chat: str, rest: str) -> str:
+        span_s = parse_span(rest)
+        if span_s is None:
+            return f"Say {self._sign}mute 30m, {self._sign}mute 2h or {self._sign}mute off."
+        self._hub_api.remember(f"{self._channel}.mute.{chat}", str(self._clock.wall() + span_s))
+        return f"Muted for {render_left(span_s)}: {self._mute_effect}" if span_s else "No longer muted."
+
+    def _away(self, hub_api: HubApi, rest: str) -> str:
+        span_s = parse_span(rest) if rest else None
+        if span_s is None and rest:
+            return f"Say {self._sign}away, {self._sign}away 2h or {self._sign}here."
+        if span_s == 0:
+            hub_api.come_back()
+            return "No longer away."
+        hub_api.go_away(span_s)
+        until = f"for {render_left(span_s)}" if span_s else f"until {self._sign}here"
+        return f"Away {until}: everything is asked here at once."

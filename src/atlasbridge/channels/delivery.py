@@ -7,12 +7,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from atlasbridge.channels.message_index import Shown, encode_places
 from atlasbridge.channels.outbox import Outbox, Params, Posted, Refused
-from atlasbridge.channels.shown import Shown, encode_places
 from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.ports import Desk
+from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord
 
@@ -23,8 +23,8 @@ Render = Callable[[str, bool], Params]  # how the prompt looks in this chat, now
 
 
 class Delivery:
-    def __init__(self, desk: Desk, clock: Clock, outbox: Outbox, shown: Shown, tasks: TaskSet) -> None:
-        self._desk, self._clock = desk, clock
+    def __init__(self, hub_api: HubApi, clock: Clock, outbox: Outbox, shown: Shown, tasks: TaskSet) -> None:
+        self._hub_api, self._clock = hub_api, clock
         self._outbox, self._shown, self._tasks = outbox, shown, tasks
         self._unshowable: OrderedDict[tuple[str, str], Refused] = OrderedDict()
 
@@ -78,7 +78,7 @@ class Delivery:
             await self.send_to(chat, event, render, patient=True)
 
     def _is_open(self, prompt_id: str) -> bool:
-        record = self._desk.prompt(prompt_id)
+        record = self._hub_api.prompt(prompt_id)
         return record is not None and record.state in OPEN and record.deadline > self._clock.now()
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.policy.grant import SPANS, find_span
-from atlasbridge.core.ports import Desk
+from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import PromptRecord
-from atlasbridge.core.visible import visible
 
 LEAVE, REVOKE = "no", "r"
 LEFT = "Nothing was granted."
@@ -29,12 +29,12 @@ class GrantWords:
     beside: bool = False
 
 
-def press(desk: Desk, record: PromptRecord, value: str, identity: str) -> GrantWords | str:
+def press(hub_api: HubApi, record: PromptRecord, value: str, identity: str) -> GrantWords | str:
     """What a press on one of these buttons does: "" offers, the rest decides; a text where nothing could be done."""
     if value == LEAVE:
         return GrantWords(LEFT, LEFT)
     if value.startswith(REVOKE) and len(value) > 1:
-        ended = desk.revoke_grant(value[1:], identity)
+        ended = hub_api.revoke_grant(value[1:], identity)
         said = "Revoked: from now on you are asked again." if ended else "That grant has ended already."
         return GrantWords(said, said)
     span = find_span(value)
@@ -43,22 +43,22 @@ def press(desk: Desk, record: PromptRecord, value: str, identity: str) -> GrantW
     limits: dict[str, Any] = {"for_s": None, "times": None, "folder": False}
     if span is not None:
         limits = {"for_s": span.for_s, "times": span.times, "folder": span.folder}
-    made = desk.grant(record.prompt_id, identity, **limits, preview=span is None)
+    made = hub_api.grant(record.prompt_id, identity, **limits, preview=span is None)
     if not made["ok"]:
-        return visible(str(made["message"]), keep_lines=False)
+        return escape_controls(str(made["message"]), keep_lines=False)
     return _offer(made) if span is None else _given(made)
 
 
 def _offer(made: dict[str, Any]) -> GrantWords:
     lines = [f"⏱ Without asking, this would be allowed: {made['shape']}.", *_examples(made), LIMITS]
     buttons = (*((span.label, span.key) for span in SPANS), ("✖ No, ask me", LEAVE))
-    return GrantWords(visible("\n".join(lines)), "Read what it would allow, then choose.", buttons, beside=True)
+    return GrantWords(escape_controls("\n".join(lines)), "Read what it would allow, then choose.", buttons, beside=True)
 
 
 def _given(made: dict[str, Any]) -> GrantWords:
     lines = [f"⏱ Granted: {made['words']}.", *_examples(made)]
     revoke = ("✖ Revoke", REVOKE + short_id(made["grant_id"]))
-    return GrantWords(visible("\n".join(lines)), f"Granted: {made['words']}.", (revoke,))
+    return GrantWords(escape_controls("\n".join(lines)), f"Granted: {made['words']}.", (revoke,))
 
 
 def _examples(made: dict[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ from atlasbridge.channels.introduction import Introduction
 def how_to_start(channel: str) -> str:
     """What a person has to do at the service before there is a token."""
     if channel == "slack":
-        from atlasbridge.channels.slack.manifest import setup_steps
+        from atlasbridge.channels.slack.setup import setup_steps
 
         return setup_steps()
     if channel == "matrix":

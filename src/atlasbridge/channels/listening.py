@@ -10,7 +10,7 @@ import logging
 from collections import OrderedDict
 from typing import Any
 
-from atlasbridge.core.ports import Desk
+from atlasbridge.core.ports import HubApi
 from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.session.model import SessionRecord, SessionState
 
@@ -23,30 +23,30 @@ WITHHELD = '{"kept": "ids only: a secret is being asked for"}'
 class Strangers:
     """Unknown people are told nothing, and noted once each."""
 
-    def __init__(self, desk: Desk, channel: str) -> None:
-        self._desk, self._channel = desk, channel
+    def __init__(self, hub_api: HubApi, channel: str) -> None:
+        self._hub_api, self._channel = hub_api, channel
         self._seen: set[str] = set()
 
     def note(self, who: str) -> None:
         if who not in self._seen and len(self._seen) < KEPT_STRANGERS:
             self._seen.add(who)
             log.warning("a %s message from %s, who is not allowed, was dropped", self._channel, who)
-            self._desk.note("CHANNEL_STRANGER", channel=self._channel, identity=f"{self._channel}:{who}")
+            self._hub_api.note("CHANNEL_STRANGER", channel=self._channel, identity=f"{self._channel}:{who}")
 
 
 class SeenUpdates:
-    """Commits every update to the desk's inbox once, and recognises its copies."""
+    """Commits every update to the hub's inbox once, and recognises its copies."""
 
-    def __init__(self, desk: Desk, channel: str) -> None:
-        self._desk, self._channel = desk, channel
+    def __init__(self, hub_api: HubApi, channel: str) -> None:
+        self._hub_api, self._channel = hub_api, channel
         self._seen: OrderedDict[str, None] = OrderedDict()
 
     async def take(self, update_id: str, payload: str) -> str:
         """ "new"; "copy": this process has it already; "again": an earlier process received it, perhaps in vain."""
         if update_id in self._seen:
             return "copy"
-        secret = any(record.prompt.secret for record in self._desk.open_prompts())
-        fresh = await self._desk.accept_update(self._channel, update_id, WITHHELD if secret else payload)
+        secret = any(record.prompt.secret for record in self._hub_api.open_prompts())
+        fresh = await self._hub_api.accept_update(self._channel, update_id, WITHHELD if secret else payload)
         if update_id in self._seen:  # its copy came while we waited for the store
             return "copy"
         self._know(update_id)
@@ -54,11 +54,11 @@ class SeenUpdates:
 
     async def settle(self, update_id: str) -> None:
         """It has had its effect, whatever that was."""
-        await self._desk.settle_update(self._channel, update_id)
+        await self._hub_api.settle_update(self._channel, update_id)
 
     def left_over(self) -> list[tuple[str, Any]]:
         """What an earlier process had accepted when it died, with its payload; None where that was withheld."""
-        found = self._desk.pending_updates(self._channel)
+        found = self._hub_api.pending_updates(self._channel)
         for update_id, _ in found:
             self._know(update_id)
         return [(update_id, None if payload == WITHHELD else json.loads(payload)) for update_id, payload in found]

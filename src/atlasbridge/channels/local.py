@@ -9,8 +9,7 @@ import asyncio
 from typing import ClassVar
 
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.core.prompt.model import PromptRecord
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
 
@@ -33,3 +32,14 @@ class LocalChannel(BaseChannel):
 
     async def close(self) -> None:
         """Nothing is open."""
+
+
+# Channels that reach nobody: `NullChannel` for tests, and the local one, where the architecture document has them.
+
+__all__ = ["LocalChannel", "NullChannel"]
+
+
+class NullChannel(LocalChannel):
+    """Takes every prompt and every notice, shows nothing, and never answers."""
+
+    name: ClassVar[str] = "null"

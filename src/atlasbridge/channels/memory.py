@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import PromptRecord, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
 
 
@@ -21,8 +20,8 @@ class MemoryChannel(BaseChannel):
     name: ClassVar[str] = "memory"
     remote: ClassVar[bool] = False
 
-    def __init__(self, settings: Mapping[str, Any], desk: Desk, clock: Clock) -> None:
-        super().__init__(settings, desk, clock)
+    def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
+        super().__init__(settings, hub_api, clock)
         self.shown: list[PromptRecord] = []
         self.edits: list[tuple[str, Receipt]] = []
         self.notices: list[str] = []

@@ -6,15 +6,97 @@ Edits of one message overtake each other: only the newest is sent.  How a messag
 from __future__ import annotations
 
 import asyncio
+import heapq
+import itertools
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from atlasbridge.channels.limits import Backoff, TokenBucket
 from atlasbridge.channels.tasks import TaskSet
-from atlasbridge.channels.turns import EDIT, NOTICE, QUESTION, Turns
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
+
+# Whose turn it is in one chat: one message at a time, a question before an edit, an edit before a notice.
+
+QUESTION, EDIT, NOTICE = 0, 1, 2
+
+
+class Turns:
+    def __init__(self) -> None:
+        self._busy = False
+        self._order = itertools.count()
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+
+    @asynccontextmanager
+    async def take(self, urgency: int) -> AsyncIterator[None]:
+        await self._wait(urgency)
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    async def _wait(self, urgency: int) -> None:
+        if not self._busy:
+            self._busy = True
+            return
+        turn = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (urgency, next(self._order), turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it was ours already
+                self._pass_on()
+            raise
+
+    def _pass_on(self) -> None:
+        while self._waiting:
+            _, _, turn = heapq.heappop(self._waiting)
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._busy = False
+
+
+# How fast a channel may speak: token bucket and backoff.  Pure: time is an argument.
+
+
+@dataclass(slots=True)
+class TokenBucket:
+    """`rate` messages a second on average, at most `burst` at once."""
+
+    rate: float
+    burst: float
+    tokens: float = field(default=-1.0)
+    updated_at: float = 0.0
+
+    def reserve(self, now: float) -> float:
+        """Take one token and return how many seconds to wait before using it."""
+        if self.tokens < -0.5 and self.updated_at == 0.0:
+            self.tokens, self.updated_at = self.burst, now
+        self.tokens = min(self.burst, self.tokens + (now - self.updated_at) * self.rate)
+        self.updated_at = now
+        self.tokens -= 1.0
+        return max(0.0, -self.tokens / self.rate)
+
+
+@dataclass(slots=True)
+class Backoff:
+    """1 s, doubling, at most 60 s; a success starts it anew."""
+
+    first_s: float = 1.0
+    cap_s: float = 60.0
+    failures: int = 0
+
+    def next_wait(self) -> float:
+        wait_s: float = min(self.cap_s, self.first_s * 2.0 ** min(self.failures, 30))
+        self.failures += 1
+        return wait_s
+
+    def reset(self) -> None:
+        self.failures = 0
+
 
 BURST = 3.0
 SHORT_WAIT_S = 3.0

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.channels.answer_commands import Speaker
-from atlasbridge.channels.handed import MOST_IN, NotHanded, save_inside
+from atlasbridge.channels.commands import Speaker
+from atlasbridge.channels.files import MOST_IN, NotHanded, save_inside
 from atlasbridge.channels.outbox import Refused, Unreachable
-from atlasbridge.channels.wording import session_name
-from atlasbridge.core.ports import Desk
+from atlasbridge.channels.templates import session_name
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ports import HubApi
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
 TRANSCRIBER_S = 120.0
@@ -44,26 +44,26 @@ class Received:
     """`say` answers where somebody spoke; `title` is how the service is called."""
 
     def __init__(
-        self, desk: Desk, say: Callable[[Any, str], None], speaker: Speaker, transcriber: Sequence[str], title: str
+        self, hub_api: HubApi, say: Callable[[Any, str], None], speaker: Speaker, transcriber: Sequence[str], title: str
     ) -> None:
-        self._desk, self._say, self._speaker = desk, say, speaker
+        self._hub_api, self._say, self._speaker = hub_api, say, speaker
         self._transcriber, self._title = transcriber, title
 
     async def keep_file(self, origin: Any, sent: Sent, caption: str, session: SessionRecord, identity: str) -> None:
         """With a caption, that is an instruction about it, typed at the next idle box."""
         try:
             content = await _fetch(sent)
-            path = await asyncio.to_thread(save_inside, self._desk.folder(session.session_id), sent.name, content)
+            path = await asyncio.to_thread(save_inside, self._hub_api.folder(session.session_id), sent.name, content)
         except NotHanded as why:
             self._say(origin, str(why))
             return
-        self._desk.note(
+        self._hub_api.note(
             "FILE_RECEIVED", session_id=session.session_id, decided_by=identity, path=path, size=len(content)
         )
         told = f"Saved in {session_name(session)} as {path}."
         if words := caption.strip():
             reply = self._speaker.speak(identity, "", f"{words} ({path})", None, session_id=session.session_id)
-            told = f"{told} {self._desk.enqueue(reply).sentence}"
+            told = f"{told} {self._hub_api.enqueue(reply).sentence}"
         self._say(origin, told)
 
     async def hear(self, origin: Any, sent: Sent, then: Callable[[str], None]) -> None:
@@ -91,7 +91,7 @@ class Received:
             except (OSError, TimeoutError) as fault:
                 log.warning("the transcriber failed: %s", fault or type(fault).__name__)
                 raise NotHanded("The transcriber failed; see `atlasbridge logs`.") from None
-        return " ".join(visible(output.decode("utf-8", "replace")).split())[:HEARD_LIMIT]
+        return " ".join(escape_controls(output.decode("utf-8", "replace")).split())[:HEARD_LIMIT]
 
 
 async def _run(words: list[str]) -> bytes:

@@ -9,7 +9,7 @@ from atlasbridge.channels.base import BaseChannel
 from atlasbridge.core.errors import ConfigError
 
 BUILT_IN = {
-    "web": "atlasbridge.channels.web:WebChannel",
+    "web": "atlasbridge.web:WebChannel",
     "telegram": "atlasbridge.channels.telegram:TelegramChannel",
     "slack": "atlasbridge.channels.slack:SlackChannel",
     "ntfy": "atlasbridge.channels.ntfy:NtfyChannel",
@@ -42,3 +42,28 @@ class ChannelRegistry:
         if not (isinstance(found, type) and issubclass(found, BaseChannel)):
             raise ConfigError(f"channel {name!r} is not a BaseChannel", "fix the package that provides it")
         return found
+
+
+# Which class checks a channel's table of the configuration; it is imported when a table is there.
+
+CHANNEL_SETTINGS = {
+    "web": "atlasbridge.web.settings:WebSettings",
+    "telegram": "atlasbridge.channels.telegram.settings:TelegramSettings",
+    "slack": "atlasbridge.channels.slack.settings:SlackSettings",
+    "ntfy": "atlasbridge.channels.ntfy.settings:NtfySettings",
+    "matrix": "atlasbridge.channels.matrix.settings:MatrixSettings",
+    "tell": "atlasbridge.channels.tell.settings:TellSettings",
+    "desktop": "atlasbridge.channels.desktop.settings:DesktopSettings",
+}
+
+
+def channel_settings(name: str) -> type | None:
+    """The class that checks a channel's table; a channel of another package may have one as `settings_model`."""
+    if name in CHANNEL_SETTINGS:
+        module, _, attribute = CHANNEL_SETTINGS[name].partition(":")
+        found: type = getattr(import_module(module), attribute)
+        return found
+    if name in ("local", "memory"):
+        return None
+
+    return getattr(ChannelRegistry.get(name), "settings_model", None)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.own_python import own_environ, own_python
+from atlasbridge.core.process import own_environ, own_python
 from atlasbridge.core.screen.queries import palette
 from atlasbridge.core.screen.width import width
 

@@ -13,9 +13,8 @@ from typing import Any
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.core.clock import Clock, parse_iso
 from atlasbridge.core.constants import INJECT_BYTES
-from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import PromptRecord, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.prompt.written_event import PromptEvent
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.session.written_session import Session
@@ -48,18 +47,18 @@ class SpecifiedChannel(BaseChannel):
     """Runs a channel of the document for the router; answers count for the one operator that the channel serves."""
 
     def __init__(
-        self, name: str, inner: type[BaseChannel], settings: Mapping[str, Any], desk: Desk, clock: Clock
+        self, name: str, inner: type[BaseChannel], settings: Mapping[str, Any], hub_api: HubApi, clock: Clock
     ) -> None:
-        super().__init__(settings, desk, clock)
+        super().__init__(settings, hub_api, clock)
         self.name = name  # type: ignore[misc]
-        self.inner: Any = _built(inner, settings, desk, clock)
+        self.inner: Any = _built(inner, settings, hub_api, clock)
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         return str(await self.inner.send_prompt(event_of(event), Session.of(session)))
 
     async def receive_reply(self) -> InboundReply:
         prompt_id, value = await self.inner.receive_reply()
-        known = self.desk.prompt(str(prompt_id))
+        known = self.hub_api.prompt(str(prompt_id))
         return InboundReply(
             channel=self.name,
             identity=f"{self.name}:operator",
@@ -74,7 +73,7 @@ class SpecifiedChannel(BaseChannel):
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         if receipt.stage not in QUIET_STAGES:
-            session = self.desk.session(event.session_id)
+            session = self.hub_api.session(event.session_id)
             await self.inner.notify(receipt.sentence, Session.of(session) if session else None)
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
@@ -84,10 +83,10 @@ class SpecifiedChannel(BaseChannel):
         await self.inner.close()
 
 
-def _built(inner: type[BaseChannel], settings: Mapping[str, Any], desk: Desk, clock: Clock) -> BaseChannel:
+def _built(inner: type[BaseChannel], settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> BaseChannel:
     """With what our own channels get, or with nothing where its constructor takes nothing."""
     if inner.__init__ is BaseChannel.__init__ or len(inspect.signature(inner).parameters) >= 3:
-        return inner(settings, desk, clock)
+        return inner(settings, hub_api, clock)
     build: Any = inner
     built: BaseChannel = build(settings) if inspect.signature(inner).parameters else build()
     return built

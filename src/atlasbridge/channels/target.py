@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from atlasbridge.channels.listening import active
-from atlasbridge.channels.shown import Shown
+from atlasbridge.channels.message_index import Shown
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.ports import Desk
+from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.gate import fate
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord
@@ -36,21 +36,21 @@ class Doubt:
 
 
 def find_target(
-    desk: Desk, shown: Shown, chat: str, written_at: float, chosen: str, again: bool = False
+    hub_api: HubApi, shown: Shown, chat: str, written_at: float, chosen: str, again: bool = False
 ) -> PromptRecord | Doubt:
     """`chosen` is a session that the person switched to; `again`: an earlier process had this text already."""
-    only = chosen if any(session.session_id == chosen for session in active(desk.sessions())) else ""
+    only = chosen if any(session.session_id == chosen for session in active(hub_api.sessions())) else ""
     standing = shown.standing(chat, written_at)
-    records = [record for one in standing.prompts if (record := desk.prompt(one)) is not None]
+    records = [record for one in standing.prompts if (record := hub_api.prompt(one)) is not None]
     meant = _of(records, only)
     if len(meant) == 1 and standing.certain and not again:
         return meant[0] if meant[0].state in OPEN else Doubt(f"{NOT_OPEN} {fate(meant[0])}")
-    return offer(desk, shown, chat, only, RESTARTED if again else WHICH)
+    return offer(hub_api, shown, chat, only, RESTARTED if again else WHICH)
 
 
-def offer(desk: Desk, shown: Shown, chat: str, only: str = "", sentence: str = WHICH) -> Doubt:
+def offer(hub_api: HubApi, shown: Shown, chat: str, only: str = "", sentence: str = WHICH) -> Doubt:
     """The question back, with what this chat shows and still stands open."""
-    open_prompts = desk.open_prompts()
+    open_prompts = hub_api.open_prompts()
     here = [r for r in open_prompts if any(place[0] == chat for place in shown.places(r.prompt_id))]
     secret = [r for r in open_prompts if r.prompt.secret and (r in here or shown.is_everybodys(r))]
     told = tuple(record for record in _of(here, only) or here if not record.prompt.secret)[:MOST_OFFERED]
@@ -58,7 +58,7 @@ def offer(desk: Desk, shown: Shown, chat: str, only: str = "", sentence: str = W
         return Doubt(sentence, told)
     if secret:
         return Doubt(refuse_secret(secret[0]))
-    return Doubt(WORKING if active(desk.sessions()) and not open_prompts else NOTHING_OPEN)
+    return Doubt(WORKING if active(hub_api.sessions()) and not open_prompts else NOTHING_OPEN)
 
 
 def refuse_secret(record: PromptRecord) -> str:

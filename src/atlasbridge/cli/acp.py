@@ -12,7 +12,7 @@ USAGE = "usage: atlasbridge acp [--label TEXT] -- AGENT [ARGS...]"
 HELP = f"""{USAGE}
 
 Put it into your editor's settings where the agent's command stands, for example: atlasbridge acp -- gemini --acp
-Everything between editor and agent (Agent Client Protocol) passes unchanged; permissions are asked at the desk as well,
+Everything between editor and agent (Agent Client Protocol) passes unchanged; permissions are asked by the hub as well,
 and whoever answers first, in the editor or elsewhere, decides.
 """
 
@@ -31,7 +31,7 @@ def main(words: Sequence[str]) -> int:
         if not rest or rest[0].startswith("-"):
             raise ConfigError("acp needs the agent's command", USAGE)
         from atlasbridge.cli.printing import home
-        from atlasbridge.doors.acp_proxy import serve
+        from atlasbridge.integrations.acp import serve
 
         return serve(home(), rest, sys.stdin.buffer, sys.stdout.buffer, label)
     except AtlasBridgeError as error:

@@ -33,7 +33,7 @@ def command(once: bool, bell: bool, as_json: bool) -> None:
             print_left(found["still_waiting"])
             print_queue(hub.request("queue").get("queue", ()), "queued")
             return
-    from atlasbridge.cli.approvals_watch import Watch
+    from atlasbridge.cli.approvals_screen import Watch
 
     Watch(bell).run()
 

@@ -9,13 +9,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from atlasbridge.cli.duration import DURATION
-from atlasbridge.cli.printing import home, print_line
+from atlasbridge.cli.printing import DURATION, home, print_line
 
 if TYPE_CHECKING:
     from atlasbridge.core.prompt.model import Prompt
     from atlasbridge.core.prompt.question import Handed, Question
-    from atlasbridge.doors.door import Door
+    from atlasbridge.integrations.open_question import OpenQuestion
 
 NO, FAULT, EXPIRED, WITHDRAWN = 1, 2, 4, 5
 _LEAVES = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -106,24 +105,26 @@ def _ask_all(items: list[dict[str, Any]], as_json: bool) -> int:
 def _ask(item: dict[str, Any], as_json: bool) -> int:
     from atlasbridge.core.errors import AtlasBridgeError
     from atlasbridge.core.prompt.question import prompt_of
-    from atlasbridge.doors.door import Door
-    from atlasbridge.doors.origin import origin_of
+    from atlasbridge.integrations.caller_label import origin_of
+    from atlasbridge.integrations.open_question import OpenQuestion
 
     question: Question = item["question"]
     try:
         prompt = prompt_of(question)
-        door = Door(home(), origin_of("ask", item["label"], ("atlasbridge", "ask", question.text), os.environ))
-        _withdraw_on_signals(door)
-        handed = door.ask(prompt, item["ttl_s"])
+        open_question = OpenQuestion(
+            home(), origin_of("ask", item["label"], ("atlasbridge", "ask", question.text), os.environ)
+        )
+        _withdraw_on_signals(open_question)
+        handed = open_question.ask(prompt, item["ttl_s"])
     except AtlasBridgeError as error:
         error.exit_code = FAULT  # 1 would say "no", and nobody has said it
         raise
     return _report(prompt, handed, str(item.get("name", "")), as_json)
 
 
-def _withdraw_on_signals(door: Door) -> None:
+def _withdraw_on_signals(open_question: OpenQuestion) -> None:
     for number in _LEAVES:
-        signal.signal(number, lambda *_: door.withdraw())
+        signal.signal(number, lambda *_: open_question.withdraw())
 
 
 def _report(prompt: Prompt, handed: Handed, name: str, as_json: bool) -> int:

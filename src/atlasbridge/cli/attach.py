@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from atlasbridge.cli.on_unix import needs_unix
+from atlasbridge.cli.environment import needs_unix
 from atlasbridge.cli.run import UsageError, complain
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
@@ -40,7 +40,7 @@ def main(words: Sequence[str]) -> int:
             needs_unix("attach --watch", "look on with: atlasbridge web")
         session = find_running(Home.find(os.environ), names[0] if names else "")
         if len(names) < len(words):
-            from atlasbridge.cli.looking_on import look_on
+            from atlasbridge.cli.watch import look_on
 
             return complain(look_on(session), "", 0)
         ending = bootstrap.attach_session(session)

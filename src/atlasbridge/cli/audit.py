@@ -10,13 +10,13 @@ from typing import Any
 import click
 
 from atlasbridge.cli.by_name import NotFound, find_session_id, sessions_of
-from atlasbridge.cli.completing import complete_sessions
+from atlasbridge.cli.completion import complete_sessions
 from atlasbridge.cli.printing import dump, home, hub_client, json_option, print_json, print_table
 from atlasbridge.cli.records import read_audit_file, verify_audit_offline
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.daemon.lock import lock_holder
-from atlasbridge.core.session.naming import Named, choose, listed, meant, nearest
-from atlasbridge.core.visible import visible
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.session.model import Named, choose, listed, meant, nearest
 
 _FIXED = ("seq", "ts", "event", "session_id", "prompt_id", "prev_hash", "hash")
 
@@ -39,7 +39,7 @@ def verify(as_json: bool) -> int:
         click.echo(f"entry {verdict['bad_entry']} of {verdict['where']} {verdict['problem']}", err=True)
     if not as_json:
         for sentence in verdict["incidents"]:
-            click.echo(visible(f"  {sentence}", keep_lines=False), err=not verdict["ok"])
+            click.echo(escape_controls(f"  {sentence}", keep_lines=False), err=not verdict["ok"])
     return 0 if verdict["ok"] else 1
 
 
@@ -111,7 +111,7 @@ def entry_row(entry: dict[str, Any]) -> tuple[object, ...]:
         entry["event"],
         entry.get("session_id", "")[:8],
         entry.get("prompt_id", "")[:8],
-        visible(rest, keep_lines=False),
+        escape_controls(rest, keep_lines=False),
     )
 
 
@@ -143,5 +143,5 @@ def _write(entries: Iterator[dict[str, Any]], form: str, file: Any) -> None:
         writer.writerow((*_FIXED, "fields"))
         for entry in entries:
             rest = {name: value for name, value in entry.items() if name not in _FIXED}
-            fixed = (visible(str(entry.get(name, "")), keep_lines=False) for name in _FIXED)
+            fixed = (escape_controls(str(entry.get(name, "")), keep_lines=False) for name in _FIXED)
             writer.writerow((*fixed, dump(rest)))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from atlasbridge.core.client.find_session import open_doors
+from atlasbridge.core.client.find_session import open_integrations
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 from atlasbridge.core.home import Home
-from atlasbridge.core.session.naming import Named, choose, listed, meant
+from atlasbridge.core.session.model import Named, choose, listed, meant
 
 
 class NotFound(AtlasBridgeError):
@@ -68,13 +68,13 @@ def _name(item: dict[str, Any]) -> str:
 
 def running_sessions(home: Home) -> list[Named]:
     """Those that can be attached: by their doors, with the names that the hub has for them, if there is one."""
-    doors = set(open_doors(home))
+    integrations = set(open_integrations(home))
     try:
         with HubClient(home, timeout_s=5.0) as hub:
-            known = [item for item in sessions_of(hub) if item.id[:8] in doors]
+            known = [item for item in sessions_of(hub) if item.id[:8] in integrations]
     except HubUnavailable:
         known = []
-    return known + [Named(door) for door in sorted(doors - {item.id[:8] for item in known})]
+    return known + [Named(open_question) for open_question in sorted(integrations - {item.id[:8] for item in known})]
 
 
 def find_running(home: Home, said: str) -> str:

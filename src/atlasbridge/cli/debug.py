@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from atlasbridge.bootstrap import load_configuration
-from atlasbridge.cli.doctor_checks import run_checks
+from atlasbridge.cli.doctor import run_checks
 from atlasbridge.cli.printing import home
 from atlasbridge.cli.records import database_schema, versions
 from atlasbridge.config.secrets import HIDDEN, hide_secrets, is_secret_name

@@ -8,9 +8,8 @@ import sys
 
 import click
 
-from atlasbridge.cli.on_unix import needs_unix
-from atlasbridge.cli.own_name import own_name
-from atlasbridge.core.own_python import own_environ, own_python
+from atlasbridge.cli.environment import needs_unix, own_name
+from atlasbridge.core.process import own_environ, own_python
 
 WHERE = """A small sample agent starts now. It asks six times: a command, a version,
 an edit, a note, a password, and something that you had better refuse.

@@ -2,11 +2,394 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
 import click
 
-from atlasbridge.cli.doctor_checks import Check, run_checks
+from atlasbridge.bootstrap import describe_adapters, load_configuration
 from atlasbridge.cli.printing import home, json_option, print_json
+from atlasbridge.cli.records import verify_audit_offline, versions
+from atlasbridge.cli.service import service_file
+from atlasbridge.cli.shim import default_folder, real_tool, shims
+from atlasbridge.core.ancestry import look_at, trace_ancestry
+from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.daemon.version_check import HINT, compare_version
+from atlasbridge.core.distribution import COMMAND, NAME, others
 from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.home import MAX_SOCKET_PATH, Home
+from atlasbridge.core.hub_connection import (
+    SUFFIX,
+    Stranger,
+    connect_loopback,
+    has_unix_sockets,
+    left_address,
+    read_pass,
+)
+from atlasbridge.core.peer import own_uid
+from atlasbridge.core.store.database import sqlite_warning
+from atlasbridge.core.values import frozen
+
+# What `doctor` looks at.  Each check says how it is, and what to do when it is not well; some can be put right.
+
+OLDEST_PYTHON = (3, 11)
+OLDEST_SQLITE = (3, 35)
+LEAST_FREE_BYTES = 200 * 1024 * 1024
+
+
+@frozen
+class Check:
+    """`state` is "ok", "warning" or "fault"; `fix` puts it right where that is safe."""
+
+    name: str
+    state: str
+    detail: str
+    hint: str = ""
+    fix: Callable[[], object] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "state": self.state, "detail": self.detail, "hint": self.hint}
+
+
+def run_checks(home: Home) -> Iterator[Check]:
+    yield check_python()
+    yield check_sqlite()
+    yield from check_name()
+    yield check_home(home)
+    if _can_be_entered(home.root):  # asked again: it may just have been mended
+        yield from check_inside(home)
+    else:
+        yield Check("everything else", "warning", "not looked at: the home folder is shut", "see above")
+    yield check_terminal()
+    yield check_probe()
+    yield check_ancestry()
+    yield check_disk(home)
+    yield check_service(home)
+
+
+def check_inside(home: Home) -> Iterator[Check]:
+    """What can be seen only by who may read the home folder."""
+    yield check_config(home)
+    yield check_config_mode(home)
+    yield check_socket(home)
+    yield check_sessions(home)
+    yield from check_hub(home)
+    yield check_audit(home)
+    yield check_separation(home)
+    yield check_tools()
+    yield from check_adapters(home)
+    yield check_launchers(home)
+
+
+def _can_be_entered(root: Path) -> bool:
+    return not os.path.lexists(root) or (root.is_dir() and os.access(root, os.R_OK | os.X_OK))
+
+
+def check_python() -> Check:
+    found = ".".join(str(number) for number in sys.version_info[:3])
+    if sys.version_info[:2] >= OLDEST_PYTHON:
+        return Check("python", "ok", found)
+    return Check("python", "fault", found, "install Python 3.11 or newer")
+
+
+def check_sqlite() -> Check:
+    found = versions()["sqlite"]
+    if tuple(int(part) for part in found.split(".")[:2]) < OLDEST_SQLITE:
+        return Check("sqlite", "fault", found, "use a Python built with SQLite 3.35 or newer")
+    return Check("sqlite", "ok", sqlite_warning() or found)  # nothing to do: the hub is the only one that writes
+
+
+def check_name() -> Iterator[Check]:
+    """An unrelated package of the registry is called `atlasbridge`, and so are its command and its import name."""
+    found = others()
+    for other in found:
+        yield Check("name", "fault", other, "remove it, then install this one again (docs/install.md)")
+    if not found:
+        yield Check("name", "ok", f"{NAME} {versions()['atlasbridge']}, {shutil.which(COMMAND) or sys.argv[0]}")
+
+
+def check_home(home: Home) -> Check:
+    if not os.path.lexists(home.root):
+        return _check_creatable(home.root)
+    if not home.root.is_dir():
+        return Check("home", "fault", f"{home.root} is no folder", "move it away, or set ATLASBRIDGE_HOME")
+    status = home.root.stat()
+    if status.st_uid != own_uid():
+        return Check("home", "fault", f"{home.root} belongs to another user", "set ATLASBRIDGE_HOME to your own folder")
+    if os.name != "nt" and status.st_mode & 0o077:
+        return Check("home", "fault", f"others may enter {home.root}", "chmod 700", lambda: home.root.chmod(0o700))
+    if error := _fault_of_writing(home.root):
+        return _unwritable(home.root, error)
+    return _check_files(home.root)
+
+
+def _unwritable(root: Path, error: OSError) -> Check:
+    """Only what its own mode forbids can be mended here; a disk that is full or read-only needs a person."""
+    detail = f"{root} cannot be written: {error.strerror}"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return Check("home", "fault", detail, f"chmod u+rwx {root}", lambda: root.chmod(0o700))
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return Check("home", "fault", detail, "free some space there" if full else "set ATLASBRIDGE_HOME to another disk")
+
+
+def _check_files(root: Path) -> Check:
+    """What another user has left here: a hub that was started once as root, for instance."""
+    links = os.access not in os.supports_follow_symlinks  # a link's own rights, where the system has those
+    shut = [path for path in sorted(root.iterdir()) if not os.access(path, os.R_OK | os.W_OK, follow_symlinks=links)]
+    if not shut:
+        return Check("home", "ok", str(root))
+    detail = f"not yours to write: {', '.join(path.name for path in shut)}"
+    if any(path.lstat().st_uid != own_uid() for path in shut):
+        return Check("home", "fault", detail, f"sudo chown -R {own_uid()} {root}")
+    return Check("home", "fault", detail, "atlasbridge doctor --fix", lambda: _open_all(shut))
+
+
+def _open_all(paths: list[Path]) -> None:
+    for path in paths:
+        path.chmod(0o700 if path.is_dir() else 0o600)
+
+
+def _check_creatable(root: Path) -> Check:
+    place = root.parent
+    while not place.exists():
+        place = place.parent
+    error = _fault_of_writing(place)
+    if error is None:
+        return Check("home", "ok", f"{root} (made at the first use)")
+    why = f"{place} is not writable ({error.strerror})"
+    return Check("home", "fault", f"{root} cannot be made: {why}", "set ATLASBRIDGE_HOME to your own")
+
+
+def _fault_of_writing(root: Path) -> OSError | None:
+    """Tried, not guessed: a read-only disk and a full one say so only then."""
+    try:
+        with tempfile.TemporaryFile(dir=root) as file:
+            file.write(b"x" * 4096)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return error
+    return None
+
+
+def check_tools() -> Check:
+    """Tools that are looked for by name: shims whose tool is gone, and nothing else."""
+    lost = [path.name for path in shims(default_folder()) if real_tool(path.name, default_folder()) is None]
+    if lost:
+        return Check(
+            "shims", "warning", f"not on PATH: {', '.join(lost)}", f"atlasbridge shim uninstall {' '.join(lost)}"
+        )
+    return Check("shims", "ok", f"{len(list(shims(default_folder())))} installed")
+
+
+def check_adapters(home: Home) -> Iterator[Check]:
+    """Each one that is broken by itself; the others in one line, with the tools that are there."""
+    found = describe_adapters(home)
+    broken = [item for item in found if item["health"] != "ok"]
+    for item in broken:
+        yield Check(f"adapter {item['name']}", "fault", item["health"], f"mend or remove it: {item['from']}")
+    here = [item["name"] for item in found if item["installed"] and item not in broken]
+    tools = f"on PATH: {', '.join(here)}" if here else "none of their tools is on PATH (any program can be run)"
+    yield Check("adapters", "ok", f"{len(found) - len(broken)} well; {tools}")
+
+
+def check_launchers(home: Home) -> Check:
+    """Sessions that may be started from afar: whoever taps there cannot see why nothing starts."""
+    try:
+        launchers = load_configuration(home, os.environ).general.launchers
+    except AtlasBridgeError:
+        return Check("launchers", "ok", "not looked at: see the configuration")
+    lost = {item.name: item.command[0] for item in launchers if item.command and not shutil.which(item.command[0])}
+    if not lost:
+        return Check("launchers", "ok", f"{len(launchers)} configured")
+    detail = f"not on PATH: {', '.join(f'{command} (of {name})' for name, command in lost.items())}"
+    return Check("launchers", "warning", detail, "install the tool, or name it with its whole path in [[launchers]]")
+
+
+def check_sessions(home: Home) -> Check:
+    """Sockets, or files with a port, of sessions whose host was killed."""
+    integrations = [*home.sessions.glob("*.sock"), *home.sessions.glob(f"*{SUFFIX}")] if home.sessions.is_dir() else []
+    stale = [path for path in integrations if not _listens(path)]
+    if not stale:
+        return Check("session sockets", "ok", "none left behind")
+    detail = f"{len(stale)} left behind by sessions that were killed"
+    return Check("session sockets", "warning", detail, "atlasbridge doctor --fix", lambda: _unlink_all(stale))
+
+
+def _listens(path: Path) -> bool:
+    if path.suffix == SUFFIX:
+        return _listens_at_port(path)
+    if not has_unix_sockets():
+        return False
+    with socket.socket(socket.AF_UNIX) as link:
+        link.settimeout(2.0)
+        try:
+            link.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        except OSError:
+            return True  # it may: leave it alone
+    return True
+
+
+def _listens_at_port(path: Path) -> bool:
+    issued = read_pass(path)
+    if issued is None:
+        return False
+    try:
+        connect_loopback(issued, 2.0).close()
+    except (ConnectionRefusedError, Stranger):
+        return False
+    except OSError:
+        return True  # it may: leave it alone
+    return True
+
+
+def _unlink_all(paths: list[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def check_service(home: Home) -> Check:
+    path = service_file()
+    if not path.exists():
+        return Check("service", "ok", "none; the hub starts on demand (with every login: atlasbridge hub install)")
+    if sys.executable not in path.read_text("utf-8", "replace"):
+        return Check("service", "warning", f"{path} starts another Python's hub", "atlasbridge hub install")
+    return Check("service", "ok", str(path))
+
+
+def check_config(home: Home) -> Check:
+    try:
+        found = load_configuration(home, os.environ)
+    except AtlasBridgeError as error:
+        return Check("configuration", "fault", str(error), error.hint)
+    return Check("configuration", "ok", f"channels: {', '.join(['local', *found.channels])}")
+
+
+def check_config_mode(home: Home) -> Check:
+    if not home.config.exists():
+        return Check("configuration file", "ok", "none, all defaults")
+    if os.name != "nt" and home.config.stat().st_mode & 0o077:
+        return Check("configuration file", "fault", "others may read it", "chmod 600", lambda: home.config.chmod(0o600))
+    return Check("configuration file", "ok", str(home.config))
+
+
+def check_socket(home: Home) -> Check:
+    if has_unix_sockets() and len(os.fsencode(home.sessions / "01234567.sock")) > MAX_SOCKET_PATH:
+        return Check("socket", "fault", "the home folder's path is too long", "set ATLASBRIDGE_HOME to a shorter path")
+    address = left_address(home.socket)
+    if address is not None and lock_holder(home.lock) is None:
+        return Check(
+            "socket",
+            "warning",
+            "left behind by a hub that was killed; the next hub replaces it",
+            "atlasbridge doctor --fix",
+            lambda: address.unlink(missing_ok=True),
+        )
+    return Check("socket", "ok", str(address or home.socket))
+
+
+def check_hub(home: Home) -> Iterator[Check]:
+    if lock_holder(home.lock) is None and home.hub is None:
+        yield Check("hub", "ok", "not running (it starts with the first session)")
+        return
+    try:
+        with HubClient(home, timeout_s=5.0) as hub:
+            status = hub.ask("status")
+            health = hub.request("health").get("sessions", {})
+    except AtlasBridgeError as error:
+        yield Check("hub", "fault", str(error), "restart it with: atlasbridge hub restart")
+        return
+    said = compare_version(status)
+    detail = f"process {status['pid']}, {status['sessions']} sessions"
+    yield Check("hub", "warning", said, HINT) if said else Check("hub", "ok", detail)
+    if status.get("alarm"):
+        yield Check("audit file", "fault", status["alarm"], "free disk space; the hub tries again by itself")
+    for session_id, state in health.items():
+        if state != "ok":
+            yield Check(f"session {session_id[:8]}", "fault", state, "look at its processes: atlasbridge ps --json")
+    for channel in status["channels"]:
+        state = "ok" if channel["state"] == "ok" else "fault"
+        remedy = "" if state == "ok" else "see: atlasbridge logs --hub, and atlasbridge config check"
+        yield Check(f"channel {channel['name']}", state, channel.get("fault") or channel["state"], remedy)
+
+
+def check_audit(home: Home) -> Check:
+    if not home.database.exists():
+        return Check("audit log", "ok", "nothing recorded yet")
+    try:
+        verdict = verify_audit_offline(home)
+    except AtlasBridgeError as error:
+        return Check("audit log", "fault", str(error), error.hint)
+    if verdict["ok"]:
+        return Check("audit log", "ok", f"{verdict['count']} entries, whole")
+    detail = f"entry {verdict['bad_entry']} of {verdict['where']} {verdict['problem']}"
+    return Check("audit log", "fault", detail, "keep a copy of the home folder, then look: atlasbridge audit show")
+
+
+def check_terminal() -> Check:
+    term = os.environ.get("TERM", "")
+    if not sys.stdin.isatty():
+        return Check("terminal", "ok", "none here; sessions run without raw mode")
+    if term in ("", "dumb"):
+        return Check("terminal", "warning", f"TERM is {term or 'not set'}", "export TERM=xterm-256color")
+    if "utf" not in (sys.stdout.encoding or "").lower():
+        return Check("terminal", "warning", f"{term}, encoding {sys.stdout.encoding}", "use a UTF-8 locale")
+    return Check("terminal", "ok", term)
+
+
+def check_probe() -> Check:
+    if sys.platform == "linux" and os.access("/proc/self/syscall", os.R_OK):
+        return Check("waiting probe", "ok", "the kernel can be asked who waits for the terminal")
+    if sys.platform == "linux":
+        return Check(
+            "waiting probe",
+            "warning",
+            "/proc does not tell; silence is used instead",
+            "mount /proc, and allow /proc/PID/syscall",
+        )
+    return Check("waiting probe", "ok", "what this system offers")
+
+
+def check_ancestry() -> Check:
+    """Without it nobody may decide at the hub's socket: a person could not be told from a session's tool."""
+    line = trace_ancestry(os.getpid(), look_at)
+    if not line:
+        hint = "mount /proc" if sys.platform == "linux" else "answer on the page or in a chat"
+        return Check("ancestry", "fault", "the system does not tell where a command comes from", hint)
+    if line[-1].pid > 1 and line[-1].started == 0 and sys.platform == "linux":
+        return Check("ancestry", "warning", "processes of other users are hidden (hidepid)", "see SECURITY.md")
+    return Check("ancestry", "ok", "a command of a session's tool is told from a person's")
+
+
+def check_separation(home: Home) -> Check:
+    name = "separation"
+    if home.hub is not None and home.hub.exists() and home.hub.stat().st_uid != own_uid():
+        return Check(name, "ok", "the hub is another user's: sessions of yours can ask it, and decide nothing")
+    return Check(
+        name, "ok", "hub and tools are one user's; to keep its store from them: docs/howto/hub-as-another-user.md"
+    )
+
+
+def check_disk(home: Home) -> Check:
+    place = home.root
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    detail = f"{free // (1024 * 1024)} MB free"
+    if free < LEAST_FREE_BYTES:
+        return Check("disk", "fault", detail, "free some space: nothing is typed that cannot be recorded")
+    return Check("disk", "ok", detail)
+
 
 _MARKS = {"ok": "✓", "warning": "!", "fault": "✗"}
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from atlasbridge.cli.duration import DURATION
-from atlasbridge.cli.printing import hub_client, json_option, print_json, print_table
+from atlasbridge.cli.printing import DURATION, hub_client, json_option, print_json, print_table
 
 
 @click.group("grants")

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from atlasbridge.cli.on_unix import needs_unix
+from atlasbridge.cli.environment import needs_unix
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
-from atlasbridge.core.daemon.age import HINT, compare_age, look_at_hub
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.starter import ensure_hub, stop_hub
-from atlasbridge.core.own_python import own_environ, own_python
+from atlasbridge.core.daemon.version_check import HINT, compare_version, look_at_hub
+from atlasbridge.core.process import own_environ, own_python
 
 _PATIENCE_S = 60.0  # for who asks for nothing else: a slow machine takes longer than others would wait
 
@@ -35,11 +35,11 @@ def start(foreground: bool) -> int:
     started = ensure_hub(home(), _PATIENCE_S)
     click.echo(f"the hub {'runs' if started else 'was running already'} (process {lock_holder(home().lock)})")
     if not started:
-        warn_of_age()
+        warn_of_version()
     return 0
 
 
-def warn_of_age() -> None:
+def warn_of_version() -> None:
     """On standard error, so that JSON on standard output stays JSON."""
     said = look_at_hub(home())
     if said:
@@ -99,7 +99,7 @@ def status(as_json: bool) -> None:
         print_json(answer)
     else:
         print_status(answer)
-    if said := compare_age(answer):
+    if said := compare_version(answer):
         click.echo(f"atlasbridge: {said}\n  {HINT}", err=True)
 
 
@@ -113,7 +113,7 @@ def print_status(answer: dict[str, Any]) -> None:
     if answer.get("still_waiting"):
         click.echo(f"waiting   {answer['still_waiting']} after their time; ask again: atlasbridge reply ID --again")
     if answer.get("away"):
-        click.echo("desk      nobody is there (atlasbridge here ends it)")
+        click.echo("hub      nobody is there (atlasbridge here ends it)")
     if ways := answer.get("answered_ways"):
         click.echo("answers   " + ", ".join(f"{count} {_WAYS.get(way, way)}" for way, count in ways.items()))
     click.echo(f"audit     {head['count']} entries, head {head['hash'][:23]}")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from atlasbridge.cli.by_name import find_session_id, named_session, sessions_of
-from atlasbridge.cli.lab_canary import command as canary
-from atlasbridge.cli.on_unix import needs_unix
+from atlasbridge.cli.environment import needs_unix
+from atlasbridge.cli.lab_real import command as canary
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_line
 from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.session.naming import choose
+from atlasbridge.core.session.model import choose
 
 if TYPE_CHECKING:
     from atlasbridge.lab.replay import Recording
@@ -51,7 +51,9 @@ def list_scenarios(as_json: bool) -> None:
 
 
 def _registered() -> Iterator[tuple[str, str, str, str, str]]:
-    from atlasbridge.lab import elsewhere, scenarios  # noqa: F401 - importing them registers them
+    from atlasbridge.lab import (
+        scenarios,  # noqa: F401 - importing them registers them
+    )
     from atlasbridge.lab.scenario import ELSEWHERE, REGISTER
 
     for qa_id in sorted({*REGISTER, *ELSEWHERE}):
@@ -77,7 +79,7 @@ def _registered() -> Iterator[tuple[str, str, str, str, str]]:
 @json_option
 def run_scenarios(names: tuple[str, ...], everything: bool, repeat: int, blind: bool, as_json: bool) -> int:
     """Run scenarios by QA ID or name, or scenario files (.json).  Fails when one fails, and when nothing ran."""
-    from atlasbridge.lab import elsewhere, scenarios  # noqa: F401 - importing them registers them
+    from atlasbridge.lab import scenarios  # noqa: F401 - importing them registers them
     from atlasbridge.lab.scenario import ELSEWHERE, all_scenarios, find
 
     if not names and not everything:

@@ -6,39 +6,38 @@ import asyncio
 
 import click
 
-from atlasbridge.cli.fleet_words import needs, refuse_tools, tell_hub
+from atlasbridge.cli.fleet import needs, refuse_tools, tell_hub
 from atlasbridge.cli.printing import home
 from atlasbridge.core.errors import ChannelError, ConfigError
 
 
 @click.command("leave")
-@click.option("--force", is_flag=True, help="Also where the desk cannot be told.")
+@click.option("--force", is_flag=True, help="Also where the server cannot be told.")
 def command(force: bool) -> None:
-    """Leave the desk: its questions are shown here alone, and its key is worth nothing any more."""
+    """Leave the server: its questions are shown here alone, and its key is worth nothing any more."""
     with needs("fleet"):
-        from atlasbridge.fleet.belonging import forget_belonging, read_belonging
-        from atlasbridge.fleet.joining import RefusedByDesk, leave
+        from atlasbridge.fleet.member.membership import RefusedByServer, forget_membership, leave, read_membership
     here = home()
     try:
-        belonging = read_belonging(here.root)
+        membership = read_membership(here.root)
     except ConfigError:
         if not force:
             raise
-        forget_belonging(here.root)
-        click.echo("what could not be read was removed; the desk still lists this machine until it is revoked there")
+        forget_membership(here.root)
+        click.echo("what could not be read was removed; the server still lists this machine until it is revoked there")
         return
-    if belonging is None:
-        raise ConfigError("this machine belongs to no desk", "join one: atlasbridge join URL")
+    if membership is None:
+        raise ConfigError("this machine belongs to no server", "join one: atlasbridge join URL")
     refuse_tools(here)
     try:
-        asyncio.run(leave(belonging))
-    except RefusedByDesk:
+        asyncio.run(leave(membership))
+    except RefusedByServer:
         pass  # it was sent away before
     except ChannelError as error:
         if not force:
             raise ChannelError(
-                f"the desk was not told: {error}", "leave all the same: atlasbridge leave --force"
+                f"the server was not told: {error}", "leave all the same: atlasbridge leave --force"
             ) from None
-    forget_belonging(here.root)
+    forget_membership(here.root)
     tell_hub(here)
-    click.echo(f"this machine does not belong to {belonging.url} any more")
+    click.echo(f"this machine does not belong to {membership.url} any more")

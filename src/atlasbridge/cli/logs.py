@@ -13,10 +13,10 @@ import click
 
 from atlasbridge.cli.audit import entry_row, sessions_in
 from atlasbridge.cli.by_name import find_session_id
-from atlasbridge.cli.completing import complete_sessions
+from atlasbridge.cli.completion import complete_sessions
 from atlasbridge.cli.printing import home
 from atlasbridge.cli.records import read_audit_file
-from atlasbridge.core.visible import visible
+from atlasbridge.core.escape import escape_controls
 
 POLL_S = 0.2
 
@@ -64,7 +64,7 @@ def read_lines(path: Path, last: int, follow: bool, about: str = "") -> Iterator
 def audit_line(line: str) -> str:
     entry = _parse(line)
     if entry is None or "event" not in entry:
-        return visible(line, keep_lines=False)
+        return escape_controls(line, keep_lines=False)
     seq, at, event, session, prompt, rest = entry_row(entry)
     return f"{at}  {seq:>5}  {event:18}  {session:8}  {prompt:8}  {rest}".rstrip()
 
@@ -72,9 +72,9 @@ def audit_line(line: str) -> str:
 def hub_line(line: str) -> str:
     entry = _parse(line)
     if entry is None:
-        return visible(line, keep_lines=False)
+        return escape_controls(line, keep_lines=False)
     text = f"{entry.get('ts', '')[:19]}  {entry.get('level', ''):7}  {entry.get('message', '')}"
-    return visible(text + ("\n" + entry["traceback"] if "traceback" in entry else ""))
+    return escape_controls(text + ("\n" + entry["traceback"] if "traceback" in entry else ""))
 
 
 def _parse(line: str) -> dict[str, Any] | None:

@@ -10,11 +10,11 @@ from importlib import import_module
 import click
 
 from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, render_help
-from atlasbridge.cli.completing import plain_parameters
-from atlasbridge.cli.on_unix import lacks_unix
+from atlasbridge.cli.completion import plain_parameters
+from atlasbridge.cli.environment import lacks_unix
 from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.session.naming import meant, nearest
-from atlasbridge.core.shield import hide_memory
+from atlasbridge.core.process import hide_memory
+from atlasbridge.core.session.model import meant, nearest
 
 
 class LazyGroup(click.Group):

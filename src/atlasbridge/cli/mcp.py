@@ -34,8 +34,8 @@ def main(words: Sequence[str]) -> int:
         if rest:
             raise ConfigError(f"mcp does not take {rest[0]!r}", USAGE)
         from atlasbridge.core.home import Home
-        from atlasbridge.core.shield import hide_memory
-        from atlasbridge.doors.mcp_server import McpServer
+        from atlasbridge.core.process import hide_memory
+        from atlasbridge.integrations.mcp_server import McpServer
 
         hide_memory()
         McpServer(Home.find(os.environ), sys.stdout.buffer, label).run(sys.stdin.buffer)

@@ -12,8 +12,8 @@ from typing import Any
 
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.home import Home
-from atlasbridge.core.visible import visible
 
 ANSWER_S = 2.0
 NAMED_IN_LINE = 3
@@ -75,7 +75,7 @@ def render_overview(prompts: list[dict[str, Any]], sessions: list[dict[str, Any]
 
 
 def _row(full_id: str, name: str, text: str, cols: int) -> str:
-    row = f"  {full_id[:8]}  {name:{NAME_COLS}}  {visible(text, keep_lines=False)}"
+    row = f"  {full_id[:8]}  {name:{NAME_COLS}}  {escape_controls(text, keep_lines=False)}"
     return row if not cols or len(row) <= cols else row[: cols - 1] + "…"
 
 
@@ -89,5 +89,5 @@ def render_line(prompts: list[dict[str, Any]], sessions: list[dict[str, Any]]) -
 
 
 def _name(item: dict[str, Any]) -> str:
-    name = visible(item["label"] or item["tool"], keep_lines=False)
+    name = escape_controls(item["label"] or item["tool"], keep_lines=False)
     return name if len(name) <= NAME_COLS else name[: NAME_COLS - 1] + "…"

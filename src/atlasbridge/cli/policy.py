@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from atlasbridge.cli.duration import DURATION
-from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.printing import DURATION, home, hub_client, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.system import OWN_FILE
@@ -253,7 +252,7 @@ def old_grants() -> list[str]:
 
 def made_up_case(kind: str, text: str, folder: Path | None, tool: str) -> Case:
     from atlasbridge.core.policy.rule import Case
-    from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+    from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 
     where = str((folder or Path.cwd()).expanduser().absolute())
     target = "" if kind == "command" else text

@@ -8,7 +8,7 @@ from typing import Any
 
 from atlasbridge.core.policy.rule import Case, Policy, Verdict
 from atlasbridge.core.policy.suggest import PastQuestion
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 
 
 def case_of(item: dict[str, Any]) -> Case:

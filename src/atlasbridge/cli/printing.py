@@ -11,11 +11,80 @@ from typing import Any
 
 import click
 
-from atlasbridge.cli.columns import lay_out
-from atlasbridge.core.clock import SystemClock, parse_iso
+from atlasbridge.core.clock import SystemClock, parse_duration, parse_iso
 from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.home import Home
-from atlasbridge.core.visible import visible
+from atlasbridge.core.screen.width import width
+
+# Text in columns of a terminal: measured, cut, wrapped, laid out as a table that loses nothing.  Pure.
+
+GAP = 2
+LAST_COLS = 24  # less room than this, and the last column gets lines of its own
+INDENT = 4
+
+
+def cells(text: str) -> int:
+    return sum(width(char) for char in text)
+
+
+def clip(text: str, cols: int, end: str = "…") -> str:
+    """At most so many columns; what was cut off says so."""
+    if cells(text) <= cols:
+        return text
+    out, used = "", cells(end)
+    for char in text:
+        used += width(char)
+        if used > cols:
+            break
+        out += char
+    return out + end
+
+
+def pad(text: str, cols: int) -> str:
+    return text + " " * (cols - cells(text))
+
+
+def fold(text: str, cols: int) -> list[str]:
+    """Every character of one line, in as many lines as that takes."""
+    lines, part, used = [], "", 0
+    for char in text:
+        if used + width(char) > cols:
+            lines.append(part)
+            part, used = "", 0
+        part += char
+        used += width(char)
+    return [*lines, part]
+
+
+def lay_out(columns: Sequence[str], rows: Sequence[Sequence[str]], cols: int) -> list[str]:
+    """The head, a rule, the rows.  `cols` 0: every row is one line, however long."""
+    widths = [max(cells(row[place]) for row in (columns, *rows)) for place in range(len(columns))]
+    before = sum(widths[:-1]) + GAP * (len(widths) - 1)
+    room = cols - before
+    if not cols or widths[-1] <= room:
+        head, *parts = [[_line(row, widths)] for row in (columns, *rows)]
+    elif room >= LAST_COLS:
+        head, *parts = [_beside(row, widths, before, room) for row in (columns, *rows)]
+    else:
+        head, *parts = [_below(row, widths, cols) for row in (columns, *rows)]
+    body = [line for part in parts for line in part]
+    return [*head, "─" * max(cells(line) for line in (*head, *body)), *body]
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    return (" " * GAP).join(pad(cell, size) for cell, size in zip(row, widths, strict=True)).rstrip()
+
+
+def _beside(row: Sequence[str], widths: Sequence[int], before: int, room: int) -> list[str]:
+    first, *others = fold(row[-1], room)
+    return [_line((*row[:-1], first), (*widths[:-1], 0)), *(" " * before + other for other in others)]
+
+
+def _below(row: Sequence[str], widths: Sequence[int], cols: int) -> list[str]:
+    above = fold(_line(row[:-1], widths[:-1]), cols)
+    return [*above, *(" " * INDENT + part for part in fold(row[-1], max(cols - INDENT, 1)))]
+
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -55,7 +124,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], empty:
         click.echo(empty)
         return
     cols = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    shown = [[visible(str(cell), keep_lines=False) for cell in row] for row in rows]
+    shown = [[escape_controls(str(cell), keep_lines=False) for cell in row] for row in rows]
     click.echo("\n".join(lay_out(columns, shown, cols)))
 
 
@@ -68,3 +137,19 @@ def ago(at: str) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+# Durations on the command line: 90, 30s, 30m, 1h30m, 7d.
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]  # older versions of click know no arguments
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = parse_duration(str(value))
+        if seconds is None:
+            self.fail(f"{value!r} is not a duration; write 30m, 12h, 7d, or a number of seconds", param, ctx)
+        return seconds
+
+
+DURATION = Duration()

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from atlasbridge.cli.by_name import find_session_id, sessions_of
-from atlasbridge.cli.completing import complete_sessions
+from atlasbridge.cli.completion import complete_sessions
 from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
 from atlasbridge.cli.reply import report
 

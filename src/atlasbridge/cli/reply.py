@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from atlasbridge.cli.by_name import find_prompt_id
-from atlasbridge.cli.completing import complete_prompts
-from atlasbridge.cli.duration import DURATION
-from atlasbridge.cli.printing import hub_client, json_option, print_json
-from atlasbridge.core.visible import visible
+from atlasbridge.cli.completion import complete_prompts
+from atlasbridge.cli.printing import DURATION, hub_client, json_option, print_json
+from atlasbridge.core.escape import escape_controls
 
 REFUSED = 3
 
@@ -106,7 +105,7 @@ def report(answer: dict[str, Any], as_json: bool) -> int:
     elif answer.get("ok"):
         click.echo(answer["message"])
     else:
-        click.echo(visible(f"refused ({answer['reason']}): {answer['message']}"), err=True)
+        click.echo(escape_controls(f"refused ({answer['reason']}): {answer['message']}"), err=True)
         if answer["reason"] == "unknown_prompt":
             click.echo("what waits: atlasbridge approvals --once", err=True)
     return 0 if answer.get("ok") else REFUSED

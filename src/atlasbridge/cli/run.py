@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from atlasbridge.core.session.plan import Plan
+    from atlasbridge.core.session.settings import Plan
 
 USAGE = "usage: atlasbridge run [OPTIONS] TOOL [ARGS...]     or: atlasbridge run [OPTIONS] -- CMD..."
 HELP = f"""{USAGE}
@@ -84,7 +84,7 @@ def parse_run(words: Sequence[str]) -> RunOptions:
 
 
 def _meant(option: str) -> str:
-    from atlasbridge.core.session.naming import meant, nearest
+    from atlasbridge.core.session.model import meant, nearest
 
     words = meant(nearest(option, (*_WITH_VALUE, *_SWITCHES)))
     return f": {words}" if words else ""
@@ -150,7 +150,7 @@ def tell_detached(session_id: str, hub: bool) -> int:
 
 def make_plan(options: RunOptions) -> Plan:
     from atlasbridge.core.ids import new_id
-    from atlasbridge.core.session.plan import HOSTED, Plan
+    from atlasbridge.core.session.settings import HOSTED, Plan
 
     hosted = os.environ.get(HOSTED, "") if options.backend == "conpty" else ""
     return Plan(
@@ -244,7 +244,7 @@ def warn_of_same_name(options: RunOptions) -> None:
 
 
 def warn_of_older_hub() -> None:
-    from atlasbridge.core.daemon.age import HINT, look_at_hub
+    from atlasbridge.core.daemon.version_check import HINT, look_at_hub
     from atlasbridge.core.home import Home
 
     said = look_at_hub(Home.find(os.environ))
@@ -272,7 +272,7 @@ def announce_page() -> bool:
         shown.write_text(this_start)
     except (OSError, ValueError):
         return False  # the page is off, or not up yet: nothing to say
-    from atlasbridge.cli.own_name import own_name
+    from atlasbridge.cli.environment import own_name
 
     sys.stderr.write(f"atlasbridge: answer also at {record['url']} (open it: {own_name()} web)\n")
     return True

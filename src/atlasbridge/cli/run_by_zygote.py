@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from atlasbridge.core.lean import socket
+    from atlasbridge.core.fast_imports import socket
 
 
 def main(words: Sequence[str]) -> int:

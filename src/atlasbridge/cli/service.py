@@ -15,7 +15,7 @@ from pathlib import Path
 
 from atlasbridge.core.daemon.starter import stop_hub
 from atlasbridge.core.home import Home
-from atlasbridge.core.own_python import own_python
+from atlasbridge.core.process import own_python
 
 UNIT = "atlasbridge-hub.service"
 AGENT = "io.atlasbridge.hub"

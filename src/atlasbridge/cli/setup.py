@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from atlasbridge.bootstrap import how_to_start, introduce
+from atlasbridge.bootstrap import how_to_start, introduce, try_notification
 from atlasbridge.cli.printing import home
 from atlasbridge.cli.setup_file import read_table, write_table
 from atlasbridge.core.daemon.lock import lock_holder
@@ -95,7 +95,6 @@ def command(
 
 async def _connect_tell(wish: Wish) -> None:
     """An address is a key to somebody's account: it comes like a token."""
-    from atlasbridge.cli.setup_tell import connect_tell
 
     token = find_token("tell", "address", wish)
     await connect_tell(token.value, token.written, wish.page_url, wish.test)
@@ -103,7 +102,6 @@ async def _connect_tell(wish: Wish) -> None:
 
 async def _connect_ntfy(wish: Wish) -> None:
     """No account and no token, unless the server is one's own and wants one."""
-    from atlasbridge.cli.setup_ntfy import connect_ntfy
 
     token = find_token("ntfy", "bot_token", wish) if any(wish.places["bot_token"]) else Token("", "")
     patience_s = wish.patience_s if wish.test else 0.0
@@ -221,3 +219,40 @@ async def _prove(talk: Any, people: list[str], wish: Wish) -> None:
                 "the tap did not arrive in time", "the settings are written; try it with: atlasbridge demo"
             )
     click.echo("It works: your tap arrived.")
+
+
+# `atlasbridge setup --channel ntfy`: two new topics, a phone that subscribes to one, and a tap that arrives.
+
+
+async def connect_ntfy(people: tuple[str, ...], access_token: str, written: str, url: str, patience_s: float) -> None:
+    """`written` is what the file says of the access token; a `patience_s` of 0 leaves the test out."""
+    talk = introduce("ntfy", {"bot_token": access_token}, url)
+    try:
+        address = await talk.check()
+        found = {**talk.settings(list(people) or ["phone"]), **({"access_token": written} if written else {})}
+        write_table(home(), "ntfy", {**read_table(home(), "ntfy"), **found, "enabled": True})
+        click.echo(f"Written to {home().config} (mode 0600).")
+        click.echo(f"In the ntfy app, subscribe to this topic, and show it to nobody:\n\n    {address}\n")
+        if patience_s:
+            click.echo("A test prompt is on its way: tap its button.")
+            if not await talk.prove("phone", patience_s):
+                raise ChannelError("the tap did not arrive in time", "the settings are written; try: atlasbridge demo")
+            click.echo("It works: your tap arrived.")
+    finally:
+        await talk.close()
+    click.echo("Now: atlasbridge hub reload")
+
+
+# `atlasbridge setup --channel tell`: an Apprise address that is tried, and where people are to answer.
+
+
+async def connect_tell(address: str, written: str, page_url: str, test: bool) -> None:
+    """`written` is what the file says of the address: itself, or where it is kept."""
+    if test:
+        await try_notification(address)
+        click.echo("The service took a test message.")
+    old = read_table(home(), "tell")
+    urls = list(dict.fromkeys([*old.get("urls", []), written]))
+    page = {"page_url": page_url} if page_url else {}
+    write_table(home(), "tell", {**old, **page, "urls": urls, "enabled": True})
+    click.echo(f"Written to {home().config} (mode 0600).\nNow: atlasbridge hub reload")

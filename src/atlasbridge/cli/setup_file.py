@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.bootstrap import check_configuration
-from atlasbridge.core.durable import sync_folder
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
-from atlasbridge.core.system import OWN_FILE
+from atlasbridge.core.system import OWN_FILE, sync_folder
 
 _HEADER = re.compile(r"^\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
 

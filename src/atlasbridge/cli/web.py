@@ -4,15 +4,46 @@ from __future__ import annotations
 
 import html
 import os
+import select
 import sys
 import webbrowser
 from pathlib import Path
+from typing import Any
 
 import click
 
-from atlasbridge.cli.page import PageClient
 from atlasbridge.cli.printing import ago, home, json_option, print_json, print_table
+from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.daemon.starter import ensure_hub
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.home import Home
 from atlasbridge.core.system import OWN_FILE
+
+# How a command of this user asks something of the page: over the hub's own socket, which knows who asks.
+
+PATIENCE_S = 10.0
+
+
+class PageClient:
+    def __init__(self, home: Home) -> None:
+        """Starts the hub where none runs."""
+        ensure_hub(home)
+        self._home = home
+
+    def ask(self, do: str, **fields: Any) -> dict[str, Any]:
+        """One request; a refusal is raised with its sentence.  A hub that has just started is given a moment."""
+        clock = SystemClock()
+        deadline = clock.now() + PATIENCE_S
+        with HubClient(self._home) as hub:
+            while True:
+                answer = hub.request("page", do=do, fields=fields)
+                if answer.get("ok"):
+                    return answer
+                if answer.get("reason") != "unavailable" or clock.now() > deadline:
+                    raise AtlasBridgeError(str(answer.get("message", "refused")), str(answer.get("hint", "")))
+                select.select([], [], [], 0.05)
+
 
 SCOPES = click.Choice(["read", "answer", "admin"])
 
@@ -34,7 +65,7 @@ SCOPES = click.Choice(["read", "answer", "admin"])
 @click.option("--log-out", is_flag=True, help="End the login of every browser instead.")
 @json_option
 @click.pass_context
-def command(
+def web_command(
     context: click.Context,
     opens: bool | None,
     draws: bool | None,
@@ -79,7 +110,7 @@ def _show_link(page: PageClient, opens: bool | None, draws: bool | None, scope: 
         click.echo("under [channels.web] (see: atlasbridge config path), or an ssh tunnel to this port.")
 
 
-@command.command("devices")
+@web_command.command("devices")
 @json_option
 def devices(as_json: bool) -> None:
     """List the browsers that are let in."""
@@ -93,7 +124,7 @@ def devices(as_json: bool) -> None:
     print_table(("id", "name", "scope", "since", "last seen"), rows, "no browser is logged in")
 
 
-@command.command("revoke")
+@web_command.command("revoke")
 @click.argument("device")
 def revoke(device: str) -> None:
     """End the login of one browser, by its id or its name.  Its push messages end with it."""
@@ -101,7 +132,7 @@ def revoke(device: str) -> None:
     click.echo("Ended.")
 
 
-@command.command("rename")
+@web_command.command("rename")
 @click.argument("device")
 @click.argument("name")
 def rename(device: str, name: str) -> None:
@@ -134,3 +165,51 @@ def _draw(link: str) -> None:
 
     click.echo()
     segno.make(link, error="l", micro=False).terminal(compact=True, border=2)
+
+
+# `atlasbridge token`: tokens for the HTTP API, each with one scope; only their digests are kept.
+
+
+@click.group("token")
+def token_command() -> None:
+    """Make, list and revoke tokens for the HTTP API."""
+
+
+@token_command.command("create")
+@click.argument("name")
+@click.option(
+    "--scope",
+    type=click.Choice(["read", "ask", "answer", "admin"]),
+    default="read",
+    show_default=True,
+    help="read looks, ask also asks, answer also answers, admin also types, ends and starts sessions and makes tokens.",
+)
+@json_option
+def create(name: str, scope: str, as_json: bool) -> None:
+    """Create a token.  Its secret is shown this once."""
+    token = PageClient(home()).ask("token-create", name=name, scope=scope)
+    if as_json:
+        print_json({key: value for key, value in token.items() if key != "ok"})
+        return
+    click.echo(token["token"])
+    click.echo("Keep it: it is not shown again. Send it as: Authorization: Bearer TOKEN", err=True)
+
+
+@token_command.command("list")
+@json_option
+def list_tokens(as_json: bool) -> None:
+    """List tokens, without their secrets."""
+    tokens = PageClient(home()).ask("tokens")["tokens"]
+    if as_json:
+        print_json(tokens)
+        return
+    rows = [(item["token_id"], item["name"], item["scope"], ago(item["created_at"])) for item in tokens]
+    print_table(("id", "name", "scope", "age"), rows, "no tokens")
+
+
+@token_command.command("revoke")
+@click.argument("token")
+def revoke_token(token: str) -> None:
+    """Revoke a token, by its id or its name.  It stops working at once."""
+    PageClient(home()).ask("token-revoke", which=token)
+    click.echo("Revoked.")

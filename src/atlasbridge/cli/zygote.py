@@ -20,11 +20,11 @@ from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.launch import keep_one_heap
-from atlasbridge.core.host.logbook import Logbook
+from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.host.zygote.environment_fingerprint import FOLDER, SWITCH, read_fingerprint, server_address
 from atlasbridge.core.host.zygote.fork_server import ForkServer, Serving, claim
 from atlasbridge.core.patterns import compile_next
-from atlasbridge.core.shield import hide_memory
+from atlasbridge.core.process import hide_memory
 from atlasbridge.core.values import compile_initialisers
 
 _NEEDED = {  # all that a session imports while it lives; a test compares this list with a real session
@@ -69,7 +69,7 @@ def main() -> int:
         lambda: stamps_of(files) == stamps,
         lambda: lock_holder(home.lock) is not None,
         clock,
-        Logbook(home.root / FOLDER / "zygote.log", clock),
+        SessionLog(home.root / FOLDER / "zygote.log", clock),
     )
     ForkServer(serving).run(lock)
     return 0

@@ -1,4 +1,4 @@
-"""What the configuration says of people and ladders, in the words of `core.policy`.  Raises ConfigError."""
+"""What the configuration says of people and escalation, in the words of `core.policy`.  Raises ConfigError."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 from collections.abc import Mapping
 
 from atlasbridge.config.load import Configuration
-from atlasbridge.config.model import LadderEntry, PersonEntry
+from atlasbridge.config.model import EscalationEntry, PersonEntry
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.policy.attention import AttentionSettings
-from atlasbridge.core.policy.ladder import AWAY, DESK, Ladder, PresenceSettings, Rung
+from atlasbridge.core.policy.escalation import AWAY, HERE, EscalationPolicy, EscalationStep, PresenceSettings
 from atlasbridge.core.policy.people import PeopleBook, Person, parse_quiet
-from atlasbridge.core.scheduler.local_time import find_zone
+from atlasbridge.core.scheduler.times import find_zone
 
 Allowed = Mapping[str, frozenset[str] | None]
 
@@ -28,7 +28,9 @@ def plan_attention(config: Configuration, allowed: Allowed) -> AttentionSettings
     table = general.attention
     return AttentionSettings(
         people=book,
-        ladders=tuple(_ladder(number, entry, book, allowed) for number, entry in enumerate(general.ladders)),
+        escalation=tuple(
+            _escalation_policy(number, entry, book, allowed) for number, entry in enumerate(general.escalation)
+        ),
         presence=PresenceSettings(
             table.presence_seconds, table.presence_longest_seconds if table.presence_seconds else 0.0
         ),
@@ -61,20 +63,21 @@ def _check_identities(place: str, entry: PersonEntry, allowed: Allowed) -> None:
             )
 
 
-def _ladder(number: int, entry: LadderEntry, book: PeopleBook, allowed: Allowed) -> Ladder:
-    channels = {DESK, AWAY, "local", *allowed}
-    rungs = []
+def _escalation_policy(number: int, entry: EscalationEntry, book: PeopleBook, allowed: Allowed) -> EscalationPolicy:
+    channels = {HERE, AWAY, "local", *allowed}
+    steps = []
     for step in entry.steps:
         for name in step.who:
             if book.named(name) is None:
                 known = ", ".join(person.name for person in book.people) or "nobody yet"
-                raise ConfigError(f"ladders.{number}: there is nobody called {name!r}", f"[[people]] has: {known}")
+                raise ConfigError(f"escalation.{number}: there is nobody called {name!r}", f"[[people]] has: {known}")
         for channel in step.channels:
             if channel not in channels:
                 raise ConfigError(
-                    f"ladders.{number}: there is no channel {channel!r} here", f"known: {', '.join(sorted(channels))}"
+                    f"escalation.{number}: there is no channel {channel!r} here",
+                    f"known: {', '.join(sorted(channels))}",
                 )
-        rungs.append(Rung(step.after_seconds, tuple(step.who), tuple(step.channels), step.loud))
-    return Ladder(
-        tuple(rungs), entry.name, entry.tool, os.path.expanduser(entry.folder), entry.label, entry.kind, entry.urgent
+        steps.append(EscalationStep(step.after_seconds, tuple(step.who), tuple(step.channels), step.loud))
+    return EscalationPolicy(
+        tuple(steps), entry.name, entry.tool, os.path.expanduser(entry.folder), entry.label, entry.kind, entry.urgent
     )

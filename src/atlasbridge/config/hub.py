@@ -9,9 +9,9 @@ from atlasbridge.config.attention import plan_attention
 from atlasbridge.config.load import Configuration
 from atlasbridge.core.daemon.settings import HubSettings, Retention
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.hub_line import wants_loopback
+from atlasbridge.core.hub_connection import wants_loopback
 from atlasbridge.core.prompt.model import PromptType
-from atlasbridge.core.routing.courier import CourierSettings
+from atlasbridge.core.routing.channel_worker import WorkerSettings
 from atlasbridge.core.routing.policy import PolicySettings
 
 DAY_S = 86_400.0
@@ -21,7 +21,7 @@ def hub_settings(config: Configuration) -> HubSettings:
     hub, keep = config.general.hub, config.general.retention
     return HubSettings(
         policy=plan_policy(config),
-        courier=CourierSettings(hub.channel_timeout_seconds, hub.retry_first_seconds, hub.retry_last_seconds),
+        worker=WorkerSettings(hub.channel_timeout_seconds, hub.retry_first_seconds, hub.retry_last_seconds),
         rate_limit_per_minute=config.general.prompts.replies_per_minute,
         type_timeout_s=hub.type_timeout_seconds,
         host_lost_s=hub.host_lost_seconds,

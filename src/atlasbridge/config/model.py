@@ -208,19 +208,19 @@ class PersonEntry(Table):
     zone: str = Field(default="", description='Where they live, such as "Europe/Berlin"; empty: as this machine.')
 
 
-class RungEntry(Table):
-    """One step of a ladder."""
+class EscalationStepEntry(Table):
+    """One step of a escalation policy."""
 
     after_seconds: Seconds = Field(default=0, description="How long after the question.")
     who: list[str] = Field(default=[], description="Names of people; none: everybody.")
     channels: list[str] = Field(
-        default=[], description="Channels, or `desk` (this machine's) and `away` (the others); none: all."
+        default=[], description="Channels, or `here` (this machine's) and `away` (the others); none: all."
     )
     loud: bool = Field(default=True, description="Whether it makes a sound.")
 
 
-class LadderEntry(Table):
-    """Who is told of which prompts, when and how loud.  The first ladder that fits counts."""
+class EscalationEntry(Table):
+    """Who is told of which prompts, when and how loud.  The first escalation policy that fits counts."""
 
     name: str = Field(min_length=1, max_length=40, description="What it is called.")
     tool: str = Field(default="", description="The tool, `*` for any letters; empty: every tool.")
@@ -230,7 +230,7 @@ class LadderEntry(Table):
         default="", description="What it is about; empty: everything."
     )
     urgent: bool = Field(default=False, description="Whether it makes a sound in quiet hours, too.")
-    steps: list[RungEntry] = Field(min_length=1, description="What is done when, until somebody answers.")
+    steps: list[EscalationStepEntry] = Field(min_length=1, description="What is done when, until somebody answers.")
 
 
 class Attention(Table):
@@ -260,7 +260,9 @@ class AtlasBridgeConfig(Table):
     launchers: list[Launcher] = Field(default=[], description="Sessions that may be started from afar.")
     attention: Attention = Field(default=Attention(), description="How people are told, and how much.")
     people: list[PersonEntry] = Field(default=[], description="Names for people, and when they want quiet.")
-    ladders: list[LadderEntry] = Field(default=[], description="Who is told when; without any, everybody at once.")
+    escalation: list[EscalationEntry] = Field(
+        default=[], description="Who is told when; without any, everybody at once."
+    )
     channels: dict[str, Any] = Field(
         default_factory=dict, description="One table per channel, such as [channels.telegram]; each has `enabled`."
     )

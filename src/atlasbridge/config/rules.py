@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from atlasbridge.config.load import Configuration
-from atlasbridge.core.daemon.rule_desk import HubRules
+from atlasbridge.core.daemon.rules import HubRules
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.policy.rule import Policy

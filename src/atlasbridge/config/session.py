@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from atlasbridge import __version__
+from atlasbridge.core.ancestry import MARK
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.zygote.environment_fingerprint import SWITCH
-from atlasbridge.core.kin import MARK
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.values import frozen
 
@@ -84,7 +84,7 @@ def refuse_unknown_channels(
     """A channel that is not there would ask nobody, without a word.  `existing`: all that could be turned on."""
     known = {"local", *config.channels}
     if (home.root / "desk.json").exists():
-        known.add("desk")  # it has joined a desk of many machines
+        known.add("hub")  # it has joined a fleet server
     for name in sorted(set(chosen) - known):
         from difflib import get_close_matches
 

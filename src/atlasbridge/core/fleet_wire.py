@@ -1,23 +1,23 @@
-"""What a hub and a desk of many machines say to each other: one JSON object per WebSocket message.
+"""What a hub and a fleet server say to each other: one JSON object per WebSocket message.
 
-desk -> hub   challenge  nonce, desk                      first of all
-hub -> desk   join       token, name, key, nonce, ephemeral          trades a one-time token for a place
+server -> hub   challenge  nonce, server                      first of all
+hub -> server   join       token, name, key, nonce, ephemeral          trades a one-time token for a place
               enter      machine, epoch, nonce, signature, version, policy, screens, acked    every time after that
-desk -> hub   joined     machine, name, signature         answers `join`; the connection ends
-              welcome    signature, acked, beat_s, chats  answers `enter`; acked: the last number the desk has; chats:
-                                                          whether the desk asks people in chats
+server -> hub   joined     machine, name, signature         answers `join`; the connection ends
+              welcome    signature, acked, beat_s, chats  answers `enter`; acked: the last number the server has; chats:
+                                                          whether the server asks people in chats
               refused    reason, sentence                 and the connection ends
-hub -> desk   up         seq, items, head                 items of the outbox, the last of them numbered `seq`
+hub -> server   up         seq, items, head                 items of the outbox, the last of them numbered `seq`
               outcome    id, ok, stage or reason, sentence           what became of a decision
               proof      request, lines, more             audit lines that were asked for
               screen     session_id, screen or null       only while somebody looks
               policy     digest, fault                    the rules were taken over, or why not
               leave                                       it does not come back
               beat       head                             every `beat_s`, and answered: a silent link is a dead link
-desk -> hub   ack        seq
+server -> hub   ack        seq
               decision   id, prompt_id, value, as_text, by, place
               prove      request, after                   audit lines from there on
-              asks       prompts                          somebody is asked for these in a chat of the desk
+              asks       prompts                          somebody is asked for these in a chat of the server
               watch      session_id, on
               policy     digest, text
               beat       chats
@@ -46,35 +46,35 @@ OPEN_STATES: Final = frozenset({"created", "routed", "awaiting_reply"})
 
 @frozen
 class Invitation:
-    """Where a desk is, the token to enter, and the key by which it is recognised."""
+    """Where a server is, the token to enter, and the key by which it is recognised."""
 
     url: str
     token: str
-    desk_key: str
+    server_key: str
 
 
-def encode_invitation(url: str, token: str, desk_key: str) -> str:
+def encode_invitation(url: str, token: str, server_key: str) -> str:
     """The token stands behind `#`: it is not in any server's log."""
-    return f"{url.rstrip('/')}/#{token}.{desk_key}"
+    return f"{url.rstrip('/')}/#{token}.{server_key}"
 
 
 def parse_invitation(url: str, token: str = "") -> Invitation:
     parts = urlsplit(url if "//" in url else f"https://{url}")
     given = token.strip() or parts.fragment
-    secret, dot, desk_key = given.partition(".")
+    secret, dot, server_key = given.partition(".")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{url!r} is no address of a desk", "write it as https://desk.example.org")
+        raise ConfigError(f"{url!r} is no address of a server", "write it as https://desk.example.org")
     if crosses_in_the_clear(url if "//" in url else f"https://{url}"):
         raise ConfigError(
-            f"{parts.netloc} would be spoken to in the clear", "write it as https://…; see: desk serve --cert"
+            f"{parts.netloc} would be spoken to in the clear", "write it as https://…; see: fleet serve --cert"
         )
-    if not (dot and secret and desk_key):
-        raise ConfigError("there is no token, or it is not whole", "make one at the desk: atlasbridge desk invite")
-    return Invitation(f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", secret, desk_key)
+    if not (dot and secret and server_key):
+        raise ConfigError("there is no token, or it is not whole", "make one at the server: atlasbridge fleet invite")
+    return Invitation(f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", secret, server_key)
 
 
 def crosses_in_the_clear(url: str) -> bool:
-    """Whether whoever sits between could read the token, and put decisions of their own into what the desk says."""
+    """Whether whoever sits between could read the token, and put decisions of their own into what the server says."""
     parts = urlsplit(url)
     return parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "::1", "localhost")
 

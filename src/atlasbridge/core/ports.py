@@ -8,9 +8,8 @@ from typing import Any, Protocol
 
 from atlasbridge.core.detection.events import ProbeAnswer
 from atlasbridge.core.policy.attention import Tone
-from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.prompt.question import RemoteQuestion
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
 
@@ -31,7 +30,7 @@ class Channel(Protocol):
     def health(self) -> dict[str, Any]: ...
 
 
-class Doors(Protocol):
+class Integrations(Protocol):
     """Questions that a channel carries in.  A question's id is the asker's own choice; who asked it is proven."""
 
     def ask(self, asked: RemoteQuestion) -> AsyncGenerator[dict[str, Any], None]:
@@ -46,7 +45,7 @@ class Doors(Protocol):
         """Whether the id is another's, or of something that was not asked here."""
 
 
-class Desk(Protocol):
+class HubApi(Protocol):
     """What a channel may ask of the hub.  All of it runs in the hub's event loop."""
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]: ...
@@ -82,7 +81,7 @@ class Desk(Protocol):
     def name_of(self, identity: str) -> str:
         """The one name of whoever has this identity; "": nobody gave them one."""
 
-    def seen_by(self, identity: str, alone: bool = True) -> Desk:
+    def seen_by(self, identity: str, alone: bool = True) -> HubApi:
         """The same, as far as this person may see it: what a command shows is asked there.  Not `alone`: everybody
         who takes part in that channel reads the answer, too."""
 
@@ -96,11 +95,12 @@ class Desk(Protocol):
         """To whom this channel is to show that prompt, and for whom without a sound."""
 
     def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
-        """For what leaves the desk beside a channel's own messages (a push): seconds for which it is held back because
+        """For what leaves this machine beside a channel's own messages (a push): seconds for which it is held back
+        because
         somebody types at the terminal (ask again then), and whether it is to come without a sound."""
 
     def go_away(self, for_s: float | None = None) -> None:
-        """Nobody is at the desk: nothing waits for who types there.  None: until `come_back`."""
+        """Nobody is at the keyboard: nothing waits for who types there.  None: until `come_back`."""
 
     def come_back(self) -> None: ...
 
@@ -164,16 +164,16 @@ class Desk(Protocol):
         """Have such a prompt raised once more, under a new id.  False: it is not waiting, or its session is away."""
 
     @property
-    def doors(self) -> Doors: ...
+    def integrations(self) -> Integrations: ...
 
-    async def kin_of(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+    async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int]) -> str:
         """The session whose tool, or what it started, is at the other end of this connection; "" for a person's own
         program.  Where nobody can tell, that is said as `core.prompt.gate.UNTRACED`."""
 
-    def refuse_kin(self, kin: str, op: str, prompt_id: str = "") -> Reject:
+    def refuse_inside_session(self, inside_session: str, op: str, prompt_id: str = "") -> Reject:
         """Audited, told to people, and to be said to whoever tried."""
 
-    def mark_asker(self, label: str, kin: str) -> str:
+    def mark_asker(self, label: str, inside_session: str) -> str:
         """Who asks, for the card: a label of the asker's own, and the session it asks from."""
 
     def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
@@ -226,34 +226,34 @@ class Desk(Protocol):
         it does not allow this folder or further words."""
 
 
-class LinkDesk(Desk, Protocol):
-    """What the link to a desk of many machines may ask of the hub besides."""
+class LinkApi(HubApi, Protocol):
+    """What the link to a fleet server may ask of the hub besides."""
 
     def join(self, machine_id: str) -> str:
-        """Changes are collected for that desk from now on; the name of this membership."""
+        """Changes are collected for that hub from now on; the name of this membership."""
 
     def to_tell(self, after: int, limit: int) -> list[dict[str, Any]]:
-        """What the desk has not acknowledged, each item with its number (`seq`) and as it is now."""
+        """What the hub has not acknowledged, each item with its number (`seq`) and as it is now."""
 
     def acknowledge(self, seq: int) -> None: ...
     def backlog(self) -> int: ...
     def audit_head(self) -> tuple[int, str]: ...
     def audit_lines(self, after: int, limit: int) -> list[str]: ...
 
-    def heard_of_desk(self, carries: bool | None = None) -> None:
-        """A word of the desk came; `carries`: whether it asks people in chats."""
+    def heard_of_server(self, carries: bool | None = None) -> None:
+        """A word of the hub came; `carries`: whether it asks people in chats."""
 
-    def desk_asks(self, prompt_ids: Iterable[str]) -> None:
-        """For these the desk asks somebody in a chat: this hub need not."""
+    def server_asks(self, prompt_ids: Iterable[str]) -> None:
+        """For these the hub asks somebody in a chat: this hub need not."""
 
     def told(self, prompt_id: str) -> bool:
-        """Whether the desk may know of this prompt, and decide about it."""
+        """Whether the hub may know of this prompt, and decide about it."""
 
     def shows(self, session_id: str) -> bool:
-        """Whether somebody at the desk may look at this session."""
+        """Whether somebody at the keyboard may look at this session."""
 
     def use_rules(self, path: Path, text: str, digest: str) -> None:
-        """Rules of the desk: recorded, written down there, and used from now on."""
+        """Rules of the hub: recorded, written down there, and used from now on."""
 
 
 class WaitingProbe(Protocol):

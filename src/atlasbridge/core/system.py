@@ -5,8 +5,11 @@ Whoever needs one of these asks here instead of asking which system it is.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from pathlib import Path
+from typing import Any
 
 # Of every file that we open by its descriptor: no child inherits it, and no byte is translated.
 OWN_FILE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -55,7 +58,7 @@ def own_parent() -> int:
     processes: `os.getppid` rests on a call there that Wine lacks, and a process that makes it is ended."""
     if hasattr(os, "getppid") and os.name != "nt":
         return os.getppid()
-    from atlasbridge.core.kin_windows import look_on_windows
+    from atlasbridge.core.ancestry_windows import look_on_windows
 
     found = look_on_windows(os.getpid())
     return found[0] if found is not None else 0
@@ -76,3 +79,66 @@ def _lives_on_windows(pid: int) -> bool:  # pragma: no cover - the job on Window
         return bool(kernel.WaitForSingleObject(ctypes.c_void_p(handle), 0) == _STILL_RUNNING)
     finally:
         kernel.CloseHandle(ctypes.c_void_p(handle))
+
+
+# What survives a power loss.
+
+
+def sync_folder(folder: Path) -> None:
+    """New, renamed and removed names in `folder` are on the disk (where the system can say so)."""
+    if not hasattr(os, "O_DIRECTORY"):  # Windows opens no folder
+        return
+    descriptor = os.open(folder, os.O_RDONLY | OWN_FILE)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# An advisory lock on a file that the system releases however its holder ends: `flock`, or a locked byte on Windows.
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_FAR = 1 << 30  # a locked byte cannot be read there: it is one that no file of ours has
+# How a system says that another holds it; not every C library of Windows has a number for that.
+_HELD = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK, 0, None)
+
+
+def try_lock(descriptor: int) -> bool:
+    """Without waiting.  False: another process, or another opening of the file, holds it."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            _lock_byte(descriptor)
+    except OSError as error:
+        if error.errno not in _HELD:
+            raise
+        return False
+    return True
+
+
+def try_share(descriptor: int) -> bool:
+    """Beside others who share it; where nothing can be shared, alone."""
+    if fcntl is None:
+        return try_lock(descriptor)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _lock_byte(descriptor: int) -> None:
+    import msvcrt
+
+    windows: Any = msvcrt
+    place = os.lseek(descriptor, 0, os.SEEK_CUR)
+    os.lseek(descriptor, _FAR, os.SEEK_SET)
+    try:
+        windows.locking(descriptor, windows.LK_NBLCK, 1)
+    finally:
+        os.lseek(descriptor, place, os.SEEK_SET)

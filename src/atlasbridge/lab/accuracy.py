@@ -14,12 +14,68 @@ from statistics import median
 from typing import Any
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.detection.commands import RaisePrompt, WithdrawPrompt
-from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.detection.events import RaisePrompt, WithdrawPrompt
+from atlasbridge.core.detection.signals import Patience
+from atlasbridge.core.detection.verdict import PATIENCE, TABLE, Row, Situation, Who
+from atlasbridge.core.prompt.model import Prompt, PromptType
+from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.finding import Finding
 from atlasbridge.core.values import replace
 from atlasbridge.lab.replay import Recording, read_recording, replay
-from atlasbridge.lab.scenario import ELSEWHERE, REGISTER
-from atlasbridge.lab.verdict_page import render_verdict
+from atlasbridge.lab.scenario import ELSEWHERE, REGISTER, Elsewhere, register_elsewhere
+
+# The part of docs/detection.md that says when a person is asked: the rows of the verdict's table, as they are decided.
+#
+# `tools/gen_verdict.py` puts it into the page; a test compares them.
+
+BEGIN, END = "<!-- verdict: python tools/gen_verdict.py -->", "<!-- /verdict -->"
+_HEAD = """\
+## When a person is asked
+
+One table decides, from top to bottom: the first row that fits. *Who* is what the operating system says of the program
+that draws ("own word": a dialog of the tool's own stands there, whatever its process does), *seen* what the recogniser
+found. `< 0.5 s`: the row holds only while the screen has been still for less; `≥ 0.5 s`: only from then on.
+
+| | who | seen | still for | asked | why |
+|---|---|---|---|---|---|"""
+
+
+def render_verdict() -> str:
+    rows = [_row(number, row) for number, row in enumerate(TABLE, 1)]
+    return "\n".join([BEGIN, _HEAD, *rows, END])
+
+
+def put_into(page: str) -> str:
+    """The page with the section made anew."""
+    before, begun, rest = page.partition(BEGIN)
+    _, ended, behind = rest.partition(END)
+    if not begun or not ended:
+        raise ValueError(f"the page has no section between {BEGIN} and {END}")
+    return before + render_verdict() + behind
+
+
+def _row(number: int, row: Row) -> str:
+    who = ", ".join(one.value for one in Who if one in row.who)
+    return f"| {number} | {who} | {row.seen} | {_still(row)} | {'yes' if row.raises else 'no'} | {row.why} |"
+
+
+def _still(row: Row) -> str:
+    sign, name = ("<", row.until_s) if row.until_s else ("≥", row.after_s)
+    return f"{sign} {_seconds(name)}" if name else "any"
+
+
+def _seconds(name: str) -> str:
+    """As it is set at first, for a line discipline and for an event loop with a timer of five seconds."""
+    from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
+    from atlasbridge.core.detection.signals import Moment
+
+    found, moment = Finding("", PromptType.TYPE_UNKNOWN, 0.5, "", ""), Moment(0.0, 0.0, None)
+    probes = (ProbeAnswer(ProbeState.READING, canonical=True), ProbeAnswer(ProbeState.POLLING, period_s=5.0))
+    values = [PATIENCE[name](Situation(found, probe, moment, Dialect(""), Patience())) for probe in probes]
+    if name == "timer fired":
+        return f"its period + {values[0]:g} s"
+    return " or ".join(f"{value:g} s" for value in dict.fromkeys(values))
+
 
 GRACE_S = 2.3  # there is no live process to probe in a recording: the watchdog's two seconds and a little
 Span = tuple[float, float, Prompt]
@@ -87,7 +143,7 @@ def judge_moment(opened: Sequence[Span], moment: dict[str, Any]) -> str:
 
 
 def render_page(moments: Sequence[Moment], strangers: Sequence[Moment], zoo: Sequence[dict[str, Any]]) -> str:
-    parts = [_HEAD, "## Recordings of AI tools\n", _tools(moments)]
+    parts = [_ACCURACY_HEAD, "## Recordings of AI tools\n", _tools(moments)]
     parts += ["\n## The same tools as strangers\n", _STRANGERS, _tools(strangers), "", _mistakes(strangers)]
     if zoo:
         parts += ["\n## Real programs, live\n", _ZOO, _groups(zoo)]
@@ -96,7 +152,7 @@ def render_page(moments: Sequence[Moment], strangers: Sequence[Moment], zoo: Seq
 
 def gating_matrix() -> str:
     """Which scenario must pass before which release, from the register itself."""
-    from atlasbridge.lab import elsewhere, scenarios  # noqa: F401 - importing them registers them
+    from atlasbridge.lab import scenarios  # noqa: F401 - importing them registers them
 
     rows = ["| scenario | macOS | Linux | Slack | Windows |", "|---|---|---|---|---|"]
     for qa_id in sorted({*REGISTER, *ELSEWHERE}):
@@ -147,7 +203,7 @@ def _count(cases: Sequence[dict[str, Any]], wait: bool) -> str:
     return f"{len(own)} | {sum(bool(case['right']) for case in own)}" if own else "- | -"
 
 
-_HEAD = """# How well prompts are detected
+_ACCURACY_HEAD = """# How well prompts are detected
 
 This page is generated; do not edit it. To make it again from the recordings in this repository:
 
@@ -211,3 +267,21 @@ _TAIL = """
 
 Both write a scenario that fails until the detector is better, and say how to run it.
 """
+
+
+# Scenarios of the documents that no terminal acts out: those about Slack, and ids that nobody has defined.
+
+SLACK = "tests/channels, against a strict fake of Slack; live with a test workspace in the release job"
+SLACK_TESTS = "tests/channels/test_qa_slack.py"
+RESERVED = "The documents reserve QA-010 to QA-017 for channels and do not say what this one is"
+
+for qa_id, name, description in (
+    ("QA-010", "SlackMessageFormatScenario", "A prompt as a Slack message: header of ours, quoted excerpt, buttons"),
+    ("QA-013", "SlackThreadReplyScenario", "Text in a thread answers the prompt of its message"),
+    ("QA-014", "SlackMultiUserScenario", "The first valid reply wins; others are told who answered"),
+    ("QA-015", "SlackRateLimitScenario", "A rate limit delays a message and loses none"),
+):
+    systems = ("macos", "linux", "windows")
+    register_elsewhere(Elsewhere(qa_id, name, description, systems, SLACK, SLACK_TESTS, qa_id))
+for qa_id in ("QA-011", "QA-012", "QA-016", "QA-017"):
+    register_elsewhere(Elsewhere(qa_id, "(not defined)", RESERVED, (), "no suite"))

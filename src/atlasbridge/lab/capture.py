@@ -7,9 +7,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.detection.commands import Command, RaisePrompt
 from atlasbridge.core.detection.detector import Detector
-from atlasbridge.core.detection.events import Event, ProbeAnswer, ProbeAnswered
+from atlasbridge.core.detection.events import Command, Event, ProbeAnswer, ProbeAnswered, RaisePrompt
 from atlasbridge.core.detection.settings import DetectorSettings
 from atlasbridge.core.ids import new_id, short_id
 from atlasbridge.core.prompt.model import Prompt

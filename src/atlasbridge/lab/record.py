@@ -23,8 +23,7 @@ from types import FrameType
 from typing import IO
 
 from atlasbridge.core.clock import Clock, SystemClock
-from atlasbridge.core.prompt.discreet import discreet_words, remembered, typed_text
-from atlasbridge.core.prompt.redact import mask_rows
+from atlasbridge.core.prompt.redact import mask_rows, redact_text, remembered, typed_text
 from ptypool.process import spawn_process
 
 CHUNK = 65536
@@ -53,7 +52,7 @@ class Cast:
         self._decoders = {kind: codecs.getincrementaldecoder("utf-8")("replace") for kind in "oi"}
         head = {"version": 2, "width": cols, "height": rows, "timestamp": int(clock.wall())}
         head["env"] = {"TERM": os.environ.get("TERM", "xterm-256color")}  # type: ignore[assignment]
-        words = " ".join(command if verbatim else discreet_words(tuple(command)))
+        words = " ".join(command if verbatim else redact_text(tuple(command)))
         self._line({**head, "title": words, "command": words})
 
     @property

@@ -12,18 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.detection.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
 from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.events import (
     ChildExited,
+    Command,
     Event,
     KeysTyped,
     OutputReceived,
     ProbeAnswer,
     ProbeAnswered,
     ProbeState,
+    RaisePrompt,
+    RequestProbe,
+    RequestWakeup,
     Resized,
     WakeupDue,
+    WithdrawPrompt,
 )
 from atlasbridge.core.detection.settings import DetectorSettings
 from atlasbridge.core.errors import AtlasBridgeError

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.adapters.dialect_files import available, load_dialect
-from atlasbridge.core.detection.commands import RaisePrompt
 from atlasbridge.core.detection.detector import Detector
-from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeState
+from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeState, RaisePrompt
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.lab.replay import Player, simulated_probe

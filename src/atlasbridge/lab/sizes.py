@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from atlasbridge.lab.canary import Result, walk_through
-from atlasbridge.lab.dialog import BASH, WRITTEN, Dialog, Walk
-from atlasbridge.lab.dialogs import WALKS
+from atlasbridge.lab.dialogs import BASH, WALKS, WRITTEN, Dialog, Walk
 from atlasbridge.lab.mockmodel.scene import LONG_LINES
 
 LINES = tuple(LONG_LINES)

@@ -23,13 +23,44 @@ from typing import Any
 from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.own_python import own_python
+from atlasbridge.core.process import own_python
 from atlasbridge.core.screen.screen import Screen
-from atlasbridge.lab.left_behind import end_left_behind
 from atlasbridge.lab.mockmodel import MockModel
 from atlasbridge.lab.realtool import find_tool, prepare_launch
 from ptypool.process import spawn_process
 from ptypool.terminal import set_window_size
+
+# What a tool leaves behind when it ends: daemons of its own, known by the home folder that it was started with.
+#
+# Walks end them, so that none lives on after its home is gone.  Where the system does not show what a process was
+# started
+# with, nothing is found.
+
+_PROCESSES = Path("/proc")
+
+
+def find_left_behind(home: Path) -> list[int]:
+    """The processes that were started with this home folder."""
+    wanted = b"HOME=" + os.fsencode(home)
+    found = []
+    for entry in _PROCESSES.iterdir() if _PROCESSES.is_dir() else ():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):  # it is gone, or somebody else's
+                if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+    return found
+
+
+def end_left_behind(home: Path) -> list[int]:
+    """Ends them, and what they start meanwhile; gives back which."""
+    ended: list[int] = []
+    while found := [pid for pid in find_left_behind(home) if pid not in ended]:
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        ended += found
+    return ended
+
 
 PATIENCE_S = 45.0
 ENDS = ("prompt.resolved", "prompt.withdrawn", "prompt.expired", "prompt.canceled", "prompt.failed")
@@ -267,12 +298,16 @@ class Stage:
 
     def _end_session(self) -> None:
         """A session outlives its terminal and its hub: it is ended through its own door."""
-        doors = list((self.bridge / "sessions").glob("*.sock"))
-        for door in doors:
+        integrations = list((self.bridge / "sessions").glob("*.sock"))
+        for open_question in integrations:
             with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-                connection.connect(str(door))
+                connection.connect(str(open_question))
                 connection.sendall(wire.encode({"m": "signal", "number": signal.SIGKILL}))
-                self.wait(lambda: not any(door.exists() for door in doors), "the end of the session", 10.0)
+                self.wait(
+                    lambda: not any(open_question.exists() for open_question in integrations),
+                    "the end of the session",
+                    10.0,
+                )
 
     def _ours(self, *words: str) -> None:
         subprocess.run(

@@ -18,9 +18,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from atlasbridge.core.visible import visible
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.lab.canary import QUIET_CONFIG, START_S
-from atlasbridge.lab.mockmodel.nasty import ALL, Nasty
+from atlasbridge.lab.mockmodel.scene import ALL, Nasty
 from atlasbridge.lab.stage import Stage, StageError
 
 RECORDER = """printf '%s' "$BASH_EXECUTION_STRING" > '{folder}/bash'.$$
@@ -180,13 +180,13 @@ def compare(asked: Nasty, shown: dict[str, Any], did: str | None) -> tuple[Agree
     if did is None:
         return Agreement.UNRUN, said
     if subject.get("complete"):
-        same = _same_edit(text, did) if asked.file else text == visible(did)
+        same = _same_edit(text, did) if asked.file else text == escape_controls(did)
         return (Agreement.WHOLE, said) if same else (Agreement.WRONG, f"complete, but not the same\n{said}")
     if not shown["whole"]:
         return Agreement.CUT, said
     wanted = did.split("\n") if asked.file else [did]
     have = _flat(f"{text}\n{question}")
-    if "\t" not in did and all(_flat(visible(line)) in have for line in wanted):
+    if "\t" not in did and all(_flat(escape_controls(line)) in have for line in wanted):
         return Agreement.ROWS, said
     drawn = all(_flat(_printing(line)) in have or _flat(_printing(_SEQUENCE.sub("", line))) in have for line in wanted)
     return (Agreement.UNSEEN, said) if drawn else (Agreement.WRONG, f"it is not what is shown\n{said}")
@@ -194,7 +194,7 @@ def compare(asked: Nasty, shown: dict[str, Any], did: str | None) -> tuple[Agree
 
 def _same_edit(diff: str, written: str) -> bool:
     added = [line[1:] for line in diff.split("\n") if line.startswith("+") and not line.startswith("+++ ")]
-    return "\n".join(added).rstrip("\n") == visible(written).rstrip("\n")
+    return "\n".join(added).rstrip("\n") == escape_controls(written).rstrip("\n")
 
 
 def _printing(text: str) -> str:

@@ -8,7 +8,7 @@ from atlasbridge.adapters.openai_cli import OpenAIAdapter
 from atlasbridge.adapters.pty import PtyAdapter as GenericPTYAdapter
 from atlasbridge.adapters.registry import AdapterRegistry
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.stubs import LocalChannel, NullChannel
+from atlasbridge.channels.local import LocalChannel, NullChannel
 from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.core.audit import AuditWriter, verify_chain
 from atlasbridge.core.prompt import Confidence, PromptEvent, PromptType

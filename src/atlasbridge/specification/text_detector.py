@@ -9,9 +9,8 @@ from atlasbridge.adapters.base import PromptEvent
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.adapters.event import event_of
 from atlasbridge.core.clock import Clock, SystemClock
-from atlasbridge.core.detection.commands import RaisePrompt
 from atlasbridge.core.detection.detector import Detector
-from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState
+from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState, RaisePrompt
 from atlasbridge.core.detection.settings import DetectorSettings
 from atlasbridge.core.detection.signals import Patience
 from atlasbridge.core.ids import new_id

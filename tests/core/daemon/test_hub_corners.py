@@ -10,8 +10,7 @@ from tests.support.fake_host import YES_NO, FakeHost
 from tests.support.hubs import LiveHub, live_hub
 
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.prompt.model import PromptState, Refusal, Reject
-from atlasbridge.core.prompt.reply import InboundReply
+from atlasbridge.core.prompt.model import InboundReply, PromptState, Refusal, Reject
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.session.model import SessionState
 
@@ -40,7 +39,7 @@ async def test_an_effect_that_is_told_before_the_typing_is_not_lost() -> None:
         host.say("typed", prompt_id=prompt_id, outcome="typed", detail="")
         assert not isinstance(await answering, Reject)
         await live.event("prompt.resolved")
-        record = live.hub.desk.prompt(prompt_id)
+        record = live.hub.hub_api.prompt(prompt_id)
         assert record is not None and record.state is PromptState.RESOLVED
         assert live.hub.ledger.audit_entries(prompt_id=prompt_id, event="REPLY_INJECTED")
         host.close()
@@ -51,7 +50,7 @@ async def test_a_host_that_was_given_up_and_comes_back_is_told_to_ask_anew() -> 
         host, prompt_id = await ask(live)
         host.close()
         live.hub.sessions.end(host.session_id, None, SessionState.CRASHED)
-        record = live.hub.desk.prompt(prompt_id)
+        record = live.hub.hub_api.prompt(prompt_id)
         assert record is not None and record.state is PromptState.WITHDRAWN
         await asyncio.to_thread(host.reconnect)
         assert (await asyncio.to_thread(host.hear, "renew"))["prompt_id"] == prompt_id

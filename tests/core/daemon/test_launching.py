@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from atlasbridge.core.daemon.launching import Launcher
+from atlasbridge.core.daemon.remote_launch import Launcher
 from atlasbridge.core.errors import ConfigError
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.detection.commands import RaisePrompt
 from atlasbridge.core.detection.detector import Detector
-from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState
+from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState, RaisePrompt
 from atlasbridge.core.detection.settings import DetectorSettings
 from atlasbridge.core.detection.signals import Patience
 from atlasbridge.core.prompt.model import Confidence, Prompt, PromptType

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import BUSY, POLLING, RAW, READING, Keys, Nothing, Playbook, Raised
 
-from atlasbridge.channels.wording import render_headline
+from atlasbridge.channels.templates import render_headline
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.session.model import SessionRecord
 

@@ -11,9 +11,17 @@ from itertools import chain
 import pytest
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.detection.commands import Command, RaisePrompt, WithdrawPrompt
 from atlasbridge.core.detection.detector import Detector
-from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeState, ReplyTyped, Resized
+from atlasbridge.core.detection.events import (
+    Command,
+    OutputReceived,
+    ProbeAnswer,
+    ProbeState,
+    RaisePrompt,
+    ReplyTyped,
+    Resized,
+    WithdrawPrompt,
+)
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptType
 from atlasbridge.lab.replay import Player

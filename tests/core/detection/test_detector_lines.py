@@ -18,11 +18,17 @@ from tests.support.playbook import (
     Withdrawn,
 )
 
-from atlasbridge.core.detection.commands import RaisePrompt, RequestWakeup
-from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState
+from atlasbridge.core.detection.events import (
+    OutputReceived,
+    ProbeAnswer,
+    ProbeAnswered,
+    ProbeState,
+    RaisePrompt,
+    RequestWakeup,
+)
 from atlasbridge.core.prompt.answer import encode_answer
+from atlasbridge.core.prompt.keys import Stands
 from atlasbridge.core.prompt.model import Answer, AnswerKind
-from atlasbridge.core.prompt.step import Stands
 
 YES_NO = [
     "rm: remove regular file 'a.txt'? ",

@@ -9,9 +9,8 @@ from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Keys, Nothing, P
 
 from atlasbridge.core.detection.events import OutputReceived, StructuredEventReceived
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
-from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
-from atlasbridge.core.prompt.step import Only, Reach, Shows, Step, When
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.keys import Only, Reach, Shows, Step, When
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject, Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
 
 ALTERNATE = "\x1b[?1049h\x1b[H"

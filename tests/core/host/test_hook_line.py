@@ -10,14 +10,22 @@ from typing import Any
 import pytest
 from tests.support.session_fakes import PROMPT, Bench
 
-from atlasbridge.core.host.terminal.caller import Caller
-from atlasbridge.core.host.typing.hook_line import HookLine
+from atlasbridge.core.host.terminal.attach_socket import Caller
+from atlasbridge.core.host.typing.hook_connection import HookConnection
 from atlasbridge.core.host.typing.steps import Walk
 from atlasbridge.core.host.typing.typist import Typist
 from atlasbridge.core.prompt.answer import encode_answer
-from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType
-from atlasbridge.core.prompt.step import Step
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.keys import Step
+from atlasbridge.core.prompt.model import (
+    Answer,
+    AnswerKind,
+    Choice,
+    Prompt,
+    PromptType,
+    Subject,
+    SubjectKind,
+    SubjectSource,
+)
 from atlasbridge.core.values import replace
 
 COMMAND = Subject(SubjectKind.COMMAND, "rm -rf build", source=SubjectSource.HOOK, complete=True)
@@ -44,7 +52,7 @@ class Hook:
         self.ours, theirs = socket.socketpair()
         self.ours.settimeout(60)
         self.caller = Caller(theirs)
-        self.line = HookLine()
+        self.line = HookConnection()
         self.line.offer(self.caller, message or told())
 
     def heard(self) -> list[dict[str, Any]]:
@@ -62,8 +70,8 @@ def bench() -> Iterator[Bench]:
     made.pty.close()
 
 
-def typist(bench: Bench, line: HookLine) -> Typist:
-    walk = Walk(bench.watch, bench.inlet, bench.pty, bench.clock, bench.settings, bench.clock.advance)
+def typist(bench: Bench, line: HookConnection) -> Typist:
+    walk = Walk(bench.watch, bench.input_writer, bench.pty, bench.clock, bench.settings, bench.clock.advance)
     return Typist(walk, encode_answer, line)
 
 
@@ -87,7 +95,7 @@ def test_the_reason_of_a_refusal_goes_with_it_and_is_never_typed(
 
 
 def test_a_reason_is_for_the_tool_alone_where_no_hook_waits(bench: Bench) -> None:
-    assert typist(bench, HookLine()).type("p1", replace(choice("3"), reason="make no files")).outcome == "typed"
+    assert typist(bench, HookConnection()).type("p1", replace(choice("3"), reason="make no files")).outcome == "typed"
     assert b"make" not in bench.pty.typed()
 
 

@@ -15,14 +15,13 @@ from tests.support.waiting import wait_for
 
 from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
-from atlasbridge.core.detection.commands import WithdrawPrompt
-from atlasbridge.core.detection.events import WakeupDue
-from atlasbridge.core.host.hub.hubside import HubSide
+from atlasbridge.core.detection.events import WakeupDue, WithdrawPrompt
+from atlasbridge.core.host.hub.connection import HubSide
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.typing.steps import Walk
 from atlasbridge.core.host.typing.typist import Typist
+from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Answer, Prompt
-from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.session.model import SessionRecord
 
 RECORD = SessionRecord("s" * 36, "tool", ("tool",), "/", 1, 2, "2026-01-01T00:00:00.000000+00:00")
@@ -74,7 +73,7 @@ class Side:
             return (Step(b"y\r"),)
 
         bench = self.bench
-        typist = Typist(Walk(bench.watch, bench.inlet, bench.pty, bench.clock, bench.settings), encode)
+        typist = Typist(Walk(bench.watch, bench.input_writer, bench.pty, bench.clock, bench.settings), encode)
         self.hub = HubSide(
             RECORD, str(path), 7.0, bench.watch, typist, bench.clock, bench.settings, lambda: self.started.append(True)
         )

@@ -1,4 +1,4 @@
-"""What is told to a session before its slow half is there is not lost."""
+"""What is told to a session before its analysis thread is there is not lost."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from tests.support.session_fakes import Bench
 
 from atlasbridge.core.detection.events import StructuredEventReceived
-from atlasbridge.core.host.judgement import Judgement
-from atlasbridge.core.host.logbook import Logbook
+from atlasbridge.core.host.lazy_analysis import LazyAnalysis
+from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.tty import Size
 
 
@@ -22,8 +22,6 @@ def test_what_a_hook_says_before_anybody_can_judge_is_kept(tmp_path: Path) -> No
         built.append(events)
         raise AssertionError("nobody judges yet")
 
-    judgement = Judgement(build, Size(), False, lambda loop: None, Logbook(tmp_path / "log", bench.clock))
-    judgement.tool_said({"kind": "permission", "text": "Bash: ls", "source": "a hook"})
-    assert judgement.picture() == b"" and list(built[0]) == [
-        StructuredEventReceived("permission", "Bash: ls", "a hook")
-    ]
+    analysis = LazyAnalysis(build, Size(), False, lambda loop: None, SessionLog(tmp_path / "log", bench.clock))
+    analysis.tool_said({"kind": "permission", "text": "Bash: ls", "source": "a hook"})
+    assert analysis.picture() == b"" and list(built[0]) == [StructuredEventReceived("permission", "Bash: ls", "a hook")]

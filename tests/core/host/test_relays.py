@@ -17,21 +17,20 @@ from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.terminal.attachment import Attachment
 from atlasbridge.core.host.terminal.detach_key import DetachKey
-from atlasbridge.core.host.terminal.inlet import Inlet
+from atlasbridge.core.host.terminal.input_writer import InputWriter
 from atlasbridge.core.host.terminal.keyboard import InputRelay
-from atlasbridge.core.host.terminal.relay import STATUS_ANSWER, STATUS_QUERY, OutputRelay
-from atlasbridge.core.host.terminal.ring import Ring
+from atlasbridge.core.host.terminal.relay import STATUS_ANSWER, STATUS_QUERY, OutputRelay, Ring
 
 
 class Keyboard:
     """A person's terminal in front of an input relay that runs in a thread of its own."""
 
     def __init__(self) -> None:
-        self.person, seat = os.openpty()
-        tty.setraw(seat)
-        self.attachment = Attachment(os.dup(seat), seat)
+        self.person, attached_client = os.openpty()
+        tty.setraw(attached_client)
+        self.attachment = Attachment(os.dup(attached_client), attached_client)
         self.pty = FakePty()
-        self.inlet = Inlet(self.pty.fileno(), ManualClock(), lambda: self.relay.wake())
+        self.input_writer = InputWriter(self.pty.fileno(), ManualClock(), lambda: self.relay.wake())
         self.told: list[bytes] = []
         self.pauses: list[int] = []  # how many keys were told at each
         self.on_key: Callable[[], None] = lambda: None
@@ -40,7 +39,7 @@ class Keyboard:
         self.beat = Beat(ManualClock())
         self.relay = InputRelay(
             self.pty,
-            self.inlet,
+            self.input_writer,
             DetachKey("^] d"),
             64,
             typed=self._tell,
@@ -108,20 +107,20 @@ def test_nobody_is_called_to_look_before_a_key_can_have_its_echo(
 
 
 def test_keys_that_the_gate_holds_back_are_read_no_further_than_the_backlog(keyboard: Keyboard) -> None:
-    with keyboard.inlet.injection(1.0):
+    with keyboard.input_writer.injection(1.0):
         keyboard.type(b"a" * 64)
-        wait_for(lambda: keyboard.inlet.backlog == 64, "the backlog")
+        wait_for(lambda: keyboard.input_writer.backlog == 64, "the backlog")
         keyboard.type(b"b")
-        keyboard.inlet.send(b"answer")
+        keyboard.input_writer.send(b"answer")
         wait_for(lambda: keyboard.got(b"answer"), "the answer")
-        assert keyboard.inlet.backlog == 64
+        assert keyboard.input_writer.backlog == 64
     wait_for(lambda: keyboard.got(b"answer" + b"a" * 64 + b"b"), "the keys, in their order")
 
 
 def test_what_the_tool_does_not_read_follows_when_it_reads(keyboard: Keyboard) -> None:
     stuffing = b"x" * (1 << 20)
-    keyboard.inlet.send(stuffing)
-    assert keyboard.inlet.waiting
+    keyboard.input_writer.send(stuffing)
+    assert keyboard.input_writer.waiting
     keyboard.type(b"last")
     received = bytearray()
 
@@ -217,7 +216,7 @@ def test_the_end_of_output_is_told(bench: Bench) -> None:
     told: list[str] = []
     output = OutputRelay(
         bench.pty,
-        bench.inlet,
+        bench.input_writer,
         bench.ring,
         bench.clock,
         ended=lambda: told.append("ended"),

@@ -12,17 +12,15 @@ from tests.support.waiting import wait_for
 
 from atlasbridge.core.clock import ManualClock, SystemClock
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.host.logbook import Logbook
+from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.host.supervisor import Beat, Supervisor
 from atlasbridge.core.host.terminal.detach_key import DetachKey
-from atlasbridge.core.host.terminal.inlet import GateTimeout, Inlet
-from atlasbridge.core.host.terminal.relay import ReturnStripper
-from atlasbridge.core.host.terminal.ring import Ring
+from atlasbridge.core.host.terminal.input_writer import GateTimeout, InputWriter
+from atlasbridge.core.host.terminal.relay import ReturnStripper, Ring
 from atlasbridge.core.screen.redraw import SAFE_RESET, render_farewell, render_screen
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.style import render_sgr
-from atlasbridge.core.session.plan import Plan, child_environ
-from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.session.settings import Plan, SessionSettings, child_environ
 
 
 def test_the_ring_keeps_the_latest_and_counts_the_rest() -> None:
@@ -121,28 +119,28 @@ def test_what_the_tool_does_not_take_is_queued_in_order() -> None:
     read_fd, write_fd = os.pipe()
     os.set_blocking(write_fd, False)
     woken: list[bool] = []
-    inlet = Inlet(write_fd, ManualClock(), lambda: woken.append(True))
+    input_writer = InputWriter(write_fd, ManualClock(), lambda: woken.append(True))
     data = bytes(range(256)) * 1024
-    inlet.type(data)
-    inlet.type(b"end")
-    assert inlet.waiting
+    input_writer.type(data)
+    input_writer.type(b"end")
+    assert input_writer.waiting
     assert woken
     got = b""
     while len(got) < len(data) + 3:
         got += os.read(read_fd, 65536)
-        inlet.flush()
+        input_writer.flush()
     assert got == data + b"end"
-    assert not inlet.waiting
+    assert not input_writer.waiting
     os.close(read_fd)
     os.close(write_fd)
 
 
 def test_the_gate_holds_keys_back_and_lets_them_follow() -> None:
     read_fd, write_fd = os.pipe()
-    inlet = Inlet(write_fd, ManualClock(), lambda: None)
-    with inlet.injection(1.0):
-        inlet.type(b"person")
-        inlet.send(b"answer")
+    input_writer = InputWriter(write_fd, ManualClock(), lambda: None)
+    with input_writer.injection(1.0):
+        input_writer.type(b"person")
+        input_writer.send(b"answer")
     assert os.read(read_fd, 100) == b"answerperson"
     os.close(read_fd)
     os.close(write_fd)
@@ -150,12 +148,12 @@ def test_the_gate_holds_keys_back_and_lets_them_follow() -> None:
 
 def test_an_answer_waits_for_a_key_that_is_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
     read_fd, write_fd = os.pipe()
-    inlet = Inlet(write_fd, ManualClock(), lambda: None)
+    input_writer = InputWriter(write_fd, ManualClock(), lambda: None)
     write = os.write
 
     def inject() -> None:
-        with inlet.injection(10.0):
-            inlet.send(b"answer")
+        with input_writer.injection(10.0):
+            input_writer.send(b"answer")
 
     answering = threading.Thread(target=inject)
 
@@ -165,11 +163,11 @@ def test_an_answer_waits_for_a_key_that_is_on_its_way(monkeypatch: pytest.Monkey
             answering.join(0.05)
         return write(fd, data)
 
-    monkeypatch.setattr("atlasbridge.core.host.terminal.inlet.os.write", write_late)
-    inlet.type(b"k")
+    monkeypatch.setattr("atlasbridge.core.host.terminal.input_writer.os.write", write_late)
+    input_writer.type(b"k")
     answering.join(60)
     assert os.read(read_fd, 100) == b"kanswer"
-    assert inlet.type(b"l")
+    assert input_writer.type(b"l")
     assert os.read(read_fd, 100) == b"l"
     os.close(read_fd)
     os.close(write_fd)
@@ -178,7 +176,7 @@ def test_an_answer_waits_for_a_key_that_is_on_its_way(monkeypatch: pytest.Monkey
 def test_no_key_ever_stands_inside_an_answer() -> None:
     read_fd, write_fd = os.pipe()
     os.set_blocking(write_fd, False)
-    inlet = Inlet(write_fd, ManualClock(), lambda: None)
+    input_writer = InputWriter(write_fd, ManualClock(), lambda: None)
     got = bytearray()
     done = threading.Event()
 
@@ -188,9 +186,9 @@ def test_no_key_ever_stands_inside_an_answer() -> None:
 
     def answer() -> None:
         for _ in range(500):
-            with inlet.injection(10.0):
-                inlet.send(b"<")
-                inlet.send(b">")
+            with input_writer.injection(10.0):
+                input_writer.send(b"<")
+                input_writer.send(b">")
         done.set()
 
     threads = [threading.Thread(target=read), threading.Thread(target=answer)]
@@ -201,15 +199,15 @@ def test_no_key_ever_stands_inside_an_answer() -> None:
             thread.start()
         keys = 0
         while not done.is_set():
-            inlet.type(b"k")
+            input_writer.type(b"k")
             keys += 1
-            if inlet.waiting:
-                inlet.flush()
+            if input_writer.waiting:
+                input_writer.flush()
     finally:
         sys.setswitchinterval(interval)
     threads[1].join(60)
-    while inlet.waiting:
-        inlet.flush()
+    while input_writer.waiting:
+        input_writer.flush()
     os.close(write_fd)
     threads[0].join(60)
     os.close(read_fd)
@@ -220,12 +218,12 @@ def test_no_key_ever_stands_inside_an_answer() -> None:
 def test_what_the_terminal_itself_answers_passes_the_gate() -> None:
     """A tool that asks for the cursor's place while an answer is typed would wait for it, and we for the tool."""
     read_fd, write_fd = os.pipe()
-    inlet = Inlet(write_fd, ManualClock(), lambda: None)
-    with inlet.injection(1.0):
-        inlet.send(b"\x1b[B")
-        inlet.type(b"ab\x1b[12;40Rc")
+    input_writer = InputWriter(write_fd, ManualClock(), lambda: None)
+    with input_writer.injection(1.0):
+        input_writer.send(b"\x1b[B")
+        input_writer.type(b"ab\x1b[12;40Rc")
         assert os.read(read_fd, 100) == b"\x1b[B\x1b[12;40R"
-        inlet.send(b"\r")
+        input_writer.send(b"\r")
     assert os.read(read_fd, 100) == b"\rabc"
     os.close(read_fd)
     os.close(write_fd)
@@ -234,27 +232,27 @@ def test_what_the_terminal_itself_answers_passes_the_gate() -> None:
 @pytest.mark.parametrize("gesture", [b"\x1b[27u", b"\x1b[13;2u", b"\x1b[<0;5;5M", b"\x1b[I", b"\x1b[A"])
 def test_what_the_person_does_at_the_terminal_waits_behind_the_gate_however_it_is_written(gesture: bytes) -> None:
     read_fd, write_fd = os.pipe()
-    inlet = Inlet(write_fd, ManualClock(), lambda: None)
-    with inlet.injection(1.0):
-        inlet.type(gesture)
-        inlet.send(b"y\r")
+    input_writer = InputWriter(write_fd, ManualClock(), lambda: None)
+    with input_writer.injection(1.0):
+        input_writer.type(gesture)
+        input_writer.send(b"y\r")
     assert os.read(read_fd, 100) == b"y\r" + gesture
     os.close(read_fd)
     os.close(write_fd)
 
 
 def test_a_second_injection_waits_only_so_long() -> None:
-    inlet = Inlet(-1, ManualClock(), lambda: None)
-    with inlet.injection(1.0), pytest.raises(GateTimeout), inlet.injection(0.01):
+    input_writer = InputWriter(-1, ManualClock(), lambda: None)
+    with input_writer.injection(1.0), pytest.raises(GateTimeout), input_writer.injection(0.01):
         pass
 
 
 def test_the_gate_opens_after_a_failure() -> None:
-    inlet = Inlet(-1, ManualClock(), lambda: None)
-    with pytest.raises(ValueError), inlet.injection(1.0):
+    input_writer = InputWriter(-1, ManualClock(), lambda: None)
+    with pytest.raises(ValueError), input_writer.injection(1.0):
         raise ValueError
-    with inlet.injection(0.01):
-        assert inlet.backlog == 0
+    with input_writer.injection(0.01):
+        assert input_writer.backlog == 0
 
 
 def test_returns_of_the_terminal_are_taken_back_across_chunks() -> None:
@@ -270,7 +268,7 @@ def test_a_raw_terminal_adds_no_returns_so_none_are_taken() -> None:
 
 def _supervisor(clock: ManualClock | SystemClock, path: Path | None = None, **changes: float) -> Supervisor:
     settings = SessionSettings(restart_delay_s=0.0, **changes)  # type: ignore[arg-type]
-    return Supervisor(clock, settings, Logbook(path, clock))
+    return Supervisor(clock, settings, SessionLog(path, clock))
 
 
 def test_a_crashed_task_is_restarted_and_its_crash_is_logged(tmp_path: Path) -> None:

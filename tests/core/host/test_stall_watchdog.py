@@ -7,8 +7,17 @@ from collections.abc import Iterator
 import pytest
 from tests.support.session_fakes import PROMPT, Bench
 
-from atlasbridge.core.detection.commands import RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
-from atlasbridge.core.detection.events import KeysTyped, OutputReceived, ProbeAnswered, Resized, WakeupDue
+from atlasbridge.core.detection.events import (
+    KeysTyped,
+    OutputReceived,
+    ProbeAnswered,
+    RaisePrompt,
+    RequestProbe,
+    RequestWakeup,
+    Resized,
+    WakeupDue,
+    WithdrawPrompt,
+)
 
 
 class SomeTerminal:
@@ -112,7 +121,7 @@ def test_a_wake_up_waits_for_the_output_that_came_meanwhile(bench: Bench) -> Non
 def test_a_probe_is_asked_with_the_ages_of_output_and_input(bench: Bench) -> None:
     bench.show(b"x")
     bench.watch.absorb()
-    bench.inlet.type(b"k")
+    bench.input_writer.type(b"k")
     bench.clock.advance(2.0)
     bench.detector.answers[WakeupDue] = [RequestProbe()]
     bench.watch.handle(WakeupDue())

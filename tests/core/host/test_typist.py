@@ -7,12 +7,19 @@ from collections.abc import Iterator
 import pytest
 from tests.support.session_fakes import PROMPT, Bench
 
-from atlasbridge.core.detection.commands import RaisePrompt, WithdrawPrompt
-from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeState, ReplyTyped, WakeupDue
+from atlasbridge.core.detection.events import (
+    OutputReceived,
+    ProbeAnswer,
+    ProbeState,
+    RaisePrompt,
+    ReplyTyped,
+    WakeupDue,
+    WithdrawPrompt,
+)
 from atlasbridge.core.host.typing.steps import Walk
 from atlasbridge.core.host.typing.typist import Typist
+from atlasbridge.core.prompt.keys import Only, Shows, Step, When
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt
-from atlasbridge.core.prompt.step import Only, Shows, Step, When
 from atlasbridge.core.tty import LineFlags
 from atlasbridge.core.values import replace
 
@@ -41,7 +48,7 @@ def typist(bench: Bench, *steps: Step, during: dict[int, bytes] | None = None) -
     def encode(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
         return steps
 
-    return Typist(Walk(bench.watch, bench.inlet, bench.pty, bench.clock, bench.settings, pause), encode)
+    return Typist(Walk(bench.watch, bench.input_writer, bench.pty, bench.clock, bench.settings, pause), encode)
 
 
 def test_the_keys_are_typed_and_the_detector_is_told_first(bench: Bench) -> None:
@@ -209,7 +216,7 @@ def test_keys_of_the_person_wait_while_an_answer_is_typed(bench: Bench) -> None:
 
     def meanwhile(seconds: float) -> None:
         pause(seconds)
-        bench.inlet.type(b"!")
+        bench.input_writer.type(b"!")
 
     hand.walk.pause = meanwhile
     hand.type("p1", YES)

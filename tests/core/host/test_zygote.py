@@ -22,7 +22,7 @@ from tests.support.zygotes import children_of
 from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
-from atlasbridge.core.host.logbook import Logbook
+from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.host.zygote import environment_fingerprint, fork_server
 from atlasbridge.core.host.zygote.environment_fingerprint import (
     interpreter_environ,
@@ -148,7 +148,7 @@ class Cradle:
                 lock = claim(self.path)
                 if lock is not None:
                     serving = Serving(
-                        *(self.path, b"the same", ready, _host, fresh, hub, clock, Logbook(self.log, clock)),
+                        *(self.path, b"the same", ready, _host, fresh, hub, clock, SessionLog(self.log, clock)),
                         idle_s=idle_s,
                         look_s=look_s,
                     )

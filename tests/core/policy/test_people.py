@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlasbridge.core.policy.people import DAY_MIN, PeopleBook, Person, QuietHours, parse_quiet
-from atlasbridge.core.scheduler.local_time import find_zone, minute_of_day, next_moment
+from atlasbridge.core.scheduler.times import find_zone, minute_of_day, next_moment
 
 ANA = Person("Ana", ("telegram:1001", "slack:T1/U2"), (parse_quiet("22:00-07:00"),), "Europe/Berlin")
 BO = Person("Bo", ("web:bo",))

@@ -8,8 +8,8 @@ from tests.support.playbook import POLLING, RAW, READING, Playbook, Raised
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.events import ProbeAnswer
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
+from atlasbridge.core.prompt.keys import Shows, Step, When
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Reject
-from atlasbridge.core.prompt.step import Shows, Step, When
 from atlasbridge.core.recognition.dialect import matches_any
 
 GENERIC = load_dialect("generic")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
-from atlasbridge.core.prompt.keys import parse_keys
+from atlasbridge.core.prompt.keys import Step, When, parse_keys
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Refusal, Reject
-from atlasbridge.core.prompt.step import Step, When
 
 
 def line(word: str) -> tuple[Step, ...]:

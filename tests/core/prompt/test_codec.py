@@ -11,9 +11,17 @@ from hypothesis import strategies as st
 
 from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, kept
 from atlasbridge.core.prompt.form_fields import FormField
-from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType
-from atlasbridge.core.prompt.step import Only, Reach, Shows, Stands, Step, Until, When, decode_until, encode_until
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource, digest_text
+from atlasbridge.core.prompt.keys import Only, Reach, Shows, Stands, Step, Until, When, decode_until, encode_until
+from atlasbridge.core.prompt.model import (
+    Choice,
+    Evidence,
+    Prompt,
+    PromptType,
+    Subject,
+    SubjectKind,
+    SubjectSource,
+    digest_text,
+)
 
 TEXT = st.text(max_size=12)
 UNTIL = st.sampled_from(When) | st.one_of(*(st.builds(kind, TEXT) for kind in (Stands, Shows, Reach, Only)))

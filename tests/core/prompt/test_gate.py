@@ -6,8 +6,7 @@ import pytest
 from tests.support.ledgers import SECRET, YES_NO, answer_to
 
 from atlasbridge.core.prompt.gate import decide_reply, fate, nonce_matches, refuse_claim
-from atlasbridge.core.prompt.model import Answer, AnswerKind, PromptRecord, PromptState, Refusal, Reject
-from atlasbridge.core.prompt.reply import InboundReply
+from atlasbridge.core.prompt.model import Answer, AnswerKind, InboundReply, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.values import replace
 
 RECORD = PromptRecord(

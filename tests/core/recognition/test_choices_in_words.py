@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import ONE_KEY, POLLING, RAW, TICKING, Nothing, Playbook, Raised
 
-from atlasbridge.core.detection.commands import RaisePrompt
+from atlasbridge.core.detection.events import RaisePrompt
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
+from atlasbridge.core.prompt.keys import Reach
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
-from atlasbridge.core.prompt.step import Reach
 from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.screen.view import View
 

@@ -6,8 +6,8 @@ import pytest
 from tests.support.playbook import POLLING, RAW, TICKING, Nothing, Playbook, Raised
 
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
+from atlasbridge.core.prompt.keys import Reach, Stands, Step
 from atlasbridge.core.prompt.model import Answer, Reject
-from atlasbridge.core.prompt.step import Reach, Stands, Step
 from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.screen.view import View
 

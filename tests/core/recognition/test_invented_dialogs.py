@@ -6,7 +6,7 @@ import pytest
 from tests.core.recognition.invented_dialogs import ALL, Invented
 from tests.support.playbook import Playbook
 
-from atlasbridge.core.detection.commands import RaisePrompt
+from atlasbridge.core.detection.events import RaisePrompt
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer, Prompt
 

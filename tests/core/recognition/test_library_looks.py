@@ -9,7 +9,7 @@ import pytest
 from tests.support.playbook import POLLING, TICKING, Nothing, Playbook, Raised
 
 from atlasbridge.core.detection.events import ProbeAnswer
-from atlasbridge.core.prompt.step import Shows
+from atlasbridge.core.prompt.keys import Shows
 
 HIDE = "\x1b[?25l"
 FULL = f"\x1b[?1049h\x1b[2J\x1b[H{HIDE}"

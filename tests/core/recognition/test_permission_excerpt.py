@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.detection.picture import prompt_of
-from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.detection.prompt_builder import prompt_of
+from atlasbridge.core.prompt.model import Prompt, Subject, SubjectKind, SubjectSource
 from atlasbridge.core.prompt.redact import redact_rows
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.recognition.finding import Facts
 from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.screen.screen import Screen

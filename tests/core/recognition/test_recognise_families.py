@@ -7,8 +7,8 @@ from tests.support.playbook import BUSY, POLLING, RAW, READING, TICKING, Nothing
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
+from atlasbridge.core.prompt.keys import When
 from atlasbridge.core.prompt.model import Answer, PromptType, Reject
-from atlasbridge.core.prompt.step import When
 from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View

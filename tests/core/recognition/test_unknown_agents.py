@@ -8,10 +8,10 @@ import re
 import pytest
 from tests.support.playbook import POLLING, TICKING, Nothing, Playbook, Raised
 
-from atlasbridge.core.detection.commands import RaisePrompt
+from atlasbridge.core.detection.events import RaisePrompt
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
+from atlasbridge.core.prompt.keys import Shows
 from atlasbridge.core.prompt.model import Answer
-from atlasbridge.core.prompt.step import Shows
 
 HIDE = "\x1b[?25l"
 BAR = "─" * 80

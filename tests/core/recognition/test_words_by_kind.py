@@ -7,8 +7,8 @@ from tests.support.playbook import POLLING, READING, Playbook, Raised
 
 from atlasbridge.core import vocabulary
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
+from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Reject
-from atlasbridge.core.prompt.step import Step
 
 KINDS = ("secret", "agree", "refuse", "always", "cancel", "continue", "choose", "default")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from tests.support.bare_desk import BareDesk
+from tests.support.bare_hub_api import BareHubApi
 from tests.support.sample_prompt import YES_NO
 from tests.support.waiting import stays, until
 
@@ -13,41 +13,40 @@ from atlasbridge.channels.memory import MemoryChannel
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.ports import Channel
-from atlasbridge.core.prompt.model import PromptRecord, PromptState, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
-from atlasbridge.core.routing.courier import Courier, CourierSettings, Errand
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, PromptState, Receipt, Reject
+from atlasbridge.core.routing.channel_worker import ChannelWorker, Job, WorkerSettings
 
 RECORD = PromptRecord("p" * 36, "s" * 36, YES_NO, PromptState.ROUTED, "n" * 32, "", "", 0.0)
-SETTINGS = CourierSettings(call_timeout_s=0.2, first_retry_s=0.01, last_retry_s=0.04, outbox_limit=3)
+SETTINGS = WorkerSettings(call_timeout_s=0.2, first_retry_s=0.01, last_retry_s=0.04, outbox_limit=3)
 
 
-def courier_for(build: Callable[[], Channel]) -> Courier:
+def worker_for(build: Callable[[], Channel]) -> ChannelWorker:
     async def answer(reply: InboundReply) -> Receipt | Reject:
         return Receipt("typed", "done")
 
-    return Courier("memory", False, build, answer, SETTINGS)
+    return ChannelWorker("memory", False, build, answer, SETTINGS)
 
 
 def channel() -> MemoryChannel:
-    return MemoryChannel({}, BareDesk(), ManualClock())
+    return MemoryChannel({}, BareHubApi(), ManualClock())
 
 
-def notice(text: str) -> Errand:
-    return Errand(lambda channel: channel.notify(text))
+def notice(text: str) -> Job:
+    return Job(lambda channel: channel.notify(text))
 
 
-async def test_errands_are_done_in_order() -> None:
+async def test_jobs_are_done_in_order() -> None:
     person = channel()
-    courier = courier_for(lambda: person)
-    courier.start()
+    worker = worker_for(lambda: person)
+    worker.start()
     for text in ("a", "b", "c"):
-        courier.put(notice(text))
+        worker.put(notice(text))
     await until(lambda: person.notices == ["a", "b", "c"])
-    await courier.stop(1)
-    assert person.closed and courier.health()["state"] == "closed"
+    await worker.stop(1)
+    assert person.closed and worker.health()["state"] == "closed"
 
 
-async def test_a_failed_errand_is_tried_again_only_while_it_is_wanted() -> None:
+async def test_a_failed_job_is_tried_again_only_while_it_is_wanted() -> None:
     person, tries, wanted = channel(), [], [True]
 
     async def fail(_: Channel) -> None:
@@ -56,26 +55,26 @@ async def test_a_failed_errand_is_tried_again_only_while_it_is_wanted() -> None:
             wanted[0] = False
         raise ChannelError("unreachable")
 
-    courier = courier_for(lambda: person)
-    courier.start()
-    courier.put(Errand(fail, wanted=lambda: wanted[0]))
+    worker = worker_for(lambda: person)
+    worker.start()
+    worker.put(Job(fail, wanted=lambda: wanted[0]))
     await until(lambda: len(tries) == 3)
     await stays(lambda: len(tries) == 3)
-    await courier.stop(0)
+    await worker.stop(0)
 
 
-async def test_an_errand_that_hangs_is_cut_off_and_the_next_one_goes() -> None:
+async def test_an_job_that_hangs_is_cut_off_and_the_next_one_goes() -> None:
     person = channel()
 
     async def hang(_: Channel) -> None:
         await asyncio.get_running_loop().create_future()
 
-    courier = courier_for(lambda: person)
-    courier.start()
-    courier.put(Errand(hang))
-    courier.put(notice("after"))
+    worker = worker_for(lambda: person)
+    worker.start()
+    worker.put(Job(hang))
+    worker.put(notice("after"))
     await until(lambda: person.notices == ["after"])
-    await courier.stop(0)
+    await worker.stop(0)
 
 
 async def test_a_channel_that_breaks_is_built_anew_and_keeps_the_message() -> None:
@@ -90,12 +89,12 @@ async def test_a_channel_that_breaks_is_built_anew_and_keeps_the_message() -> No
             raise RuntimeError("a bug in the channel")
         await target.notify("delivered")
 
-    courier = courier_for(build)
-    courier.start()
-    courier.put(Errand(once, wanted=lambda: True))
+    worker = worker_for(build)
+    worker.start()
+    worker.put(Job(once, wanted=lambda: True))
     await until(lambda: len(built) == 2 and built[1].notices == ["delivered"])
-    assert built[0].closed and courier.health()["restarts"] == 1
-    await courier.stop(0)
+    assert built[0].closed and worker.health()["restarts"] == 1
+    await worker.stop(0)
 
 
 async def test_a_reply_loop_that_breaks_restarts_the_channel() -> None:
@@ -106,14 +105,14 @@ async def test_a_reply_loop_that_breaks_restarts_the_channel() -> None:
     built: list[Deaf] = []
 
     def build() -> Deaf:
-        built.append(Deaf({}, BareDesk(), ManualClock()))
+        built.append(Deaf({}, BareHubApi(), ManualClock()))
         return built[-1]
 
-    courier = courier_for(build)
-    courier.start()
-    await until(lambda: len(built) >= 3 and courier.health().get("fault") == "ConnectionError: poll failed")
-    await courier.stop(0)
-    assert courier.health()["state"] == "closed"
+    worker = worker_for(build)
+    worker.start()
+    await until(lambda: len(built) >= 3 and worker.health().get("fault") == "ConnectionError: poll failed")
+    await worker.stop(0)
+    assert worker.health()["state"] == "closed"
 
 
 async def test_a_channel_that_fails_in_the_moment_of_stopping_is_stopped() -> None:
@@ -124,12 +123,12 @@ async def test_a_channel_that_fails_in_the_moment_of_stopping_is_stopped() -> No
             failing.set()
             raise ConnectionError("poll failed")
 
-    courier = courier_for(lambda: Failing({}, BareDesk(), ManualClock()))
-    courier.start()
+    worker = worker_for(lambda: Failing({}, BareHubApi(), ManualClock()))
+    worker.start()
     await failing.wait()  # its task group is about to fail, and is cancelled now
     async with asyncio.timeout(20):
-        await courier.stop(0)
-    assert courier.health()["state"] == "closed"
+        await worker.stop(0)
+    assert worker.health()["state"] == "closed"
 
 
 async def test_a_channel_that_is_set_up_wrongly_is_not_tried_again() -> None:
@@ -139,23 +138,23 @@ async def test_a_channel_that_is_set_up_wrongly_is_not_tried_again() -> None:
         tries.append(1)
         raise ConfigError("no such token")
 
-    courier = courier_for(build)
-    courier.start()
-    await until(lambda: courier.health()["state"] == "fault")
-    await stays(lambda: tries == [1] and courier.health()["fault"] == "no such token")
-    await courier.stop(0)
+    worker = worker_for(build)
+    worker.start()
+    await until(lambda: worker.health()["state"] == "fault")
+    await stays(lambda: tries == [1] and worker.health()["fault"] == "no such token")
+    await worker.stop(0)
 
 
 async def test_a_full_outbox_drops_instead_of_growing() -> None:
-    courier = courier_for(channel)
-    assert [courier.put(notice("x")) for _ in range(4)] == [True, True, True, False]
+    worker = worker_for(channel)
+    assert [worker.put(notice("x")) for _ in range(4)] == [True, True, True, False]
 
 
 async def test_a_reply_is_answered_to_its_sender() -> None:
     person = channel()
-    courier = courier_for(lambda: person)
-    courier.start()
+    worker = worker_for(lambda: person)
+    worker.start()
     person.say(RECORD, "y")
     await person.until(lambda: person.outcomes)
     assert person.outcomes[0][1] == Receipt("typed", "done")
-    await courier.stop(0)
+    await worker.stop(0)

@@ -7,8 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from atlasbridge.core.scheduler.local_time import find_zone
-from atlasbridge.core.scheduler.moment import LONGEST_S, find_reset, parse_when
+from atlasbridge.core.scheduler.times import LONGEST_S, find_reset, find_zone, parse_when
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 16, 22, 10, tzinfo=BERLIN).timestamp()  # a Monday

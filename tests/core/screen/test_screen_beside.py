@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from atlasbridge.core.screen.screen import Notice, Screen
+from atlasbridge.core.screen.stream import MAX_STRING
 from atlasbridge.core.screen.terminal import MAX_KEPT
-from atlasbridge.core.screen.tokens import MAX_STRING
 
 
 def ask(data: str) -> list[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atlasbridge.core.session.naming import Named, choose, listed, meant, nearest
+from atlasbridge.core.session.model import Named, choose, listed, meant, nearest
 
 WEB = Named("a1b2c3d4-0000-4000-8000-000000000001", "web-api")
 WORKER = Named("a1b9c3d4-0000-4000-8000-000000000002", "web-worker")

@@ -16,8 +16,7 @@ from atlasbridge.core.prompt.machine import OPEN, PromptMoved, sources
 from atlasbridge.core.prompt.model import PromptState
 from atlasbridge.core.session.model import SessionState
 from atlasbridge.core.store import prompts
-from atlasbridge.core.store.database import Database
-from atlasbridge.core.store.fault import sqlite_warning, store_error
+from atlasbridge.core.store.database import Database, sqlite_warning, store_error
 
 
 def test_the_connection_has_the_settings_our_promises_need(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptypool.marker import MarkerScanner, begin_marker, end_marker
+from ptypool.session import MarkerScanner, begin_marker, end_marker
 
 NONCE = "0123456789abcdef"
 HOSTILE = st.lists(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ptypool import PtyInternalError
-from ptypool.state import HistoryEntry, SessionState
+from ptypool.session import HistoryEntry, SessionState
 
 STATE = SessionState(
     "bash", "/usr", {"A": "x\ny", "RAW": os.fsdecode(b"\xff")}, (HistoryEntry("cd /usr", 0, "/usr", 0.25),)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.session.plan import SETTINGS_SUFFIX
+from atlasbridge.core.session.settings import SETTINGS_SUFFIX
 from atlasbridge.core.system import OWN_FILE
 
 HOOK = Path(__file__).parent / "permission_hook.py"
@@ -27,7 +27,7 @@ _PLAIN = re.compile(r"[\w.:/~+-]+")
 _WAITING_S = 3600 + _TIMEOUT_S  # of a hook that also answers
 
 
-def with_hook(command: Sequence[str], door: str, answers: bool = False) -> tuple[str, ...]:
+def with_hook(command: Sequence[str], attach_socket: str, answers: bool = False) -> tuple[str, ...]:
     """The command with our hook, which speaks to the session behind `door`; unchanged where that cannot be done.
     `answers`: it may also take the answer, in a version where the dialog stays usable meanwhile."""
     program, *arguments = command
@@ -35,10 +35,10 @@ def with_hook(command: Sequence[str], door: str, answers: bool = False) -> tuple
     settings: dict[str, Any] | None = {} if at < 0 else _read_settings(own)
     if settings is None:
         return tuple(command)  # Claude Code shall say itself what is wrong with it
-    merged = json.dumps(_merged(settings, door, answers))
+    merged = json.dumps(_merged(settings, attach_socket, answers))
     if _belong_in_a_file(own):
         try:
-            merged = write_private(Path(door).with_suffix(SETTINGS_SUFFIX), merged)
+            merged = write_private(Path(attach_socket).with_suffix(SETTINGS_SUFFIX), merged)
         except OSError:
             return tuple(command)  # without our hook, then: the screen tells what it asks
     if at < 0:
@@ -56,9 +56,9 @@ def _belong_in_a_file(own: str) -> bool:
     return (bool(own) and not _is_json(own)) or ON_WINDOWS
 
 
-def hook_command(door: str, answers: bool = False, *more: str) -> str:
+def hook_command(attach_socket: str, answers: bool = False, *more: str) -> str:
     """For a shell.  Whatever happens to us, Claude Code sees a hook that ended well and said nothing."""
-    words = (sys.executable, "-I", "-S", str(HOOK), door, *(("answers",) if answers else ()), *more)
+    words = (sys.executable, "-I", "-S", str(HOOK), attach_socket, *(("answers",) if answers else ()), *more)
     if ON_WINDOWS:
         return " ".join(map(quoted_on_windows, words))
     return " ".join(shlex.quote(word) for word in words) + " 2>/dev/null || true"
@@ -71,13 +71,13 @@ def quoted_on_windows(word: str) -> str:
     return plain if _PLAIN.fullmatch(plain) else '"' + re.sub(r'(["$`])', r"\\\1", plain) + '"'
 
 
-def _merged(settings: dict[str, Any], door: str, answers: bool) -> dict[str, Any]:
+def _merged(settings: dict[str, Any], attach_socket: str, answers: bool) -> dict[str, Any]:
     hooks = dict(settings.get("hooks", {}))
     ours = {
         "hooks": [
             {
                 "type": "command",
-                "command": hook_command(door, answers),
+                "command": hook_command(attach_socket, answers),
                 "timeout": _WAITING_S if answers else _TIMEOUT_S,
             }
         ]

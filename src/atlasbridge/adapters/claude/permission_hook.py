@@ -35,11 +35,11 @@ PATCH = "apply_patch"  # Codex's: one or several files
 PATCHES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
-def main(door: str, answers: bool = False, app: str = "claude-code") -> None:
+def main(attach_socket: str, answers: bool = False, app: str = "claude-code") -> None:
     try:
         message = tell(json.loads(sys.stdin.buffer.read()), app)
         line = json.dumps({"m": "structured", "answers": answers, **message}).encode() + b"\n"
-        with reach(door) as connection:
+        with reach(attach_socket) as connection:
             connection.sendall(line)
             said = hear(connection) if answers else wait_until_heard(connection)
         if said.get("behavior"):
@@ -48,14 +48,14 @@ def main(door: str, answers: bool = False, app: str = "claude-code") -> None:
         return  # no session, or a hook of another version: the screen decides
 
 
-def reach(door: str) -> socket.socket:
+def reach(attach_socket: str) -> socket.socket:
     """The session's socket; where it has none, its port, with the key from the file beside it."""
-    port = os.path.splitext(door)[0] + ".tcp"
+    port = os.path.splitext(attach_socket)[0] + ".tcp"
     if not hasattr(socket, "AF_UNIX") or os.path.exists(port):
         return reach_port(port)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(TIMEOUT_S)
-    connection.connect(door)
+    connection.connect(attach_socket)
     return connection
 
 

@@ -15,4 +15,4 @@ ANSWERING = ("2.1.325",)
 
 def prepare(start: ToolStart) -> ToolStart:
     answers = installed_version(start.command[0], start.environ.get("PATH", "")) in ANSWERING
-    return replace(start, command=with_hook(start.command, start.door, answers), hook_s=HOOK_S)
+    return replace(start, command=with_hook(start.command, start.attach_socket, answers), hook_s=HOOK_S)

@@ -20,4 +20,4 @@ TELLING = ("0.166.0",)
 def prepare(start: ToolStart) -> ToolStart:
     if os.name == "nt" or installed_version(start.command[0], start.environ.get("PATH", "")) not in TELLING:
         return start  # of Windows it is not known how it runs its hooks
-    return replace(start, command=with_hook(start.command, start.door))
+    return replace(start, command=with_hook(start.command, start.attach_socket))

@@ -19,10 +19,10 @@ _SETTING = ("-c", "--config")
 _ELSEWHERE = "--remote"  # then a server that is not ours runs the hooks
 
 
-def with_hook(command: Sequence[str], door: str) -> tuple[str, ...]:
+def with_hook(command: Sequence[str], attach_socket: str) -> tuple[str, ...]:
     """The command with our hook, which speaks to the session behind `door`; unchanged where that cannot be done."""
     program, *arguments = command
-    ours = hook_command(door, False, "codex")
+    ours = hook_command(attach_socket, False, "codex")
     if _is_spoken_for(arguments) or not ours.isprintable():
         return tuple(command)
     hook = f'[{{hooks=[{{type="command",command={_quoted(ours)},timeout={_TIMEOUT_S}}}]}}]'

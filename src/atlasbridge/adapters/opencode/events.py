@@ -13,16 +13,16 @@ from typing import Any
 
 PLUGIN = Path(__file__).parent / "events.js"
 SETTINGS = "OPENCODE_CONFIG_CONTENT"
-DOOR = "OPENCODE_ATLASBRIDGE_DOOR"
+ATTACH_SOCKET = "OPENCODE_ATLASBRIDGE_DOOR"
 
 
-def with_events(environ: Mapping[str, str], door: str) -> dict[str, str]:
+def with_events(environ: Mapping[str, str], attach_socket: str) -> dict[str, str]:
     """The environment with our plugin, which speaks to the session behind `door`; unchanged where that cannot be."""
     settings = _read_settings(environ.get(SETTINGS, ""))
     if settings is None:
         return dict(environ)  # OpenCode shall say itself what is wrong with it
     settings["plugin"] = [*settings.get("plugin", []), PLUGIN.as_uri()]
-    return {**environ, SETTINGS: json.dumps(settings), DOOR: door}
+    return {**environ, SETTINGS: json.dumps(settings), ATTACH_SOCKET: attach_socket}
 
 
 def _read_settings(given: str) -> dict[str, Any] | None:

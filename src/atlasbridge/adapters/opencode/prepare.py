@@ -14,4 +14,4 @@ EVENT_S = 0.4  # its plugin speaks when the dialog is drawn, and knows what that
 def prepare(start: ToolStart) -> ToolStart:
     if os.name == "nt":
         return start  # its plugin knows the way to a socket alone
-    return replace(start, environ=with_events(start.environ, start.door), hook_s=EVENT_S)
+    return replace(start, environ=with_events(start.environ, start.attach_socket), hook_s=EVENT_S)

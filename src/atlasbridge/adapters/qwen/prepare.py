@@ -13,7 +13,7 @@ from typing import Any
 
 from atlasbridge.adapters.claude.hook import hook_command, write_private
 from atlasbridge.adapters.tool_start import ToolStart
-from atlasbridge.core.session.plan import SETTINGS_SUFFIX
+from atlasbridge.core.session.settings import SETTINGS_SUFFIX
 from atlasbridge.core.values import replace
 
 VARIABLE = "QWEN_CODE_SYSTEM_DEFAULTS_PATH"
@@ -26,18 +26,20 @@ def prepare(start: ToolStart) -> ToolStart:
     if theirs is None:
         return start  # not ours to understand: the screen tells what it asks
     try:
-        path = write_private(Path(start.door).with_suffix(SETTINGS_SUFFIX), json.dumps(with_hook(theirs, start.door)))
+        path = write_private(
+            Path(start.attach_socket).with_suffix(SETTINGS_SUFFIX), json.dumps(with_hook(theirs, start.attach_socket))
+        )
     except OSError:
         return start
     return replace(start, environ={**start.environ, VARIABLE: path})
 
 
-def with_hook(settings: dict[str, Any], door: str) -> dict[str, Any]:
+def with_hook(settings: dict[str, Any], attach_socket: str) -> dict[str, Any]:
     hooks = dict(settings.get("hooks", {}))
     ours = {
         "type": "command",
         "name": "atlasbridge",
-        "command": hook_command(door, False, "qwen"),
+        "command": hook_command(attach_socket, False, "qwen"),
         "timeout": _TIMEOUT_MS,
     }
     hooks["PermissionRequest"] = [*hooks.get("PermissionRequest", []), {"matcher": "*", "hooks": [ours]}]

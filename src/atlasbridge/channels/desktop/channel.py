@@ -6,22 +6,68 @@ import asyncio
 import shutil
 import sys
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.desktop.notifiers import Words, choose_program, close_words, show_words
 from atlasbridge.channels.desktop.settings import DesktopSettings
-from atlasbridge.channels.outcome import is_end
-from atlasbridge.channels.wording import render_headline, session_name, tool_name
+from atlasbridge.channels.receipts import is_end
+from atlasbridge.channels.templates import render_headline, session_name, tool_name
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError, ConfigError
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import PromptRecord, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.visible import visible
+
+# How a desktop's own program is told to show a notification, to replace it, or to take it back.  Pure.
+#
+# Text travels as an argument of its own: nothing that a tool printed is read as an option, markup or script.
+
+Words = list[str]
+APP = "AtlasBridge"
+LINUX, MACOS = "notify-send", "osascript"
+SCRIPT = (
+    "on run argv",
+    'if item 3 of argv is not "" then',
+    "display notification (item 2 of argv) with title (item 1 of argv) sound name (item 3 of argv)",
+    "else",
+    "display notification (item 2 of argv) with title (item 1 of argv)",
+    "end if",
+    "end run",
+)
+
+
+def choose_program(platform: str, find: Callable[[str], str | None], wanted: str = "") -> str:
+    """ "" when there is none."""
+    if wanted:
+        return find(wanted) or ""
+    return find(MACOS if platform == "darwin" else LINUX) or ""
+
+
+def show_words(program: str, title: str, text: str, *, urgent: bool, sound: bool, replaces: str = "") -> Words:
+    if program.endswith(MACOS):
+        lines = [word for line in SCRIPT for word in ("-e", line)]
+        return [program, *lines, "--", title, text, "Ping" if sound else ""]
+    words = [program, "--app-name", APP, "--print-id", "--urgency", "critical" if urgent else "normal"]
+    words += ["--replace-id", replaces] if replaces else []
+    words += ["--hint", "string:sound-name:message-new-instant"] if sound else ["--hint", "boolean:suppress-sound:true"]
+    return [*words, "--", title, escape(text)]
+
+
+def close_words(program: str, shown: str, title: str) -> Words:
+    """Another in its place that goes at once; macOS takes back nothing."""
+    if program.endswith(MACOS) or not shown:
+        return []
+    gone = ["--expire-time", "1", "--hint", "boolean:transient:true", "--hint", "boolean:suppress-sound:true"]
+    return [program, "--app-name", APP, *gone, "--replace-id", shown, "--", title, "Settled."]
+
+
+def escape(text: str) -> str:
+    """Desktops may read markup in the text."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
 
 LONGEST = 400
 CALL_S = 5.0
@@ -35,8 +81,8 @@ class DesktopChannel(BaseChannel):
     name: ClassVar[str] = "desktop"
     remote: ClassVar[bool] = True
 
-    def __init__(self, settings: Mapping[str, Any], desk: Desk, clock: Clock) -> None:
-        super().__init__(settings, desk, clock)
+    def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
+        super().__init__(settings, hub_api, clock)
         self._own = DesktopSettings.model_validate(dict(settings))
         self._program = choose_program(sys.platform, shutil.which, self._own.program)
         if not self._program:
@@ -46,7 +92,7 @@ class DesktopChannel(BaseChannel):
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         """What is to make no sound is not shown by itself: it stands in the digest."""
-        if not self.desk.tone(event.prompt_id, self.name).loud:
+        if not self.hub_api.tone(event.prompt_id, self.name).loud:
             return f"silent-{short_id(event.prompt_id)}"
         await self._show(event.prompt_id, self._title(event, session), self._text(event), not event.prompt.idle)
         return f"shown-{short_id(event.prompt_id)}"
@@ -56,11 +102,11 @@ class DesktopChannel(BaseChannel):
         return render_headline(event.prompt, session) if self._own.show_text else waits
 
     def _text(self, event: PromptRecord) -> str:
-        asked = visible(event.prompt.excerpt) if self._own.show_text and not event.prompt.secret else ""
+        asked = escape_controls(event.prompt.excerpt) if self._own.show_text and not event.prompt.secret else ""
         return f"{asked[:LONGEST]}\natlasbridge approvals, or the page".strip()
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
-        session = self.desk.session(event.session_id)
+        session = self.hub_api.session(event.session_id)
         if session is not None and receipt.stage == "reminder":
             title = f"Still waiting: {session_name(session)}"
             await self._show(event.prompt_id, title, self._text(event), not event.prompt.idle)
@@ -69,12 +115,12 @@ class DesktopChannel(BaseChannel):
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._own.session_notices:
-            await self._show("", "AtlasBridge", visible(message)[:LONGEST], False)
+            await self._show("", "AtlasBridge", escape_controls(message)[:LONGEST], False)
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
         """Put in its own place again as it changes; nobody wants a second one."""
         if loud or f"digest-{key}" in self._shown:
-            lines = visible(text) if self._own.show_text else visible(text).partition("\n")[0]
+            lines = escape_controls(text) if self._own.show_text else escape_controls(text).partition("\n")[0]
             await self._show(f"digest-{key}", "AtlasBridge: more questions wait", lines[:LONGEST], False)
 
     async def _show(self, key: str, title: str, text: str, urgent: bool) -> None:
@@ -103,7 +149,7 @@ class DesktopChannel(BaseChannel):
             raise ChannelError("the desktop did not take a notification in time", HINT) from None
         if process.returncode:
             self._failed += 1
-            why = visible(fault_text.decode(errors="replace").strip(), keep_lines=False)[:120]
+            why = escape_controls(fault_text.decode(errors="replace").strip(), keep_lines=False)[:120]
             raise ChannelError(f"the notification could not be shown ({why})", HINT)
         return said.decode(errors="replace")
 

@@ -6,27 +6,73 @@ import asyncio
 import json
 import logging
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from atlasbridge.channels import grant_card
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.limits import Backoff
+from atlasbridge.channels.grant_card import GrantWords
 from atlasbridge.channels.listening import SeenUpdates, Strangers
-from atlasbridge.channels.matrix import looks
+from atlasbridge.channels.matrix import templates
 from atlasbridge.channels.matrix.api import IS_ENCRYPTED, MatrixApi
-from atlasbridge.channels.matrix.room_grants import RoomGrants
 from atlasbridge.channels.matrix.settings import MatrixSettings
-from atlasbridge.channels.outcome import STILL_OPEN, render_outcome
+from atlasbridge.channels.outbox import Backoff
 from atlasbridge.channels.people import People
+from atlasbridge.channels.receipts import STILL_OPEN, render_outcome
 from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.core.clock import Clock, parse_iso
 from atlasbridge.core.errors import ChannelError
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import PromptRecord, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.visible import visible
+
+# Allowing something for a while in a room: a reaction to the question brings the offer, keycaps under it decide.
+#
+# Which offer is whose is kept by the hub: a restart forgets none.
+
+
+class RoomGrants:
+    def __init__(self, hub_api: HubApi, api: MatrixApi, edit: Callable[[str, str], None]) -> None:
+        self._hub_api, self._api, self._edit = hub_api, api, edit
+
+    def knows(self, meant: str, record: PromptRecord | None, key: str) -> bool:
+        """Whether this reaction is about a grant: the clock under a question, or anything under an offer."""
+        if record is not None:
+            return templates.is_while(key) and templates.offers_grant(record.prompt)
+        return bool(meant and self._hub_api.recall(_note(meant)))
+
+    async def take(self, meant: str, record: PromptRecord | None, key: str, identity: str) -> None:
+        if record is not None:
+            await self._show(meant, record, grant_card.press(self._hub_api, record, "", identity))
+            return
+        kept = json.loads(self._hub_api.recall(_note(meant)))
+        value, offered = templates.grant_choice(kept["values"], key), self._hub_api.prompt(kept["prompt_id"])
+        if value is not None and offered is not None:
+            await self._show(meant, offered, grant_card.press(self._hub_api, offered, value, identity))
+
+    async def _show(self, beside: str, record: PromptRecord, words: GrantWords | str) -> None:
+        if isinstance(words, str):
+            await self._say(templates.reply_message(beside, words, loud=False))
+            return
+        event_id = beside
+        if words.beside:
+            event_id = await self._say(templates.reply_message(beside, templates.render_grant(words), loud=False))
+        else:
+            self._edit(beside, templates.render_grant(words))
+        values = [value for _, value in words.buttons]
+        self._hub_api.remember(_note(event_id), json.dumps({"prompt_id": record.prompt_id, "values": values}))
+        for key in templates.KEYCAPS[: len(values)] if words.beside else ():
+            await self._api.send("m.reaction", templates.reaction(event_id, key), f"grant.{new_id()}")
+
+    async def _say(self, content: dict[str, object]) -> str:
+        return await self._api.send("m.room.message", content, f"grant.{new_id()}")
+
+
+def _note(event_id: str) -> str:
+    return f"matrix.grant.{event_id}"
+
 
 log = logging.getLogger(__name__)
 SINCE = "matrix.since"
@@ -39,29 +85,29 @@ class MatrixChannel(BaseChannel):
     name: ClassVar[str] = "matrix"
     remote: ClassVar[bool] = True
 
-    def __init__(self, settings: Mapping[str, Any], desk: Desk, clock: Clock) -> None:
-        super().__init__(settings, desk, clock)
+    def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
+        super().__init__(settings, hub_api, clock)
         own = self._own = MatrixSettings.model_validate(dict(settings))
         self._api = MatrixApi(own.homeserver, own.access_token.get_secret_value(), own.room, own.request_timeout_s)
         self._host = own.host_name or platform.node() or "this machine"
         self._tasks = TaskSet("matrix")
-        self._seen = SeenUpdates(desk, self.name)
-        self._strangers = Strangers(desk, self.name)
-        self._people = People(desk, self.name)
+        self._seen = SeenUpdates(hub_api, self.name)
+        self._strangers = Strangers(hub_api, self.name)
+        self._people = People(hub_api, self.name)
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
         self._me, self._state, self._detail = "", "starting", ""
         self._encrypted: bool | None = None  # None: not known yet
         self._digests: dict[str, str] = {}
         self._edits: dict[str, str] = {}
-        self._grants = RoomGrants(desk, self._api, self._edit)
+        self._grants = RoomGrants(hub_api, self._api, self._edit)
 
     async def start(self) -> None:
         self._tasks.hold(self._listen())
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         await self._refuse_encrypted()
-        loud = self.desk.tone(event.prompt_id, self.name).loud
-        content = looks.text_message(looks.render_prompt(event, session, self._host), loud)
+        loud = self.hub_api.tone(event.prompt_id, self.name).loud
+        content = templates.text_message(templates.render_prompt(event, session, self._host), loud)
         event_id = await self._api.send("m.room.message", content, f"ask.{event.prompt_id}")
         self._tasks.hold(self._offer(event, event_id))
         return event_id
@@ -76,10 +122,12 @@ class MatrixChannel(BaseChannel):
 
     async def _offer(self, event: PromptRecord, event_id: str) -> None:
         """Our own reactions are what a person taps."""
-        for number, key in enumerate(looks.reactions(event.prompt)):
-            await self._api.send("m.reaction", looks.reaction(event_id, key), f"offer.{event.prompt_id}.{number}")
-        if looks.offers_grant(event.prompt):
-            await self._api.send("m.reaction", looks.reaction(event_id, looks.WHILE), f"offer.{event.prompt_id}.while")
+        for number, key in enumerate(templates.reactions(event.prompt)):
+            await self._api.send("m.reaction", templates.reaction(event_id, key), f"offer.{event.prompt_id}.{number}")
+        if templates.offers_grant(event.prompt):
+            await self._api.send(
+                "m.reaction", templates.reaction(event_id, templates.WHILE), f"offer.{event.prompt_id}.while"
+            )
 
     async def receive_reply(self) -> InboundReply:
         return await self._replies.get()
@@ -91,20 +139,22 @@ class MatrixChannel(BaseChannel):
         await self._seen.settle(reply.token)
         if isinstance(outcome, Reject):
             sentence = self._people.rename(outcome.sentence, reply.identity)
-            await self._say(looks.reply_message(reply.token, sentence, loud=True), f"refused.{reply.token}")
+            await self._say(templates.reply_message(reply.token, sentence, loud=True), f"refused.{reply.token}")
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
-        session = self.desk.session(event.session_id)
+        session = self.hub_api.session(event.session_id)
         if session is None:
             return
         if receipt.stage in STILL_OPEN[1:]:
             told = f"⏰ {self._people.rename(receipt.sentence, receipt.by)}"
-            await self._say(looks.reply_message(message_id, told, loud=False), f"{receipt.stage}.{new_id()}")
+            await self._say(templates.reply_message(message_id, told, loud=False), f"{receipt.stage}.{new_id()}")
             return
         if receipt.stage == "reminder":
-            loud = self.desk.tone(event.prompt_id, self.name).loud
+            loud = self.hub_api.tone(event.prompt_id, self.name).loud
             await self._say(
-                looks.reply_message(message_id, f"🗳 {receipt.sentence}" if receipt.by else "🔔 Still waiting.", loud),
+                templates.reply_message(
+                    message_id, f"🗳 {receipt.sentence}" if receipt.by else "🔔 Still waiting.", loud
+                ),
                 f"remind.{new_id()}",
             )
             return
@@ -112,11 +162,11 @@ class MatrixChannel(BaseChannel):
         moment = parse_iso(at) if at else self.clock.wall()
         who = self._people.call(by) if by else ""
         outcome = render_outcome(event, receipt, receipt.answer or event.decided_value, who, moment, False)
-        body = f"{outcome.title}\n{outcome.detail}\n\n{looks.render_prompt(event, session, self._host)}"
+        body = f"{outcome.title}\n{outcome.detail}\n\n{templates.render_prompt(event, session, self._host)}"
         self._edit(message_id, body)
         if receipt.stage in ("expired", "default_typed"):
             await self._say(
-                looks.reply_message(message_id, outcome.title, loud=True), f"end.{receipt.stage}.{event.prompt_id}"
+                templates.reply_message(message_id, outcome.title, loud=True), f"end.{receipt.stage}.{event.prompt_id}"
             )
 
     def _edit(self, event_id: str, body: str) -> None:
@@ -131,7 +181,7 @@ class MatrixChannel(BaseChannel):
         while self.clock.now() < until:
             body = self._edits[event_id]
             try:
-                await self._say(looks.edit_message(event_id, body), f"edit.{new_id()}")
+                await self._say(templates.edit_message(event_id, body), f"edit.{new_id()}")
             except ChannelError as fault:
                 log.warning("%s", fault)
                 await asyncio.sleep(backoff.next_wait())
@@ -142,14 +192,17 @@ class MatrixChannel(BaseChannel):
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._own.session_notices:
-            await self._say(looks.text_message(visible(message)[: looks.LONGEST], session is None), f"note.{new_id()}")
+            await self._say(
+                templates.text_message(escape_controls(message)[: templates.LONGEST], session is None),
+                f"note.{new_id()}",
+            )
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
-        body = visible(text)[: looks.LONGEST]
+        body = escape_controls(text)[: templates.LONGEST]
         if key in self._digests:
             self._edit(self._digests[key], body)
         else:
-            self._digests = {key: await self._say(looks.text_message(body, loud), f"digest.{new_id()}")}
+            self._digests = {key: await self._say(templates.text_message(body, loud), f"digest.{new_id()}")}
 
     async def _say(self, content: dict[str, Any], txn: str) -> str:
         return await self._api.send("m.room.message", content, txn)
@@ -172,13 +225,13 @@ class MatrixChannel(BaseChannel):
             try:
                 self._me = self._me or await self._api.whoami()
                 self._encrypted = await self._api.is_encrypted() if self._encrypted is None else self._encrypted
-                since = self.desk.recall(SINCE)
+                since = self.hub_api.recall(SINCE)
                 token, events = await self._api.sync(since, self._own.poll_timeout_s)
                 self._encrypted = self._encrypted or any(one.get("type") == "m.room.encryption" for one in events)
                 self._state, self._detail = ("fault", IS_ENCRYPTED) if self._encrypted else ("ok", "")
                 for event in events:
                     await self._hear(event)
-                self.desk.remember(SINCE, token)
+                self.hub_api.remember(SINCE, token)
                 backoff.reset()
             except ChannelError as fault:
                 self._state, self._detail = "reconnecting", str(fault)
@@ -201,8 +254,8 @@ class MatrixChannel(BaseChannel):
             await self._take(event_id, event)
 
     async def _take(self, event_id: str, event: dict[str, Any]) -> None:
-        meant, said, is_reaction = looks.parse_target(event)
-        record = self.desk.prompt_for_message(self.name, meant) if meant else None
+        meant, said, is_reaction = templates.parse_target(event)
+        record = self.hub_api.prompt_for_message(self.name, meant) if meant else None
         if is_reaction and self._grants.knows(meant, record, said):
             await self._seen.settle(event_id)
             self._tasks.hold(self._grants.take(meant, record, said, f"matrix:{event.get('sender')}"))
@@ -211,7 +264,7 @@ class MatrixChannel(BaseChannel):
             await self._seen.settle(event_id)
             self._help(event_id, event, is_reaction)
             return
-        button = looks.find_reaction(record.prompt, said) if is_reaction else None
+        button = templates.find_reaction(record.prompt, said) if is_reaction else None
         if is_reaction and button is None:
             await self._seen.settle(event_id)
             return
@@ -232,4 +285,4 @@ class MatrixChannel(BaseChannel):
         if is_reaction:
             return
         sentence = ENCRYPTED if event.get("type") == "m.room.encrypted" else WHICH
-        self._tasks.hold(self._say(looks.reply_message(event_id, sentence, loud=False), f"help.{event_id}"))
+        self._tasks.hold(self._say(templates.reply_message(event_id, sentence, loud=False), f"help.{event_id}"))

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from atlasbridge.channels.introduction import Person
-from atlasbridge.channels.matrix import looks
+from atlasbridge.channels.matrix import templates
 from atlasbridge.channels.matrix.api import HINT, IS_ENCRYPTED, MatrixApi
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.ids import new_id
@@ -46,9 +46,9 @@ class MatrixIntroduction:
 
     async def prove(self, person_id: str, patience_s: float) -> bool:
         since, _ = await self._api.sync("", 0)
-        asked = looks.text_message(f"AtlasBridge asks: do you see this? React with {YES}, or write anything.", True)
+        asked = templates.text_message(f"AtlasBridge asks: do you see this? React with {YES}, or write anything.", True)
         event_id = await self._api.send("m.room.message", asked, f"setup.{new_id()}")
-        await self._api.send("m.reaction", looks.reaction(event_id, YES), f"setup.{new_id()}")
+        await self._api.send("m.reaction", templates.reaction(event_id, YES), f"setup.{new_id()}")
         async for event in self._heard(patience_s, since):
             if event.get("sender") == person_id and event.get("type") in ("m.reaction", "m.room.message"):
                 return True

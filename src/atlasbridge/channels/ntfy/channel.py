@@ -7,37 +7,117 @@ import json
 import logging
 import platform
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.limits import Backoff
 from atlasbridge.channels.listening import SeenUpdates, Strangers
 from atlasbridge.channels.ntfy.api import NtfyApi, bearer
-from atlasbridge.channels.ntfy.looks import (
-    HIGH,
-    LEAST,
-    LOW,
-    MESSAGE_BYTES,
-    USUAL,
-    choose_buttons,
-    cut_bytes,
-    encode_said,
-    parse_said,
-    render_end,
-    render_prompt,
-)
 from atlasbridge.channels.ntfy.settings import NtfySettings
-from atlasbridge.channels.outcome import render_outcome
+from atlasbridge.channels.outbox import Backoff
 from atlasbridge.channels.people import People
+from atlasbridge.channels.receipts import Outcome, render_outcome
 from atlasbridge.channels.tasks import TaskSet
-from atlasbridge.channels.wording import Button, Role
+from atlasbridge.channels.templates import (
+    Button,
+    Role,
+    host_name,
+    render_buttons,
+    render_headline,
+    session_name,
+    tool_name,
+)
 from atlasbridge.core.clock import Clock, parse_iso
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import PromptRecord, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ids import short_id
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.gate import SHORT_NONCE
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.visible import visible
+
+# How a prompt looks as a notification, and what its buttons say back.  Pure.
+#
+# Whoever cannot read the whole question here gets no button that agrees: only the one that refuses, and the way to all.
+
+MESSAGE_BYTES = 3800  # the server's limit is 4096, for the text alone
+TITLE_BYTES = 240
+MOST_BUTTONS = 3
+HIGH, USUAL, LOW, LEAST = 4, 3, 2, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a button posted: which prompt, its nonce, and the answer."""
+
+    prompt_id: str
+    nonce: str
+    value: str
+
+
+def encode_said(record: PromptRecord, value: str) -> str:
+    return f"{short_id(record.prompt_id)}:{record.nonce}:{value}"
+
+
+def parse_said(text: str) -> Said | None:
+    prompt_id, _, rest = text.partition(":")
+    nonce, colon, value = rest.partition(":")
+    if not (colon and len(prompt_id) == len(short_id("0" * 32)) and len(nonce) >= SHORT_NONCE):
+        return None
+    return Said(prompt_id, nonce, value)
+
+
+def render_prompt(
+    record: PromptRecord, session: SessionRecord, host: str, shows_text: bool, loud: bool
+) -> dict[str, Any]:
+    """The notification without its address and its buttons."""
+    asked, whole = _asked(record), shows_text and _fits(record)
+    where = " · ".join(filter(None, (tool_name(session), session_name(session), host_name(session, host))))
+    more = f"All of it: the page, or atlasbridge reply {short_id(record.prompt_id)}"
+    if shows_text:
+        title = cut_bytes(render_headline(record.prompt, session), TITLE_BYTES)
+        shown = asked if whole else cut_bytes(asked, MESSAGE_BYTES - 300) + "\n(cut, or not whole)"
+        text = f"{shown}\n{where}" + ("" if whole else f"\n{more}")
+    else:
+        title, text = "AtlasBridge: a question waits", f"{where}\n{more}"
+    return {
+        "title": title,
+        "message": text,
+        "priority": HIGH if loud else LOW,
+        "sequence_id": short_id(record.prompt_id),
+    }
+
+
+def _asked(record: PromptRecord) -> str:
+    return escape_controls(record.prompt.asked).strip()
+
+
+def _fits(record: PromptRecord) -> bool:
+    """Whether a notification can show all that is asked."""
+    asked = _asked(record)
+    return record.prompt.asked_whole and len(asked.encode()) <= MESSAGE_BYTES and bool(asked)
+
+
+def choose_buttons(record: PromptRecord, shows_text: bool) -> list[Button]:
+    """Three at most.  One that refuses is always among them; a lasting permission never is."""
+    whole = shows_text and _fits(record)
+    found = [button for button in render_buttons(record.prompt) if button.role in (Role.ANSWER, Role.REFUSE)]
+    refusing = [button for button in found if button.role is Role.REFUSE][:1]
+    agreeing = [button for button in found if button.role is Role.ANSWER] if whole else []
+    complete = len(agreeing) + len(refusing) <= MOST_BUTTONS
+    return [*agreeing[: MOST_BUTTONS - len(refusing)], *refusing] if complete or refusing else []
+
+
+def render_end(outcome: Outcome, record: PromptRecord, session: SessionRecord, shows_text: bool) -> dict[str, Any]:
+    title = cut_bytes(outcome.title, TITLE_BYTES) if shows_text else "Settled"
+    text = "\n".join(part for part in (f"{tool_name(session)} · {session_name(session)}", outcome.detail) if part)
+    return {"title": title, "message": text, "priority": LEAST, "sequence_id": short_id(record.prompt_id)}
+
+
+def cut_bytes(text: str, most: int) -> str:
+    data = text.encode()
+    return text if len(data) <= most else data[: most - 3].decode(errors="ignore") + "…"
+
 
 log = logging.getLogger(__name__)
 SINCE = "ntfy.since"
@@ -49,17 +129,17 @@ class NtfyChannel(BaseChannel):
     name: ClassVar[str] = "ntfy"
     remote: ClassVar[bool] = True
 
-    def __init__(self, settings: Mapping[str, Any], desk: Desk, clock: Clock) -> None:
-        super().__init__(settings, desk, clock)
+    def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
+        super().__init__(settings, hub_api, clock)
         own = self._own = NtfySettings.model_validate(dict(settings))
         self._api = NtfyApi(own.server, own.access_token.get_secret_value(), own.request_timeout_s)
         self._topic, self._reply_topic = own.topic.get_secret_value(), own.reply_topic.get_secret_value()
         self._identity = f"ntfy:{own.allowed_users[0]}"
         self._host = platform.node() or "this machine"
         self._tasks = TaskSet("ntfy")
-        self._seen = SeenUpdates(desk, self.name)
-        self._strangers = Strangers(desk, self.name)
-        self._people = People(desk, self.name)
+        self._seen = SeenUpdates(hub_api, self.name)
+        self._strangers = Strangers(hub_api, self.name)
+        self._people = People(hub_api, self.name)
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
         self._state, self._detail = "starting", ""
         self._agrees = own.taps_agree  # None: not known yet
@@ -68,7 +148,7 @@ class NtfyChannel(BaseChannel):
         self._tasks.hold(self._listen())
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
-        loud = self.desk.tone(event.prompt_id, self.name).sounds_for(self._identity)
+        loud = self.hub_api.tone(event.prompt_id, self.name).sounds_for(self._identity)
         await self._learn_who_reads()
         body = render_prompt(event, session, self._host, self._own.shows_text, loud)
         actions = [
@@ -113,7 +193,7 @@ class NtfyChannel(BaseChannel):
             await self.notify(self._people.rename(outcome.sentence, reply.identity))
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
-        session = self.desk.session(event.session_id)
+        session = self.hub_api.session(event.session_id)
         if session is None:
             return
         if receipt.stage == "reminder":
@@ -131,11 +211,11 @@ class NtfyChannel(BaseChannel):
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is not None and not self._own.session_notices:
             return
-        text = cut_bytes(visible(message), MESSAGE_BYTES)
+        text = cut_bytes(escape_controls(message), MESSAGE_BYTES)
         await self._publish({"title": "AtlasBridge", "message": text, "priority": LOW if session else USUAL})
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
-        shown = cut_bytes(visible(text), MESSAGE_BYTES) if self._own.shows_text else text.partition("\n")[0]
+        shown = cut_bytes(escape_controls(text), MESSAGE_BYTES) if self._own.shows_text else text.partition("\n")[0]
         priority = HIGH if loud else LEAST
         await self._publish(
             {"title": "AtlasBridge", "message": shown, "priority": priority, "sequence_id": f"d{key[:8]}"}
@@ -175,10 +255,10 @@ class NtfyChannel(BaseChannel):
 
     def _since(self) -> str:
         """After the newest message that was heard; at the very first start, from now on."""
-        known = self.desk.recall(SINCE)
+        known = self.hub_api.recall(SINCE)
         if not known:
             known = str(int(self.clock.wall()))
-            self.desk.remember(SINCE, known)
+            self.hub_api.remember(SINCE, known)
         return known
 
     async def _hear(self, event: dict[str, Any]) -> None:
@@ -189,11 +269,11 @@ class NtfyChannel(BaseChannel):
             self._strangers.note("somebody who knows the reply topic")
         elif await self._seen.take(update_id, json.dumps({"message": text[:LONGEST_SAID]})) != "copy":
             self._take(update_id, event)
-        self.desk.remember(SINCE, update_id)
+        self.hub_api.remember(SINCE, update_id)
 
     def _take(self, update_id: str, event: dict[str, Any]) -> None:
         said = parse_said(str(event.get("message", ""))[:LONGEST_SAID])
-        record = self.desk.prompt(said.prompt_id) if said else None
+        record = self.hub_api.prompt(said.prompt_id) if said else None
         if said is not None and record is not None and said.value not in {one.value for one in self._offered(record)}:
             self._strangers.note("somebody who reads the topic and answers what no button says")
             record = None

@@ -6,37 +6,219 @@ within the limits by construction: what the tool says gets the room that our wor
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from atlasbridge.channels import wording
-from atlasbridge.channels.outcome import Outcome
-from atlasbridge.channels.quoting import (
-    LAST_OUTPUT,
-    count_missing,
-    cut_to,
-    fit_quotes,
-    quotes_of,
-    warn_incomplete,
-)
-from atlasbridge.channels.slack.actions import AGAIN, GRANT, LATER, THIS, encode_action
-from atlasbridge.channels.slack.elements import (
-    Block,
-    button,
-    button_rows,
-    context,
-    count_text,
-    marking,
-    plain,
-    quoted,
-    section,
-    takes_text,
-)
-from atlasbridge.channels.words import takes_words
+from atlasbridge.channels import templates
+from atlasbridge.channels.commands import COMMANDS, Command
+from atlasbridge.channels.excerpt import LAST_OUTPUT, count_missing, cut_to, fit_quotes, quotes_of, warn_incomplete
+from atlasbridge.channels.free_text import needs_words, takes_words
+from atlasbridge.channels.receipts import Outcome
+from atlasbridge.channels.templates import Button, Role, pickable, picked_value
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.prompt.model import Prompt, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.visible import visible
+
+# What a Slack button carries, and what a person's text in Slack says.  Pure.
+
+ANSWER, SHOW, WRITE, PICK, THIS, AGAIN, GRANT, LATER = "ans", "shw", "wrt", "pck", "ths", "agn", "grt", "ltr"
+VERBS = (ANSWER, SHOW, WRITE, PICK, THIS, AGAIN, GRANT, LATER)
+VALUE_LIMIT = 1800  # Slack takes 2000 characters in all
+SIGN = "!"  # before a command in a message: Slack keeps the slash for its own
+_ENTITY = re.compile(r"<([^<>|]*)(?:\|([^<>]*))?>")
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    verb: str
+    prompt_id: str
+    session_id: str
+    nonce: str
+    value: str
+
+
+def encode_action(record: PromptRecord, value: str, verb: str = ANSWER) -> str:
+    """`verb:prompt:session:nonce:value` in full; a value that is too long travels as its place, `@3`."""
+    if value.startswith("@") or len(value) > VALUE_LIMIT:
+        value = f"@{[choice.value for choice in record.prompt.choices].index(value) + 1}"
+    return f"{verb}:{record.prompt_id}:{record.session_id}:{record.nonce}:{value}"
+
+
+def encode_place(record: PromptRecord, place: int) -> str:
+    """A choice by its place: an option of a menu carries 150 characters at most."""
+    return f"{ANSWER}:{record.prompt_id}:{record.session_id}:{record.nonce}:@{place + 1}"
+
+
+def clicked_value(element: Mapping[str, Any]) -> object:
+    """What a button or a menu's chosen option carries."""
+    if element.get("type") == "static_select":
+        return (element.get("selected_option") or {}).get("value")
+    return element.get("value")
+
+
+def parse_action(data: object) -> Action | None:
+    """None for anything that is not exactly ours: parsing fails closed."""
+    parts = data.split(":", 4) if isinstance(data, str) else []
+    if len(parts) != 5 or parts[0] not in VERBS or not all(parts[1:4]):
+        return None
+    return Action(*parts)
+
+
+def full_value(action: Action, record: PromptRecord) -> str:
+    if not (action.value.startswith("@") and action.value[1:].isdecimal()):
+        return action.value
+    place = int(action.value[1:])
+    return record.prompt.choices[place - 1].value if 1 <= place <= len(record.prompt.choices) else ""
+
+
+def parse_picked(payload: Mapping[str, Any], record: PromptRecord) -> str | None:
+    """The choices that were marked when the button was pressed; None where the payload does not say."""
+    marked = (((payload.get("state") or {}).get("values") or {}).get(PICK) or {}).get(PICK)
+    if not isinstance(marked, dict):
+        return None
+    known = {str(place): place for place, _ in pickable(record.prompt)}
+    values = [str(option.get("value")) for option in marked.get("selected_options") or []]
+    return picked_value(record.prompt, sorted(known[value] for value in values)) if set(values) <= set(known) else None
+
+
+def parse_slash(payload: Mapping[str, Any]) -> Command:
+    """`/atlasbridge status`, or `/status` where the app announces that; alone it asks for help."""
+    own = str(payload.get("command") or "").lstrip("/").lower()
+    word, _, rest = str(payload.get("text") or "").strip().partition(" ")
+    if own in COMMANDS:
+        return Command(own, f"{word} {rest}".strip())
+    return Command(word.lstrip("/!").lower() or "help", rest.strip())
+
+
+def plain_text(text: str) -> str:
+    """A message as it was typed: Slack wraps links and mentions in <...> and escapes & < >."""
+    typed = _ENTITY.sub(lambda match: match[2] if match[2] is not None else match[1], text)
+    return typed.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+# The pieces a Slack message is built of: texts, quotations, buttons, menus, lists to mark.  Pure.
+
+CONTEXT_LIMIT, BUTTON_LIMIT, SECTION_LIMIT = 2000, 75, 2900
+MOST_BUTTONS = 10  # more answers are a menu to choose from
+ROW_LIMIT, CHECKBOX_LIMIT, SELECT_LIMIT, MOST_SELECTS = 25, 10, 100, 10
+Block = dict[str, Any]
+
+
+def takes_text(prompt: Prompt) -> bool:
+    return takes_words(prompt) or (bool(prompt.constraints.get("multi_select")) and not prompt.secret)
+
+
+def marking(record: PromptRecord) -> list[Block]:
+    """A list to mark, and the button that sends it; Slack keeps the marks in between."""
+    choices = templates.pickable(record.prompt)
+    if not 0 < len(choices) <= SELECT_LIMIT:
+        return []
+    options = [{"text": plain(_cut(text)), "value": str(place)} for place, text in choices]
+    boxes = len(options) <= CHECKBOX_LIMIT
+    element: Block = {"type": "checkboxes" if boxes else "multi_static_select", "action_id": PICK, "options": options}
+    if marked := set(map(str, templates.premarked(record.prompt))):
+        element["initial_options"] = [option for option in options if option["value"] in marked]
+    block: Block = {"type": "actions", "block_id": PICK, "elements": [element]}
+    if not boxes:  # a menu of many stands beside a text
+        block = {"type": "section", "block_id": PICK, "text": plain("Mark what you want:"), "accessory": element}
+    send = button("✅ Send what is marked", encode_action(record, "", PICK), "send")
+    return [block, {"type": "actions", "elements": [send]}]
+
+
+def button_rows(record: PromptRecord) -> list[Block]:
+    """Answers in one row or a menu; the refusing ones in a row of their own; then default, cancel, write and show."""
+    buttons = templates.render_buttons(record.prompt)
+    answers = [shown for shown in buttons if shown.role in (Role.ANSWER, Role.ALWAYS)]
+    refusing = [shown for shown in buttons if shown.role is Role.REFUSE][:ROW_LIMIT]
+    roles = (Role.DEFAULT, Role.CANCEL, Role.LATER, Role.GRANT, Role.SHOW)
+    others = [shown for shown in buttons if shown.role in roles]
+    blocks = _menus(record) if len(answers) > MOST_BUTTONS else [_actions(record, answers, 0)] if answers else []
+    blocks += [_actions(record, row, number) for number, row in ((1, refusing), (2, others)) if row]
+    if takes_text(record.prompt):
+        write = button("✍ Write an answer", encode_action(record, "", WRITE), "write")
+        blocks.append({"type": "actions", "elements": [write]})
+    return blocks
+
+
+def _menus(record: PromptRecord) -> list[Block]:
+    """Every choice that does not refuse, a hundred to a menu."""
+    wanted = [(place, choice) for place, choice in enumerate(record.prompt.choices) if not choice.refuses]
+    menus = []
+    for number in range(min(MOST_SELECTS, -(-len(wanted) // SELECT_LIMIT))):
+        some = wanted[number * SELECT_LIMIT : (number + 1) * SELECT_LIMIT]
+        options = [
+            {"text": plain(_cut(_marked(record, place))), "value": encode_place(record, place)} for place, _ in some
+        ]
+        menu = {
+            "type": "static_select",
+            "action_id": f"choose.{number}",
+            "placeholder": plain("Choose one"),
+            "options": options,
+        }
+        menus.append({"type": "actions", "elements": [menu]})
+    return menus
+
+
+def _marked(record: PromptRecord, place: int) -> str:
+    choice = record.prompt.choices[place]
+    mark = "♾ always: " if choice.always else "✍ " if needs_words(record.prompt, choice.value) else ""
+    return mark + escape_controls(templates.numbered(choice), keep_lines=False)
+
+
+def _actions(record: PromptRecord, row: list[Button], number: int) -> Block:
+    return {"type": "actions", "elements": [_shown(record, b, f"{number}.{place}") for place, b in enumerate(row)]}
+
+
+def _shown(record: PromptRecord, shown: Button, action_id: str) -> Block:
+    verb = {Role.SHOW: SHOW, Role.GRANT: GRANT, Role.LATER: LATER}.get(shown.role, ANSWER)
+    element = button(shown.label, encode_action(record, shown.value, verb), action_id)
+    if shown.role is Role.ALWAYS:
+        element["confirm"] = {
+            "title": plain("Always?"),
+            "text": plain("This choice also decides what is not asked yet."),
+            "confirm": plain("Yes, always"),
+            "deny": plain("Back"),
+        }
+    return element
+
+
+def button(label: str, value: str, action_id: str) -> Block:
+    return {"type": "button", "text": plain(_cut(label)), "value": value, "action_id": action_id}
+
+
+def plain(text: str) -> Block:
+    return {"type": "plain_text", "text": text, "emoji": False}
+
+
+def context(text: str) -> Block:
+    return {"type": "context", "elements": [plain(text[:CONTEXT_LIMIT] or "…")]}
+
+
+def section(text: str) -> Block:
+    return {"type": "section", "text": plain(text[:SECTION_LIMIT] or "…")}
+
+
+def quoted(text: str) -> Block:
+    leaf = {"type": "text", "text": text or "(blank)"}
+    return {"type": "rich_text", "elements": [{"type": "rich_text_preformatted", "elements": [leaf]}]}
+
+
+def _cut(label: str) -> str:
+    return label if len(label) <= BUTTON_LIMIT else label[: BUTTON_LIMIT - 1] + "…"
+
+
+def count_text(node: object) -> int:
+    """Every character that is shown, wherever in the blocks it stands: what Slack's limit of a message counts."""
+    if isinstance(node, list):
+        return sum(map(count_text, node))
+    if not isinstance(node, dict):
+        return 0
+    own = len(node["text"]) if isinstance(node.get("text"), str) else 0
+    return own + sum(map(count_text, node.values()))
+
 
 __all__ = ["takes_text"]
 
@@ -52,21 +234,21 @@ REST = "🔎 Show all, or atlasbridge approvals"
 def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> dict[str, Any]:
     """The message that asks: header by us, the question quoted, buttons, time left."""
     prompt = record.prompt
-    title = wording.render_headline(prompt, session)
+    title = templates.render_headline(prompt, session)
     below = []
-    if listed := wording.listed_choices(prompt, prompt.choices, LISTED_ROOM):
+    if listed := templates.listed_choices(prompt, prompt.choices, LISTED_ROOM):
         below.append(quoted(cut_to("\n".join(listed), QUOTE_LIMIT, len)))
     if hint := _hint(record):
         below.append(context(hint))
     below += marking(record) + button_rows(record)
-    below.append(context(wording.render_deadline(record)))
+    below.append(context(templates.render_deadline(record)))
     return _message(title, _question(record, session, host, title, room=MESSAGE_ROOM - count_text(below)) + below)
 
 
 def render_short(record: PromptRecord, session: SessionRecord) -> dict[str, Any]:
     """What is shown when Slack would not take the whole: that something waits, and where it can be read."""
     told = "It could not be shown here. Read and answer it on the page, or with: atlasbridge approvals"
-    return _message(told, [section(f"❗ {wording.session_name(session)} asks something. {told}")])
+    return _message(told, [section(f"❗ {templates.session_name(session)} asks something. {told}")])
 
 
 def render_outcome(
@@ -83,12 +265,12 @@ def render_outcome(
 
 
 def render_notice(message: str, session: SessionRecord | None, host: str) -> dict[str, Any]:
-    blocks = [section(visible(message))]
+    blocks = [section(escape_controls(message))]
     if session is not None:
-        name = wording.session_name(session)
-        parts = (name, wording.tool_name(session), short_id(session.session_id), wording.host_name(session, host))
+        name = templates.session_name(session)
+        parts = (name, templates.tool_name(session), short_id(session.session_id), templates.host_name(session, host))
         blocks.insert(0, context(" · ".join(part for part in parts if part)))
-    return _message(visible(message), blocks)
+    return _message(escape_controls(message), blocks)
 
 
 def render_snooze(record: PromptRecord) -> Block:
@@ -114,7 +296,7 @@ def render_which(
     """The question back: one button for every prompt that a text may have meant."""
     buttons = [
         button(
-            wording.render_brief(record.prompt, session),
+            templates.render_brief(record.prompt, session),
             encode_action(record, message_ts, THIS),
             f"which.{place}",
         )
@@ -125,14 +307,14 @@ def render_which(
 
 def render_again(record: PromptRecord) -> dict[str, Any]:
     """The last output of a doubtful prompt, with the same buttons once more."""
-    text = visible(record.prompt.screen or record.prompt.excerpt).rstrip()[-LAST_OUTPUT:]
+    text = escape_controls(record.prompt.screen or record.prompt.excerpt).rstrip()[-LAST_OUTPUT:]
     shown = [context("Last output:"), quoted(text or "(empty)"), *button_rows(record)]
     return _message("Last output:", shown)
 
 
 def render_screen(title: str, screen: str) -> dict[str, Any] | None:
     """None when it is too long for a message: then it goes out as a file."""
-    text = visible(screen).rstrip()
+    text = escape_controls(screen).rstrip()
     return None if len(text) > QUOTE_LIMIT else _message(title, [context(title), quoted(text or "(empty)")])
 
 
@@ -148,7 +330,7 @@ def render_modal(record: PromptRecord, session: SessionRecord, label: str = "") 
         "type": "modal",
         "callback_id": CALLBACK,
         "private_metadata": encode_action(record, "words" if label else ""),
-        "title": plain(wording.session_name(session)[:MODAL_TITLE]),
+        "title": plain(templates.session_name(session)[:MODAL_TITLE]),
         "submit": plain("Send"),
         "close": plain("Cancel"),
         "blocks": [
@@ -159,7 +341,7 @@ def render_modal(record: PromptRecord, session: SessionRecord, label: str = "") 
 
 
 def _hint(record: PromptRecord) -> str:
-    hint = wording.render_hint(record.prompt, record.prompt_id)
+    hint = templates.render_hint(record.prompt, record.prompt_id)
     if takes_words(record.prompt) and record.prompt.choices:
         hint = "Choose, press ✍ Write an answer, or reply to this message with your own words."
     return hint.replace("reply to this message", "reply in this thread").replace(
@@ -172,8 +354,8 @@ def _question(
 ) -> list[Block]:
     """`room`: the characters that are left for what the tool has written."""
     prompt = record.prompt
-    kind = "" if ended else wording.render_kind(prompt, session)
-    header = wording.render_header(prompt, session, host)
+    kind = "" if ended else templates.render_kind(prompt, session)
+    header = templates.render_header(prompt, session, host)
     blocks = [
         {"type": "header", "text": plain(cut_to(title, HEADER_LIMIT, len))},
         context(f"{kind} · {header}" if kind else header),

@@ -5,40 +5,114 @@ It carries; the gate decides.  The wire is in api and link, what people do is re
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from atlasbridge.channels import grant_card
 from atlasbridge.channels.chat import ChatChannel
-from atlasbridge.channels.commands import Command, Spoken
-from atlasbridge.channels.outbox import Params, Place
-from atlasbridge.channels.outcome import Outcome
-from atlasbridge.channels.quoting import LAST_OUTPUT, whole_text
-from atlasbridge.channels.reading import split_rows
+from atlasbridge.channels.commands import Command, SessionCommands, Spoken
+from atlasbridge.channels.excerpt import LAST_OUTPUT, whole_text
+from atlasbridge.channels.outbox import EDIT, Outbox, Params, Place
+from atlasbridge.channels.receipts import Outcome
 from atlasbridge.channels.received import WHICH, Received, Sent
-from atlasbridge.channels.session_commands import SessionCommands
 from atlasbridge.channels.slack import blocks
-from atlasbridge.channels.slack.actions import SIGN
 from atlasbridge.channels.slack.api import SlackApi
-from atlasbridge.channels.slack.elements import SECTION_LIMIT
+from atlasbridge.channels.slack.blocks import SECTION_LIMIT, SIGN
 from atlasbridge.channels.slack.inbound import Inbound, Memory, Origin
 from atlasbridge.channels.slack.link import Link
 from atlasbridge.channels.slack.settings import SlackSettings
-from atlasbridge.channels.slack.threads import Threads, beginning, room_of
 from atlasbridge.channels.target import Doubt
-from atlasbridge.channels.turns import EDIT
-from atlasbridge.channels.wording import offers_again, tool_name
+from atlasbridge.channels.templates import offers_again, session_name, tool_name
+from atlasbridge.channels.transcript import split_rows
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import PromptRecord, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
-from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.visible import visible
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ids import short_id
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
+from atlasbridge.core.session.model import SessionRecord, SessionState
+
+# A thread for each session, in the channels that take part: its questions and notices stand there, and what is written
+# there is about that session.  Direct messages stay as they are: a question in a thread would be missed there.
+#
+# Threads are kept in the hub's notes, so that a restarted hub goes on in the same ones.
 
 log = logging.getLogger(__name__)
+OPENING_S = 5.0  # a question does not wait longer for its thread
+
+
+class Threads:
+    """`rooms`: the channels that have threads; `paint` makes the message that a thread begins with."""
+
+    def __init__(
+        self, outbox: Outbox, hub_api: HubApi, rooms: Iterable[str], paint: Callable[[SessionRecord], Params]
+    ) -> None:
+        self._outbox, self._hub_api, self._paint = outbox, hub_api, paint
+        self._rooms = frozenset(rooms)
+        self._turn = asyncio.Lock()
+
+    def thread_of(self, room: str, session_id: str) -> str:
+        """The timestamp of the message that the session's thread begins with; "" where it has none."""
+        return self._hub_api.recall(_thread(room, session_id)) if room in self._rooms else ""
+
+    def session_at(self, room: str, thread: str) -> str:
+        return self._hub_api.recall(f"slack.switch.{room_of(room, thread)}") if room in self._rooms and thread else ""
+
+    def inside(self, room: str, session: SessionRecord | None, loud: bool = False) -> Params:
+        """What puts a message into its session's thread; `loud`: it is shown in the channel, too."""
+        thread = self.thread_of(room, session.session_id) if session is not None else ""
+        return ({"thread_ts": thread} | ({"reply_broadcast": True} if loud else {})) if thread else {}
+
+    def root_of(self, place: Place, session_id: str) -> str:
+        """Where replies to this message go: its session's thread, or a thread of its own."""
+        return self.thread_of(place[0], session_id) or place[1]
+
+    async def open(self, session: SessionRecord) -> None:
+        """Where none can be made, messages go to the channel itself.  A channel is read by all who take part."""
+        if self._hub_api.readers(session.session_id, "slack") is not None:
+            return
+        missing = [room for room in self._rooms if not self.thread_of(room, session.session_id)]
+        now = self._hub_api.session(session.session_id) or session
+        if not missing or now.state is not SessionState.ACTIVE:
+            return
+        try:
+            async with asyncio.timeout(OPENING_S), self._turn:
+                for room in missing:
+                    await self._open(room, session)
+        except (TimeoutError, ChannelError) as fault:
+            log.info("no thread for %s now: %s", short_id(session.session_id), fault or "it takes too long")
+
+    async def _open(self, room: str, session: SessionRecord) -> None:
+        if self.thread_of(room, session.session_id):
+            return
+        posted = await self._outbox.send(room, self._paint(session))
+        self._hub_api.remember(_thread(room, session.session_id), posted.message)
+        self._hub_api.remember(f"slack.switch.{room_of(room, posted.message)}", session.session_id)
+
+    def forget_ended(self, session: SessionRecord) -> None:
+        now = self._hub_api.session(session.session_id) or session
+        for room in self._rooms if now.state is not SessionState.ACTIVE else ():
+            if thread := self.thread_of(room, session.session_id):
+                self._hub_api.remember(f"slack.switch.{room_of(room, thread)}", "")
+                self._hub_api.remember(_thread(room, session.session_id), "")
+
+
+def room_of(room: str, thread: str) -> str:
+    """A session's thread is a room of its own: commands there are about that session."""
+    return f"{room}/{thread}"
+
+
+def beginning(session: SessionRecord, tool: str) -> str:
+    return f"🧵 {session_name(session)} · {tool} · {short_id(session.session_id)} · {session.cwd}"
+
+
+def _thread(room: str, session_id: str) -> str:
+    return f"slack.thread.{room}.{session_id}"
+
+
 MOST_PIECES = 4  # messages instead of a file
 
 
@@ -48,17 +122,17 @@ class SlackChannel(ChatChannel):
     sign = SIGN
     muted = "no reminders or notices come; prompts still do, since Slack has no silent ones."
 
-    def __init__(self, settings: Mapping[str, Any], desk: Desk, clock: Clock) -> None:
-        super().__init__(settings, desk, clock)
+    def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
+        super().__init__(settings, hub_api, clock)
         own = self._own = SlackSettings.model_validate(dict(settings))
         self._rooms: dict[str, str] = {}
         self._api = SlackApi(own.bot_token.get_secret_value(), own.api_url, own.request_timeout_s)
         self._furnish(own, self._api, lambda room: own.messages_per_s)
         memory = Memory(self._shown, self._people, self._throttle, self._held)
-        self._inbound = Inbound(own, desk, clock, memory, self)
+        self._inbound = Inbound(own, hub_api, clock, memory, self)
         self._link = Link(own, self._api, self)
-        self._received = Received(desk, self._tell, self, own.transcriber, self.title)
-        self._threads = Threads(self._outbox, desk, own.channels if own.threads else (), self._paint_thread)
+        self._received = Received(hub_api, self._tell, self, own.transcriber, self.title)
+        self._threads = Threads(self._outbox, hub_api, own.channels if own.threads else (), self._paint_thread)
 
     # what the hub calls
 
@@ -141,7 +215,7 @@ class SlackChannel(ChatChannel):
         return f"slack:{self._own.team_id}/{user}" if user else ""
 
     def _beside(self, place: Place) -> Params:
-        record = self.desk.prompt(self._shown.prompt_at(place) or "")
+        record = self.hub_api.prompt(self._shown.prompt_at(place) or "")
         return {"thread_ts": self._root(place, record), "reply_broadcast": True}
 
     def _root(self, place: Place, record: PromptRecord | None) -> str:
@@ -169,7 +243,7 @@ class SlackChannel(ChatChannel):
 
     def state_changed(self, state: str) -> None:
         if state == "unauthorized":
-            self.desk.note("CHANNEL_UNAUTHORIZED", channel="slack")
+            self.hub_api.note("CHANNEL_UNAUTHORIZED", channel="slack")
         if state == "ok":
             self.heard()
             self._tasks.hold(self._learn_names())
@@ -199,7 +273,7 @@ class SlackChannel(ChatChannel):
 
     def grant(self, origin: Origin, place: Place, record: PromptRecord, value: str) -> None:
         """The offer stands in the question's thread; what becomes of it takes its place."""
-        told = grant_card.press(self.desk, record, value, f"slack:{self._own.team_id}/{origin.user}")
+        told = grant_card.press(self.hub_api, record, value, f"slack:{self._own.team_id}/{origin.user}")
         if isinstance(told, str):
             self.say(origin, told)
             return
@@ -228,7 +302,7 @@ class SlackChannel(ChatChannel):
     def keep_file(self, origin: Origin, file: dict[str, Any], caption: str, session_id: str) -> None:
         identity = f"slack:{self._own.team_id}/{origin.user}"
         meant = self._commands.meant(origin.room, identity)
-        session = self.desk.seen_by(identity).session(session_id) if session_id else meant
+        session = self.hub_api.seen_by(identity).session(session_id) if session_id else meant
         if session is None:
             self.say(origin, WHICH.format(sign=SIGN))
             return
@@ -269,15 +343,19 @@ class SlackChannel(ChatChannel):
         if spoken.file is not None:
             return [{"text": spoken.text, "document": (spoken.name, spoken.file)}]
         if spoken.screen is None:
-            pieces = split_rows(visible(spoken.text).split("\n"), SECTION_LIMIT, len) or [""]
+            pieces = split_rows(escape_controls(spoken.text).split("\n"), SECTION_LIMIT, len) or [""]
             if len(pieces) > MOST_PIECES:
-                return [{"text": pieces[0].partition("\n")[0], "document": ("answer.txt", visible(spoken.text))}]
+                return [
+                    {"text": pieces[0].partition("\n")[0], "document": ("answer.txt", escape_controls(spoken.text))}
+                ]
             return [blocks.render_notice(piece, None, self._host) for piece in pieces]
         if not spoken.split:
             return [_screen_params(spoken.text, spoken.screen)]
-        pieces = split_rows(visible(spoken.screen).rstrip().split("\n"), blocks.QUOTE_LIMIT, len) or ["(nothing)"]
+        pieces = split_rows(escape_controls(spoken.screen).rstrip().split("\n"), blocks.QUOTE_LIMIT, len) or [
+            "(nothing)"
+        ]
         if len(pieces) > MOST_PIECES:
-            return [{"text": spoken.text, "document": (spoken.name, visible(spoken.screen))}]
+            return [{"text": spoken.text, "document": (spoken.name, escape_controls(spoken.screen))}]
         counted = [f" ({number} of {len(pieces)})" if len(pieces) > 1 else "" for number in range(1, len(pieces) + 1)]
         return [_screen_params(spoken.text + count, piece) for count, piece in zip(counted, pieces, strict=True)]
 
@@ -303,4 +381,4 @@ class SlackChannel(ChatChannel):
 
 def _screen_params(title: str, screen: str) -> dict[str, Any]:
     """Inside a message where it fits, else as a file."""
-    return blocks.render_screen(title, screen) or {"text": title, "document": ("screen.txt", visible(screen))}
+    return blocks.render_screen(title, screen) or {"text": title, "document": ("screen.txt", escape_controls(screen))}

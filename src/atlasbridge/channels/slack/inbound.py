@@ -9,12 +9,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from atlasbridge.channels.commands import Command, is_about, parse_command
+from atlasbridge.channels.free_text import needs_words, reads_as_words
 from atlasbridge.channels.listening import SeenUpdates, Strangers, Throttle
+from atlasbridge.channels.message_index import Shown
 from atlasbridge.channels.outbox import Place
 from atlasbridge.channels.people import People
-from atlasbridge.channels.shown import Shown
-from atlasbridge.channels.slack.actions import (
+from atlasbridge.channels.slack.api import moment_of
+from atlasbridge.channels.slack.blocks import (
     AGAIN,
+    CALLBACK,
+    FIELD,
     GRANT,
     LATER,
     PICK,
@@ -30,17 +34,71 @@ from atlasbridge.channels.slack.actions import (
     parse_slash,
     plain_text,
 )
-from atlasbridge.channels.slack.api import moment_of
-from atlasbridge.channels.slack.blocks import CALLBACK, FIELD
-from atlasbridge.channels.slack.envelope import Payload, key_of, kind_of, parse_sender
 from atlasbridge.channels.slack.settings import SlackSettings
 from atlasbridge.channels.target import GONE, NOT_OPEN, NOTHING_OPEN, Doubt, Held, find_target, offer, refuse_secret
-from atlasbridge.channels.words import needs_words, reads_as_words
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.ports import Desk
+from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import PromptRecord
-from atlasbridge.core.prompt.reply import InboundReply
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord
+
+# What an envelope of Socket Mode says about itself: its kind, its number, and who sent it.  Pure.
+
+Payload = dict[str, Any]
+KINDS = {"event_callback": "events_api", "block_actions": "interactive", "view_submission": "interactive"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """`teams` has more than one element when somebody of a connected workspace speaks here."""
+
+    user_id: str
+    teams: frozenset[str]
+    name: str = ""
+
+
+def kind_of(payload: Payload) -> str:
+    """Under which kind of envelope this came."""
+    return "slash_commands" if "command" in payload else KINDS.get(str(payload.get("type")), "")
+
+
+def key_of(kind: str, payload: Payload) -> str:
+    """What stays the same when Slack sends a thing again: envelope ids do not."""
+    if kind == "events_api":
+        return str(payload.get("event_id"))
+    if kind == "slash_commands":
+        return f"slash:{payload.get('trigger_id')}"
+    if payload.get("type") == "view_submission":
+        view = payload.get("view") or {}
+        return f"view:{view.get('id')}:{view.get('hash')}"
+    clicked = (payload.get("actions") or [{}])[0]
+    return f"click:{payload.get('user', {}).get('id')}:{clicked.get('action_ts')}:{clicked.get('action_id')}"
+
+
+def parse_sender(kind: str, payload: Payload) -> Sender | None:
+    """None for what no person said: other kinds of events, and the bot's own echo."""
+    match kind:
+        case "events_api":
+            return _author(payload, payload.get("event") or {})
+        case "interactive":
+            user: Payload = payload.get("user") or {}
+            team_id = (payload.get("team") or {}).get("id")
+            return _sender(user.get("id"), team_id, user.get("team_id", team_id), str(user.get("name") or ""))
+        case "slash_commands":
+            return _sender(payload.get("user_id"), payload.get("team_id"), payload.get("team_id"))
+    return None
+
+
+def _author(payload: Payload, event: Payload) -> Sender | None:
+    author: Payload = event.get("message", event) if event.get("subtype") == "message_changed" else event
+    if event.get("type") != "message" or author.get("bot_id") or not author.get("user"):
+        return None
+    team_id = payload.get("team_id")
+    return _sender(author["user"], team_id, event.get("team", team_id))
+
+
+def _sender(user_id: object, team_id: object, own_team_id: object, name: str = "") -> Sender:
+    return Sender(str(user_id), frozenset({str(team_id), str(own_team_id)}), name)
+
 
 log = logging.getLogger(__name__)
 NOT_OURS = "This button is not one of mine."
@@ -63,7 +121,7 @@ class Origin:
     ts: str = ""
 
 
-class Doors(Protocol):
+class Integrations(Protocol):
     """Where inbound things go: the channel."""
 
     def deliver(self, reply: InboundReply) -> None: ...
@@ -95,12 +153,14 @@ class Memory:
 
 
 class Inbound:
-    def __init__(self, settings: SlackSettings, desk: Desk, clock: Clock, memory: Memory, doors: Doors) -> None:
-        self._settings, self._desk, self._clock = settings, desk, clock
+    def __init__(
+        self, settings: SlackSettings, hub_api: HubApi, clock: Clock, memory: Memory, integrations: Integrations
+    ) -> None:
+        self._settings, self._hub_api, self._clock = settings, hub_api, clock
         self._shown, self._people, self._throttle = memory.shown, memory.people, memory.throttle
-        self._held, self._doors = memory.held, doors
-        self._seen = SeenUpdates(desk, "slack")
-        self._strangers = Strangers(desk, "slack")
+        self._held, self._integrations = memory.held, integrations
+        self._seen = SeenUpdates(hub_api, "slack")
+        self._strangers = Strangers(hub_api, "slack")
         self._again: set[str] = set()
 
     async def admit(self, kind: str, payload: Payload) -> bool:
@@ -143,7 +203,7 @@ class Inbound:
             case "events_api", _:
                 return self._on_event(payload)
             case "slash_commands", _:
-                self._doors.command(str(payload["user_id"]), parse_slash(payload))
+                self._integrations.command(str(payload["user_id"]), parse_slash(payload))
         return False
 
     def _is_ours(self, kind: str, payload: Payload) -> bool:
@@ -167,26 +227,26 @@ class Inbound:
         if clicked.get("type") in MARKING:
             return False  # Slack keeps the marks itself until they are sent
         action = parse_action(clicked_value(clicked))
-        record = self._desk.prompt(action.prompt_id) if action else None
+        record = self._hub_api.prompt(action.prompt_id) if action else None
         known = self._shown.prompt_at(place)
         trigger = str(payload.get("trigger_id") or "")
         if action is None or (known and (record is None or known != record.prompt_id)):
-            self._doors.say(origin, NOT_OURS)
+            self._integrations.say(origin, NOT_OURS)
         elif record is None or self._is_hidden(record, origin):
             return self._pass_click(origin, place, action, None)
         elif action.verb == SHOW and record.prompt.idle:
-            self._doors.command(origin.user, Command("last", record.session_id), origin)
+            self._integrations.command(origin.user, Command("last", record.session_id), origin)
         elif action.verb == SHOW:
-            self._doors.show_more(place, record)
+            self._integrations.show_more(place, record)
         elif action.verb == LATER:
             identity = f"slack:{self._settings.team_id}/{origin.user}"
-            self._doors.say(origin, self._doors.put_off(identity, record, action.nonce, action.value))
+            self._integrations.say(origin, self._integrations.put_off(identity, record, action.nonce, action.value))
         elif action.verb == AGAIN:
-            self._doors.ask_again(origin, record)
+            self._integrations.ask_again(origin, record)
         elif action.verb == GRANT:
             self._on_grant(origin, place, action, record)
         elif action.verb == WRITE or self._wants_words(action, record):
-            await self._doors.open_modal(origin, trigger, record, _label(record, full_value(action, record)))
+            await self._integrations.open_modal(origin, trigger, record, _label(record, full_value(action, record)))
         elif action.verb == PICK:
             return self._pass_marks(origin, place, action, record, parse_picked(payload, record))
         elif action.verb == THIS:
@@ -197,9 +257,9 @@ class Inbound:
 
     def _on_grant(self, origin: Origin, place: Place, action: Action, record: PromptRecord) -> None:
         if (action.session_id, action.nonce) != (record.session_id, record.nonce):
-            self._doors.say(origin, NOT_OURS)
+            self._integrations.say(origin, NOT_OURS)
         elif self._is_within_limit(origin, record):
-            self._doors.grant(origin, place, record, action.value)
+            self._integrations.grant(origin, place, record, action.value)
 
     def _wants_words(self, action: Action, record: PromptRecord) -> bool:
         live = record.state in OPEN and action.nonce == record.nonce and action.verb not in (THIS, PICK)
@@ -209,9 +269,9 @@ class Inbound:
         """The person has said which prompt an earlier text meant."""
         text = self._held.take(origin.room, action.value)
         if text is None:
-            self._doors.say(origin, GONE)
+            self._integrations.say(origin, GONE)
             return False
-        self._doors.settle_which(place, record)
+        self._integrations.settle_which(place, record)
         as_text = reads_as_words(record.prompt, text)
         return self._pass_click(origin, ("", ""), replace(action, value=text), record, as_text)
 
@@ -231,20 +291,20 @@ class Inbound:
         if self._shown.prompt_at(place) != record.prompt_id:
             self._shown.add(record.prompt_id, place)
             if record.state not in OPEN:
-                self._doors.tidy(place, record)
+                self._integrations.tidy(place, record)
 
     def _pass_marks(
         self, origin: Origin, place: Place, action: Action, record: PromptRecord, picked: str | None
     ) -> bool:
         if picked is None:
-            self._doors.say(origin, NO_MARKS)
+            self._integrations.say(origin, NO_MARKS)
             return False
         return self._pass_click(origin, place, replace(action, value=picked), record)
 
     def _is_hidden(self, record: PromptRecord, origin: Origin) -> bool:
         """From this person: whatever they press is refused, and on record."""
         identity = f"slack:{self._settings.team_id}/{origin.user}"
-        return self._desk.seen_by(identity).prompt(record.prompt_id) is None
+        return self._hub_api.seen_by(identity).prompt(record.prompt_id) is None
 
     def _on_modal(self, payload: Payload) -> bool:
         view = payload.get("view") or {}
@@ -253,7 +313,7 @@ class Inbound:
         text = ((values.get(FIELD) or {}).get(FIELD) or {}).get("value")
         if view.get("callback_id") != CALLBACK or action is None or not isinstance(text, str):
             return False
-        record = self._desk.prompt(action.prompt_id)
+        record = self._hub_api.prompt(action.prompt_id)
         places = self._shown.places(record.prompt_id) if record else []
         room = places[0][0] if places else ""
         origin = self._origin("interactive", payload, room, str(payload["user"]["id"]))
@@ -269,7 +329,7 @@ class Inbound:
         message = event.get("message", {}) if changed else event
         room, thread = str(event.get("channel")), str(message.get("thread_ts") or "")
         replied = self._shown.prompt_at((room, thread)) if thread else ""
-        about = self._doors.session_at(room, thread)
+        about = self._integrations.session_at(room, thread)
         if event.get("channel_type") != "im" and not replied and not about:
             return False  # talk among people in a channel
         ts = str(message.get("ts") or "")
@@ -277,10 +337,10 @@ class Inbound:
         said = plain_text(str(event.get("text") or ""))
         if changed:
             if not about:
-                self._doors.say(origin, EDITED)
+                self._integrations.say(origin, EDITED)
         elif (command := parse_command(said, "", SIGN)) and (not thread or about or (replied and is_about(command))):
             rest = f"{replied} {command.rest}" if replied else command.rest
-            self._doors.command(origin.user, Command(command.name, rest), origin)
+            self._integrations.command(origin.user, Command(command.name, rest), origin)
         elif event.get("files"):
             self._on_files(origin, event["files"], said, self._target(origin, replied, bool(thread), about), about)
         elif event.get("subtype") in HEARD_SUBTYPES:
@@ -295,29 +355,29 @@ class Inbound:
         meant = target.session_id if isinstance(target, PromptRecord) else about
         for file in files[:MOST_FILES]:
             if file.get("subtype") == "slack_audio" or str(file.get("mimetype")).startswith("audio/"):
-                self._doors.hear(origin, file, lambda heard: self._heard(origin, target, heard))
+                self._integrations.hear(origin, file, lambda heard: self._heard(origin, target, heard))
             else:
-                self._doors.keep_file(origin, file, said, meant)
+                self._integrations.keep_file(origin, file, said, meant)
                 said = ""
 
     def _heard(self, origin: Origin, target: PromptRecord | Doubt | None, heard: str) -> None:
         """Shown first: a click on what it is for sends it."""
         if isinstance(target, PromptRecord) and target.prompt.secret:
-            self._doors.say(origin, refuse_secret(target))
+            self._integrations.say(origin, refuse_secret(target))
             return
         doubt = target if isinstance(target, Doubt) else Doubt("", (target,) if target else ())
         told = f"{'Press to send it. ' if doubt.offered else ''}{doubt.sentence}" or NOTHING_OPEN
         if doubt.offered:
             self._held.keep(origin.room, origin.ts, heard)
-        self._doors.ask_which(origin, Doubt(f"🎙 “{heard}”\n{told}", doubt.offered))
+        self._integrations.ask_which(origin, Doubt(f"🎙 “{heard}”\n{told}", doubt.offered))
 
     def _on_text(self, origin: Origin, target: PromptRecord | Doubt, text: str) -> bool:
         if isinstance(target, Doubt):
             if target.offered:
                 self._held.keep(origin.room, origin.ts, text)
-            self._doors.ask_which(origin, target)
+            self._integrations.ask_which(origin, target)
         elif target.prompt.secret:
-            self._doors.say(origin, refuse_secret(target))
+            self._integrations.say(origin, refuse_secret(target))
         elif self._is_within_limit(origin, target):
             as_text = reads_as_words(target.prompt, text)
             return self._deliver(origin, target.prompt_id, text, as_text=as_text, session_id=target.session_id)
@@ -328,30 +388,32 @@ class Inbound:
         among people (None); a plain text for the question that was shown before it."""
         if about:
             moment = moment_of(origin.ts)
-            found = find_target(self._desk, self._shown, origin.room, moment, about, origin.seen_before)
+            found = find_target(self._hub_api, self._shown, origin.room, moment, about, origin.seen_before)
             if isinstance(found, PromptRecord):
                 return found if found.session_id == about else None
             offered = tuple(record for record in found.offered if record.session_id == about)
             return replace(found, offered=offered) if offered else None
         if replied:
-            return self._desk.prompt(replied) or Doubt(NOT_OPEN)
+            return self._hub_api.prompt(replied) or Doubt(NOT_OPEN)
         if threaded:
-            return offer(self._desk, self._shown, origin.room)
-        chosen = self._doors.chosen(origin.room)
-        return find_target(self._desk, self._shown, origin.room, moment_of(origin.ts), chosen, origin.seen_before)
+            return offer(self._hub_api, self._shown, origin.room)
+        chosen = self._integrations.chosen(origin.room)
+        return find_target(self._hub_api, self._shown, origin.room, moment_of(origin.ts), chosen, origin.seen_before)
 
     def _deliver(self, origin: Origin, prompt_id: str, value: str, **fields: Any) -> bool:
         identity = f"slack:{self._settings.team_id}/{origin.user}"
         place = f"{self._people.call(identity)} in Slack"
-        self._doors.deliver(InboundReply("slack", identity, prompt_id, value, token=origin, place=place, **fields))
+        self._integrations.deliver(
+            InboundReply("slack", identity, prompt_id, value, token=origin, place=place, **fields)
+        )
         return True
 
     def _is_within_limit(self, origin: Origin, record: PromptRecord | None) -> bool:
         sentence, warn = self._throttle.admit(record.session_id if record else "", self._clock.now())
         if sentence:
-            self._doors.say(origin, sentence)
+            self._integrations.say(origin, sentence)
         if warn and record is not None:
-            self._doors.warn(record)
+            self._integrations.warn(record)
         return not sentence
 
     def _origin(self, kind: str, payload: Payload, room: str, user: str, thread: str = "", ts: str = "") -> Origin:

@@ -16,7 +16,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from atlasbridge.channels.limits import Backoff
+from atlasbridge.channels.outbox import Backoff
 from atlasbridge.channels.slack.api import SlackApi, SlackRefused, sdk_log
 from atlasbridge.channels.slack.settings import SlackSettings
 from atlasbridge.core.errors import ChannelError

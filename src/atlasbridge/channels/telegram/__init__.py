@@ -5,7 +5,7 @@ The channel is imported when it is asked for: whoever only checks settings does 
 
 from __future__ import annotations
 
-from atlasbridge.core.offered import offered
+from atlasbridge.core.lazy_exports import offered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,33 +8,111 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from atlasbridge.channels import grant_card
 from atlasbridge.channels.chat import ChatChannel
-from atlasbridge.channels.commands import Command, describe_commands
-from atlasbridge.channels.outbox import Params, Place
-from atlasbridge.channels.outcome import Outcome
+from atlasbridge.channels.commands import Command, SessionCommands, describe_commands
+from atlasbridge.channels.outbox import Params, Place, Refused, Unreachable
+from atlasbridge.channels.receipts import Outcome
 from atlasbridge.channels.received import WHICH, Received, Sent
-from atlasbridge.channels.session_commands import SessionCommands
-from atlasbridge.channels.telegram import templates
-from atlasbridge.channels.telegram.api import BotApi
-from atlasbridge.channels.telegram.forum import Forum
+from atlasbridge.channels.telegram import messages
+from atlasbridge.channels.telegram.api import Batch, BotApi, Poller
+from atlasbridge.channels.telegram.buttons import pages_of, render_ask_again, render_granting, render_snooze
 from atlasbridge.channels.telegram.inbound import Inbound, Memory
-from atlasbridge.channels.telegram.keyboard import pages_of, render_ask_again, render_granting, render_snooze
-from atlasbridge.channels.telegram.poller import Batch, Poller
+from atlasbridge.channels.telegram.messages import Origin, Voice, file_of, in_topic, reply_to
 from atlasbridge.channels.telegram.settings import TelegramSettings
-from atlasbridge.channels.telegram.voice import Origin, Voice, file_of, in_topic, reply_to
-from atlasbridge.channels.wording import render_left
+from atlasbridge.channels.templates import render_left, session_name, tool_name
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import PromptRecord, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
-from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.visible import visible
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ids import short_id
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
+from atlasbridge.core.session.model import SessionRecord, SessionState
+
+# A topic for each session, in groups that are forums and in which the bot may manage topics; elsewhere nothing.
+#
+# Topics are kept in the hub's notes, so that a restarted hub goes on in the same ones.
 
 log = logging.getLogger(__name__)
+NAME_LIMIT = 128
+OPENING_S = 5.0  # a question does not wait longer for its topic
+
+
+class Forum:
+    """`groups`: the chats that were opted in as a whole."""
+
+    def __init__(self, api: BotApi, hub_api: HubApi, groups: Iterable[str]) -> None:
+        self._api, self._hub_api = api, hub_api
+        self._kinds: dict[str, bool | None] = dict.fromkeys(groups)  # None: not known yet whether it is a forum
+        self._turn = asyncio.Lock()
+
+    def topic_of(self, chat: str, session_id: str) -> int | None:
+        known = self._hub_api.recall(_topic(chat, session_id)) if chat in self._kinds else ""
+        return int(known) if known else None
+
+    def room_of(self, chat: str, topic_id: int | None) -> str:
+        room = f"{chat}/{topic_id}"
+        return room if topic_id is not None and self._hub_api.recall(_chosen(room)) else chat
+
+    async def open(self, session: SessionRecord) -> None:
+        """Where a topic cannot be made, messages go to the group itself."""
+        missing = [chat for chat in self._kinds if self.topic_of(chat, session.session_id) is None]
+        if not missing or self._has_ended(session):
+            return
+        try:
+            async with asyncio.timeout(OPENING_S), self._turn:
+                for chat in missing:
+                    await self._open(chat, session)
+        except (TimeoutError, Unreachable) as fault:
+            log.info("no topic for %s now: %s", short_id(session.session_id), fault or "it takes too long")
+
+    async def close_ended(self, session: SessionRecord) -> None:
+        if not self._has_ended(session):
+            return
+        for chat in self._kinds:
+            topic_id = self.topic_of(chat, session.session_id)
+            if topic_id is not None:
+                self._hub_api.remember(_chosen(f"{chat}/{topic_id}"), "")
+                self._hub_api.remember(_topic(chat, session.session_id), "")
+                await self._try("closeForumTopic", {"chat_id": int(chat), "message_thread_id": topic_id})
+
+    async def _open(self, chat: str, session: SessionRecord) -> None:
+        if self._kinds[chat] is None:
+            about = await self._try("getChat", {"chat_id": int(chat)})
+            self._kinds[chat] = bool(about and about.get("is_forum"))
+        if not self._kinds[chat] or self.topic_of(chat, session.session_id) is not None:
+            return
+        name = f"{session_name(session)} · {tool_name(session)} · {short_id(session.session_id)}"[:NAME_LIMIT]
+        made = await self._try("createForumTopic", {"chat_id": int(chat), "name": name})
+        if made is None:
+            self._kinds[chat] = False  # until the next start: the bot has no right to make topics there
+            return
+        topic_id = int(made["message_thread_id"])
+        self._hub_api.remember(_topic(chat, session.session_id), str(topic_id))
+        self._hub_api.remember(_chosen(f"{chat}/{topic_id}"), session.session_id)
+
+    async def _try(self, method: str, params: dict[str, Any]) -> Any:
+        try:
+            return await self._api.call(method, params)
+        except Refused as fault:
+            log.info("%s: %s", method, fault)
+            return None
+
+    def _has_ended(self, session: SessionRecord) -> bool:
+        now = self._hub_api.session(session.session_id) or session
+        return now.state is not SessionState.ACTIVE
+
+
+def _topic(chat: str, session_id: str) -> str:
+    return f"telegram.topic.{chat}.{session_id}"
+
+
+def _chosen(room: str) -> str:
+    return f"telegram.switch.{room}"
+
+
 TAP_LIFE_S = 150.0
 DECISION_PATIENCE_S = 2.0  # before a batch is confirmed
 GROUP_RATE = 17 / 60  # Telegram takes 20 messages a minute in a group; three of them may come at once
@@ -52,8 +130,8 @@ class TelegramChannel(ChatChannel):
     sign = "/"
     muted = "prompts come without a sound, reminders and notices not at all."
 
-    def __init__(self, settings: Mapping[str, Any], desk: Desk, clock: Clock) -> None:
-        super().__init__(settings, desk, clock)
+    def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
+        super().__init__(settings, hub_api, clock)
         own = self._own = TelegramSettings.model_validate(dict(settings))
         self._topics = {str(group.chat_id): group.topic_id for group in own.groups}
         self._api = BotApi(own.bot_token.get_secret_value(), own.api_url, own.request_timeout_s)
@@ -61,11 +139,11 @@ class TelegramChannel(ChatChannel):
         self._api.is_known = self._shown.prompt_at
         self._voice = Voice(self._api, self._outbox, self._delivery, self._shown, self._tasks, self._host)
         memory = Memory(self._shown, self._people, self._throttle, self._held)
-        self._inbound = Inbound(own, desk, clock, memory, self._voice, self)
+        self._inbound = Inbound(own, hub_api, clock, memory, self._voice, self)
         self._poller = Poller(self._api, clock, self, own.poll_timeout_s, own.backoff_first_s)
-        self._received = Received(desk, self._tell, self, own.transcriber, self.title)
+        self._received = Received(hub_api, self._tell, self, own.transcriber, self.title)
         groups = [str(group.chat_id) for group in own.groups if group.topic_id is None]
-        self._forum = Forum(self._api, desk, groups)
+        self._forum = Forum(self._api, hub_api, groups)
         self._undecided: set[Origin] = set()
         self._decided = asyncio.Event()
 
@@ -106,7 +184,7 @@ class TelegramChannel(ChatChannel):
 
     async def _open_topic(self, session: SessionRecord) -> None:
         """In groups: only where all who take part may hear of it."""
-        if self.desk.readers(session.session_id, self.name) is None:
+        if self.hub_api.readers(session.session_id, self.name) is None:
             await self._forum.open(session)
 
     async def _notify(self, message: str, session: SessionRecord | None) -> None:
@@ -128,19 +206,19 @@ class TelegramChannel(ChatChannel):
         return [*map(str, self._own.allowed_users), *self._topics]
 
     def _paint_prompt(self, event: PromptRecord, session: SessionRecord, chat: str, short: bool) -> Params:
-        params = templates.render_short(event, session) if short else self._question(event, session)
+        params = messages.render_short(event, session) if short else self._question(event, session)
         quiet = self._hushed if self._is_silent(event.prompt_id, chat) else {}
         return params | quiet | in_topic(self._topic(chat, session))
 
     def _question(self, event: PromptRecord, session: SessionRecord) -> Params:
-        return templates.render_prompt(event, session, self._host)
+        return messages.render_prompt(event, session, self._host)
 
     def _paint_outcome(self, event: PromptRecord, session: SessionRecord, outcome: Outcome) -> Params:
         keyboard = render_ask_again(event) if outcome.again else None
-        return templates.render_outcome(event, session, outcome, self._host, keyboard)
+        return messages.render_outcome(event, session, outcome, self._host, keyboard)
 
     def _paint_notice(self, message: str, session: SessionRecord | None, chat: str) -> Params:
-        return templates.render_notice(message, session, self._host) | in_topic(self._topic(chat, session))
+        return messages.render_notice(message, session, self._host) | in_topic(self._topic(chat, session))
 
     def _paint_reminder(self, sentence: str, event: PromptRecord, chat: str) -> Params:
         return self._paint_notice(sentence, None, chat) | {"reply_markup": {"inline_keyboard": render_snooze(event)}}
@@ -153,7 +231,7 @@ class TelegramChannel(ChatChannel):
         return {"disable_notification": True}
 
     def _beside(self, place: Place) -> Params:
-        record = self.desk.prompt(self._shown.prompt_at(place) or "")
+        record = self.hub_api.prompt(self._shown.prompt_at(place) or "")
         topic_id = self._forum.topic_of(place[0], record.session_id) if record else None
         return reply_to(int(place[1])) | in_topic(topic_id)
 
@@ -191,9 +269,9 @@ class TelegramChannel(ChatChannel):
             self._voice.send_screen(origin, spoken.text, spoken.screen)
 
     def keep_file(self, origin: Origin, message: dict[str, Any], replied: str, identity: str) -> None:
-        record = self.desk.prompt(replied) if replied else None
+        record = self.hub_api.prompt(replied) if replied else None
         meant = self._commands.meant(self._room(origin), identity)
-        session = self.desk.seen_by(identity).session(record.session_id) if record else meant
+        session = self.hub_api.seen_by(identity).session(record.session_id) if record else meant
         if session is None:
             self._voice.say(origin, WHICH.format(sign=self.sign))
         else:
@@ -211,13 +289,13 @@ class TelegramChannel(ChatChannel):
     def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None:
         """In the message that was tapped: every chat marks for itself."""
         self._voice.say(origin, sentence)
-        painted = templates.render_prompt(record, self._session(record), self._host, marks)
+        painted = messages.render_prompt(record, self._session(record), self._host, marks)
         self._outbox.edit(origin.place, painted)
 
     def turn_page(self, origin: Origin, record: PromptRecord, page: int) -> None:
         number = min(page, pages_of(record) - 1)
         self._voice.say(origin, f"Page {number + 1}.")
-        painted = templates.render_prompt(record, self._session(record), self._host, page=number)
+        painted = messages.render_prompt(record, self._session(record), self._host, page=number)
         self._outbox.edit(origin.place, painted)
 
     def ask_again(self, origin: Origin, record: PromptRecord) -> None:
@@ -225,11 +303,11 @@ class TelegramChannel(ChatChannel):
 
     def grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> None:
         """The offer stands beside the question; what becomes of it takes its place."""
-        told = grant_card.press(self.desk, record, value, identity)
+        told = grant_card.press(self.hub_api, record, value, identity)
         self._voice.say(origin, told if isinstance(told, str) else told.toast)
         if isinstance(told, str):
             return
-        params = templates.render_notice(told.text, None, self._host)
+        params = messages.render_notice(told.text, None, self._host)
         keyboard = render_granting(record, told.buttons)
         params |= {"reply_markup": {"inline_keyboard": keyboard}} if keyboard else {}
         if told.beside:
@@ -245,7 +323,7 @@ class TelegramChannel(ChatChannel):
             log.warning("the bot was blocked in chat %s", chat)
             return
         self._outbox.gone.discard(chat)
-        for record in self.desk.open_prompts():
+        for record in self.hub_api.open_prompts():
             unseen = all(place[0] != chat for place in self._shown.places(record.prompt_id))
             if unseen and self._addressed(record, [chat]):
                 self._tasks.hold(self._show_late(chat, record))
@@ -259,9 +337,9 @@ class TelegramChannel(ChatChannel):
         """A group's number, in private: the group itself takes no part until it stands in the configuration."""
         lines = ["[[channels.telegram.groups]]", f"chat_id = {chat.get('id')}"]
         lines += [f"topic_id = {topic_id}"] if topic_id is not None else []
-        name = visible(str(chat.get("title") or "this chat"), keep_lines=False)[:60]
+        name = escape_controls(str(chat.get("title") or "this chat"), keep_lines=False)[:60]
         told = f"“{name}” has the number {chat.get('id')}. To let it take part, add to config.toml:"
-        params = templates.Body().line(told).line("\n".join(lines), "pre").line("then: atlasbridge hub reload").params()
+        params = messages.Body().line(told).line("\n".join(lines), "pre").line("then: atlasbridge hub reload").params()
         self._outbox.post(str(user_id), params)
 
     # what the poller calls
@@ -284,15 +362,15 @@ class TelegramChannel(ChatChannel):
             return
         self.went_deaf(self._poller.last_ok_at)
         if state == "conflict" and self._is_alarm_due():
-            self.desk.note("CHANNEL_CONFLICT", channel="telegram", detail=detail)
+            self.hub_api.note("CHANNEL_CONFLICT", channel="telegram", detail=detail)
             await self.notify(CONFLICT)
 
     def _is_alarm_due(self) -> bool:
         """Two programs on one token take turns at being heard: one alarm, then one an hour."""
         now = self.clock.wall()
-        due = now - float(self.desk.recall(CONFLICT_AT, "0")) >= ALARM_EVERY_S
+        due = now - float(self.hub_api.recall(CONFLICT_AT, "0")) >= ALARM_EVERY_S
         if due:
-            self.desk.remember(CONFLICT_AT, str(now))
+            self.hub_api.remember(CONFLICT_AT, str(now))
         return due
 
     # the rest
@@ -309,7 +387,7 @@ class TelegramChannel(ChatChannel):
         """After more than 150 s of deafness taps are gone for good: say so, and show the open prompts anew."""
         gap_s = await self.came_back()
         self._tasks.hold(self._announce_commands())
-        records = [record for record in self.desk.open_prompts() if self._shown.places(record.prompt_id)]
+        records = [record for record in self.hub_api.open_prompts() if self._shown.places(record.prompt_id)]
         if gap_s <= TAP_LIFE_S or not records:
             return
         await self.notify(

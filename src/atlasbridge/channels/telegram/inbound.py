@@ -1,6 +1,6 @@
 """What people do in Telegram, turned into replies and commands.  Strangers are told nothing; the gate decides the rest.
 
-Every update is committed to the desk's inbox before it has any effect; a second copy of it has none.
+Every update is committed to the hub's inbox before it has any effect; a second copy of it has none.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from atlasbridge.channels.commands import Command, is_about, parse_command
+from atlasbridge.channels.free_text import needs_words, reads_as_words
 from atlasbridge.channels.listening import SeenUpdates, Strangers, Throttle
+from atlasbridge.channels.message_index import Shown
 from atlasbridge.channels.outbox import Place
 from atlasbridge.channels.people import People
-from atlasbridge.channels.shown import Shown
 from atlasbridge.channels.target import GONE, NOT_OPEN, Doubt, Held, find_target, offer, refuse_secret
-from atlasbridge.channels.telegram.callbacks import (
+from atlasbridge.channels.telegram.buttons import (
     AGAIN,
     GRANT,
     LATER,
@@ -27,18 +28,19 @@ from atlasbridge.channels.telegram.callbacks import (
     THIS,
     TOGGLE,
     Callback,
+    Picks,
     expand_callback,
+    marked_value,
     parse_callback,
+    parse_marks,
+    parse_toggle,
 )
-from atlasbridge.channels.telegram.picking import Picks, marked_value, parse_marks, parse_toggle
+from atlasbridge.channels.telegram.messages import Origin, Voice
 from atlasbridge.channels.telegram.settings import TelegramSettings
-from atlasbridge.channels.telegram.voice import Origin, Voice
-from atlasbridge.channels.words import needs_words, reads_as_words
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.ports import Desk
+from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import PromptRecord
-from atlasbridge.core.prompt.reply import InboundReply
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 
 log = logging.getLogger(__name__)
@@ -54,7 +56,7 @@ ONLY_TEXT = "Only text, buttons, photos, files and voice notes are taken here."
 WHERE = "where"  # said in a group: its number is told in private
 
 
-class Doors(Protocol):
+class Integrations(Protocol):
     """Where inbound things go: the channel."""
 
     def command(self, origin: Origin, command: Command, identity: str) -> None: ...
@@ -85,13 +87,19 @@ class Memory:
 
 class Inbound:
     def __init__(
-        self, settings: TelegramSettings, desk: Desk, clock: Clock, memory: Memory, voice: Voice, doors: Doors
+        self,
+        settings: TelegramSettings,
+        hub_api: HubApi,
+        clock: Clock,
+        memory: Memory,
+        voice: Voice,
+        integrations: Integrations,
     ) -> None:
-        self._settings, self._desk, self._clock = settings, desk, clock
+        self._settings, self._hub_api, self._clock = settings, hub_api, clock
         self._shown, self._people, self._throttle = memory.shown, memory.people, memory.throttle
-        self._held, self._voice, self._doors = memory.held, voice, doors
-        self._seen = SeenUpdates(desk, "telegram")
-        self._strangers = Strangers(desk, "telegram")
+        self._held, self._voice, self._integrations = memory.held, voice, integrations
+        self._seen = SeenUpdates(hub_api, "telegram")
+        self._strangers = Strangers(hub_api, "telegram")
         self._picks = Picks()
         self.bot_name = ""
 
@@ -136,7 +144,7 @@ class Inbound:
                 self._voice.say(origin, EDITED)
             case "my_chat_member":
                 status = body.get("new_chat_member", {}).get("status")
-                self._doors.member_changed(int(body["chat"]["id"]), status not in ("kicked", "left"))
+                self._integrations.member_changed(int(body["chat"]["id"]), status not in ("kicked", "left"))
         return False
 
     def _is_allowed(self, kind: str, body: dict[str, Any]) -> bool:
@@ -165,18 +173,18 @@ class Inbound:
         )
         command = parse_command(str(body.get("text") or ""), self.bot_name) if kind == "message" else None
         if added or (command is not None and command.name == WHERE):
-            self._doors.tell_where(user_id, body.get("chat", {}), topic_id)
+            self._integrations.tell_where(user_id, body.get("chat", {}), topic_id)
 
     def _on_tap(self, query: dict[str, Any], origin: Origin) -> bool:
         callback, identity = parse_callback(query.get("data")), f"telegram:{int(query['from']['id'])}"
-        record = self._desk.prompt(callback.prompt_id) if callback else None
+        record = self._hub_api.prompt(callback.prompt_id) if callback else None
         known = self._shown.prompt_at(origin.place)
         if callback is None or (known and (record is None or known != record.prompt_id)):
             self._voice.say(origin, NOT_OURS)
-        elif record is not None and self._desk.seen_by(identity).prompt(record.prompt_id) is None:
+        elif record is not None and self._hub_api.seen_by(identity).prompt(record.prompt_id) is None:
             return self._pass_tap(origin, callback, None, int(query["from"]["id"]))  # refused, and on record
         elif record is not None and callback.verb == LATER:
-            self._voice.say(origin, self._doors.put_off(identity, record, callback.nonce, callback.value))
+            self._voice.say(origin, self._integrations.put_off(identity, record, callback.nonce, callback.value))
         elif record is None or callback.verb not in (SHOW, PAGE, AGAIN, TOGGLE, SEND, THIS, GRANT):
             return self._pass_tap(origin, callback, record, int(query["from"]["id"]))
         elif callback.verb in (TOGGLE, SEND):
@@ -187,7 +195,9 @@ class Inbound:
             return self._on_which(origin, callback, record, int(query["from"]["id"]))
         elif callback.verb == SHOW and record.prompt.idle:
             self._voice.say(origin, "Here it is.")
-            self._doors.command(origin, Command("last", record.session_id), f"telegram:{int(query['from']['id'])}")
+            self._integrations.command(
+                origin, Command("last", record.session_id), f"telegram:{int(query['from']['id'])}"
+            )
         else:
             self._look(origin, callback, record)
         return False
@@ -196,9 +206,9 @@ class Inbound:
         if callback.verb == SHOW:
             self._voice.show_more(origin, record)
         elif callback.verb == AGAIN:
-            self._doors.ask_again(origin, record)
+            self._integrations.ask_again(origin, record)
         elif record.state in OPEN and callback.value.isdecimal():
-            self._doors.turn_page(origin, record, int(callback.value))
+            self._integrations.turn_page(origin, record, int(callback.value))
         else:
             self._voice.say(origin, NOT_OPEN)
 
@@ -207,7 +217,7 @@ class Inbound:
         if (session_id, nonce) != (record.session_id, record.nonce):
             self._voice.say(origin, NOT_OURS)
         elif self._is_within_limit(origin, record):
-            self._doors.grant(origin, record, value, f"telegram:{user_id}")
+            self._integrations.grant(origin, record, value, f"telegram:{user_id}")
 
     def _on_which(self, origin: Origin, callback: Callback, record: PromptRecord, user_id: int) -> bool:
         """The person has said which prompt an earlier text meant."""
@@ -215,7 +225,7 @@ class Inbound:
         if text is None:
             self._voice.say(origin, GONE)
             return False
-        self._doors.settle_which(origin.place, record)
+        self._integrations.settle_which(origin.place, record)
         meant = dataclasses.replace(callback, value=text)
         return self._pass_tap(origin, meant, record, user_id, as_text=reads_as_words(record.prompt, text))
 
@@ -226,9 +236,9 @@ class Inbound:
         if record.state not in OPEN or (toggled is None and marks is None):
             self._voice.say(origin, NOT_OPEN)
         elif toggled is not None:
-            self._doors.show_marks(origin, record, self._picks.toggle(origin.place, *toggled), MARKED)
+            self._integrations.show_marks(origin, record, self._picks.toggle(origin.place, *toggled), MARKED)
         elif marks is not None and (current := self._picks.current(origin.place, marks)) != marks:
-            self._doors.show_marks(origin, record, current, CHANGED)
+            self._integrations.show_marks(origin, record, current, CHANGED)
         elif marks is not None:
             meant = dataclasses.replace(callback, value=marked_value(record, marks))
             return self._pass_tap(origin, meant, record, user_id)
@@ -256,12 +266,14 @@ class Inbound:
         if self._shown.prompt_at(origin.place) != record.prompt_id:
             self._shown.add(record.prompt_id, origin.place)
             if record.state not in OPEN:
-                self._doors.tidy(origin.place, record)
+                self._integrations.tidy(origin.place, record)
 
     def _deliver(self, origin: Origin, user_id: int, prompt_id: str, value: str, **fields: Any) -> bool:
         identity = f"telegram:{user_id}"
         place = f"{self._people.call(identity)} in Telegram"
-        self._doors.deliver(InboundReply("telegram", identity, prompt_id, value, token=origin, place=place, **fields))
+        self._integrations.deliver(
+            InboundReply("telegram", identity, prompt_id, value, token=origin, place=place, **fields)
+        )
         return True
 
     def _on_message(self, message: dict[str, Any], origin: Origin) -> bool:
@@ -280,19 +292,19 @@ class Inbound:
         elif not isinstance(text, str):
             self._on_other(message, origin, replied, user_id)
         elif command is not None and command.name == WHERE:
-            self._doors.tell_where(user_id, message["chat"], origin.topic_id)
+            self._integrations.tell_where(user_id, message["chat"], origin.topic_id)
         elif command is not None:
-            self._doors.command(origin, command, f"telegram:{user_id}")
+            self._integrations.command(origin, command, f"telegram:{user_id}")
         else:
             return self._on_text(origin, self._target(message, origin, replied), text, user_id, as_words)
         return False
 
     def _on_other(self, message: dict[str, Any], origin: Origin, replied: str, user_id: int) -> None:
         if message.get("photo") or message.get("document"):
-            self._doors.keep_file(origin, message, replied, f"telegram:{user_id}")
+            self._integrations.keep_file(origin, message, replied, f"telegram:{user_id}")
         elif message.get("voice") or message.get("audio"):
             target = self._target(message, origin, replied)
-            self._doors.hear(origin, message, lambda heard: self._heard(origin, target, heard))
+            self._integrations.hear(origin, message, lambda heard: self._heard(origin, target, heard))
         else:
             self._voice.say(origin, ONLY_TEXT)
 
@@ -329,11 +341,11 @@ class Inbound:
         """A reference counts for its own prompt only; a plain text for the one that was shown before it."""
         chat = str(origin.chat_id)
         if replied:
-            return self._desk.prompt(replied) or Doubt(NOT_OPEN)
+            return self._hub_api.prompt(replied) or Doubt(NOT_OPEN)
         if any(mark in message for mark in REFERENCES):
-            return offer(self._desk, self._shown, chat)
-        chosen = self._desk.recall(f"telegram.switch.{chat}")
-        return find_target(self._desk, self._shown, chat, origin.at, chosen, origin.seen_before)
+            return offer(self._hub_api, self._shown, chat)
+        chosen = self._hub_api.recall(f"telegram.switch.{chat}")
+        return find_target(self._hub_api, self._shown, chat, origin.at, chosen, origin.seen_before)
 
     def _replied_prompt(self, message: dict[str, Any]) -> tuple[str, bool]:
         """The id of the prompt whose message this one replies to, or ""; and whether its words were asked for."""
@@ -343,7 +355,7 @@ class Inbound:
         return wanted or self._shown.prompt_at(place), bool(wanted)
 
     def _session(self, record: PromptRecord) -> SessionRecord:
-        found = self._desk.session(record.session_id)
+        found = self._hub_api.session(record.session_id)
         return found or SessionRecord(record.session_id, "?", (), "", 0, 0, "")
 
     def _is_within_limit(self, origin: Origin, record: PromptRecord | None) -> bool:
@@ -351,7 +363,7 @@ class Inbound:
         if sentence:
             self._voice.say(origin, sentence)
         if warn and record is not None:
-            self._doors.warn(record)
+            self._integrations.warn(record)
         return not sentence
 
 

@@ -11,7 +11,7 @@ from atlasbridge.channels.introduction import Person
 from atlasbridge.channels.outbox import Unreachable
 from atlasbridge.channels.telegram.api import BotApi, Refused
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.visible import visible
+from atlasbridge.core.escape import escape_controls
 
 POLL_S = 10
 REQUEST_TIMEOUT_S = 10.0
@@ -45,7 +45,7 @@ class TelegramIntroduction:
         if found is None:
             return None
         sender = found["message"]["from"]
-        return Person(str(sender["id"]), visible(str(sender.get("first_name") or ""), keep_lines=False))
+        return Person(str(sender["id"]), escape_controls(str(sender.get("first_name") or ""), keep_lines=False))
 
     async def prove(self, person_id: str, patience_s: float) -> bool:
         data = f"setup:{secrets.token_hex(8)}"

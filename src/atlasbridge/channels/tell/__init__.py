@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atlasbridge.core.offered import offered
+from atlasbridge.core.lazy_exports import offered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,16 +10,15 @@ from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.tell.settings import TellSettings
-from atlasbridge.channels.wording import host_name, render_headline, session_name, tool_name
+from atlasbridge.channels.templates import host_name, render_headline, session_name, tool_name
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.distribution import install_line
 from atlasbridge.core.errors import ChannelError, ConfigError
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import PromptRecord, Reject
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.visible import visible
 
 LONGEST = 1000  # the shortest of what many services take
 TOLD_ENDS = {"expired": "nobody answered in time", "default_typed": "nobody answered: the safe default was typed"}
@@ -29,8 +28,8 @@ class TellChannel(BaseChannel):
     name: ClassVar[str] = "tell"
     remote: ClassVar[bool] = True
 
-    def __init__(self, settings: Mapping[str, Any], desk: Desk, clock: Clock) -> None:
-        super().__init__(settings, desk, clock)
+    def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
+        super().__init__(settings, hub_api, clock)
         self._own = TellSettings.model_validate(dict(settings))
         self._host = platform.node() or "this machine"
         self._services = services_of([url.get_secret_value() for url in self._own.urls])
@@ -38,7 +37,7 @@ class TellChannel(BaseChannel):
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         """Quiet services there are none among them: what is to make no sound is told with the next that does."""
-        if not self.desk.tone(event.prompt_id, self.name).loud:
+        if not self.hub_api.tone(event.prompt_id, self.name).loud:
             return f"silent-{short_id(event.prompt_id)}"
         await self._say(self._title(event, session), self._where(event, session))
         return f"told-{short_id(event.prompt_id)}"
@@ -49,14 +48,14 @@ class TellChannel(BaseChannel):
         return render_headline(event.prompt, session)
 
     def _where(self, event: PromptRecord, session: SessionRecord) -> str:
-        asked = f"{visible(event.prompt.excerpt)}\n" if self._own.show_text and not event.prompt.secret else ""
+        asked = f"{escape_controls(event.prompt.excerpt)}\n" if self._own.show_text and not event.prompt.secret else ""
         where = " · ".join(filter(None, (tool_name(session), session_name(session), host_name(session, self._host))))
         answer = self._own.page_url or f"atlasbridge reply {short_id(event.prompt_id)}"
         return f"{asked}{where}\nAnswer: {answer}"
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         """Nothing can be edited there; only what a timer decided, and a reminder, is worth another message."""
-        session = self.desk.session(event.session_id)
+        session = self.hub_api.session(event.session_id)
         if session is None:
             return
         if receipt.stage == "reminder":
@@ -73,13 +72,13 @@ class TellChannel(BaseChannel):
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._own.session_notices:
-            await self._say("AtlasBridge", visible(message))
+            await self._say("AtlasBridge", escape_controls(message))
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
         """Once for many: what cannot be edited is not said again."""
         if loud:
             await self._say(
-                "AtlasBridge: more questions wait", visible(text) if self._own.show_text else self._own.page_url
+                "AtlasBridge: more questions wait", escape_controls(text) if self._own.show_text else self._own.page_url
             )
 
     async def _say(self, title: str, text: str) -> None:
@@ -112,3 +111,13 @@ def services_of(urls: list[str]) -> Any:
         if not services.add(url):
             raise ConfigError(f"channels.tell.urls: Apprise does not know the address number {number}", "see its list")
     return services
+
+
+# Trying an Apprise address for `atlasbridge setup`: is it known, and does a message arrive there.
+
+
+async def try_address(url: str) -> None:
+    """Raises ConfigError for an address that Apprise does not know, ChannelError when nobody took the message."""
+    told = "Here you will be told that something waits."
+    if not await services_of([url]).async_notify(title="AtlasBridge", body=told):
+        raise ChannelError("the service did not take a test message", "try the address with: apprise -vv URL")

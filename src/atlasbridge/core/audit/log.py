@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from atlasbridge.core.audit.chain import Fault, check_chain
-from atlasbridge.core.durable import sync_folder
-from atlasbridge.core.system import OWN_FILE, keep_private, read_at, write_at
+from atlasbridge.core.system import OWN_FILE, keep_private, read_at, sync_folder, write_at
 
 _CHUNK = 4096
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
-from atlasbridge.core.hub_line import has_unix_sockets
-from atlasbridge.core.loopback import SUFFIX, Stranger, connect_loopback, read_pass
+from atlasbridge.core.hub_connection import SUFFIX, Stranger, connect_loopback, has_unix_sockets, read_pass
 
 _PATIENCE_S = 5.0
 
@@ -20,8 +19,8 @@ class NoSuchSession(AtlasBridgeError):
 def find_session(home: Home, name: str) -> socket.socket:
     """A connection to the host of the session that `name` means; "" means the only one."""
     prefix = name.strip().lower()
-    doors = [path for path in _doors(home) if _matches(path.stem, prefix)]
-    connected = [(path, connection) for path in doors if (connection := _connect(path)) is not None]
+    attach_sockets = [path for path in _attach_sockets(home) if _matches(path.stem, prefix)]
+    connected = [(path, connection) for path in attach_sockets if (connection := _connect(path)) is not None]
     if len(connected) == 1:
         return connected[0][1]
     for _, connection in connected:
@@ -37,16 +36,16 @@ def is_line(connection: socket.socket) -> bool:
     return connection.family == socket.AF_INET
 
 
-def open_doors(home: Home) -> list[str]:
+def open_integrations(home: Home) -> list[str]:
     """The short ids of the sessions whose host listens."""
-    found = [(path.stem, _connect(path)) for path in _doors(home)]
+    found = [(path.stem, _connect(path)) for path in _attach_sockets(home)]
     for _, connection in found:
         if connection is not None:
             connection.close()
     return [stem for stem, connection in found if connection is not None]
 
 
-def _doors(home: Home) -> list[Path]:
+def _attach_sockets(home: Home) -> list[Path]:
     """Sockets, where the system has them, and ports with a key: the door of a session on a console of Windows."""
     kinds = (".sock", SUFFIX) if has_unix_sockets() else (SUFFIX,)
     return sorted(path for kind in kinds for path in home.sessions.glob(f"*{kind}"))

@@ -12,12 +12,12 @@ import sys
 from typing import Any
 
 from atlasbridge.bootstrap import run_hub
-from atlasbridge.core.daemon.age import leave_age, take_age_back
 from atlasbridge.core.daemon.lock import HubLock
 from atlasbridge.core.daemon.starter import ALREADY_RUNNING
+from atlasbridge.core.daemon.version_check import remove_version_file, write_version_file
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
-from atlasbridge.core.shield import hide_memory
+from atlasbridge.core.process import hide_memory
 
 _OPEN_FILES = 16384
 
@@ -42,10 +42,10 @@ def main() -> int:
             tell(options.ready_fd, error=ALREADY_RUNNING, hint="look at it with: atlasbridge hub status")
             return 1 if options.foreground else 0
         try:
-            leave_age(home)
+            write_version_file(home)
             run_hub(home, os.environ, lambda: tell(options.ready_fd, ready=True), options.foreground)
         finally:
-            take_age_back(home)
+            remove_version_file(home)
             lock.release()
     except AtlasBridgeError as error:
         tell(options.ready_fd, error=str(error), hint=error.hint, exit_code=error.exit_code)

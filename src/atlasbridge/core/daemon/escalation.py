@@ -1,23 +1,81 @@
-"""Leads every open prompt up its ladder: looks when something is due, remembers it, and has it sent.
+"""Leads every open prompt up its escalation policy: looks when something is due, remembers it, and has it sent.
 
 What is due is decided in `core.policy`; here are the store, the clock and the hosts that know who types.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from atlasbridge.core.clock import iso, parse_iso
-from atlasbridge.core.daemon.digests import Digests
-from atlasbridge.core.daemon.entrusted import LOOK_S, Entrusted, without_chats
+from atlasbridge.core.daemon.fleet_outbox import LOOK_S, Delegation, without_chats
 from atlasbridge.core.daemon.parts import HubParts
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ids import short_id
 from atlasbridge.core.policy.attention import HOUR_S, Attendance, listeners
-from atlasbridge.core.policy.ladder import Course, Life, Outlet, Outlook
+from atlasbridge.core.policy.escalation import EscalationPlan, Life, Notification, Outlook, Route
 from atlasbridge.core.policy.later import ANSWER
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord
-from atlasbridge.core.routing.policy import decide_ladder
-from atlasbridge.core.scheduler.local_time import minute_of_day
+from atlasbridge.core.routing.policy import decide_escalation
+from atlasbridge.core.scheduler.times import minute_of_day
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.values import frozen
+from atlasbridge.core.values import frozen, mutable
+
+# One message for many questions that came together: which they are, edited as they come and are settled.
+
+MOST_LISTED = 12
+LINE_LIMIT = 90
+
+
+@mutable
+class _Digest:
+    key: str
+    lines: dict[str, str]  # by prompt, in the order in which they came
+    settled: int = 0
+
+
+class Digests:
+    def __init__(self, hub: HubParts) -> None:
+        self._hub = hub
+        self._open: dict[str, _Digest] = {}  # by channel: the newest
+
+    def joined(self, notification: Notification, record: PromptRecord, session: SessionRecord) -> None:
+        digest = self._open.get(notification.channel)
+        if digest is None or notification.opens:
+            digest = self._open[notification.channel] = _Digest(record.prompt_id, {})
+        digest.lines[record.prompt_id] = _line(record, session)
+        self._show(notification.channel, digest, notification.opens)
+
+    def settled(self, prompt_id: str) -> None:
+        for channel, digest in list(self._open.items()):
+            if digest.lines.pop(prompt_id, None) is not None:
+                digest.settled += 1
+                self._show(channel, digest, False)
+                if not digest.lines:
+                    del self._open[channel]
+
+    def _show(self, channel: str, digest: _Digest, loud: bool) -> None:
+        self._hub.router.digest(channel, digest.key, render_digest(digest.lines.values(), digest.settled), loud)
+
+
+def render_digest(lines: Iterable[str], settled: int) -> str:
+    waiting = list(lines)
+    if not waiting:
+        return f"All {settled} of these are settled." if settled > 1 else "It is settled."
+    head = f"{len(waiting)} more question{'s' if len(waiting) > 1 else ''} wait{'' if len(waiting) > 1 else 's'}"
+    head += f", {settled} settled:" if settled else ":"
+    more = [f"… and {len(waiting) - MOST_LISTED} more"] if len(waiting) > MOST_LISTED else []
+    return "\n".join([head, *waiting[:MOST_LISTED], *more])
+
+
+def _line(record: PromptRecord, session: SessionRecord) -> str:
+    name = escape_controls(session.label or session.tool, keep_lines=False)
+    if record.prompt.secret:
+        return f"• {name}: a secret"
+    asked = escape_controls(record.prompt.excerpt, keep_lines=False)
+    return f"• {name} ({short_id(record.prompt_id)}): “{asked[:LINE_LIMIT]}{'…' if len(asked) > LINE_LIMIT else ''}”"
+
 
 AWAY_NOTE = "attention.away_until"
 FRESH_S = 1.0  # what a host said of the keyboard is believed for so long
@@ -47,9 +105,9 @@ class Escalation:
         self._presence: dict[str, Presence] = {}
         self._held: set[str] = set()
         self._digests = Digests(hub)
-        self.entrusted = Entrusted(hub.clock)
+        self.delegation = Delegation(hub.clock)
 
-    # who is at the desk
+    # who is at the keyboard
 
     def heard_keys(self, session_id: str, age_s: float | None) -> None:
         """How long ago a person typed in that session's terminal; None: nobody has, or nobody is attached."""
@@ -71,7 +129,8 @@ class Escalation:
         self._presence.pop(session_id, None)
 
     def go_away(self, until: float | None) -> None:
-        """Nobody is at the desk until that wall time (None: until somebody says otherwise): nothing is held back."""
+        """Nobody is at the keyboard until that wall time (None: until somebody says otherwise): nothing is held
+        back."""
         self._hub.ledger.remember(AWAY_NOTE, "ever" if until is None else iso(until))
         self.look_at_all()
 
@@ -80,24 +139,24 @@ class Escalation:
 
     @property
     def away_until(self) -> float | None:
-        """None: somebody may be at the desk."""
+        """None: somebody may be at the keyboard."""
         noted = self._hub.ledger.recall(AWAY_NOTE)
         until = FOR_EVER if noted == "ever" else parse_iso(noted) if noted else 0.0
         return until if until > self._hub.clock.wall() else None
 
     def aside(self, prompt_id: str, identity: str) -> Aside:
-        """For what leaves the desk beside the channels' own messages, such as a push to that person's browser."""
+        """For what leaves this machine beside the channels' own messages, such as a push to that person's browser."""
         record = self._hub.ledger.prompt(prompt_id)
         session = self._hub.ledger.session(record.session_id) if record else None
         if record is None or session is None:
             return Aside()
         policy, people = self._hub.router.policy, self._hub.router.policy.attention.people
         quiet = people.quiet_now(self._hub.clock.wall(), minute_of_day)
-        asleep = people.person_of(identity) in quiet and not decide_ladder(record.prompt, session, policy).urgent
+        asleep = people.person_of(identity) in quiet and not decide_escalation(record.prompt, session, policy).urgent
         return Aside(self._hold_s(record, session), silent=asleep or self._inhibited(record))
 
     def _hold_s(self, record: PromptRecord, session: SessionRecord) -> float:
-        """As long as for a channel that leaves the desk; the host is asked once more before nothing is held."""
+        """As long as for a channel that leaves this machine; the host is asked once more before nothing is held."""
         known, now = self._presence.get(session.session_id), self._hub.clock.now()
         if known is None or known.last_key_at is None or not session.attached or self.away_until is not None:
             return 0.0
@@ -113,19 +172,19 @@ class Escalation:
     # a prompt's way up
 
     def begin(self, record: PromptRecord, session: SessionRecord) -> None:
-        if not self.entrusted.holds(record.prompt_id, asked_at(record), session):
+        if not self.delegation.holds(record.prompt_id, asked_at(record), session):
             self._hub.router.mention(record, session)
-        self._climb(record, session)
+        self._escalate(record, session)
 
     def resume(self, record: PromptRecord, session: SessionRecord) -> None:
         """After a restart or a reload: what was shown stays done, what was not is done again."""
         self._hub.ledger.take_back_unshown(record.prompt_id, self._hub.router.just_shown(record.prompt_id))
-        self._climb(record, session)
+        self._escalate(record, session)
 
     def end(self, prompt_id: str) -> None:
-        self._hub.scheduler.cancel(f"ladder:{prompt_id}")
+        self._hub.scheduler.cancel(f"escalation policy:{prompt_id}")
         self._held.discard(prompt_id)
-        self.entrusted.forget(prompt_id)
+        self.delegation.forget(prompt_id)
         self._hub.router.forget(prompt_id)
         self._digests.settled(prompt_id)
 
@@ -133,26 +192,28 @@ class Escalation:
         record = self._hub.ledger.prompt(prompt_id)
         session = self._hub.ledger.session(record.session_id) if record else None
         if record is not None and session is not None and record.state in OPEN:
-            self._climb(record, session)
+            self._escalate(record, session)
 
     def look_at_all(self) -> None:
         for record in self._hub.ledger.open_prompts():
             self.look(record.prompt_id)
 
-    def _climb(self, record: PromptRecord, session: SessionRecord) -> None:
-        every, now = self._hub.router.lanes(record, session), self._hub.clock.now()
-        lanes = without_chats(every) if self.entrusted.holds(record.prompt_id, asked_at(record), session) else every
-        if self._asks_host_first(record, session, lanes):
+    def _escalate(self, record: PromptRecord, session: SessionRecord) -> None:
+        every, now = self._hub.router.chat_routes(record, session), self._hub.clock.now()
+        chat_routes = (
+            without_chats(every) if self.delegation.holds(record.prompt_id, asked_at(record), session) else every
+        )
+        if self._asks_host_first(record, session, chat_routes):
             self._look_at(record.prompt_id, now + ANSWER_S)
             return
-        course = self._decide(record, session, lanes)
-        if course.notices:
-            self._send(course, record, session, lanes)
-        look_at = course.look_at if lanes == every else min(now + LOOK_S, course.look_at or record.deadline)
+        plan_now = self._decide(record, session, chat_routes)
+        if plan_now.notices:
+            self._send(plan_now, record, session, chat_routes)
+        look_at = plan_now.look_at if chat_routes == every else min(now + LOOK_S, plan_now.look_at or record.deadline)
         if look_at is not None and look_at < record.deadline:
             self._look_at(record.prompt_id, look_at)
 
-    def _asks_host_first(self, record: PromptRecord, session: SessionRecord, lanes: tuple[Outlet, ...]) -> bool:
+    def _asks_host_first(self, record: PromptRecord, session: SessionRecord, chat_routes: tuple[Route, ...]) -> bool:
         """Something was held back because somebody typed; before it goes out, the host is asked once more."""
         if record.prompt_id not in self._held:
             return False
@@ -164,7 +225,7 @@ class Escalation:
         link.send("presence")
         return True
 
-    def _decide(self, record: PromptRecord, session: SessionRecord, lanes: tuple[Outlet, ...]) -> Course:
+    def _decide(self, record: PromptRecord, session: SessionRecord, chat_routes: tuple[Route, ...]) -> EscalationPlan:
         hub, policy = self._hub, self._hub.router.policy
         life = self._life(record)
         known = self._presence.get(session.session_id)
@@ -174,14 +235,16 @@ class Escalation:
             away=self.away_until is not None,
             quiet=policy.attention.people.quiet_now(hub.clock.wall(), minute_of_day),
         )
-        ladder = decide_ladder(record.prompt, session, policy)
-        course = self._attend().decide(ladder, life, lanes, outlook, inhibited=self._inhibited(record))
-        held = course.look_at is not None and outlook.last_key_at is not None and course.look_at < record.deadline
-        if held and any(lane.remote and not told_in(lane, life, course) for lane in lanes):
+        escalation_policy = decide_escalation(record.prompt, session, policy)
+        plan_now = self._attend().decide(
+            escalation_policy, life, chat_routes, outlook, inhibited=self._inhibited(record)
+        )
+        held = plan_now.look_at is not None and outlook.last_key_at is not None and plan_now.look_at < record.deadline
+        if held and any(chat_route.remote and not told_in(chat_route, life, plan_now) for chat_route in chat_routes):
             self._held.add(record.prompt_id)
         else:
             self._held.discard(record.prompt_id)
-        return course
+        return plan_now
 
     def _life(self, record: PromptRecord) -> Life:
         """What was told of it, and what somebody wants for later: until then nobody hears of it again."""
@@ -197,17 +260,19 @@ class Escalation:
         """While a permission waits, a tool that is merely idle makes no sound."""
         return record.prompt.idle and any(not other.prompt.idle for other in self._hub.ledger.open_prompts())
 
-    def _send(self, course: Course, record: PromptRecord, session: SessionRecord, lanes: tuple[Outlet, ...]) -> None:
-        by_name = {lane.name: lane for lane in lanes}
-        written = [(one.channel, one.steps, listeners(one, by_name[one.channel])) for one in course.notices]
+    def _send(
+        self, plan_now: EscalationPlan, record: PromptRecord, session: SessionRecord, chat_routes: tuple[Route, ...]
+    ) -> None:
+        by_name = {chat_route.name: chat_route for chat_route in chat_routes}
+        written = [(one.channel, one.steps, listeners(one, by_name[one.channel])) for one in plan_now.notices]
         routed = self._hub.ledger.tell(record.prompt_id, written) or record
-        for telling in course.notices:
-            self._hub.router.send(telling, routed, session)
-            if telling.joins:
-                self._digests.joined(telling, routed, session)
+        for notification in plan_now.notices:
+            self._hub.router.send(notification, routed, session)
+            if notification.joins:
+                self._digests.joined(notification, routed, session)
 
     def _look_at(self, prompt_id: str, at: float) -> None:
-        self._hub.scheduler.set(f"ladder:{prompt_id}", at, lambda: self.look(prompt_id))
+        self._hub.scheduler.set(f"escalation policy:{prompt_id}", at, lambda: self.look(prompt_id))
 
     def _attend(self) -> Attendance:
         """Made when first needed, with what people have heard in the last hour."""
@@ -227,6 +292,6 @@ def asked_at(record: PromptRecord) -> float:
     return record.deadline - (parse_iso(record.expires_at) - parse_iso(record.created_at))
 
 
-def told_in(lane: Outlet, life: Life, course: Course) -> bool:
-    before = any(channel == lane.name for _, channel in life.done)
-    return before or any(telling.channel == lane.name for telling in course.notices)
+def told_in(chat_route: Route, life: Life, plan_now: EscalationPlan) -> bool:
+    before = any(channel == chat_route.name for _, channel in life.done)
+    return before or any(notification.channel == chat_route.name for notification in plan_now.notices)

@@ -11,8 +11,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from atlasbridge.core import wire
-from atlasbridge.core.prompt.model import Answer, PromptRecord, Reject
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.model import Answer, PromptRecord, Receipt, Reject
 
 REMOTE_HOST = 0  # in the place of a process number: whoever asks is on the other side of a network connection
 WRITE_LIMIT = 8 * 1024 * 1024  # a host that reads nothing for so long is cut off; it connects again
@@ -104,7 +103,7 @@ class HostLink:
             self._writer.close()
 
 
-class DoorLink(HostLink):
+class QuestionLink(HostLink):
     """A question that came over HTTP: what it is told waits in a queue; None: nothing more is told here."""
 
     def __init__(self, session_id: str) -> None:

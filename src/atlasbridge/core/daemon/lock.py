@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from atlasbridge.core.file_lock import try_lock
-from atlasbridge.core.system import OWN_FILE
+from atlasbridge.core.system import OWN_FILE, try_lock
 
 
 class HubLock:

@@ -5,30 +5,117 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from atlasbridge.core.clock import Clock, iso
-from atlasbridge.core.daemon.age import own_age
 from atlasbridge.core.daemon.alarm import describe
-from atlasbridge.core.daemon.attention_operations import LOOKING as LOOKING_AT_PEOPLE
-from atlasbridge.core.daemon.attention_operations import AttentionOperations
-from atlasbridge.core.daemon.desk import HubDesk
-from atlasbridge.core.daemon.kinship import Kinship, identity_of
+from atlasbridge.core.daemon.hub_api import LocalHubApi
 from atlasbridge.core.daemon.receipts import describe_raised
-from atlasbridge.core.daemon.replies import ReplyDesk
+from atlasbridge.core.daemon.replies import ReplyService
 from atlasbridge.core.daemon.rule_operations import LOOKING as LOOKING_AT_RULES
 from atlasbridge.core.daemon.rule_operations import RuleOperations
+from atlasbridge.core.daemon.session_processes import CallerCheck, identity_of
 from atlasbridge.core.daemon.stream import EventStream
+from atlasbridge.core.daemon.version_check import own_version
 from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.peer import Peer
-from atlasbridge.core.prompt.model import Refusal, Reject
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.prompt.redact import redact
-from atlasbridge.core.prompt.reply import InboundReply
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
-from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.session.naming import LONGEST_NAME
-from atlasbridge.core.visible import visible
+from atlasbridge.core.session.model import LONGEST_NAME, SessionRecord
+from atlasbridge.core.values import replace
+
+# What commands ask about people and attention: who there is, who is away, what still waits, many answers at once.
+
+LOOKING = frozenset({"people", "still_waiting", "later", "queue"})
+MOST_AT_ONCE = 200
+
+ReplyOne = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+Inbound = Callable[[dict[str, Any]], InboundReply]
+
+
+class AttentionOperations:
+    """`reply_one` answers a single prompt, exactly as the operation `reply` does; `inbound` reads what it would say."""
+
+    def __init__(self, hub_api: LocalHubApi, reply_one: ReplyOne, inbound: Inbound) -> None:
+        self._hub_api = hub_api
+        self._reply_one = reply_one
+        self._inbound = inbound
+
+    async def operate(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        """None: it is no operation of this kind."""
+        match message.get("op"):
+            case "people":
+                return {"ok": True, "people": self._hub_api.people(), "away": self._hub_api.is_away}
+            case "still_waiting":
+                return {"ok": True, "prompts": self.still_waiting()}
+            case "away":
+                for_s = message.get("for_s")
+                self._hub_api.go_away(None if for_s is None else max(0.0, float(for_s)))
+                return {"ok": True, "away": self._hub_api.is_away}
+            case "here":
+                self._hub_api.come_back()
+                return {"ok": True, "away": False}
+            case "ask_again":
+                return await self._ask_again(str(message["prompt_id"]))
+            case "later":
+                return {"ok": True, "later": self._hub_api.later()}
+            case "reply_later":
+                return _said(self._hub_api.postpone(self._inbound(message), str(message["when"])))
+            case "snooze":
+                return _said(self._hub_api.snooze(self._inbound(message), float(message["for_s"])))
+            case "later.revoke":
+                reply = self._inbound({**message, "prompt_id": ""})
+                return _said(self._hub_api.revoke_later(reply, str(message["later_id"])))
+            case "queue":
+                return {"ok": True, "queue": self._hub_api.queued(str(message.get("session_id", "")))}
+            case "queue.add":
+                reply = self._inbound({**message, "prompt_id": ""})
+                return _said(self._hub_api.enqueue(replace(reply, session_id=str(message["session_id"]))))
+            case "queue.remove":
+                reply = self._inbound({**message, "prompt_id": ""})
+                return _said(self._hub_api.dequeue(reply, str(message["queue_id"])))
+            case "reply_many":
+                return await self._reply_many(message)
+            case _:
+                return None
+
+    def still_waiting(self) -> list[dict[str, Any]]:
+        return [self._describe(record) for record in self._hub_api.still_waiting()]
+
+    def _describe(self, record: PromptRecord) -> dict[str, Any]:
+        return {**describe_raised(record, self._hub_api.session(record.session_id)), "still_waiting": True}
+
+    async def _ask_again(self, prompt_id: str) -> dict[str, Any]:
+        outcome = await self._hub_api.raise_again(prompt_id)
+        if isinstance(outcome, Reject):
+            return {"ok": False, "reason": outcome.reason.value, "message": outcome.sentence, "hint": ""}
+        return {"ok": True, "stage": outcome.stage, "message": outcome.sentence, "prompt_id": outcome.answer}
+
+    async def _reply_many(self, message: dict[str, Any]) -> dict[str, Any]:
+        """One after the other, each decided, recorded and told for itself; one that is refused stops no other."""
+        ids = [str(one) for one in message["prompt_ids"]]
+        if not 0 < len(ids) <= MOST_AT_ONCE or len(set(ids)) != len(ids):
+            sentence = f"Name 1 to {MOST_AT_ONCE} prompts, each once."
+            return {"ok": False, "reason": Refusal.BAD_VALUE.value, "message": sentence, "hint": ""}
+        key = str(message.get("request_key", ""))
+        results = []
+        for prompt_id in ids:
+            one: dict[str, Any] = {name: message[name] for name in ("value", "as_text", "place") if name in message}
+            done = await self._reply_one(
+                {**one, "prompt_id": prompt_id, "request_key": f"{key}/{prompt_id}" if key else ""}
+            )
+            results.append({"prompt_id": prompt_id, **done})
+        return {"ok": True, "results": results, "answered": sum(1 for one in results if one["ok"])}
+
+
+def _said(outcome: Receipt | Reject) -> dict[str, Any]:
+    if isinstance(outcome, Reject):
+        return {"ok": False, "reason": outcome.reason.value, "message": outcome.sentence, "hint": ""}
+    return {"ok": True, "stage": outcome.stage, "message": outcome.sentence, "later_id": outcome.answer}
+
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +143,7 @@ PUBLIC_EVENTS = frozenset(
         "self.refused",
     }
 )
-LOOKING = frozenset(
+OPERATIONS_LOOKING = frozenset(
     {
         "ping",
         "status",
@@ -77,27 +164,27 @@ LOOKING = frozenset(
 class Operations:
     def __init__(
         self,
-        desk: HubDesk,
-        replies: ReplyDesk,
+        hub_api: LocalHubApi,
+        replies: ReplyService,
         router: PromptRouter,
         stream: EventStream,
         clock: Clock,
-        kinship: Kinship,
+        caller_check: CallerCheck,
         reload: Callable[[], None],
         stop: Callable[[], None],
         rules: RuleOperations,
     ) -> None:
-        self._desk = desk
+        self._hub_api = hub_api
         self._replies = replies
         self._router = router
         self._stream = stream
         self._clock = clock
         self._started = clock.now()
-        self._kinship = kinship
+        self._caller_check = caller_check
         self._reload = reload
         self._stop = stop
         self._attention = AttentionOperations(
-            desk, lambda message: self._reply(message, "", None), lambda message: self._inbound(message, "")
+            hub_api, lambda message: self._reply(message, "", None), lambda message: self._inbound(message, "")
         )
         self._rules = rules
 
@@ -106,30 +193,32 @@ class Operations:
     ) -> dict[str, Any] | AsyncIterator[dict[str, Any]]:
         """`peer`: who asks; without one nothing can be decided, only looked at."""
         op = str(message.get("op"))
-        kin = "" if op in LOOKING | LOOKING_AT_RULES | LOOKING_AT_PEOPLE else self._kinship.of(peer)
-        if kin and op != "reply":
-            return self._refuse_kin(kin, op, peer)
+        inside_session = "" if op in OPERATIONS_LOOKING | LOOKING_AT_RULES | LOOKING else self._caller_check.of(peer)
+        if inside_session and op != "reply":
+            return self._refuse_inside_session(inside_session, op, peer)
         match message.get("op"):
             case "ping":
-                return {"ok": True, "pid": os.getpid(), **own_age()}
+                return {"ok": True, "pid": os.getpid(), **own_version()}
             case "status":
                 return self.status()
             case "sessions":
-                found = self._desk.sessions(bool(message.get("all")))
+                found = self._hub_api.sessions(bool(message.get("all")))
                 return {"ok": True, "sessions": self._describe(_asked_for(message, found))}
             case "health":
-                return {"ok": True, "sessions": await self._desk.health()}
+                return {"ok": True, "sessions": await self._hub_api.health()}
             case "prompts":
                 return {
                     "ok": True,
-                    "prompts": [self._prompt(record) for record in self._desk.open_prompts()],
+                    "prompts": [self._prompt(record) for record in self._hub_api.open_prompts()],
                     "still_waiting": self._attention.still_waiting(),
                 }
             case "history":
-                found_prompts = self._desk.ledger.history(str(message.get("search", "")), int(message.get("limit", 50)))
+                found_prompts = self._hub_api.ledger.history(
+                    str(message.get("search", "")), int(message.get("limit", 50))
+                )
                 return {"ok": True, "prompts": [self._prompt(record) for record in found_prompts]}
             case "reply":
-                return await self._reply(message, kin, peer)
+                return await self._reply(message, inside_session, peer)
             case "events":
                 return self._events(message)
             case "kill":
@@ -143,7 +232,7 @@ class Operations:
             case "audit":
                 return self._audit(message)
             case "audit.verify":
-                return {"ok": True, "verdict": (await self._desk.verify_audit()).to_json()}
+                return {"ok": True, "verdict": (await self._hub_api.verify_audit()).to_json()}
             case "notify":
                 return self._notify(message, peer)
             case "session.wait":
@@ -158,16 +247,18 @@ class Operations:
                 done = self._rules.operate(message) or await self._attention.operate(message)
                 return done or _refuse("unknown_op", f"the hub does not know {other!r}", "are both the same version?")
 
-    def _refuse_kin(self, kin: str, op: str, peer: Peer | None, prompt_id: str = "") -> dict[str, Any]:
+    def _refuse_inside_session(
+        self, inside_session: str, op: str, peer: Peer | None, prompt_id: str = ""
+    ) -> dict[str, Any]:
         """A session's own program, or nobody knows who."""
-        refusal = self._kinship.refuse(kin, op, prompt_id, peer.pid if peer else 0)
+        refusal = self._caller_check.refuse(inside_session, op, prompt_id, peer.pid if peer else 0)
         return _refuse(refusal.reason.value, refusal.sentence)
 
     async def _wait_session(self, message: dict[str, Any]) -> dict[str, Any]:
         """For a starter that wants to name a session only when it can be spoken of."""
         session_id = str(message["session_id"])
-        await self._desk.wait_host(session_id, min(float(message.get("patience_s", 10.0)), 60.0))
-        return {"ok": True, "known": self._desk.session(session_id) is not None}
+        await self._hub_api.wait_host(session_id, min(float(message.get("patience_s", 10.0)), 60.0))
+        return {"ok": True, "known": self._hub_api.session(session_id) is not None}
 
     def _stop_soon(self) -> dict[str, Any]:
         """Not before the answer is on its way."""
@@ -175,28 +266,28 @@ class Operations:
         return {"ok": True, "pid": os.getpid()}
 
     def status(self) -> dict[str, Any]:
-        if self._desk.ledger.alarm:
-            self._desk.ledger.flush()  # it may be over: a disk that was full has room again
-        count, head = self._desk.ledger.audit_head()
+        if self._hub_api.ledger.alarm:
+            self._hub_api.ledger.flush()  # it may be over: a disk that was full has room again
+        count, head = self._hub_api.ledger.audit_head()
         return {
             "ok": True,
             "pid": os.getpid(),
-            **own_age(),
+            **own_version(),
             "uptime_s": round(self._clock.now() - self._started, 1),
             "channels": self._router.health(),
-            "sessions": len(self._desk.sessions()),
-            "open_prompts": len(self._desk.open_prompts()),
-            "still_waiting": len(self._desk.still_waiting()),
-            "away": self._desk.is_away,
+            "sessions": len(self._hub_api.sessions()),
+            "open_prompts": len(self._hub_api.open_prompts()),
+            "still_waiting": len(self._hub_api.still_waiting()),
+            "away": self._hub_api.is_away,
             "audit_head": {"count": count, "hash": head},
-            "answered_ways": self._desk.ledger.ways(),
-            "alarm": self._desk.ledger.alarm,
+            "answered_ways": self._hub_api.ledger.ways(),
+            "alarm": self._hub_api.ledger.alarm,
         }
 
     def _describe(self, found: list[SessionRecord]) -> list[dict[str, Any]]:
-        oldest = iso(self._clock.wall() - self._desk.settings.retention.listed_s)
-        waiting = {record.session_id: record.prompt_id for record in self._desk.still_waiting()}
-        queued = [item["session_id"] for item in self._desk.queued()]
+        oldest = iso(self._clock.wall() - self._hub_api.settings.retention.listed_s)
+        waiting = {record.session_id: record.prompt_id for record in self._hub_api.still_waiting()}
+        queued = [item["session_id"] for item in self._hub_api.queued()]
         return [
             {
                 **session.to_json(),
@@ -208,16 +299,16 @@ class Operations:
         ]
 
     def _prompt(self, record: Any) -> dict[str, Any]:
-        described = describe_raised(record, self._desk.session(record.session_id))
-        kept = self._desk.later(record.prompt_id)
-        return {**described, "decided_name": self._desk.name_of(record.decided_by), "later": kept}
+        described = describe_raised(record, self._hub_api.session(record.session_id))
+        kept = self._hub_api.later(record.prompt_id)
+        return {**described, "decided_name": self._hub_api.name_of(record.decided_by), "later": kept}
 
-    async def _reply(self, message: dict[str, Any], kin: str, peer: Peer | None) -> dict[str, Any]:
-        reply = self._inbound(message, kin)
+    async def _reply(self, message: dict[str, Any], inside_session: str, peer: Peer | None) -> dict[str, Any]:
+        reply = self._inbound(message, inside_session)
         outcome = await self._replies.reply(reply)
-        if isinstance(outcome, Reject) and outcome.reason in (Refusal.SELF, Refusal.NOT_ALLOWED) and kin:
-            record = self._desk.prompt(reply.prompt_id)
-            return self._refuse_kin(kin, "reply", peer, record.prompt_id if record else "")
+        if isinstance(outcome, Reject) and outcome.reason in (Refusal.SELF, Refusal.NOT_ALLOWED) and inside_session:
+            record = self._hub_api.prompt(reply.prompt_id)
+            return self._refuse_inside_session(inside_session, "reply", peer, record.prompt_id if record else "")
         if isinstance(outcome, Reject):
             return _refuse(outcome.reason.value, outcome.sentence)
         return {
@@ -231,16 +322,16 @@ class Operations:
             "audit_head": outcome.audit_head,
         }
 
-    def _inbound(self, message: dict[str, Any], kin: str) -> InboundReply:
+    def _inbound(self, message: dict[str, Any], inside_session: str) -> InboundReply:
         return InboundReply(
             channel=LOCAL,
-            identity=identity_of(kin) if kin else "cli:local",
-            kin=kin,
+            identity=identity_of(inside_session) if inside_session else "cli:local",
+            inside_session=inside_session,
             prompt_id=str(message["prompt_id"]),
             value=str(message.get("value", "")),
             as_text=bool(message.get("as_text")),
             as_keys=bool(message.get("as_keys")),
-            place=visible(str(message.get("place") or "this machine")[:80], keep_lines=False),
+            place=escape_controls(str(message.get("place") or "this machine")[:80], keep_lines=False),
             request_key=str(message.get("request_key", "")),
         )
 
@@ -262,7 +353,7 @@ class Operations:
         """Follow: what is open.  Otherwise: what this hub remembers, and what was open before it started."""
         opened = [
             {"event": "prompt.raised", "at": record.created_at, **self._prompt(record)}
-            for record in self._desk.open_prompts()
+            for record in self._hub_api.open_prompts()
         ]
         if only_open:
             return self._alarms() + opened
@@ -271,7 +362,7 @@ class Operations:
         return [event for event in opened if event["prompt_id"] not in told] + recent
 
     def _alarms(self) -> list[dict[str, Any]]:
-        alarm = self._desk.ledger.alarm
+        alarm = self._hub_api.ledger.alarm
         return [{"event": "store.alarm", "at": iso(self._clock.wall()), **describe(alarm)}] if alarm else []
 
     def _session_filter(self, session_id: str) -> Callable[[dict[str, Any]], bool]:
@@ -280,47 +371,47 @@ class Operations:
         return lambda event: str(event.get("session_id", "")).startswith(session_id)
 
     async def _kill(self, message: dict[str, Any]) -> dict[str, Any]:
-        session = self._desk.session(str(message["session_id"]))
+        session = self._hub_api.session(str(message["session_id"]))
         if session is None:
             return _refuse("unknown_session", "there is no such session", "list them with: atlasbridge ps")
-        if not await self._desk.kill(session.session_id, bool(message.get("force"))):
+        if not await self._hub_api.kill(session.session_id, bool(message.get("force"))):
             return _refuse("unavailable", "the session is not connected to the hub", "try again in a moment")
         return {"ok": True, "session_id": session.session_id, "pid": session.pid}
 
     async def _resume(self, message: dict[str, Any]) -> dict[str, Any]:
-        session = self._desk.session(str(message["session_id"]))
+        session = self._hub_api.session(str(message["session_id"]))
         if session is None:
             return _refuse("unknown_session", "there is no such session", "list them with: atlasbridge ps")
-        if not await self._desk.resume(session.session_id):
+        if not await self._hub_api.resume(session.session_id):
             return _refuse("unavailable", "the session is not connected to the hub", "try again in a moment")
         return {"ok": True, "session_id": session.session_id}
 
     def _rename(self, message: dict[str, Any]) -> dict[str, Any]:
-        session = self._desk.session(str(message["session_id"]))
-        label = visible(str(message.get("label", "")), keep_lines=False)
+        session = self._hub_api.session(str(message["session_id"]))
+        label = escape_controls(str(message.get("label", "")), keep_lines=False)
         if session is None:
             return _refuse("unknown_session", "there is no such session", "list them with: atlasbridge ps")
         if len(label) > LONGEST_NAME:
             return _refuse("bad_value", f"a name has at most {LONGEST_NAME} characters")
-        self._desk.rename(session.session_id, label, "cli:local")
+        self._hub_api.rename(session.session_id, label, "cli:local")
         return {"ok": True, "session_id": session.session_id, "label": label}
 
     async def _screen(self, message: dict[str, Any]) -> dict[str, Any]:
-        session = self._desk.session(str(message["session_id"]))
-        screen = await self._desk.screen(session.session_id, bool(message.get("styled"))) if session else None
+        session = self._hub_api.session(str(message["session_id"]))
+        screen = await self._hub_api.screen(session.session_id, bool(message.get("styled"))) if session else None
         if not screen:
             return _refuse("unavailable", "the session does not show its screen", "list them with: atlasbridge ps")
         return {"ok": True, "screen": screen}
 
     async def _ask_page(self, message: dict[str, Any]) -> dict[str, Any]:
         """A link, a token, a password: the page itself answers, here where it is known who asks."""
-        answer = self._desk.offers.get("web")
+        answer = self._hub_api.offers.get("web")
         if answer is None:
             return _refuse("unavailable", "the page is not on (yet)", "see: atlasbridge hub status")
         return await answer(message)
 
     def _audit(self, message: dict[str, Any]) -> dict[str, Any]:
-        entries = self._desk.ledger.audit_entries(
+        entries = self._hub_api.ledger.audit_entries(
             after=int(message.get("after", 0)),
             limit=min(int(message.get("limit", 1000)), 10_000),
             session_id=str(message.get("session_id", "")),
@@ -332,10 +423,10 @@ class Operations:
 
     def _notify(self, message: dict[str, Any], peer: Peer | None) -> dict[str, Any]:
         """Tell everybody something that asks nothing; what comes from inside a session says so, and is not our word."""
-        text = redact(visible(str(message["message"])[:MAX_NOTICE]))
+        text = redact(escape_controls(str(message["message"])[:MAX_NOTICE]))
         if not text.strip():
             return _refuse("bad_value", "there is nothing to tell")
-        label = self._kinship.mark(str(message.get("label", "")), self._kinship.whence(peer) if peer else "")
+        label = self._caller_check.mark(str(message.get("label", "")), self._caller_check.whence(peer) if peer else "")
         self._router.notify(f"{label}: {text}" if label else text, None)
         return {"ok": True, "channels": self._router.health()}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.hosts import HostBook
-from atlasbridge.core.daemon.rule_desk import RuleDesk
+from atlasbridge.core.daemon.rules import RuleService
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.service import Scheduler
@@ -21,5 +21,5 @@ class HubParts:
     hosts: HostBook
     router: PromptRouter
     scheduler: Scheduler
-    rules: RuleDesk
+    rules: RuleService
     rounds: Rounds

@@ -19,17 +19,15 @@ from atlasbridge.core.daemon.rule_digest import describe_decision
 from atlasbridge.core.policy.quorum import with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer
-from atlasbridge.core.prompt.discreet import discreet_prompt
 from atlasbridge.core.prompt.gate import fate
 from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.redact import redact_prompt
 from atlasbridge.core.routing.policy import (
     decide_timer_default,
     decide_ttl,
 )
-from atlasbridge.core.scheduler.local_time import find_zone
-from atlasbridge.core.scheduler.moment import LIMIT, find_reset
+from atlasbridge.core.scheduler.times import LIMIT, find_reset, find_zone
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.moves import Decider
 from atlasbridge.core.values import replace
@@ -78,7 +76,7 @@ class PromptLife:
         """
         if self.hub.ledger.prompt(prompt_id) is not None:
             return
-        prompt = self._with_limit(discreet_prompt(prompt))
+        prompt = self._with_limit(redact_prompt(prompt))
         for older in self.hub.ledger.open_prompts(session.session_id):
             self.withdraw(older.prompt_id, "moved_on")
         for older in self.hub.ledger.still_waiting(session.session_id):
@@ -303,7 +301,9 @@ class PromptLife:
             self._publish(event, record, **fields)
             self.hub.router.update(record, receipt)
 
-        self.hub.ledger.when_durable(tell)  # not before: if its end is not kept, its time and its ladder go on
+        self.hub.ledger.when_durable(
+            tell
+        )  # not before: if its end is not kept, its time and its escalation policy go on
 
     def _publish(self, event: str, record: PromptRecord, **fields: Any) -> None:
         if name := self.hub.ledger.name_of(str(fields.get("by") or "")):

@@ -8,23 +8,21 @@ from collections.abc import Callable
 
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
-from atlasbridge.core.daemon.receipts import decision_of
-from atlasbridge.core.daemon.refusals import RefusalLog
+from atlasbridge.core.daemon.receipts import RefusalLog, decision_of
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.errors import StoreError
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.choice import agrees
 from atlasbridge.core.policy.quorum import QUORUM, describe_votes, quorum_of
-from atlasbridge.core.prompt.gate import Cancel, decide_reply, refuse_kin
+from atlasbridge.core.prompt.gate import Cancel, decide_reply, refuse_inside_session
 from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Refusal, Reject
+from atlasbridge.core.prompt.model import Answer, InboundReply, PromptRecord, PromptState, Receipt, Refusal, Reject
 from atlasbridge.core.prompt.redact import leaves
-from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.routing.policy import decide_allowed, is_listed
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.store.moves import Decider
-from atlasbridge.core.store.requests import RequestRecord
-from atlasbridge.core.visible import visible
+from atlasbridge.core.store.tables import RequestRecord
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +30,7 @@ REQUEST_KEY_LIMIT = 128
 ONLY_TOLD_LIMIT = 1_000
 
 
-class ReplyDesk:
+class ReplyService:
     def __init__(self, hub: HubParts, life: PromptLife, settings: HubSettings, refusals: RefusalLog) -> None:
         self.hub = hub
         self._life = life
@@ -95,16 +93,16 @@ class ReplyDesk:
 
     def refuse_person(self, record: PromptRecord, reply: InboundReply) -> Reject | None:
         """Whether this sender may decide anything about that prompt; None: yes."""
-        if reply.kin:
-            return refuse_kin(reply.kin)
+        if reply.inside_session:
+            return refuse_inside_session(reply.inside_session)
         if not self._allowed(record, reply):
             return Reject(Refusal.NOT_ALLOWED, "You are not on the list of those who may answer.")
         return None
 
     def refuse_stranger(self, reply: InboundReply) -> Reject | None:
         """The same for what is about no prompt yet: an instruction for later."""
-        if reply.kin:
-            return refuse_kin(reply.kin)
+        if reply.inside_session:
+            return refuse_inside_session(reply.inside_session)
         people = self.hub.router.policy.allowed.get(reply.channel, frozenset())
         if reply.channel == LOCAL or people is None or reply.identity in people:
             return None
@@ -253,7 +251,7 @@ class ReplyDesk:
         refusal = why if isinstance(why, Reject) else _UNKNOWN
         ids = {
             "session_id": record.session_id if record else "",
-            "prompt_id": record.prompt_id if record else visible(reply.prompt_id[:64], keep_lines=False),
+            "prompt_id": record.prompt_id if record else escape_controls(reply.prompt_id[:64], keep_lines=False),
         }
         self.hub.stream.publish(
             "reply.refused", **ids, reason=refusal.reason.value, sentence=refusal.sentence, by=reply.identity

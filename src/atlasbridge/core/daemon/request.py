@@ -9,7 +9,7 @@ from typing import Any
 from atlasbridge.core import wire
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.home import Home
-from atlasbridge.core.hub_line import dial
+from atlasbridge.core.hub_connection import dial
 
 START_HINT = "start it with: atlasbridge hub start"
 

@@ -7,10 +7,10 @@ from collections import Counter
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import iso
 from atlasbridge.core.daemon.parts import HubParts
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.rule import Verdict
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.visible import visible
 
 TOLD = "policy.told_at"
 LOOK_S = 600.0
@@ -60,6 +60,6 @@ OLD_GRANTS = (
 
 def describe_decision(record: PromptRecord, session: SessionRecord, verdict: Verdict) -> str:
     subject = record.prompt.subject
-    what = visible(subject.shown if subject else record.prompt.excerpt, keep_lines=False)[:200]
+    what = escape_controls(subject.shown if subject else record.prompt.excerpt, keep_lines=False)[:200]
     did = "allowed" if verdict.verdict.value == "allow" else "refused"
     return f"{verdict.rule} {did} in {session.label or session.tool}: {what}"

@@ -6,14 +6,71 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.daemon.rule_desk import RuleDesk
-from atlasbridge.core.daemon.rule_overview import agreed, describe_rule, list_decisions
+from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.daemon.rules import RuleService
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.policy.grant import LONGEST_S, Grant, GrantShape
+from atlasbridge.core.policy.rule import PolicyRule
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.store.replies import ReplyRecord
+
+# What a person sees of rules: each of them in one line, and what rules and grants decided, from the audit log.
+
+MOST = 50
+LOOKED_THROUGH = 2000  # replies, for those that a rule or a grant gave
+AUTOMATIC = ("rule:", "grant:")
+
+
+def describe_rule(rule: PolicyRule) -> dict[str, Any]:
+    about = [str(rule.command or ""), rule.path, rule.host, rule.kind.value if rule.kind else ""]
+    return {
+        "name": rule.name,
+        "verdict": rule.verdict.value,
+        "command": str(rule.command or ""),
+        "about": next((text for text in about if text), "everything"),
+        "only": [text for text in (rule.tool, rule.folder, rule.label) if text],
+        "approvals": rule.approvals,
+        "person": list(rule.person),
+        "reason": rule.reason,
+        "origin": rule.origin,
+        "digest": rule.digest,
+    }
+
+
+def list_decisions(ledger: Ledger) -> list[dict[str, Any]]:
+    """Newest first."""
+    entries = ledger.audit_entries(limit=LOOKED_THROUGH, event=AuditEvent.REPLY_RECEIVED.value, newest=True)
+    own = [entry for entry in entries if str(entry.get("source", "")).startswith(AUTOMATIC)]
+    return [_decision(ledger, entry) for entry in reversed(own[-MOST:])]
+
+
+def _decision(ledger: Ledger, entry: dict[str, Any]) -> dict[str, Any]:
+    record = ledger.prompt(str(entry.get("prompt_id", "")))
+    session = ledger.session(record.session_id) if record else None
+    reply = ledger.reply(record.prompt_id) if record else None
+    subject = record.prompt.subject if record else None
+    excerpt = record.prompt.excerpt if record else ""
+    return {
+        "at": entry["ts"],
+        "prompt_id": entry.get("prompt_id", ""),
+        "source": entry["source"],
+        "digest": entry.get("rule_digest", ""),
+        "reason": entry.get("reason", ""),
+        "allowed": bool(record and reply and agreed(record, reply)),
+        "what": (subject.shown if subject else "") or excerpt,
+        "tool": session.tool if session else "",
+        "folder": session.cwd if session else "",
+    }
+
+
+def agreed(record: PromptRecord, reply: ReplyRecord) -> bool:
+    from atlasbridge.core.policy.choice import agrees
+
+    return reply.answer is not None and agrees(record.prompt, reply.answer)
+
 
 LOOKING = frozenset({"policy.cases", "policy.rules", "grants"})
 MOST_CASES = 2000
@@ -25,12 +82,12 @@ class RuleOperations:
     def __init__(
         self,
         ledger: Ledger,
-        desk: RuleDesk,
+        hub_api: RuleService,
         now: Callable[[], float],
         try_again: Callable[[PromptRecord, SessionRecord], bool],
     ) -> None:
         self._ledger = ledger
-        self._desk = desk
+        self._hub_api = hub_api
         self._now = now
         self._try_again = try_again
 
@@ -66,7 +123,7 @@ class RuleOperations:
     def _case(self, record: PromptRecord) -> dict[str, Any]:
         session = self._ledger.session(record.session_id)
         subject = record.prompt.subject
-        case = self._desk.case_of(record.prompt, session) if session else None
+        case = self._hub_api.case_of(record.prompt, session) if session else None
         certain = bool(case and case.subject and case.subject.certain)
         return {
             "prompt_id": record.prompt_id,
@@ -93,17 +150,17 @@ class RuleOperations:
         return agreed(record, reply)
 
     def _rules(self) -> dict[str, Any]:
-        rules = [describe_rule(rule) for rule in self._desk.rules.policy.rules]
-        return {"ok": True, "rules": rules, "old_grants": self._desk.rules.old_grants}
+        rules = [describe_rule(rule) for rule in self._hub_api.rules.policy.rules]
+        return {"ok": True, "rules": rules, "old_grants": self._hub_api.rules.old_grants}
 
     def overview(self) -> dict[str, Any]:
         """Rules, grants and what they did, newest first: for a person who looks."""
-        held = [*self._desk.rules.policy.rules, *self._desk.project_rules()]
+        held = [*self._hub_api.rules.policy.rules, *self._hub_api.project_rules()]
         return {
             "rules": [describe_rule(rule) for rule in held],
             "grants": self.grants(),
             "decisions": list_decisions(self._ledger),
-            "tell": self._desk.rules.tell,
+            "tell": self._hub_api.rules.tell,
         }
 
     def grants(self) -> list[dict[str, Any]]:
@@ -118,8 +175,8 @@ class RuleOperations:
         folder = Path(str(message["folder"]))
         try:
             if message.get("remove"):
-                return {"ok": True, "removed": self._desk.distrust(folder, "cli:local")}
-            policy = self._desk.trust(folder, "cli:local")
+                return {"ok": True, "removed": self._hub_api.distrust(folder, "cli:local")}
+            policy = self._hub_api.trust(folder, "cli:local")
         except AtlasBridgeError as error:
             return {"ok": False, "reason": "bad_configuration", "message": str(error), "hint": error.hint}
         return {"ok": True, "rules": [rule.name for rule in policy.rules]}
@@ -146,8 +203,8 @@ class RuleOperations:
 
         if record.prompt.secret or record.prompt.idle:
             return "a secret or an empty input box is never answered beforehand"
-        case = self._desk.case_of(record.prompt, session)
-        shape = decide_shape(case, self._desk.parse)
+        case = self._hub_api.case_of(record.prompt, session)
+        shape = decide_shape(case, self._hub_api.parse)
         if isinstance(shape, str):
             return shape
         in_session = not message.get("folder")
@@ -166,10 +223,10 @@ class RuleOperations:
             None if times is None else int(times),
             str(message.get("by") or "cli:local"),
         )
-        against = self._desk.stands_against(grant, case, session)
+        against = self._hub_api.stands_against(grant, case, session)
         if against:
             return against
-        good, bad = examples(shape, case, self._desk.parse)
+        good, bad = examples(shape, case, self._hub_api.parse)
         limits = in_words(seconds, grant.uses_left, in_session)
         words = describe(shape)
         return grant, {"words": f"{words}, {limits}", "shape": words, "would": good, "would_not": bad}

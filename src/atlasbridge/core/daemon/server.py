@@ -4,21 +4,242 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
 
 from atlasbridge.core import wire
-from atlasbridge.core.daemon.entrance import Entrance
+from atlasbridge.core.ancestry import look_at, own_tool, started_at
 from atlasbridge.core.daemon.hosts import HostLink
-from atlasbridge.core.daemon.kinship import Kinship
+from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.daemon.sessions import AWAITED, UNRECORDED, SessionLife
-from atlasbridge.core.kin import look_at, own_tool, started_at
-from atlasbridge.core.peer import Peer
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.hub_connection import (
+    CARD,
+    HOST,
+    NONCE,
+    NOTED,
+    PATIENCE_S,
+    PROOF,
+    Pass,
+    bind_alone,
+    card_of,
+    has_introductions,
+    hub_proof,
+    is_proof,
+    meeting_place,
+    new_key,
+    pass_file,
+    peer_proof,
+    wants_loopback,
+    write_pass,
+)
+from atlasbridge.core.peer import Peer, own_uid, read_peer
 from atlasbridge.core.store.rounds import Rounds
 from atlasbridge.core.values import replace
 
+# Where those who come to the hub's port say which process they are: the kernel's word about each, kept until its
+# connection has proved itself.
+#
+# Only a connection that is being proved is waited for, so nobody can fill this up with others.
+
+_MOST_CALLERS = 1024
+
+
+class Card:
+    """One connection, and who has said that it is theirs."""
+
+    def __init__(self) -> None:
+        self.peer = Peer(0, own_uid())
+
+
+class Handshake:
+    def __init__(self) -> None:
+        self._pass: Pass | None = None
+        self._server: asyncio.Server | None = None
+        self._cards: dict[bytes, Card] = {}
+        self._callers = 0
+
+    async def open(self, issued: Pass) -> None:
+        self._pass = issued
+        if has_introductions():
+            self._server = await asyncio.start_unix_server(
+                self._receive, meeting_place(issued.port, issued.key), backlog=_MOST_CALLERS
+            )
+
+    @contextmanager
+    def expect(self, of_peer: bytes, of_hub: bytes) -> Iterator[Card]:
+        assert self._pass is not None
+        name, card = card_of(self._pass.port, self._pass.key, of_peer, of_hub), Card()
+        self._cards[name] = card
+        try:
+            yield card
+        finally:
+            del self._cards[name]
+
+    async def _receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._callers += 1
+        try:
+            if self._callers <= _MOST_CALLERS:
+                await self._note(reader, writer)
+        except (TimeoutError, asyncio.IncompleteReadError, ConnectionError):
+            pass  # whoever it was is gone, or says nothing: the port decides without it
+        finally:
+            self._callers -= 1
+            writer.close()
+
+    async def _note(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            card = self._cards.get(await reader.readexactly(CARD))
+            if card is None or card.peer.pid:
+                return  # nobody's, or said already
+            card.peer = read_peer(writer.get_extra_info("socket"))
+            writer.write(NOTED)
+            await writer.drain()
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+
+# How peers come in to the hub: at its Unix socket, where the kernel says who it is, or at a port of this machine,
+# where each must prove first that it could read the hub's key.
+#
+# What a peer may do is decided elsewhere; here it is only let in or not.
+
 log = logging.getLogger(__name__)
+_WAITING = 4096  # a thousand hosts come back at once when a hub has been started again
+MOST_STRANGERS = 1024  # who have not proved themselves yet; beyond that the one who is there longest goes
+
+Address = tuple[str, int]
+Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+class Listener(Protocol):
+    async def open(self, connected: Connected) -> asyncio.Server:
+        """Only the holder of the lock comes here: an address that was left behind is a dead hub's."""
+
+    async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
+        """Who has come; None: it is not let in."""
+
+    def close(self) -> None:
+        """The address goes, so that nobody comes any more."""
+
+
+class SocketListener:
+    """`guests`: other users who may connect; whom else the folder's own modes let in is refused here."""
+
+    def __init__(self, path: Path, guests: Callable[[], frozenset[int]]) -> None:
+        self._path = path
+        self._guests = guests
+
+    async def open(self, connected: Connected) -> asyncio.Server:
+        self.close()
+        pass_file(self._path).unlink(missing_ok=True)
+        before = os.umask(0o177)
+        try:
+            server = await asyncio.start_unix_server(connected, str(self._path), limit=wire.MAX_LINE, backlog=_WAITING)
+        except OSError as error:
+            raise _cannot_listen(self._path, error) from error
+        finally:
+            os.umask(before)
+        if self._guests():
+            self._path.chmod(0o666)  # its folder says who comes near, the kernel who it is
+        return server
+
+    async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
+        peer = read_peer(writer.get_extra_info("socket"))
+        if peer.uid != own_uid() and peer.uid not in self._guests():
+            log.warning("a connection of user %s was refused", peer.uid)
+            return None
+        return peer
+
+    def close(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+
+class LoopbackListener:
+    """A new key at every start: what a dead hub's file said opens nothing.  `whose` finds out whose end of a connection
+    it is, as far as the system tells, of those who have not introduced themselves."""
+
+    def __init__(self, path: Path, whose: Callable[[Address, Address], Awaitable[Peer]]) -> None:
+        self._socket = path
+        self._path = pass_file(path)
+        self._whose = whose
+        self._pass = Pass(0, new_key())
+        self._handshake = Handshake()
+        self._strangers: dict[asyncio.StreamWriter, None] = {}
+
+    async def open(self, connected: Connected) -> asyncio.Server:
+        self._path.unlink(missing_ok=True)
+        self._socket.unlink(missing_ok=True)
+        try:
+            port = bind_alone(HOST, 0)
+            server = await asyncio.start_server(connected, sock=port, limit=wire.MAX_LINE, backlog=_WAITING)
+            self._pass = Pass(int(server.sockets[0].getsockname()[1]), self._pass.key)
+            await self._handshake.open(self._pass)  # before anybody can know its name
+            write_pass(self._path, self._pass)
+        except OSError as error:
+            raise _cannot_listen(self._path, error) from error
+        return server
+
+    async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
+        self._strangers[writer] = None
+        if len(self._strangers) > MOST_STRANGERS:
+            next(iter(self._strangers)).transport.abort()
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                introduced = await self._prove(reader, writer)
+        except (TimeoutError, asyncio.IncompleteReadError):
+            introduced = None
+        finally:
+            self._strangers.pop(writer, None)
+        if introduced is None:
+            log.warning("a connection that does not know the hub's key was refused")
+            return None
+        peer = introduced if introduced.pid > 0 else await self._find(writer)
+        if peer.uid != own_uid():
+            log.warning("a connection of user %s was refused", peer.uid)
+            return None
+        return peer
+
+    async def _prove(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
+        """None: it does not have the key.  Pid 0: it has, and has not said which process it is."""
+        theirs = await reader.readexactly(NONCE)
+        ours = os.urandom(NONCE)
+        with self._handshake.expect(theirs, ours) as card:
+            writer.write(ours + hub_proof(self._pass, theirs, ours))
+            await writer.drain()
+            proof = await reader.readexactly(PROOF)
+            return card.peer if is_proof(proof, peer_proof(self._pass, theirs, ours)) else None
+
+    async def _find(self, writer: asyncio.StreamWriter) -> Peer:
+        client, server = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
+        return await self._whose((str(client[0]), int(client[1])), (str(server[0]), int(server[1])))
+
+    def close(self) -> None:
+        self._handshake.close()
+        self._path.unlink(missing_ok=True)
+
+
+def make_listener(
+    path: Path,
+    transport: str,
+    guests: Callable[[], frozenset[int]],
+    whose: Callable[[Address, Address], Awaitable[Peer]],
+) -> Listener:
+    return LoopbackListener(path, whose) if wants_loopback(transport) else SocketListener(path, guests)
+
+
+def _cannot_listen(path: Path, error: OSError) -> AtlasBridgeError:
+    return AtlasBridgeError(
+        f"the hub cannot listen at {path}: {error.strerror or error}", "look at the folder's owner and mode"
+    )
+
+
 _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")  # escaped, or in the bytes themselves
 
 Operate = Callable[[dict[str, Any], Peer], Awaitable[dict[str, Any] | AsyncIterator[dict[str, Any]]]]
@@ -26,10 +247,10 @@ Operate = Callable[[dict[str, Any], Peer], Awaitable[dict[str, Any] | AsyncItera
 
 class HubServer:
     def __init__(
-        self, entrance: Entrance, sessions: SessionLife, operate: Operate, kinship: Kinship, rounds: Rounds
+        self, listener: Listener, sessions: SessionLife, operate: Operate, caller_check: CallerCheck, rounds: Rounds
     ) -> None:
-        self._entrance = entrance
-        self._kinship = kinship
+        self._listener = listener
+        self._caller_check = caller_check
         self._rounds = rounds
         self._sessions = sessions
         self._operate = operate
@@ -37,13 +258,13 @@ class HubServer:
         self._peers: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        self._server = await self._entrance.open(self._connected)
+        self._server = await self._listener.open(self._connected)
 
     async def stop(self) -> None:
         if self._server is None:
             return
         self._server.close()
-        self._entrance.close()
+        self._listener.close()
         for peer in tuple(self._peers):
             peer.cancel()
         await asyncio.gather(*self._peers, return_exceptions=True)
@@ -63,7 +284,7 @@ class HubServer:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        peer = await self._entrance.admit(reader, writer)
+        peer = await self._listener.admit(reader, writer)
         if peer is None:
             return
         peer = replace(peer, started=started_at(peer.pid))
@@ -82,7 +303,7 @@ class HubServer:
         Where it comes from, the kernel says, too: whatever it calls itself, a door, a tool, or anything else."""
         session = hello["session"]
         session["host_pid"] = peer.pid or int(session["host_pid"])
-        session["label"] = self._kinship.mark(str(session.get("label", "")), self._kinship.whence(peer))
+        session["label"] = self._caller_check.mark(str(session.get("label", "")), self._caller_check.whence(peer))
         session["pid"] = own_tool(int(session["pid"]), session["host_pid"], hello.get("door"))
         tool = look_at(session["pid"])
         link = HostLink(

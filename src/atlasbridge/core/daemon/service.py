@@ -4,43 +4,74 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 from collections.abc import Callable
+from typing import Any
 
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.alarm import StoreAlarm
-from atlasbridge.core.daemon.desk import HubDesk
-from atlasbridge.core.daemon.desk_outbox import CHANNEL
-from atlasbridge.core.daemon.entrance import make_entrance
+from atlasbridge.core.daemon.fleet_outbox import CHANNEL
 from atlasbridge.core.daemon.hosts import HostBook
-from atlasbridge.core.daemon.kinship import Kinship
-from atlasbridge.core.daemon.later_desk import LaterDesk
-from atlasbridge.core.daemon.launching import Launcher
+from atlasbridge.core.daemon.hub_api import LocalHubApi
+from atlasbridge.core.daemon.instruction_queue import InstructionQueue
 from atlasbridge.core.daemon.operations import Operations
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
-from atlasbridge.core.daemon.queue_desk import QueueDesk
-from atlasbridge.core.daemon.refusals import RefusalLog
-from atlasbridge.core.daemon.remote_doors import RemoteDoors
-from atlasbridge.core.daemon.replies import ReplyDesk
-from atlasbridge.core.daemon.rule_desk import HubRules, RuleDesk
+from atlasbridge.core.daemon.receipts import RefusalLog
+from atlasbridge.core.daemon.remote_launch import Launcher
+from atlasbridge.core.daemon.remote_questions import RemoteQuestions
+from atlasbridge.core.daemon.replies import ReplyService
 from atlasbridge.core.daemon.rule_digest import RuleDigest
 from atlasbridge.core.daemon.rule_operations import RuleOperations
-from atlasbridge.core.daemon.server import HubServer
+from atlasbridge.core.daemon.rules import HubRules, RuleService
+from atlasbridge.core.daemon.scheduled_answers import ScheduledAnswers
+from atlasbridge.core.daemon.server import HubServer, make_listener
+from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.daemon.sessions import SessionLife
 from atlasbridge.core.daemon.settings import HubSettings
-from atlasbridge.core.daemon.stop_signals import SignalWatch
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
-from atlasbridge.core.ports import Channel, Desk
-from atlasbridge.core.routing.courier import Courier
+from atlasbridge.core.ports import Channel, HubApi
+from atlasbridge.core.routing.channel_worker import ChannelWorker
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.service import Scheduler
-from atlasbridge.core.session.plan import SETTINGS_SUFFIX
+from atlasbridge.core.session.settings import SETTINGS_SUFFIX
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.rounds import Rounds
 from atlasbridge.core.values import field, frozen
+
+# How the hub is told from outside to end or to read its configuration again, with POSIX signals and without.
+
+_STOP = ("SIGTERM", "SIGINT", "SIGBREAK")  # the last is what Windows has for a process of its own group
+_RELOAD = ("SIGHUP",)
+
+
+class SignalWatch:
+    """From its making until `close`.  A signal that the system does not have is left out."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, stop: Callable[[], None], reload: Callable[[], None]) -> None:
+        self._loop = loop
+        self._before: dict[int, Any] = {}
+        wanted = [(name, stop) for name in _STOP] + [(name, reload) for name in _RELOAD]
+        self._calls = {int(getattr(signal, name)): call for name, call in wanted if hasattr(signal, name)}
+        for number, call in self._calls.items():
+            try:
+                loop.add_signal_handler(number, call)
+            except NotImplementedError:  # an event loop of Windows
+                self._before[number] = signal.signal(number, self._noted)
+
+    def _noted(self, number: int, frame: object) -> None:
+        self._loop.call_soon_threadsafe(self._calls[number])
+
+    def close(self) -> None:
+        for number in self._calls:
+            if number in self._before:
+                signal.signal(number, self._before[number])
+            else:
+                self._loop.remove_signal_handler(number)
+
 
 log = logging.getLogger(__name__)
 
@@ -50,11 +81,11 @@ PARSER_S = 0.2  # after a verdict, when the answer is on its way
 
 @frozen
 class ChannelPlan:
-    """A channel that is configured: how to build it once there is a desk for it."""
+    """A channel that is configured: how to build it once there is a hub for it."""
 
     name: str
     remote: bool
-    build: Callable[[Desk], Channel]
+    build: Callable[[HubApi], Channel]
 
 
 @frozen
@@ -84,42 +115,42 @@ class Hub:
         self.router = PromptRouter(
             ledger, settings.policy, self.rounds, lambda record, name: self.life.delivered(record, name)
         )
-        self.rules = RuleDesk(ledger, self.router, clock.now, self._plan.rules)
+        self.rules = RuleService(ledger, self.router, clock.now, self._plan.rules)
         self.rules.later = lambda call: self.scheduler.set("parser", clock.now() + PARSER_S, call)
         parts = HubParts(ledger, clock, self.stream, self.hosts, self.router, self.scheduler, self.rules, self.rounds)
         self.life = PromptLife(parts)
         self.digest = RuleDigest(parts)
         refusals = RefusalLog(ledger, clock, self.scheduler)
-        self.replies = ReplyDesk(parts, self.life, settings, refusals)
+        self.replies = ReplyService(parts, self.life, settings, refusals)
         self.sessions = SessionLife(parts, self.life, settings)
-        self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
-        self.later = LaterDesk(parts, self.life, self.replies)
-        self.queue = QueueDesk(parts, self.life, self.replies)
+        self.hub_api = LocalHubApi(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
+        self.later = ScheduledAnswers(parts, self.life, self.replies)
+        self.queue = InstructionQueue(parts, self.life, self.replies)
         self.sessions.on_end = self.queue.session_ended
-        self.desk.serve(self.life, self.router, self.later, self.queue)
-        self.desk.doors = RemoteDoors(parts, self.sessions)
-        ledger.name_people_by(self.desk.name_of)
+        self.hub_api.serve(self.life, self.router, self.later, self.queue)
+        self.hub_api.integrations = RemoteQuestions(parts, self.sessions)
+        ledger.name_people_by(self.hub_api.name_of)
         self.replies.person_of = self._person_of
-        self.desk.tell_people = self.router.notify
-        self.desk.read_rules = lambda: self.rules.use(self._read_plan().rules)
-        self.kinship = self.desk.kinship = Kinship(parts, refusals)
+        self.hub_api.tell_people = self.router.notify
+        self.hub_api.read_rules = lambda: self.rules.use(self._read_plan().rules)
+        self.caller_check = self.hub_api.caller_check = CallerCheck(parts, refusals)
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
-        self.desk.rule_operations = self.rule_operations
+        self.hub_api.rule_operations = self.rule_operations
         self.operations = Operations(
-            self.desk,
+            self.hub_api,
             self.replies,
             self.router,
             self.stream,
             clock,
-            self.kinship,
+            self.caller_check,
             self.request_reload,
             self.stop_once,
             self.rule_operations,
         )
-        entrance = make_entrance(
-            home.socket, settings.transport, lambda: self._plan.settings.guests, self.kinship.peer_of
+        listener = make_listener(
+            home.socket, settings.transport, lambda: self._plan.settings.guests, self.caller_check.peer_of
         )
-        self.server = HubServer(entrance, self.sessions, self.operations.operate, self.kinship, self.rounds)
+        self.server = HubServer(listener, self.sessions, self.operations.operate, self.caller_check, self.rounds)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
         self._stopping = asyncio.Event()
         self._reload_wanted = asyncio.Event()
@@ -139,13 +170,13 @@ class Hub:
             signals.close()
 
     def _person_of(self, identity: str) -> str:
-        """Whom an identity means, "" where nobody is named for it: who has two devices is not two people.  A desk of
+        """Whom an identity means, "" where nobody is named for it: who has two devices is not two people.  A hub of
         many machines knows its people by name itself."""
         person = self.router.policy.attention.people.find(identity)
         if person is not None:
             return person.name
-        desk, _, name = identity.partition(":")
-        return name if desk == CHANNEL else ""
+        hub_api, _, name = identity.partition(":")
+        return name if hub_api == CHANNEL else ""
 
     def stop(self) -> None:
         if self._stopping.is_set():
@@ -220,11 +251,11 @@ class Hub:
         self.rounds.finish()
         self._plan = plan
         self.router.policy = plan.settings.policy
-        self.replies.settings = self.sessions.settings = self.desk.settings = plan.settings
-        self.desk.use_launchers(plan.launchers)
+        self.replies.settings = self.sessions.settings = self.hub_api.settings = plan.settings
+        self.hub_api.use_launchers(plan.launchers)
         self.rules.use(plan.rules)
         self.rules.get_ready()
-        self.desk.departed.forget_strangers()
+        self.hub_api.revocation.forget_strangers()
         self._add_channels()
         self.router.start()
         for record in self.ledger.open_prompts():
@@ -240,12 +271,12 @@ class Hub:
         for channel in self._plan.channels:
             build = channel.build
             self.router.add(
-                Courier(
+                ChannelWorker(
                     channel.name,
                     channel.remote,
-                    lambda build=build: build(self.desk),  # type: ignore[misc]
+                    lambda build=build: build(self.hub_api),  # type: ignore[misc]
                     self.replies.reply,
-                    self._plan.settings.courier,
+                    self._plan.settings.worker,
                 )
             )
 

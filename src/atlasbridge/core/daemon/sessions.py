@@ -10,11 +10,11 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
+from atlasbridge.core.ancestry import own_tool
 from atlasbridge.core.daemon.hosts import REMOTE_HOST, HostLink
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.settings import HubSettings
-from atlasbridge.core.kin import own_tool
 from atlasbridge.core.prompt.codec import decode_prompt
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState
 from atlasbridge.core.session.model import SessionRecord, SessionState
@@ -36,7 +36,7 @@ class SessionLife:
         self._life = life
         self.settings = settings
         self.on_end: Callable[[SessionRecord], None] = lambda session: None
-        self._doors: set[str] = set()  # questions without a terminal: their coming and going is nobody's news
+        self._integrations: set[str] = set()  # questions without a terminal: their coming and going is nobody's news
 
     def hello(self, link: HostLink, message: dict[str, Any]) -> None:
         """A host connected, for the first time or again: agree on what is open and on what was typed."""
@@ -45,7 +45,7 @@ class SessionLife:
         self._hub.hosts.add(link)
         self._hub.scheduler.cancel(f"lost:{session.session_id}")
         if message.get("door"):
-            self._doors.add(session.session_id)
+            self._integrations.add(session.session_id)
         self._know(session)
         self._life.use_ttl(session.session_id, message.get("ttl_s"))
         link.send("welcome")
@@ -85,7 +85,7 @@ class SessionLife:
         self._hub.ledger.start_session(session)
         if is_new:
             self._hub.stream.publish("session.started", **session.to_json())
-            if session.session_id not in self._doors:
+            if session.session_id not in self._integrations:
                 self._hub.router.notify(f"Session started: {session.tool}", session)
 
     def _settle(self, link: HostLink, record: PromptRecord, answer: Answer | None, outcome: str, shown_id: str) -> None:
@@ -164,8 +164,8 @@ class SessionLife:
         self._life.use_ttl(session_id, None)
         self._life.escalation.forget_session(session_id)
         self._hub.stream.publish("session.ended", session_id=session_id, exit_code=exit_code, state=state.value)
-        if session_id in self._doors:
-            self._doors.discard(session_id)
+        if session_id in self._integrations:
+            self._integrations.discard(session_id)
         else:
             how = "without an exit status" if exit_code is None else f"exit {exit_code}"
             self._hub.router.notify(f"Session ended: {session.tool} ({how})", session)

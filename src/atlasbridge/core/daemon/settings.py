@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atlasbridge.core.routing.courier import CourierSettings
+from atlasbridge.core.routing.channel_worker import WorkerSettings
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.values import field, frozen
 
@@ -21,7 +21,7 @@ class Retention:
 @frozen
 class HubSettings:
     policy: PolicySettings = field(default_factory=PolicySettings)
-    courier: CourierSettings = field(default_factory=CourierSettings)
+    worker: WorkerSettings = field(default_factory=WorkerSettings)
     rate_limit_per_minute: int = 10
     type_timeout_s: float = 30.0  # how long a reply waits for the host's word that it was typed
     capture_timeout_s: float = 3.0

@@ -16,10 +16,9 @@ from typing import Any
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.lock import is_starting, lock_holder
 from atlasbridge.core.daemon.request import HubClient, connect
-from atlasbridge.core.detached import first_line, start_alone
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.home import Home
-from atlasbridge.core.own_python import own_environ, own_python
+from atlasbridge.core.process import first_line, own_environ, own_python, start_alone
 
 ALREADY_RUNNING = "already running"
 _ENDING_S = 1.0  # for a hub that ends without a word

@@ -17,7 +17,7 @@ Hold = Callable[[Callable[[], None]], None]
 class EventStream:
     """`hold`: called with what is to be done once the store has on disk what the news is about."""
 
-    def __init__(self, clock: Clock, hold: Hold = lambda telling: telling()) -> None:
+    def __init__(self, clock: Clock, hold: Hold = lambda notification: notification()) -> None:
         self._clock = clock
         self._hold = hold
         self._listeners: set[asyncio.Queue[dict[str, Any] | None]] = set()

@@ -8,35 +8,104 @@ from __future__ import annotations
 
 from collections import deque
 
-from atlasbridge.core.detection.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
 from atlasbridge.core.detection.events import (
     ChildExited,
+    Command,
     Event,
     KeysTyped,
     OutputReceived,
     ProbeAnswer,
     ProbeAnswered,
     ProbeState,
+    RaisePrompt,
     ReplyTyped,
+    RequestProbe,
+    RequestWakeup,
     Resized,
     StructuredEventReceived,
     WakeupDue,
+    WithdrawPrompt,
 )
-from atlasbridge.core.detection.eye import Eye, facts_of, uncounted
-from atlasbridge.core.detection.open_prompt import JustAnswered, OpenPrompt
-from atlasbridge.core.detection.picture import digest_of, prompt_of
+from atlasbridge.core.detection.prompt_builder import digest_of, prompt_of, rewrapped
+from atlasbridge.core.detection.screen_history import ScreenHistory, facts_of, uncounted
 from atlasbridge.core.detection.settings import DetectorSettings
 from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, gather
 from atlasbridge.core.detection.structured import ShownDialog, ToolSays
 from atlasbridge.core.detection.verdict import Situation, decide_verdict
-from atlasbridge.core.prompt.model import Prompt
-from atlasbridge.core.prompt.subject import SubjectKind
+from atlasbridge.core.prompt.model import Prompt, SubjectKind
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.ruled_region import stated
-from atlasbridge.core.screen.reports import keys_of
+from atlasbridge.core.screen.queries import keys_of
 from atlasbridge.core.screen.view import View, begins_with
-from atlasbridge.core.values import replace
+from atlasbridge.core.values import frozen, replace
+
+# The prompt that stands open, as it was when it was raised, and whether what is seen now is the same.
+#
+# A value: it is compared, never changed.  What follows from the comparison is decided in `detector`.
+
+LEAST_LEFT = 40  # characters by which a question is still known when its first rows are gone
+
+
+@frozen
+class JustAnswered:
+    """The prompt that was just answered: only this one is not raised again, and only until something moved."""
+
+    at: float
+    key: str  # the picture it was answered on
+    left: bool = False  # it was seen to be gone, be it for a moment
+
+
+@frozen
+class OpenPrompt:
+    prompt: Prompt
+    found: Finding
+    place: int  # the line it stands in, counted from the first that was ever on the screen
+    facts: Facts  # about the terminal, when it was raised
+    wrap: str  # its digest, however a window wraps it
+    behind: str  # what stands right behind the cursor
+
+    @staticmethod
+    def of(prompt: Prompt, found: Finding, place: int, facts: Facts, view: View) -> OpenPrompt:
+        return OpenPrompt(prompt, found, place, facts, rewrapped(found), view.behind_cursor())
+
+    def has_digest(self, found: Finding, resized: bool) -> bool:
+        """The same to the last blank; after the window was resized, also wrapped in another way."""
+        return digest_of(found) == self.prompt.digest or (resized and rewrapped(found) == self.wrap)
+
+    def same_words_above(self, found: Finding, resized: bool) -> bool:
+        return found.question == self.found.question or (resized and rewrapped(found) == self.wrap)
+
+    def is_its_line(self, found: Finding, view: View) -> bool:
+        """Nothing stands in its line that did not stand there when it was raised."""
+        return found.core == self.found.core and self.is_untouched(found, view)
+
+    def is_untouched(self, found: Finding, view: View) -> bool:
+        """Nobody has written anything, before the cursor or, gone back in it, behind it.  Hints of a box change."""
+        drawn = found.structural or found.constraints.get("idle")
+        return found.filled == self.found.filled and bool(drawn or view.behind_cursor() == self.behind)
+
+    def is_answered_in(self, found: Finding) -> bool:
+        """The tool's own dialog with our words in one of its choices, until the tool takes them."""
+        now, then = _question(found.core), _question(self.found.core)
+        shorter, longer = sorted((now, then), key=len)  # a dialog that grows pushes its first rows off the screen
+        return found.own and (now == then or (len(shorter) >= LEAST_LEFT and longer.endswith(shorter)))
+
+    def with_keys(self, found: Finding) -> Prompt:
+        """The prompt with the keys that take its choices from where the highlight is in `found`."""
+        if not found.choices and not found.fields:
+            return self.prompt
+        return replace(self.prompt, choices=found.choices, text_steps=found.text_steps, fields=found.fields)
+
+    @property
+    def last_line(self) -> str:
+        return self.found.excerpt.rpartition("\n")[2]
+
+
+def _question(core: str) -> str:
+    """Its words; how many empty rows stand between them changes with the room that an answer takes."""
+    return " ".join(core.partition("\0")[0].split())
+
 
 _LATER = 0.1  # the longer nothing happens, the later it may be noticed: by a tenth of the silence
 RAW_LIMIT = 8192
@@ -50,8 +119,8 @@ class Detector:
         self.dialect = dialect
         self.settings = settings or DetectorSettings()
         self.secrets = self.settings.secrets  # and what is typed as one later
-        self.eye = Eye(dialect, rows, cols, self.settings.patience.threshold)
-        self.screen = self.eye.screen
+        self.history_of_screen = ScreenHistory(dialect, rows, cols, self.settings.patience.threshold)
+        self.screen = self.history_of_screen.screen
         self._open: OpenPrompt | None = None
         self.despite_busy = False  # the open prompt was raised although no reader could be seen
         self.tool = ToolSays()
@@ -74,7 +143,7 @@ class Detector:
         self._why: list[str] = ["nothing has been judged yet"]
 
     def handle(self, event: Event, now: float) -> list[Command]:
-        self.eye.open(now)
+        self.history_of_screen.open(now)
         match event:
             case OutputReceived(data):
                 return self._output(data, now)
@@ -121,9 +190,13 @@ class Detector:
         opened, found = self._open, self._recognise_open()
         if opened is None or found is None or not opened.has_digest(found, self._resized):
             return None
-        if found.constraints.get("idle") and self._tool_works(found, self.eye.look()):
+        if found.constraints.get("idle") and self._tool_works(found, self.history_of_screen.look()):
             return None
-        return found if opened.is_untouched(found, self.eye.look()) and not self._asks_of_another(found) else None
+        return (
+            found
+            if opened.is_untouched(found, self.history_of_screen.look()) and not self._asks_of_another(found)
+            else None
+        )
 
     def _asks_of_another(self, found: Finding) -> bool:
         """The same words, but about something else than the person was shown: what stands above them has changed, the
@@ -133,20 +206,22 @@ class Detector:
             return False
         if not opened.same_words_above(found, self._resized):
             return True
-        once_more = self.eye.place(found) != opened.place and self.eye.stands_at(opened.place, found.core)
+        once_more = self.history_of_screen.place(found) != opened.place and self.history_of_screen.stands_at(
+            opened.place, found.core
+        )
         return once_more or self._lines_since > self.screen.rows
 
     def _recognise_open(self) -> Finding | None:
         """As it looks to the program that reads now, or else to the one that read when it was raised."""
-        found = self.eye.recognise(self._facts)
+        found = self.history_of_screen.recognise(self._facts)
         if self._open is None or (found is not None and self._is_same(found)):
             return found
-        return self.eye.recognise(self._open.facts)
+        return self.history_of_screen.recognise(self._open.facts)
 
     def begun(self, now: float) -> bool:
         """Has a person typed keys that the tool has not answered by a single byte?  An unseen line that was begun stays
         begun; a program that reads single keys has let them fall after a moment."""
-        if self._keys_at <= self.eye.last_output:
+        if self._keys_at <= self.history_of_screen.last_output:
             return False
         return bool(self._facts.canonical) or now - self._keys_at < _REACTS_S
 
@@ -159,9 +234,9 @@ class Detector:
         return list(self._why)
 
     def _output(self, data: bytes, now: float) -> list[Command]:
-        for drawn in self.eye.drawings(data) if self._answered else (data,):
-            self.eye.feed(drawn, now)
-            if self._answered and self._open and self._open.found.own and self.eye.shows_work():
+        for drawn in self.history_of_screen.drawings(data) if self._answered else (data,):
+            self.history_of_screen.feed(drawn, now)
+            if self._answered and self._open and self._open.found.own and self.history_of_screen.shows_work():
                 self._answered = replace(self._answered, left=True)  # what looks the same behind it is the next one
         self._lines_since += data.count(b"\n")
         self._raw += data[-RAW_LIMIT:]
@@ -187,36 +262,38 @@ class Detector:
         self._sent |= sends
         self._typed_at = None if sends else now
         if sends:
-            self._attended = self.eye.cursor_line()
+            self._attended = self.history_of_screen.cursor_line()
         if sends and self._open is None:
-            self.eye.remember_answered(self._attended)
-        self.eye.forget_rhythm()
+            self.history_of_screen.remember_answered(self._attended)
+        self.history_of_screen.forget_rhythm()
         return self._look_soon(now)
 
     def _reply(self, digest: str, now: float) -> list[Command]:
         if self._open is not None and self._open.prompt.digest == digest:
             self._sent = True
-            self._answered = JustAnswered(now, self.eye.key)
+            self._answered = JustAnswered(now, self.history_of_screen.key)
         self._typed_at = None
         self._attended = ""
-        self.eye.forget_rhythm()
+        self.history_of_screen.forget_rhythm()
         return self._look_soon(now)
 
     # ------------------------------------------------------------ judging
 
     def _judge(self, probe: ProbeAnswer, now: float) -> list[Command]:
         self._dirty_since = None
-        view = self.eye.look()
-        if self.eye.notice_change():
+        view = self.history_of_screen.look()
+        if self.history_of_screen.notice_change():
             self._votes.clear()
         self._votes.append(probe.state)
         self._facts = facts_of(probe, view.row)
-        found = self.eye.recognise(self._facts)
-        self.eye.notice_finding(found)
+        found = self.history_of_screen.recognise(self._facts)
+        self.history_of_screen.notice_finding(found)
         self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
         out = self._check_open(found, view, probe, now)
         if self._open is None:  # what was answered just now is history: look again without it
-            out += self._consider(self.eye.recognise(self._facts), self.eye.look(), probe, now)
+            out += self._consider(
+                self.history_of_screen.recognise(self._facts), self.history_of_screen.look(), probe, now
+            )
         return [*out, RequestWakeup(self._next_look(probe, now))]
 
     def _check_open(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
@@ -227,7 +304,7 @@ class Detector:
         if self._answered is not None and self._answered.left:
             return self._withdraw("answered")
         if found is None or not self._is_same(found):
-            found = self.eye.recognise(self._open.facts)
+            found = self.history_of_screen.recognise(self._open.facts)
         if found is not None and self._is_same(found) and not self._tool_works(found, view):
             untouched = self._answered is None and not self._keys_since_raise
             if not (untouched and self._asks_of_another(found)):
@@ -235,7 +312,9 @@ class Detector:
         steady_s = REDRAW_S if self.despite_busy and found is None else self.settings.patience.settle_s
         if self._answered is not None and probe.canonical:
             steady_s = 0.0  # a line that was sent is over, whatever comes next
-        if (probe.state is not ProbeState.BUSY or self.despite_busy) and now - self.eye.key_since < steady_s:
+        if (
+            probe.state is not ProbeState.BUSY or self.despite_busy
+        ) and now - self.history_of_screen.key_since < steady_s:
             self._unsure = True
             return []
         return self._withdraw(self._reason())
@@ -243,7 +322,7 @@ class Detector:
     def _still_there(self, found: Finding, probe: ProbeAnswer, now: float) -> list[Command]:
         if probe.state is not ProbeState.BUSY or self.despite_busy or found.constraints.get("idle"):
             return self._asked_again(found, now)
-        if self._busy_looks >= 3 and (self._answered is None or self._answered.key != self.eye.key):
+        if self._busy_looks >= 3 and (self._answered is None or self._answered.key != self.history_of_screen.key):
             return self._withdraw(self._reason())
         self._unsure = True
         return []
@@ -266,7 +345,7 @@ class Detector:
         opened, answered = self._open, self._answered is not None
         if opened is None:
             return False
-        touched, in_place = answered or self._keys_since_raise, self.eye.place(found) == opened.place
+        touched, in_place = answered or self._keys_since_raise, self.history_of_screen.place(found) == opened.place
         if found.constraints.get("idle") and self._sent and found.excerpt != opened.found.excerpt:
             return False  # a whole turn went by between two looks: there is something new to tell
         if opened.has_digest(found, self._resized):
@@ -280,18 +359,22 @@ class Detector:
         answered, opened = self._answered, self._open
         if answered is None or opened is None:
             return []
-        echoed = bool(self._facts.canonical and self._facts.echo) and self.eye.last_output > answered.at
-        since = self.eye.last_output if echoed else self.eye.key_since  # an echo is gone only from a line drawn anew
-        anew = (echoed or self.eye.key != answered.key) and opened.is_its_line(found, self.eye.look())
+        echoed = bool(self._facts.canonical and self._facts.echo) and self.history_of_screen.last_output > answered.at
+        since = (
+            self.history_of_screen.last_output if echoed else self.history_of_screen.key_since
+        )  # an echo is gone only from a line drawn anew
+        anew = (echoed or self.history_of_screen.key != answered.key) and opened.is_its_line(
+            found, self.history_of_screen.look()
+        )
         if anew and not found.structural and now - since >= self.settings.patience.settle_s:
             return self._withdraw("answered")
         if now - answered.at >= self.settings.effect_s:
-            self.eye.remember_rejected(opened.behind)
+            self.history_of_screen.remember_rejected(opened.behind)
             self._open, self._answered = None, None
         return []
 
     def _consider(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
-        moment = self.eye.moment(now, self._typed_at, found is not None and self._next_command(found))
+        moment = self.history_of_screen.moment(now, self._typed_at, found is not None and self._next_command(found))
         verdict, why = self._verdict(found, view, probe, moment, now)
         if verdict and self._awaits_hook(found, view, moment, now):
             verdict, why = False, "its hook may still say what it wants"
@@ -301,7 +384,7 @@ class Detector:
             verdict, why = False, "it was answered just now, and may only be drawn once more"
         if verdict and found is not None and moment.settled_s < found.deaf_s:
             verdict, why = False, "the tool ignores keys that come so soon"
-        if verdict and self._keys_at > self.eye.last_output and now - self._keys_at < _REACTS_S:
+        if verdict and self._keys_at > self.history_of_screen.last_output and now - self._keys_at < _REACTS_S:
             verdict, why = False, "somebody has typed, and the tool has not answered yet"
         self._why = [f"the probe says {probe.state.value}" + (f": {probe.why}" if probe.why else ""), why]
         if found is not None:
@@ -319,7 +402,7 @@ class Detector:
         said_idle = bool(found.constraints.get("idle")) and (self.tool.state == "idle" or self.dialect.says_busy)
         self.despite_busy |= said_idle or self._own_word(found, view)
         self.tool.raised(shown, now)
-        self._open = OpenPrompt.of(prompt, found, self.eye.place(found), self._facts, view)
+        self._open = OpenPrompt.of(prompt, found, self.history_of_screen.place(found), self._facts, view)
         self._lines_since, self._answered = 0, None
         self._sent = self._resized = self._keys_since_raise = False
         return [RaisePrompt(prompt)]
@@ -363,9 +446,9 @@ class Detector:
         self.despite_busy = False
         self.tool.forget()
         if opened is not None and reason.startswith("answered"):
-            self.eye.remember_answered(self.eye.as_answered(opened.last_line, opened.place))
-            self.eye.forget_dialog()
-            self._done, self._done_at = opened.prompt.digest, self.eye.last_output
+            self.history_of_screen.remember_answered(self.history_of_screen.as_answered(opened.last_line, opened.place))
+            self.history_of_screen.forget_dialog()
+            self._done, self._done_at = opened.prompt.digest, self.history_of_screen.last_output
         return [WithdrawPrompt(opened.prompt.digest, reason)] if opened else []
 
     def _next_look(self, probe: ProbeAnswer, now: float) -> float:
@@ -373,7 +456,7 @@ class Detector:
         settings, patience = self.settings, self.settings.patience
         if self._open is not None and self._answered is None and not self._unsure:
             return now + settings.watch_s
-        since = self.eye.last_output if self._answered else self.eye.key_since
+        since = self.history_of_screen.last_output if self._answered else self.history_of_screen.key_since
         settled = now - since + 1e-4
         turned = len(self._votes) < 2 or self._votes[-2] is ProbeState.BUSY  # it waits, and did not a look ago
         if probe.state is not ProbeState.BUSY and (turned or settled < patience.polling_s + 0.1):

@@ -11,11 +11,10 @@ from collections import deque
 from typing import Any
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.host.opened import DetectorLike, Opened
+from atlasbridge.core.host.ports import DetectorLike, Opened
 from atlasbridge.core.host.supervisor import Beat
-from atlasbridge.core.host.terminal.inlet import Inlet
-from atlasbridge.core.host.terminal.relay import OutputRelay
-from atlasbridge.core.host.terminal.ring import Ring
+from atlasbridge.core.host.terminal.input_writer import InputWriter
+from atlasbridge.core.host.terminal.relay import OutputRelay, Ring
 from atlasbridge.core.host.typing.steps import Walk
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.typing.typist import Encode, Typist
@@ -37,12 +36,12 @@ class BareSession:
         settings: SessionSettings,
     ) -> None:
         ring = Ring(settings.ring_bytes)
-        self._inlet = Inlet(pty.fileno(), clock, lambda: None)
-        self._output = OutputRelay(pty, self._inlet, ring, clock, lambda: None, lambda attachment: None)
+        self._input_writer = InputWriter(pty.fileno(), clock, lambda: None)
+        self._output = OutputRelay(pty, self._input_writer, ring, clock, lambda: None, lambda attachment: None)
         self._watch = StallWatchdog(
-            detector, probe, self._output, ring, self._inlet, clock, settings, deque(), pty.unread
+            detector, probe, self._output, ring, self._input_writer, clock, settings, deque(), pty.unread
         )
-        self._typist = Typist(Walk(self._watch, self._inlet, pty, clock, settings, self._pause), encode)
+        self._typist = Typist(Walk(self._watch, self._input_writer, pty, clock, settings, self._pause), encode)
         self._tick = threading.Event()
         self._beat = Beat(clock)
         self._task = threading.Thread(target=self._watch.run, args=(self._beat,), name="stall_watchdog", daemon=True)
@@ -90,5 +89,5 @@ class BareSession:
 
     def _flush(self) -> None:
         """Nobody polls here for a tool that did not take its keys at once."""
-        if self._inlet.waiting:
-            self._inlet.flush()
+        if self._input_writer.waiting:
+            self._input_writer.flush()

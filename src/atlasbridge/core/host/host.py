@@ -6,6 +6,7 @@ decision about prompts is left to the detector, every byte to the relays.
 
 from __future__ import annotations
 
+import os
 import select
 import signal
 import socket
@@ -15,36 +16,52 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.host.edges import HostParts
-from atlasbridge.core.host.judgement import Judgement
-from atlasbridge.core.host.logbook import Logbook
-from atlasbridge.core.host.orphans import reap_orphans
+from atlasbridge.core.host.lazy_analysis import LazyAnalysis
+from atlasbridge.core.host.ports import HostParts
+from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.host.supervisor import Supervisor, end_in_background
+from atlasbridge.core.host.terminal.attach_socket import AttachSocket, Caller
+from atlasbridge.core.host.terminal.attached_client import AttachedClient
 from atlasbridge.core.host.terminal.attachment import Attachment
-from atlasbridge.core.host.terminal.caller import Caller
 from atlasbridge.core.host.terminal.detach_key import DetachKey
-from atlasbridge.core.host.terminal.door import Door
-from atlasbridge.core.host.terminal.inlet import Inlet
+from atlasbridge.core.host.terminal.input_writer import InputWriter
 from atlasbridge.core.host.terminal.keyboard import InputRelay
-from atlasbridge.core.host.terminal.relay import OutputRelay
-from atlasbridge.core.host.terminal.ring import Ring
-from atlasbridge.core.host.terminal.seat import Seat
+from atlasbridge.core.host.terminal.relay import OutputRelay, Ring
 from atlasbridge.core.host.terminal.wakeup import Wakeup
-from atlasbridge.core.session.plan import Plan
-from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.session.settings import Plan, SessionSettings
 from atlasbridge.core.tty import Pty, Size
 
 if TYPE_CHECKING:
     from atlasbridge.core.detection.events import Event
-    from atlasbridge.core.host.hub.hubside import HubSide
-    from atlasbridge.core.host.typing.hook_line import HookLine
+    from atlasbridge.core.host.hub.connection import HubSide
+    from atlasbridge.core.host.typing.hook_connection import HookConnection
     from atlasbridge.core.host.watchdog import StallWatchdog
+
+
+# What a tool left behind and the kernel gave to us: reaped when it ends, so that no zombie stays.
+#
+# The tool itself is not touched here: its exit status belongs to whoever waits for it.
+
+
+def reap_orphans(tool_pid: int) -> None:
+    while True:
+        try:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except (ChildProcessError, AttributeError):  # none is left; or a system without the call, which adopts nobody
+            return
+        if ended is None or ended.si_pid == tool_pid:
+            return
+        try:
+            os.waitpid(ended.si_pid, os.WNOHANG)
+        except ChildProcessError:
+            pass  # whoever started it was first
+
 
 _LONGEST_GRACE_S = 2.0  # for what an ended tool left behind and that never stops to write
 _LAST_LOOKS, _LAST_LOOK_S = 50, 0.002  # for what a tool wrote before job control stopped it
 _AFTER_BROKEN_PIPE_S = 1.0  # for a tool that ignores SIGPIPE
 _PERSONS_WORDS = ("attach", "signal", "continue")  # the tool may say what it asks, but not be its own person
-_KINDRED = {
+_INSIDE_SESSION = {
     "text": "this terminal was started inside a session, and only a person types into one",
     "hint": "use a terminal of your own",
 }
@@ -60,7 +77,7 @@ class SessionHost:
         parts: HostParts,
         settings: SessionSettings,
         clock: Clock,
-        journal: Logbook,
+        journal: SessionLog,
     ) -> None:
         self._plan = plan
         self._pty = pty
@@ -70,44 +87,48 @@ class SessionHost:
         self._journal = journal
         self._started_at = clock.wall()
         self._wakeup = Wakeup()
-        self._door = Door({"m": "started", "session_id": plan.session_id, "pid": pty.pid, "tool": plan.tool})
-        self._hook: HookLine | None = None  # once there is somebody to judge
+        self._attach_socket = AttachSocket(
+            {"m": "started", "session_id": plan.session_id, "pid": pty.pid, "tool": plan.tool}
+        )
+        self._hook: HookConnection | None = None  # once there is somebody to judge
         self._ended_at: float | None = None
         self._stopped = False
         self._end_by: float | None = None
         self._last_words = ""
         self._supervisor = Supervisor(clock, settings, journal, self._wakeup.set)
-        self._judgement = Judgement(
-            self._build_judgement,
+        self._analysis = LazyAnalysis(
+            self._build_analysis,
             size,
             plan.hub,
             lambda loop: self._supervisor.start("response_consumer", loop),
             journal,
         )
-        self._inlet = Inlet(pty.fileno(), clock, lambda: self._keyboard.wake())
+        self._input_writer = InputWriter(pty.fileno(), clock, lambda: self._keyboard.wake())
         self._keyboard = InputRelay(
             pty,
-            self._inlet,
+            self._input_writer,
             DetachKey(settings.detach_key),
             settings.input_backlog_bytes,
-            typed=self._judgement.keys_typed,
-            paused=self._judgement.notice,
-            left=lambda attachment: self._seat.vacate(attachment, "detached"),
-            lost=lambda attachment: self._seat.vacate(attachment, "closed"),
+            typed=self._analysis.keys_typed,
+            paused=self._analysis.notice,
+            left=lambda attachment: self._attached_client.vacate(attachment, "detached"),
+            lost=lambda attachment: self._attached_client.vacate(attachment, "closed"),
         )
         self._ring = Ring(settings.ring_bytes)
         self._output = OutputRelay(
             pty,
-            self._inlet,
+            self._input_writer,
             self._ring,
             clock,
             ended=self._output_ended,
             lost=self._output_lost,
         )
-        self._seat = Seat(pty, size, self._output, self._keyboard, self._judgement, self._wakeup.set)
+        self._attached_client = AttachedClient(
+            pty, size, self._output, self._keyboard, self._analysis, self._wakeup.set
+        )
 
-    def _build_judgement(self, size: Size, events: deque[Event | bytes]) -> tuple[StallWatchdog, HubSide]:
-        from atlasbridge.core.host.slow_half import build_slow_half
+    def _build_analysis(self, size: Size, events: deque[Event | bytes]) -> tuple[StallWatchdog, HubSide]:
+        from atlasbridge.core.host.analysis import build_slow_half
 
         watch, hub, self._hook = build_slow_half(
             self._plan,
@@ -119,7 +140,7 @@ class SessionHost:
             self._started_at,
             self._output,
             self._ring,
-            self._inlet,
+            self._input_writer,
             events,
         )
         hub.end_tool = self.end_tool
@@ -128,19 +149,19 @@ class SessionHost:
 
     def listen(self, path: Path) -> None:
         """Open the door through which terminals attach."""
-        self._door.open(path)
+        self._attach_socket.open(path)
 
     def serve(self, first: socket.socket | None) -> int:
         """Until the tool has ended and all it wrote is shown; returns its exit status."""
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._wakeup.write_fd, warn_on_full_buffer=False)
         self._supervisor.start("stdin_relay", self._keyboard.run)
-        self._supervisor.start("stall_watchdog", self._judgement.run)
+        self._supervisor.start("stall_watchdog", self._analysis.run)
         start_by = self._clock.now() + _FIRST_ATTACH_S
         if first is not None:
-            self._door.admit(first)
+            self._attach_socket.admit(first)
         while not self._is_over():
-            if self._seat.taken or self._door.empty or self._clock.now() > start_by:
+            if self._attached_client.taken or self._attach_socket.empty or self._clock.now() > start_by:
                 self._start_reading()
             if self._supervisor.failed:
                 self._give_up()
@@ -149,13 +170,13 @@ class SessionHost:
         return self._pty.poll() or 0
 
     def _output_ended(self) -> None:
-        self._judgement.notice()
+        self._analysis.notice()
         self._wakeup.set()
 
     def _output_lost(self, attachment: Attachment) -> None:
         """A terminal that is gone is left.  Behind a pipe that nobody reads a tool ends, as it would without us."""
         if attachment.output_is_terminal:
-            self._seat.vacate(attachment, "closed")
+            self._attached_client.vacate(attachment, "closed")
             return
         self._pty.signal(signal.SIGPIPE)
         self._end_by = self._clock.now() + _AFTER_BROKEN_PIPE_S
@@ -170,7 +191,7 @@ class SessionHost:
     def _wait_and_serve(self) -> None:
         waiter = select.poll()
         waiter.register(self._wakeup.fileno(), select.POLLIN)
-        self._door.register(waiter)
+        self._attach_socket.register(waiter)
         timeout_s = self._supervisor.check()
         if self._ended_at is not None:
             timeout_s = min(timeout_s, self._settings.exit_grace_ms / 4000)
@@ -180,9 +201,9 @@ class SessionHost:
             timeout_s = self._hang_up_in_time(timeout_s)
         ready = [fd for fd, _ in waiter.poll(timeout_s * 1000)]
         self._wakeup.clear()
-        for caller, message in self._door.serve(ready):
+        for caller, message in self._attach_socket.serve(ready):
             if message is None:
-                self._seat.vacate(caller.attachment, "gone")
+                self._attached_client.vacate(caller.attachment, "gone")
                 if self._hook is not None:
                     self._hook.leave(caller)
             else:
@@ -217,10 +238,10 @@ class SessionHost:
         """A tool that job control has stopped gives the terminal back, as it would without us."""
         if self._pty.stopped() is not self._stopped:
             self._stopped = not self._stopped
-            self._judgement.stopped(self._stopped)
-        if self._stopped and self._seat.taken:
+            self._analysis.stopped(self._stopped)
+        if self._stopped and self._attached_client.taken:
             self._let_output_through()
-            self._seat.vacate(self._seat.attachment, "stopped")
+            self._attached_client.vacate(self._attached_client.attachment, "stopped")
 
     def _let_output_through(self) -> None:
         """What was written before a stop belongs on the terminal that is about to go."""
@@ -232,7 +253,7 @@ class SessionHost:
     def _show(self, caller: Caller, fds: tuple[int, int], message: dict[str, Any]) -> None:
         """A stopped tool goes on for the terminal that it had left, and for one that comes in: nobody else is there."""
         back = bool(message.get("back"))
-        self._seat.take(caller, fds, _size_of(message), bool(message.get("past")), back)
+        self._attached_client.take(caller, fds, _size_of(message), bool(message.get("past")), back)
         if back or (caller.peer is not None and self._pty.poll() is None and self._pty.stopped()):
             self.continue_tool()
 
@@ -241,18 +262,18 @@ class SessionHost:
         self._pty.signal(signal.SIGCONT)
 
     def _obey(self, caller: Caller, message: dict[str, Any]) -> None:
-        if message.get("m") in _PERSONS_WORDS and self._door.is_kindred(caller, self._pty.pid):
-            caller.say({"m": "failed", "status": 1, **_KINDRED})
+        if message.get("m") in _PERSONS_WORDS and self._attach_socket.is_inside_session(caller, self._pty.pid):
+            caller.say({"m": "failed", "status": 1, **_INSIDE_SESSION})
             return
         match message.get("m"):
             case "attach" if (fds := caller.take_terminal()) is not None:
                 self._show(caller, fds, message)
-            case "size" if caller.attachment is not None and caller.attachment is self._seat.attachment:
-                self._seat.resize(_size_of(message))
+            case "size" if caller.attachment is not None and caller.attachment is self._attached_client.attachment:
+                self._attached_client.resize(_size_of(message))
             case "leave":
-                self._seat.vacate(caller.attachment, "detached")
-            case "structured" if self._door.is_inside(caller, self._pty.pid):
-                self._judgement.tool_said(message)
+                self._attached_client.vacate(caller.attachment, "detached")
+            case "structured" if self._attach_socket.is_inside(caller, self._pty.pid):
+                self._analysis.tool_said(message)
                 if self._hook is not None:
                     self._hook.offer(caller, message)
             case "structured":
@@ -275,14 +296,14 @@ class SessionHost:
     def finish(self, status: int) -> None:
         """Everything is shown: tell the clients and the hub, and let go."""
         self._output.stop()
-        self._seat.finish(status)
-        self._door.tell_all({"m": "ended", "status": status, "text": self._last_words})
-        self._door.shut()
-        self._judgement.finish(status, self._clock.now() + self._settings.hub_farewell_s)
+        self._attached_client.finish(status)
+        self._attach_socket.tell_all({"m": "ended", "status": status, "text": self._last_words})
+        self._attach_socket.shut()
+        self._analysis.finish(status, self._clock.now() + self._settings.hub_farewell_s)
         self._supervisor.stop()
         self._keyboard.stop()
-        self._judgement.wake()
-        self._door.close()
+        self._analysis.wake()
+        self._attach_socket.close()
         self._journal.note("session ended", status=status)
 
 

@@ -12,17 +12,16 @@ import sys
 from typing import Any, NoReturn
 
 from atlasbridge.core import wire
+from atlasbridge.core.ancestry import HOST_NAME
 from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.fast_imports import signal
 from atlasbridge.core.home import Home
-from atlasbridge.core.host.edges import HostParts
-from atlasbridge.core.host.logbook import Logbook
-from atlasbridge.core.host.terminal.lending import fill_standard_streams, inheritable_fds
+from atlasbridge.core.host.ports import HostParts
+from atlasbridge.core.host.session_log import SessionLog
+from atlasbridge.core.host.terminal.terminal_handover import fill_standard_streams, inheritable_fds
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.kin import HOST_NAME
-from atlasbridge.core.lean import signal
-from atlasbridge.core.session.plan import SETTINGS_SUFFIX, Plan
-from atlasbridge.core.session.settings import SessionSettings
-from atlasbridge.core.shield import adopt_orphans, call_self, hide_memory
+from atlasbridge.core.process import adopt_orphans, call_self, hide_memory
+from atlasbridge.core.session.settings import SETTINGS_SUFFIX, Plan, SessionSettings
 from atlasbridge.core.tty import Size, SpawnRefused
 
 IGNORED = (
@@ -99,7 +98,7 @@ def _run_host(
 ) -> NoReturn:
     """Never returns: the interpreter that was forked belongs to the client's command line."""
     clock = SystemClock()
-    journal = Logbook(home.sessions / f"{short_id(plan.session_id)}.log", clock)
+    journal = SessionLog(home.sessions / f"{short_id(plan.session_id)}.log", clock)
     try:
         try:
             _host_session(plan, home, parts, settings, size, attributes, client, clock, journal)
@@ -121,7 +120,7 @@ def _host_session(
     attributes: list[Any] | None,
     client: socket.socket,
     clock: Clock,
-    journal: Logbook,
+    journal: SessionLog,
 ) -> None:
     try:
         pty = parts.spawn(plan, size, attributes)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.host.logbook import Logbook
+from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.tty import Pty
 from atlasbridge.core.values import mutable
@@ -48,7 +48,7 @@ class _Task:
 
 class Supervisor:
     def __init__(
-        self, clock: Clock, settings: SessionSettings, journal: Logbook, wake: Callable[[], None] = lambda: None
+        self, clock: Clock, settings: SessionSettings, journal: SessionLog, wake: Callable[[], None] = lambda: None
     ) -> None:
         self._clock = clock
         self._settings = settings

@@ -1,4 +1,5 @@
-"""`stall_watchdog`: the session's slow half.  Feeds output to the detector when it pauses, asks the probe, tells the
+"""`stall_watchdog`: the session's analysis thread.  Feeds output to the detector when it pauses, asks the probe,
+tells the
 hub what is raised and withdrawn, and answers the tool's queries while no terminal is there to answer them.
 
 The detector decides; this module only executes its commands and keeps its time.
@@ -12,32 +13,36 @@ from collections.abc import Callable
 from typing import Any
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.detection.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
 from atlasbridge.core.detection.events import (
     ChildExited,
+    Command,
     Event,
     KeysTyped,
     OutputReceived,
     ProbeAnswer,
     ProbeAnswered,
     ProbeState,
+    RaisePrompt,
     ReplyTyped,
+    RequestProbe,
+    RequestWakeup,
     Resized,
     WakeupDue,
+    WithdrawPrompt,
 )
-from atlasbridge.core.host.opened import DetectorLike, Opened, Outflow
+from atlasbridge.core.host.ports import DetectorLike, Opened, Outflow
 from atlasbridge.core.host.supervisor import Beat
-from atlasbridge.core.host.terminal.inlet import Inlet
-from atlasbridge.core.host.terminal.ring import Ring
+from atlasbridge.core.host.terminal.input_writer import InputWriter
+from atlasbridge.core.host.terminal.relay import Ring
 from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.host.typing.typed import Outcome, TypedBook
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.patterns import compile_next
 from atlasbridge.core.ports import WaitingProbe
 from atlasbridge.core.prompt.codec import encode_prompt
-from atlasbridge.core.prompt.discreet import discreet_prompt, remembered, typed_text
 from atlasbridge.core.prompt.model import Prompt
-from atlasbridge.core.screen.reports import FOCUS_GAINED, FOCUS_LOST, keys_of
+from atlasbridge.core.prompt.redact import redact_prompt, remembered, typed_text
+from atlasbridge.core.screen.queries import FOCUS_GAINED, FOCUS_LOST, keys_of
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.values import replace
 
@@ -59,7 +64,7 @@ class StallWatchdog:
         probe: WaitingProbe,
         output: Outflow,
         ring: Ring,
-        inlet: Inlet,
+        input_writer: InputWriter,
         clock: Clock,
         settings: SessionSettings,
         events: deque[Event | bytes],
@@ -72,7 +77,7 @@ class StallWatchdog:
         self._probe = probe
         self._output = output
         self._ring = ring
-        self._inlet = inlet
+        self._input_writer = input_writer
         self._clock = clock
         self._settings = settings
         self._wakeup = Wakeup()
@@ -281,7 +286,7 @@ class StallWatchdog:
             self._handle(OutputReceived(data), self._output.last_output_at)
             answers = self.screen.take_queries()
             if answers and not self._output.terminal_answers:
-                self._inlet.send(b"".join(answers))
+                self._input_writer.send(b"".join(answers))
 
     def _next_event(self) -> Event:
         """A line that was typed since is one event, however many keys it took."""
@@ -363,7 +368,7 @@ class StallWatchdog:
     def look(self) -> ProbeAnswer:
         """Ask the operating system what the tool does."""
         now = self._clock.now()
-        typed_at = self._inlet.last_input_at
+        typed_at = self._input_writer.last_input_at
         age_s = None if typed_at is None else now - typed_at
         unread = age_s is not None and age_s < _UNREAD_S and self._unread() > 0  # first: it may be read meanwhile
         answer = self._probe.look(now - self._output.last_output_at, age_s)
@@ -383,7 +388,7 @@ class StallWatchdog:
 
     def told(self, prompt: Prompt) -> dict[str, Any]:
         """What the hub, and through it everybody, is told of a prompt."""
-        return encode_prompt(discreet_prompt(prompt, self._detector.secrets))
+        return encode_prompt(redact_prompt(prompt, self._detector.secrets))
 
     def _withdraw(self, digest: str, reason: str) -> None:
         if not self._open_id or self._open_digest != digest:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from atlasbridge.core.policy.ladder import (
-    Course,
-    Ladder,
+from atlasbridge.core.policy.escalation import (
+    EscalationPlan,
+    EscalationPolicy,
     Life,
-    Outlet,
+    Notification,
     Outlook,
     PresenceSettings,
-    Telling,
-    decide_course,
+    Route,
+    decide_notifications,
 )
 from atlasbridge.core.policy.people import PeopleBook
 from atlasbridge.core.rate import RateWindow
@@ -36,10 +36,12 @@ class Tone:
         return self.loud and identity not in self.silent
 
 
-def decide_tone(telling: Telling, identities: Iterable[str], people: PeopleBook) -> Tone:
+def decide_tone(notification: Notification, identities: Iterable[str], people: PeopleBook) -> Tone:
     known = frozenset(identities)
-    only = frozenset(one for one in known if people.person_of(one) in telling.who) if telling.who else None
-    return Tone(telling.loud, only, frozenset(one for one in known if people.person_of(one) in telling.silent))
+    only = frozenset(one for one in known if people.person_of(one) in notification.who) if notification.who else None
+    return Tone(
+        notification.loud, only, frozenset(one for one in known if people.person_of(one) in notification.silent)
+    )
 
 
 @frozen
@@ -47,7 +49,7 @@ class AttentionSettings:
     """What the configuration says of people and of how they are told."""
 
     people: PeopleBook = field(default_factory=PeopleBook)
-    ladders: tuple[Ladder, ...] = ()
+    escalation: tuple[EscalationPolicy, ...] = ()
     presence: PresenceSettings = field(default_factory=PresenceSettings)
     digest_s: float = 30.0  # after a sound, what comes within so long joins one digest; 0: each has its own
     notices_per_hour: int = 60  # with a sound, for each person; 0: as many as there are
@@ -106,38 +108,58 @@ class Attendance:
         self._budget.spend(person, at)
 
     def decide(
-        self, ladder: Ladder, life: Life, lanes: Sequence[Outlet], outlook: Outlook, *, inhibited: bool = False
-    ) -> Course:
+        self,
+        escalation_policy: EscalationPolicy,
+        life: Life,
+        chat_routes: Sequence[Route],
+        outlook: Outlook,
+        *,
+        inhibited: bool = False,
+    ) -> EscalationPlan:
         """`inhibited`: an idle box has no sound while a question waits."""
-        spent = frozenset(name for lane in lanes for name in lane.people if self._budget.is_spent(name, outlook.now))
-        course = decide_course(ladder, life, lanes, replace(outlook, spent=spent), self.settings.presence)
-        if not course.notices:
-            return course
-        by_name = {lane.name: lane for lane in lanes}
+        spent = frozenset(
+            name for chat_route in chat_routes for name in chat_route.people if self._budget.is_spent(name, outlook.now)
+        )
+        plan_now = decide_notifications(
+            escalation_policy, life, chat_routes, replace(outlook, spent=spent), self.settings.presence
+        )
+        if not plan_now.notices:
+            return plan_now
+        by_name = {chat_route.name: chat_route for chat_route in chat_routes}
         heard: set[str] = set()
         notices = tuple(
-            self._with_sound(notice, by_name[notice.channel], ladder, outlook.now, inhibited, heard)
-            for notice in course.notices
+            self._with_sound(notice, by_name[notice.channel], escalation_policy, outlook.now, inhibited, heard)
+            for notice in plan_now.notices
         )
         for person in heard:
             self._budget.spend(person, outlook.now)
-        return replace(course, notices=notices)
+        return replace(plan_now, notices=notices)
 
     def _with_sound(
-        self, notice: Telling, lane: Outlet, ladder: Ladder, now: float, inhibited: bool, heard: set[str]
-    ) -> Telling:
+        self,
+        notice: Notification,
+        chat_route: Route,
+        escalation_policy: EscalationPolicy,
+        now: float,
+        inhibited: bool,
+        heard: set[str],
+    ) -> Notification:
         if not notice.loud:
             return notice
         if inhibited:
             return replace(notice, loud=False)
-        rank = self._bursts.rank(lane.name, now) if lane.remote and not notice.reminder and not ladder.urgent else 0
+        rank = (
+            self._bursts.rank(chat_route.name, now)
+            if chat_route.remote and not notice.reminder and not escalation_policy.urgent
+            else 0
+        )
         if rank:
             notice = replace(notice, loud=False, joins=True, opens=rank == 1)
-        heard.update(listeners(notice, lane))
+        heard.update(listeners(notice, chat_route))
         return notice
 
 
-def listeners(notice: Telling, lane: Outlet) -> tuple[str, ...]:
+def listeners(notice: Notification, chat_route: Route) -> tuple[str, ...]:
     """Who hears it, or the digest that begins with it: named people, not those for whom it is silent."""
     sounds = notice.loud or notice.opens
-    return tuple(name for name in notice.who or lane.people if sounds and name not in notice.silent)
+    return tuple(name for name in notice.who or chat_route.people if sounds and name not in notice.silent)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from atlasbridge.core.policy.quorum import QUORUM
 from atlasbridge.core.prompt.answer import decide_answer
-from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType
-from atlasbridge.core.prompt.subject import SubjectKind
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, SubjectKind
 from atlasbridge.core.values import replace
 
 _GRANTED = (SubjectKind.COMMAND, SubjectKind.EDIT, SubjectKind.FETCH)

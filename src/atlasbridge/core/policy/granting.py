@@ -13,7 +13,7 @@ from atlasbridge.core.policy.places import plain_host
 from atlasbridge.core.policy.programs import SHELLS, program_of
 from atlasbridge.core.policy.rule import Case, Policy, Say
 from atlasbridge.core.policy.shell import Parser, read_script
-from atlasbridge.core.prompt.subject import Subject, SubjectKind
+from atlasbridge.core.prompt.model import Subject, SubjectKind
 from atlasbridge.core.values import replace
 
 

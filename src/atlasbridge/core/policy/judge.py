@@ -16,7 +16,7 @@ from atlasbridge.core.policy.places import absolute, any_hosts, in_folder, is_fi
 from atlasbridge.core.policy.programs import SHELLS, dangerous_places, program_of, reads_elsewhere, unwrap
 from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict
 from atlasbridge.core.policy.shell import Parser, read_script
-from atlasbridge.core.prompt.subject import Subject, SubjectKind
+from atlasbridge.core.prompt.model import Subject, SubjectKind
 
 LONGEST = 16_384  # of a command that may be allowed without a person
 _LOOKED_AT = 262_144

@@ -12,7 +12,7 @@ from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.pattern import REST, Shape, has_wildcard
 from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say
 from atlasbridge.core.policy.shell import Parser
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 
 _TEXTS = ("name", "path", "host", "tool", "folder", "label", "reason")
 _LISTS = ("person", "match", "no_match")

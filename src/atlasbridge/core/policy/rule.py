@@ -6,7 +6,7 @@ import json
 from enum import StrEnum
 
 from atlasbridge.core.policy.pattern import Shape
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, digest_text
+from atlasbridge.core.prompt.model import Subject, SubjectKind, digest_text
 from atlasbridge.core.values import as_dict, frozen
 
 

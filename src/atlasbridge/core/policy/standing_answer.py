@@ -12,7 +12,7 @@ from atlasbridge.core.policy.pattern import REST, Shape, has_wildcard
 from atlasbridge.core.policy.rule import Case, Say
 from atlasbridge.core.policy.shell import Parser, read_script
 from atlasbridge.core.policy.suggest import is_destructive, quoted
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import frozen
 
 _AGREES = frozenset({"y", "yes", "1"})

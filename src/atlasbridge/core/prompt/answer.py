@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 
+from atlasbridge.core.escape import is_plain_line
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.form_fields import decide_form, encode_form
-from atlasbridge.core.prompt.keys import ENTER, parse_keys
+from atlasbridge.core.prompt.keys import ENTER, Step, When, parse_keys
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Refusal, Reject
-from atlasbridge.core.prompt.step import Step, When
-from atlasbridge.core.visible import is_plain_line
 from atlasbridge.core.vocabulary import answers_as, begins, letter_of
 
 TEXT_LIMIT = 1000

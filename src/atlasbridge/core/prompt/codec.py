@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from atlasbridge.core.prompt.form_fields import FormField, decode_fields
-from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType
-from atlasbridge.core.prompt.step import Step, decode_until, encode_until
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.keys import Step, decode_until, encode_until
+from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType, Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import as_dict, replace
 
 _STEPS = ("text_steps", "end_steps", "words_end")

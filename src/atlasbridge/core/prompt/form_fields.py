@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from atlasbridge.core.escape import is_plain_line
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.step import Stands, Step, When
+from atlasbridge.core.prompt.keys import Stands, Step, When
 from atlasbridge.core.values import frozen
-from atlasbridge.core.visible import is_plain_line
 
 _PAIR = lazy(r"(?:^|[;\n])(?P<label>[^:;=\n]{1,60}+)[:=]")
 

@@ -11,10 +11,9 @@ from hmac import compare_digest
 from typing import Final
 
 from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.answer_text import TIMER, call_person, quote_answer
 from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Refusal, Reject
-from atlasbridge.core.prompt.reply import InboundReply
-from atlasbridge.core.prompt.spoken import TIMER, call_person, quote_answer
+from atlasbridge.core.prompt.model import Answer, InboundReply, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.values import frozen
 
 SHORT_ID: Final = 8  # the least of an id that a medium may carry
@@ -53,8 +52,8 @@ def _refuse(
         return _UNKNOWN
     if reply.session_id and not _names(record.session_id, reply.session_id):
         return _WRONG_SESSION
-    if reply.kin:
-        return refuse_kin(reply.kin)
+    if reply.inside_session:
+        return refuse_inside_session(reply.inside_session)
     if not allowed:
         return Reject(Refusal.NOT_ALLOWED, "You are not on the list of those who may answer.")
     if record.prompt.secret and not private:
@@ -66,15 +65,15 @@ def _refuse(
     return refuse_moment(record, nonce=reply.nonce, now=now)
 
 
-def refuse_kin(kin: str) -> Reject:
+def refuse_inside_session(inside_session: str) -> Reject:
     """Only a person decides."""
-    if kin == OTHER_USER:
+    if inside_session == OTHER_USER:
         return Reject(Refusal.NOT_ALLOWED, "Only the hub's own user decides; this comes from another one.")
-    if kin == UNTRACED:
+    if inside_session == UNTRACED:
         return Reject(Refusal.SELF, "It cannot be told where this comes from; run it from a terminal of your own.")
     return Reject(
         Refusal.SELF,
-        f"This comes from inside session {kin[:SHORT_ID]}, and only a person decides: "
+        f"This comes from inside session {inside_session[:SHORT_ID]}, and only a person decides: "
         "use a terminal that was not started there, the page or a chat.",
     )
 

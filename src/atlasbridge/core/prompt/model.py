@@ -5,14 +5,100 @@ A `Prompt` is what stands on the screen; a `PromptRecord` is that prompt with it
 
 from __future__ import annotations
 
+from _blake2 import blake2s
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 from atlasbridge.core.prompt.form_fields import FormField
-from atlasbridge.core.prompt.step import Step
-from atlasbridge.core.prompt.subject import Subject
-from atlasbridge.core.values import field, frozen
+from atlasbridge.core.prompt.keys import Step
+from atlasbridge.core.values import field, frozen, replace
+
+# What an answer is about: the whole command, edit, page or question, and how sure we are that it is whole.
+#
+# Policy and grants look at nothing else.  Where it comes from (a hook, an event, the screen) is decided in `detection`.
+
+
+class SubjectKind(StrEnum):
+    COMMAND = "command"  # a line for a shell
+    EDIT = "edit"  # a file that is to be changed or written; the text says how
+    FETCH = "fetch"  # a page of the web
+    PLAN = "plan"
+    QUESTION = "question"  # words that are no more than words
+    TOOL = "tool"  # a tool of another server, with its arguments
+    TRUST = "trust"  # a folder or a server that is to be trusted
+
+
+class SubjectSource(StrEnum):
+    """In the order in which they are believed."""
+
+    HOOK = "hook"
+    EVENT = "event"
+    CALLER = "caller"  # a program without a screen asked by itself
+    SCREEN = "screen"
+
+
+@frozen
+class Subject:
+    """`text` is whole and as the tool has it; it stays inside this machine.  `shown` is what may leave it."""
+
+    kind: SubjectKind
+    text: str
+    folder: str = ""  # where it would run
+    source: SubjectSource = SubjectSource.SCREEN
+    complete: bool = False  # nothing scrolled away, nothing was cut
+    shown: str = ""
+    target: str = ""  # the file of an edit (or its files, one a line), the address of a fetch
+    digest: str = ""  # of `text`; stays when the text itself is not kept
+
+    @property
+    def certain(self) -> bool:
+        """Whether a rule may look at it: all of it is here, and nothing of it was hidden or cut."""
+        return self.complete and bool(self.text) and self.shown == self.text
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """One edit may change several files."""
+        return tuple(line for line in self.target.split("\n") if line)
+
+    def kept(self) -> Subject:
+        """What a store may keep: a digest and what may be shown, never the text itself."""
+        return replace(self, text="", digest=self.digest or digest_text(self.text))
+
+    def restored(self) -> Subject:
+        """A stored subject keeps only what may be shown; where that is all of it, it is the text itself."""
+        if self.text or not self.shown or digest_text(self.shown) != self.digest:
+            return self
+        return replace(self, text=self.shown)
+
+    def to_json(self) -> dict[str, Any]:
+        """The public face."""
+        return {
+            "kind": self.kind.value,
+            "text": self.shown,
+            "folder": self.folder,
+            "source": self.source.value,
+            "complete": self.complete,
+            "target": self.target,
+        }
+
+
+def told_subject(data: object) -> Subject | None:
+    """What a hook or an event said, as it came over a socket; None when it is not what we know.  What is shown of it
+    is left to who redacts."""
+    if not isinstance(data, dict):
+        return None
+    try:
+        kind, source = SubjectKind(data["kind"]), SubjectSource(data.get("source", "hook"))
+    except (KeyError, ValueError):
+        return None
+    texts = {name: str(data.get(name, "")) for name in ("text", "folder", "target")}
+    return Subject(kind, source=source, complete=data.get("complete") is True, **texts)
+
+
+def digest_text(text: str) -> str:
+    return blake2s(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
 
 EXCERPT_LIMIT = 200
 
@@ -241,3 +327,44 @@ class PromptRecord:
             "decided_from": self.decided_from,
             "decided_at": self.decided_at,
         }
+
+
+# A reply as a channel received it, and what its sender is told.  Whether it counts is decided by `gate`.
+
+
+@frozen
+class InboundReply:
+    """What a channel received.  The channel has checked nothing but that it could read it; the gate decides.
+
+    `prompt_id` may be the short form (8 hexadecimal characters).  `nonce` and `session_id` are "" where the medium does
+    not carry them (a text reply matched by its thread); then the channel must have found the prompt by its own message.
+    """
+
+    channel: str  # "telegram", "slack", "web", "local", ...
+    identity: str  # "telegram:123456789", "slack:T1/U2", "web:alice", "cli:local"
+    prompt_id: str
+    value: str  # "y", "n", "enter", a choice's value or label, "default", "cancel", or text
+    session_id: str = ""
+    nonce: str = ""
+    as_text: bool = False  # never read the value as a choice
+    as_keys: bool = False  # type the keys as they are: local channel only
+    inside_session: str = ""  # the session whose own program sends this, so far as the kernel knows; "": a person
+    place: str = ""  # the device or chat it came from, in words; "": the channel says it all
+    request_key: str = ""  # of the sender's choice: the same key again gets the first outcome and does nothing more
+    token: Any = None  # whatever the channel needs to answer this very reply
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+
+@frozen
+class Receipt:
+    """What became of a prompt or a reply, for the person: stage is "received", "typed", "taken", "still_there",
+    "withdrawn", "expired", "default_typed", "canceled", "failed", "answered_elsewhere", "reminder",
+    "voted" (others must agree, too), "postponed", "snoozed", "revoked" (something for later; it is still open)."""
+
+    stage: str
+    sentence: str
+    by: str = ""
+    answer: str = ""  # which answer, in the words of its choice; never a secret's value
+    place: str = ""  # the device or chat it came from
+    at: str = ""  # when it was decided
+    audit_head: str = ""  # "COUNT:HASH" of the audit log at this moment: a chat that keeps it anchors the log

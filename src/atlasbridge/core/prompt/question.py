@@ -6,13 +6,23 @@ Pure.  A door's prompt has no keys: its answer is handed over, so every choice h
 from __future__ import annotations
 
 from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Answer, AnswerKind, Choice, Prompt, PromptType
+from atlasbridge.core.prompt.keys import Step
+from atlasbridge.core.prompt.model import (
+    EXCERPT_LIMIT,
+    Answer,
+    AnswerKind,
+    Choice,
+    Prompt,
+    PromptType,
+    Subject,
+    SubjectKind,
+    SubjectSource,
+    digest_text,
+)
 from atlasbridge.core.prompt.redact import redact
-from atlasbridge.core.prompt.step import Step
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource, digest_text
 from atlasbridge.core.values import frozen
-from atlasbridge.core.visible import visible
 
 HANDED_OVER = (Step(b""),)
 MAX_QUESTION = 20_000
@@ -72,7 +82,7 @@ def prompt_of(question: Question) -> Prompt:
         kind = PromptType.TYPE_MULTIPLE_CHOICE
     elif free:
         kind = PromptType.TYPE_FREE_TEXT
-    shown = redact(visible(question.text))
+    shown = redact(escape_controls(question.text))
     constraints: dict[str, object] = {"secret": True} if question.secret else {}
     if choices and question.takes_text:
         constraints["allows_other"] = True
@@ -154,6 +164,6 @@ def _subject(question: Question) -> Subject:
         folder=question.folder,
         source=SubjectSource.CALLER,
         complete=question.complete,
-        shown=redact(visible(text)),
+        shown=redact(escape_controls(text)),
         target=question.target,
     )

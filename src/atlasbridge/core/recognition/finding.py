@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from atlasbridge.core.prompt.form_fields import FormField
-from atlasbridge.core.prompt.keys import ENTER
-from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, PromptType
-from atlasbridge.core.prompt.step import Step, When
-from atlasbridge.core.prompt.subject import Subject
+from atlasbridge.core.prompt.keys import ENTER, Step, When
+from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, PromptType, Subject
 from atlasbridge.core.values import field, frozen, replace
 
 DRAWN_FIELD = "drawn-field"  # something to type into is on the screen, and nobody knows what for

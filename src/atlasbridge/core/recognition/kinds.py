@@ -6,8 +6,8 @@ By a dialect's words, then by every language's: they stand in the dialects and i
 from __future__ import annotations
 
 from atlasbridge.core import vocabulary
+from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Choice, PromptType
-from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.recognition.dialect import Dialect, compiled, matches_any
 from atlasbridge.core.recognition.finding import Finding
 from atlasbridge.core.values import replace

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from atlasbridge.core.policy.attention import AttentionSettings
-from atlasbridge.core.policy.ladder import Ladder, Outlet, choose_ladder, default_ladder
+from atlasbridge.core.policy.escalation import EscalationPolicy, Route, choose_escalation, default_escalation
 from atlasbridge.core.prompt.model import Prompt, PromptType
 from atlasbridge.core.prompt.timer import timer_may_say
 from atlasbridge.core.session.model import SessionRecord
@@ -76,7 +76,7 @@ def decide_allowed(channel: str, identity: str, *, remote: bool, prompt: Prompt,
 
 
 def is_listed(channel: str, identity: str, settings: PolicySettings) -> bool:
-    """Whether the channel's own list has this identity; the page and a desk know their people by themselves."""
+    """Whether the channel's own list has this identity; the page and a hub know their people by themselves."""
     if channel not in settings.allowed:
         return False
     people = settings.allowed[channel]
@@ -92,14 +92,14 @@ def decide_reminders(prompt: Prompt, settings: PolicySettings) -> tuple[float, .
     return tuple(moment for moment in moments if moment < ttl_s)
 
 
-def decide_ladder(prompt: Prompt, session: SessionRecord, settings: PolicySettings) -> Ladder:
+def decide_escalation(prompt: Prompt, session: SessionRecord, settings: PolicySettings) -> EscalationPolicy:
     """The first of the person's own that fits; else everything at once, and the reminders."""
-    default = default_ladder(decide_reminders(prompt, settings))
-    return choose_ladder(settings.attention.ladders, prompt, session, default)
+    default = default_escalation(decide_reminders(prompt, settings))
+    return choose_escalation(settings.attention.escalation, prompt, session, default)
 
 
-def decide_lane(channel: str, remote: bool, settings: PolicySettings) -> Outlet:
+def decide_chat_route(channel: str, remote: bool, settings: PolicySettings) -> Route:
     """A channel and the people it reaches, each by the one name; who has none is named by the identity."""
     identities = settings.allowed.get(channel) or ()
     names = sorted({settings.attention.people.person_of(identity) for identity in identities})
-    return Outlet(channel, remote, tuple(names))
+    return Route(channel, remote, tuple(names))

@@ -7,21 +7,54 @@ from collections.abc import Callable
 from typing import Any
 
 from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.attention import Tone, decide_tone
-from atlasbridge.core.policy.ladder import Outlet, Telling
+from atlasbridge.core.policy.escalation import Notification, Route
 from atlasbridge.core.ports import Channel
 from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import PromptRecord
-from atlasbridge.core.prompt.reply import Receipt
-from atlasbridge.core.routing.courier import Courier, Errand
-from atlasbridge.core.routing.policy import Audience, PolicySettings, decide_audience, decide_lane
-from atlasbridge.core.routing.unreached import Unreached
+from atlasbridge.core.prompt.model import PromptRecord, Receipt
+from atlasbridge.core.routing.channel_worker import ChannelWorker, Job
+from atlasbridge.core.routing.policy import Audience, PolicySettings, decide_audience, decide_chat_route
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.rounds import Rounds
 from atlasbridge.core.values import replace
 
-LOCAL = "local"  # there even when no courier serves it: the hub's own socket
+# Channels that could not show a prompt: counted for `status`, and told to the others once for each outage.
+
+TOLD_AFTER = 3  # attempts: a short hiccup is nobody's news
+LONGEST_WHY = 120
+
+
+class Unreached:
+    def __init__(self) -> None:
+        self._waiting: dict[str, dict[str, str]] = {}  # channel -> prompt -> why
+        self._told: set[str] = set()
+
+    def failed(self, channel: str, record: PromptRecord, attempts: int, why: str) -> str:
+        """What the other channels are told now, or ""."""
+        shown = escape_controls(why, keep_lines=False)[:LONGEST_WHY]
+        self._waiting.setdefault(channel, {})[record.prompt_id] = shown
+        if attempts < TOLD_AFTER or channel in self._told:
+            return ""
+        self._told.add(channel)
+        return f"A question could not be shown in {channel}: {shown}. It is tried again, and it waits for you here."
+
+    def reached(self, channel: str, prompt_id: str) -> None:
+        """It works again: the next outage is news again."""
+        self._waiting.pop(channel, None)
+        self._told.discard(channel)
+
+    def gave_up(self, channel: str, prompt_id: str) -> None:
+        """It ended before it could be shown."""
+        self._waiting.get(channel, {}).pop(prompt_id, None)
+
+    def report(self, channel: str) -> dict[str, Any]:
+        waiting = self._waiting.get(channel)
+        return {"unreached": len(waiting), "why": next(reversed(waiting.values()))} if waiting else {}
+
+
+LOCAL = "local"  # there even when no channel worker serves it: the hub's own socket
 SECRET_ELSEWHERE = "A secret is asked for. It is answered at the terminal or on the page, never here."
 REMINDER = Receipt("reminder", "Still waiting for an answer.")
 
@@ -37,37 +70,38 @@ class PromptRouter:
         self._rounds = rounds
         self._recording: dict[tuple[str, str], asyncio.Future[None]] = {}  # by prompt and channel
         self._on_delivered = on_delivered
-        self._couriers: dict[str, Courier] = {}
+        self._workers: dict[str, ChannelWorker] = {}
         self._tones: dict[str, dict[str, Tone]] = {}  # by prompt and channel
         self._unreached = Unreached()
 
-    def add(self, courier: Courier) -> None:
-        self._couriers[courier.name] = courier
+    def add(self, worker: ChannelWorker) -> None:
+        self._workers[worker.name] = worker
 
     def start(self) -> None:
-        for courier in self._couriers.values():
-            courier.start()
+        for worker in self._workers.values():
+            worker.start()
 
     async def stop(self, timeout_s: float) -> None:
-        await asyncio.gather(*(courier.stop(timeout_s) for courier in self._couriers.values()))
-        self._couriers.clear()
+        await asyncio.gather(*(worker.stop(timeout_s) for worker in self._workers.values()))
+        self._workers.clear()
 
     def remote(self, channel: str) -> bool:
         """Whether text in this channel leaves the machine; a channel we do not know is taken to be remote."""
-        courier = self._couriers.get(channel)
-        return channel != LOCAL if courier is None else courier.remote
+        worker = self._workers.get(channel)
+        return channel != LOCAL if worker is None else worker.remote
 
     def health(self) -> list[dict[str, Any]]:
-        return [courier.health() | self._unreached.report(courier.name) for courier in self._couriers.values()]
+        return [worker.health() | self._unreached.report(worker.name) for worker in self._workers.values()]
 
     def _audience(self, record: PromptRecord, session: SessionRecord) -> Audience:
-        known = [(courier.name, courier.remote) for courier in self._couriers.values()]
+        known = [(worker.name, worker.remote) for worker in self._workers.values()]
         return decide_audience(record.prompt, session, known, self.policy)
 
-    def lanes(self, record: PromptRecord, session: SessionRecord) -> tuple[Outlet, ...]:
+    def chat_routes(self, record: PromptRecord, session: SessionRecord) -> tuple[Route, ...]:
         """The channels that may carry this prompt."""
         return tuple(
-            decide_lane(name, self._couriers[name].remote, self.policy) for name in self._audience(record, session).ask
+            decide_chat_route(name, self._workers[name].remote, self.policy)
+            for name in self._audience(record, session).ask
         )
 
     def mention(self, record: PromptRecord, session: SessionRecord) -> None:
@@ -75,17 +109,17 @@ class PromptRouter:
         for name in self._audience(record, session).tell:
             self._tell(name, SECRET_ELSEWHERE, session)
 
-    def send(self, telling: Telling, record: PromptRecord, session: SessionRecord) -> None:
-        """Ask, or remind, in one channel, as the ladder says."""
-        name = telling.channel
-        if name not in self._couriers:
+    def send(self, notification: Notification, record: PromptRecord, session: SessionRecord) -> None:
+        """Ask, or remind, in one channel, as the escalation policy says."""
+        name = notification.channel
+        if name not in self._workers:
             return
         identities = self.policy.allowed.get(name) or ()
         self._tones.setdefault(record.prompt_id, {})[name] = decide_tone(
-            telling, identities, self.policy.attention.people
+            notification, identities, self.policy.attention.people
         )
-        if telling.reminder:
-            self._put(name, Errand(self._editing(name, record, REMINDER, while_open=True)))
+        if notification.reminder:
+            self._put(name, Job(self._editing(name, record, REMINDER, while_open=True)))
         else:
             self._ask(name, record, session)
 
@@ -100,13 +134,13 @@ class PromptRouter:
     def update(self, record: PromptRecord, receipt: Receipt, answered_in: str = "") -> None:
         """Edit every message that shows this prompt; `answered_in`: the others hear that it happened elsewhere."""
         elsewhere = replace(receipt, stage="answered_elsewhere")
-        for name in self._couriers:
+        for name in self._workers:
             told = elsewhere if answered_in and name != answered_in else receipt
-            self._put(name, Errand(self._editing(name, record, told)))
+            self._put(name, Job(self._editing(name, record, told)))
 
     def notify(self, message: str, session: SessionRecord | None = None, but: str = "") -> None:
         """Tell every channel but that one."""
-        for name in self._couriers:
+        for name in self._workers:
             if name != but and (session is None or session.channels is None or name in session.channels):
                 self._tell(name, message, session)
 
@@ -116,19 +150,19 @@ class PromptRouter:
         async def tell(target: Channel) -> None:
             await target.tell_digest(key, text, loud)
 
-        if channel in self._couriers:
-            self._put(channel, Errand(tell))
+        if channel in self._workers:
+            self._put(channel, Job(tell))
 
-    def _put(self, name: str, errand: Errand) -> None:
+    def _put(self, name: str, job: Job) -> None:
         """Once the store has on disk what it is about; a channel may have gone by then."""
-        courier = self._couriers[name]
-        self._ledger.when_durable(lambda: courier.put(errand))
+        worker = self._workers[name]
+        self._ledger.when_durable(lambda: worker.put(job))
 
     def _ask(self, name: str, record: PromptRecord, session: SessionRecord) -> None:
         async def send(channel: Channel) -> None:
             message_id = await channel.send_prompt(record, session)
             self._unreached.reached(name, record.prompt_id)
-            self._record_shown(name, record.prompt_id, message_id, errand)
+            self._record_shown(name, record.prompt_id, message_id, job)
 
         def wanted() -> bool:
             if self._is_open(record.prompt_id):
@@ -140,12 +174,12 @@ class PromptRouter:
             if sentence := self._unreached.failed(name, record, attempts, why):
                 self.notify(sentence, but=name)
 
-        errand = Errand(send, wanted=wanted, failed=failed)
-        self._put(name, errand)
+        job = Job(send, wanted=wanted, failed=failed)
+        self._put(name, job)
 
-    def _record_shown(self, name: str, prompt_id: str, message_id: str, errand: Errand) -> None:
+    def _record_shown(self, name: str, prompt_id: str, message_id: str, job: Job) -> None:
         """With the next round, so that many do not wait for one another.  What cannot be recorded is sent again."""
-        courier, key = self._couriers[name], (prompt_id, name)
+        worker, key = self._workers[name], (prompt_id, name)
 
         def shown() -> None:
             record = self._ledger.deliver_prompt(prompt_id, name, message_id)
@@ -157,7 +191,7 @@ class PromptRouter:
                 del self._recording[key]
             fault = None if done.cancelled() else done.exception()
             if isinstance(fault, AtlasBridgeError):
-                courier.put_again(errand, str(fault))
+                worker.put_again(job, str(fault))
             elif fault is not None:
                 raise fault
 
@@ -185,7 +219,7 @@ class PromptRouter:
         async def tell(channel: Channel) -> None:
             await channel.notify(message, session)
 
-        self._put(name, Errand(tell))
+        self._put(name, Job(tell))
 
     def _is_open(self, prompt_id: str) -> bool:
         record = self._ledger.prompt(prompt_id)

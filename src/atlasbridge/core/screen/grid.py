@@ -8,11 +8,204 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from atlasbridge.core.screen.box import lift, pull_left, push_right, sink
-from atlasbridge.core.screen.lines import CUT, FILLED, SOFT, Line, as_cut, fit, heal
-from atlasbridge.core.screen.reflow import Point, reflow, shown, stand
 from atlasbridge.core.screen.style import PLAIN, Inks, background_only
 from atlasbridge.core.screen.width import MAX_CLUSTER_LENGTH, TAIL, Clusters, is_narrow, joins, segments, width
+
+# One line of cells: an immutable tuple (text, inks, marks) with one character per column in both strings.
+#
+# Pure functions that cut, heal and splice lines.  Where a line stands and why it changes is left to `grid`.
+
+Line = tuple[str, str, int]
+
+# Marks of a line.
+SOFT = 1  # it goes on in the next one, because the text was too long
+CUT = 2  # text that belonged to it is gone: nobody may take it for whole
+FILLED = 4  # its last column is empty only because a wide character did not fit there
+
+
+def heal(row: str, start: int, end: int) -> str:
+    """Wide characters that the edges of `start`..`end` would cut become spaces."""
+    for edge in (start, end):
+        if 0 < edge < len(row) and row[edge] == TAIL:
+            row = row[: edge - 1] + "  " + row[edge + 1 :]
+    return row
+
+
+def first_columns(row: str, cols: int) -> str:
+    """The first `cols` columns; a wide character half over the edge becomes a space."""
+    if len(row) > cols and row[cols] == TAIL:
+        return row[: cols - 1] + " "
+    return row[:cols]
+
+
+def used(line: Line) -> int:
+    """Columns up to the last one with text or colour."""
+    return max(len(line[0].rstrip(" ")), len(line[1].rstrip(PLAIN)))
+
+
+def is_empty(line: Line) -> bool:
+    return not line[0].strip(" ")
+
+
+def splice(line: Line, start: int, end: int, other: Line) -> Line:
+    """Columns `start` to before `end` of `line` as they are in `other`."""
+    row, inks, marks = line
+    row, taken = heal(row, start, end), heal(other[0], start, end)
+    return (
+        row[:start] + taken[start:end] + row[end:],
+        inks[:start] + other[1][start:end] + inks[end:],
+        marks & ~(SOFT | FILLED),
+    )
+
+
+def fit(lines: list[Line], off: int, rows: int, cols: int) -> list[Line]:
+    """Cut and padded to a size, as the alternate screen is: what is cut off says so."""
+    blank: Line = (" " * cols, PLAIN * cols, 0)
+    fitted = []
+    for row, inks, marks in lines[off : off + rows]:
+        marks &= CUT
+        if len(row) > cols:
+            marks |= CUT if row[cols:].strip(" ") else 0
+            row, inks = first_columns(row, cols), inks[:cols]
+        fitted.append((row.ljust(cols), inks.ljust(cols, PLAIN), marks))
+    if fitted and not all(map(is_empty, lines[off + rows :])):
+        fitted[-1] = as_cut(fitted[-1])
+    return fitted + [blank] * (rows - len(fitted))
+
+
+def as_cut(line: Line) -> Line:
+    return line[0], line[1], line[2] | CUT
+
+
+# Scrolling between left and right margins: only some columns of some lines move.  Pure functions on a list of lines.
+#
+# Without such margins whole lines move, which is `grid`'s own work.
+
+Rows = tuple[int, int]  # first and last
+Columns = tuple[int, int]  # the first, and the one behind the last
+
+
+def lift(lines: list[Line], rows: Rows, columns: Columns, count: int, blank: Line) -> None:
+    """The box moves up by `count` lines."""
+    top, bottom = rows
+    for y in range(top, bottom + 1):
+        lines[y] = splice(lines[y], *columns, lines[y + count] if y + count <= bottom else blank)
+
+
+def sink(lines: list[Line], rows: Rows, columns: Columns, count: int, blank: Line) -> None:
+    top, bottom = rows
+    for y in range(bottom, top - 1, -1):
+        lines[y] = splice(lines[y], *columns, lines[y - count] if y - count >= top else blank)
+
+
+def push_right(line: Line, x: int, end: int, cells: str, inks: str) -> tuple[Line, bool]:
+    """`cells` before column `x`; what stood there moves right, and out at column `end`.  Whether text was lost."""
+    row, old, marks = line
+    row = heal(row, x, end)
+    moved = row[:x] + cells + row[x:end]
+    lost = bool(moved[end:].strip(" "))
+    kept = first_columns(moved, end)
+    return (kept + row[end:], (old[:x] + inks + old[x:end])[:end] + old[end:], marks & ~SOFT), lost
+
+
+def pull_left(line: Line, x: int, end: int, count: int, ink: str) -> Line:
+    """`count` cells at column `x` go; what stands behind them up to column `end` moves left."""
+    row, inks, marks = line
+    row = heal(heal(row, x, x + count), end, end)
+    return (
+        row[:x] + row[x + count : end] + " " * count + row[end:],
+        inks[:x] + inks[x + count : end] + ink * count + inks[end:],
+        marks & ~SOFT,
+    )
+
+
+# Lines wrapped anew for another width, as terminals do it: what was one line stays one line.
+#
+# Pure.  Points (the cursor, a saved one) follow the cell they stand on.
+
+Point = tuple[int, int]  # row and column; a column as large as the width stands behind a full row
+
+
+def reflow(lines: list[Line], cols: int, points: list[Point]) -> tuple[list[Line], list[Point]]:
+    """The lines as they are with `cols` columns, and where the points are then."""
+    flowed: list[Line] = []
+    moved = list(points)
+    at = 0
+    while at < len(lines):
+        end = at + 1
+        while lines[end - 1][2] & SOFT and end < len(lines):
+            end += 1
+        inside = [number for number, (row, _) in enumerate(points) if at <= row < end]
+        pieces, places = _rewrap(
+            lines[at:end], cols, [(points[number][0] - at, points[number][1]) for number in inside]
+        )
+        for number, (row, col) in zip(inside, places, strict=True):
+            moved[number] = (len(flowed) + row, col)
+        flowed += pieces
+        at = end
+    return flowed, moved
+
+
+def _rewrap(group: list[Line], cols: int, points: list[Point]) -> tuple[list[Line], list[Point]]:
+    """One logical line."""
+    sizes = [len(line[0]) - bool(line[2] & FILLED) for line in group[:-1]] + [used(group[-1])]
+    row = "".join(line[0][:size] for line, size in zip(group, sizes, strict=True))
+    inks = "".join(line[1][:size] for line, size in zip(group, sizes, strict=True))
+    offsets = [sum(sizes[:at]) + col for at, col in points]
+    if cols < 2:
+        offsets = [offset - row[:offset].count(TAIL) for offset in offsets]
+        inks = "".join(ink for ink, char in zip(inks, row, strict=True) if char != TAIL)
+        row = row.replace(TAIL, "")
+    offsets = [_near(offset, len(row), cols) for offset in offsets]
+    size = max([len(row), *offsets])
+    row, inks = row.ljust(size), inks.ljust(size, PLAIN)
+    starts = _starts(row, cols)
+    kept = CUT if any(line[2] & CUT for line in group) else 0
+    pieces = []
+    for start, end in zip(starts, [*starts[1:], size], strict=True):
+        marks = kept if end == size else kept | SOFT | (FILLED if end - start < cols else 0)
+        pieces.append((row[start:end].ljust(cols), inks[start:end].ljust(cols, PLAIN), marks))
+    return pieces, [_place(offset, starts) for offset in offsets]
+
+
+def _near(offset: int, size: int, cols: int) -> int:
+    """A cursor on the blanks behind a text stays on the text's last row; the first blank belongs to the text."""
+    last = max(1, -(-size // cols)) * cols - 1
+    return offset if offset <= max(last, size + 1) else last
+
+
+def _starts(row: str, cols: int) -> list[int]:
+    """Where each new row begins: no wide character is cut in two."""
+    starts = [0]
+    while starts[-1] + cols < len(row):
+        at = starts[-1] + cols
+        starts.append(at - 1 if row[at] == TAIL and cols > 1 else at)
+    return starts
+
+
+def _place(offset: int, starts: list[int]) -> Point:
+    row = max(at for at, start in enumerate(starts) if start <= offset)
+    return row, offset - starts[row]
+
+
+def stand(lines: list[Line], top: int, row: int, rows: int, at_foot: bool) -> int:
+    """The first line that a screen of `rows` rows shows: the one it showed so far, unless there is more to show.
+
+    The line of the cursor is always on it.  A cursor in the last row (`at_foot`) stays there: lines come back."""
+    last = max(row, max((at for at in range(len(lines) - 1, row, -1) if not is_empty(lines[at])), default=row))
+    if at_foot:
+        top = last - rows + 1
+    return max(0, row - rows + 1, min(row, last - rows + 1), min(top, row))
+
+
+def shown(lines: list[Line], top: int, rows: int, cols: int) -> list[Line]:
+    """A screen of lines from `top` on; when there is text below that finds no room, the last one says so."""
+    screen = lines[top : top + rows]
+    if not all(map(is_empty, lines[top + rows :])):
+        screen[-1] = as_cut(screen[-1])
+    blank: Line = (" " * cols, PLAIN * cols, 0)
+    return screen + [blank] * (rows - len(screen))
+
 
 MAX_ROWS, MAX_COLS = 2000, 10000
 HISTORY_CELLS = 20000  # about 64 KB of lines above the screen, whatever its width

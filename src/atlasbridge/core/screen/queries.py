@@ -5,6 +5,9 @@ Used only while no terminal is attached; an attached terminal answers for itself
 
 from __future__ import annotations
 
+import re
+
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.screen.style import render_sgr
 
 PRIMARY = b"\x1b[?62;22c"  # a VT220 with colour: nothing is promised that the screen does not keep
@@ -92,3 +95,27 @@ def setting_report(what: str, style: int, top: int, bottom: int) -> bytes:
     if what not in settings:
         return b"\x1bP0$r\x1b\\"
     return f"\x1bP1$r{settings[what]}\x1b\\".encode()
+
+
+# What comes from a terminal among the keys of its person: its own answers to what the tool asked it (where the cursor
+# is, what it can), and what the mouse and the focus did.
+
+FOCUS_GAINED, FOCUS_LOST = b"\x1b[I", b"\x1b[O"
+# no key has a private mark (`?`, `>`, `=`) before its numbers: whatever has is an answer, and a tool can have it sent
+# as often as it likes
+_ANSWERS = lazy(
+    rb"\x1b\[[?>=][\d;:]*[ -/]*[@-~]|\x1b\[[\d;]*(?:\$y|[cRntx])|\x1b[\]P_X^][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b/Z"
+)
+_GESTURES = lazy(rb"\x1b\[<[\d;]*[mM]|\x1b\[M...|\x1b\[[\d;]*&w|\x1b\[[IO]", re.DOTALL)
+
+
+def part_answers(data: bytes) -> tuple[bytes, bytes]:
+    """What the person did, and the terminal's answers among it."""
+    if b"\x1b" not in data:
+        return data, b""
+    return _ANSWERS.sub(b"", data), b"".join(_ANSWERS.findall(data))
+
+
+def keys_of(data: bytes) -> bytes:
+    """Only what was typed on the keyboard."""
+    return _GESTURES.sub(b"", part_answers(data)[0])

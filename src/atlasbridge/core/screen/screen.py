@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
-from atlasbridge.core.screen.lines import CUT, FILLED, SOFT, Line
+from atlasbridge.core.screen.grid import CUT, FILLED, SOFT, Line
 from atlasbridge.core.screen.stream import Stream
 from atlasbridge.core.screen.style import (
     BLINK,

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from atlasbridge.core.screen.grid import Grid
-from atlasbridge.core.screen.reflow import Point
+from atlasbridge.core.screen.grid import Grid, Point
 from atlasbridge.core.screen.style import PLAIN
 from atlasbridge.core.screen.width import CHARSETS
 from atlasbridge.core.values import frozen, replace

@@ -2,18 +2,73 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.prompt.model import Answer, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.store import audit_events, deliveries, inbox, notes, notices, prompts, replies, requests, sessions
-from atlasbridge.core.store.figures import read_figures, read_ways
+from atlasbridge.core.store import audit_events, prompts, replies, sessions, tables
 from atlasbridge.core.store.journal import Journal
 from atlasbridge.core.store.replies import ReplyRecord
-from atlasbridge.core.store.requests import RequestRecord
+from atlasbridge.core.store.tables import RequestRecord
 from atlasbridge.core.store.verify import AuditVerdict, prepare, verify
+
+# What the page plots: prompts per day, how long answers took, and who gave them.  It only reads.
+
+DAYS = 30
+SAMPLES = 5000
+NEWEST = 20_000  # entries of the audit log that are looked at
+BUCKETS_S = (5, 15, 60, 300, 900, 3600)
+
+Rows = Callable[[str], list[tuple[Any, ...]]]
+
+
+def read_figures(rows: Rows) -> dict[str, Any]:
+    days = rows(
+        "SELECT substr(created_at, 1, 10) AS day, count(*), count(decided_at) FROM prompts"
+        f" GROUP BY day ORDER BY day DESC LIMIT {DAYS}"
+    )
+    waits = rows(
+        "SELECT (julianday(decided_at) - julianday(created_at)) * 86400 FROM prompts"
+        f" WHERE decided_at IS NOT NULL ORDER BY rowid DESC LIMIT {SAMPLES}"
+    )
+    people = rows(
+        "SELECT decided_by, count(*) FROM prompts WHERE decided_by IS NOT NULL AND decided_by != ''"
+        " GROUP BY decided_by ORDER BY count(*) DESC LIMIT 20"
+    )
+    return {
+        "days": [{"day": day, "raised": raised, "answered": answered} for day, raised, answered in reversed(days)],
+        "answer_s": summarise_waits([max(0.0, seconds) for (seconds,) in waits]),
+        "answered_by": dict(people),
+    }
+
+
+def read_ways(rows: Rows) -> dict[str, int]:
+    """How answers came to their tools of late: typed, or taken by a hook or plugin."""
+    return dict(
+        rows(
+            "SELECT coalesce(json_extract(entry, '$.way'), 'keys') AS way, count(*) FROM audit_events"
+            f" WHERE event = 'REPLY_INJECTED' AND seq > (SELECT coalesce(max(seq), 0) - {NEWEST} FROM audit_events)"
+            " GROUP BY way ORDER BY count(*) DESC"
+        )
+    )
+
+
+def summarise_waits(waits: list[float]) -> dict[str, Any]:
+    """Median, ninth decile, and counts by how long it took; the last bucket has no upper end."""
+    waits = sorted(waits)
+    counts = Counter(bisect_left(BUCKETS_S, wait) for wait in waits)
+    buckets = [[upper, counts[at]] for at, upper in enumerate((*BUCKETS_S, None))]
+    return {
+        "count": len(waits),
+        "median": round((waits[(len(waits) - 1) // 2] + waits[len(waits) // 2]) / 2, 1) if waits else None,
+        "p90": round(waits[min(len(waits) - 1, len(waits) * 9 // 10)], 1) if waits else None,
+        "buckets": buckets if waits else [],
+    }
+
 
 SHORTEST_ID = 8
 _HEX = frozenset("0123456789abcdef-")
@@ -65,7 +120,7 @@ class Archive:
     def request(self, key: str) -> RequestRecord | None:
         """What became of a request that carried this key."""
         with self.journal.reading() as connection:
-            return requests.get(connection, key)
+            return tables.get_request(connection, key)
 
     def session(self, full_or_short_id: str) -> SessionRecord | None:
         where, parameters = _by_id(full_or_short_id)
@@ -114,16 +169,16 @@ class Archive:
 
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         with self.journal.reading() as connection:
-            return deliveries.messages(connection, prompt_id, channel)
+            return tables.delivered_messages(connection, prompt_id, channel)
 
     def taken_steps(self, prompt_id: str) -> frozenset[tuple[int, str]]:
-        """(step of its ladder, channel) of all that was told of this prompt."""
+        """(step of its escalation policy, channel) of all that was told of this prompt."""
         with self.journal.reading() as connection:
-            return notices.taken(connection, prompt_id)
+            return tables.sent_notices(connection, prompt_id)
 
     def heard_since(self, at: str) -> list[tuple[str, str]]:
         with self.journal.reading() as connection:
-            return notices.heard_since(connection, at)
+            return tables.notified_since(connection, at)
 
     def still_waiting(self, session_id: str = "") -> list[PromptRecord]:
         """Their time is over, nothing was typed, and the tool still shows them: a host says when one is gone."""
@@ -137,16 +192,16 @@ class Archive:
 
     def pending_updates(self, channel: str) -> list[tuple[str, str]]:
         with self.journal.reading() as connection:
-            return inbox.pending(connection, channel)
+            return tables.pending_updates(connection, channel)
 
     def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
         with self.journal.reading() as connection:
-            prompt_id = deliveries.prompt_of(connection, channel, message_id)
+            prompt_id = tables.delivered_prompt(connection, channel, message_id)
             return prompts.get(connection, prompt_id) if prompt_id else None
 
     def recall(self, key: str, default: str = "") -> str:
         with self.journal.reading() as connection:
-            return notes.get(connection, key, default)
+            return tables.get_note(connection, key, default)
 
     def audit_head(self) -> Head:
         return self.journal.audit_head()

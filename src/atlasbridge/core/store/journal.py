@@ -10,24 +10,160 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from atlasbridge.core.audit.anchor import NAME as ANCHOR_NAME
 from atlasbridge.core.audit.anchor import Anchor, read_anchor
-from atlasbridge.core.audit.chain import START, Head
+from atlasbridge.core.audit.chain import START, Fault, Head, check_chain, digest, parse_entry
 from atlasbridge.core.audit.events import AuditEvent
-from atlasbridge.core.audit.log import AuditFile
+from atlasbridge.core.audit.log import AuditFile, Line, lines_back, read_lines
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.prompt.discreet import discreet_data
+from atlasbridge.core.prompt.redact import redact_data
 from atlasbridge.core.store import audit_events
-from atlasbridge.core.store.database import Database
-from atlasbridge.core.store.group import Group
-from atlasbridge.core.store.reconcile import find_sound_end, read_adoptable
+from atlasbridge.core.store.database import Database, store_error
 from atlasbridge.core.values import frozen
+
+# Several writes, one commit: each of them whole or not at all, and what is to follow only when all are on disk.
+#
+# It knows nothing of prompts; `journal.py` decides what belongs together.
+
+
+class Group:
+    """One transaction, begun with the first write.  `refused`: why a write of it failed; "": none did."""
+
+    def __init__(self, database: Database, exported: int) -> None:
+        self.exported = exported  # entries that are certainly in audit.log
+        self.begun = False
+        self.refused = ""
+        self.consequences: list[Callable[[], object]] = []
+        self.head: Head | None = None  # of the audit log, with what this group has added to it; None: nothing yet
+        self._database = database
+        self._lost: sqlite3.Error | None = None  # SQLite gave the whole transaction up: nothing of it may be committed
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """Any fault, also one of the body, takes back this write and none of those before it."""
+        connection = self._database.connection
+        try:
+            self._begin(connection)
+            connection.execute("SAVEPOINT one_write")
+            head = self.head
+            try:
+                yield connection
+            except BaseException:
+                self.head = head
+                self._take_back(connection)
+                raise
+            connection.execute("RELEASE one_write")
+        except sqlite3.Error as error:
+            self._note(connection, error)
+            raise store_error(error) from error
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        if self._lost is not None:
+            raise self._lost
+        if not self.begun:
+            connection.execute("BEGIN IMMEDIATE")
+            self.begun = True
+
+    def _take_back(self, connection: sqlite3.Connection) -> None:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK TO one_write")
+            connection.execute("RELEASE one_write")
+
+    def _note(self, connection: sqlite3.Connection, error: sqlite3.Error) -> None:
+        self.refused = str(store_error(error))
+        if self.begun and not connection.in_transaction:
+            self._lost = self._lost or error
+
+    def audit(self, ts: str, event: str, fields: Mapping[str, Any]) -> None:
+        """One more entry of the log; where that stands now is written once, with the commit."""
+        connection = self._database.connection
+        self.head = audit_events.append(connection, self.head or audit_events.head(connection), ts, event, fields)
+
+    def commit(self) -> None:
+        """Everything is on disk when this returns; StoreError: nothing of it is."""
+        connection = self._database.connection
+        try:
+            if self._lost is not None:
+                raise self._lost
+            if self.head is not None:
+                audit_events.put_head(connection, self.head, self.exported)
+            if self.begun:
+                connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self.refused = str(store_error(error))
+            raise store_error(error) from error
+        finally:
+            self.give_up()
+
+    def give_up(self) -> None:
+        """Leave everything as it was before the first write; after a commit nothing is left to give up."""
+        try:
+            if self._database.connection.in_transaction:
+                self._database.connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            raise store_error(error) from error
+
+
+# How far audit.log can be trusted after a crash: finds the end from which the table's entries are to be written again.
+#
+# Entries that were known to be on disk are not judged here: if one of them differs, somebody changed it, and `verify`
+# must be able to name it.  Only what was written last may be torn, in part or in the wrong order, by a loss of power.
+
+
+@frozen
+class SoundEnd:
+    size: int  # of the file up to here
+    seq: int  # of the last entry before here
+    cut_bytes: int  # behind here
+    foreign: bool  # whole entries stand behind here that the store does not know
+
+
+def find_sound_end(connection: sqlite3.Connection, path: Path) -> SoundEnd:
+    certain = audit_events.exported(connection)
+    doubtful: list[Line] = []
+    size = seq = 0
+    for line in lines_back(path):
+        number = _intact_number(line)
+        if number is not None and number <= certain:
+            size, seq = line.end, number
+            break
+        doubtful.append(line)
+    doubtful.reverse()
+    end = doubtful[-1].end if doubtful else size
+    for line, wanted in zip(doubtful, audit_events.lines_after(connection, seq), strict=False):
+        if not line.whole or line.text != wanted:
+            break
+        size, seq = line.end, seq + 1
+    foreign = any(_foreign(connection, line) for line in doubtful if line.end > size)
+    return SoundEnd(size, seq, end - size, foreign)
+
+
+def _intact_number(line: Line) -> int | None:
+    """The number of a line that is an entry at all, even a changed one."""
+    entry = parse_entry(line.text) if line.whole else None
+    return entry["seq"] if entry and type(entry["seq"]) is int and entry["seq"] > 0 else None
+
+
+def _foreign(connection: sqlite3.Connection, line: Line) -> bool:
+    """A torn entry does not match its own hash; one that does, and is not ours, was written by somebody else."""
+    number = _intact_number(line)
+    if number is None:
+        return False
+    entry = parse_entry(line.text) or {}
+    return entry["hash"] == digest(entry) and audit_events.line_of(connection, number) != line.text
+
+
+def read_adoptable(path: Path) -> list[str]:
+    """The entries of a log whose store was lost; empty when there are none or their chain is broken."""
+    lines = [line for line in read_lines(path) if parse_entry(line)]
+    return [] if isinstance(check_chain(lines), Fault) else lines
+
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +185,7 @@ class Work:
         """Who decided is written as the identity, and with the one name where the person has one."""
         person = self.name_of(str(fields.get("decided_by") or ""))
         fields |= {"person": person} if person else {}
-        self.group.audit(self.at, event, discreet_data(fields))
+        self.group.audit(self.at, event, redact_data(fields))
 
 
 def _follow(consequence: Callable[[], object]) -> None:

@@ -12,22 +12,154 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core.audit.events import AuditEvent
-from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.clock import Clock, iso, parse_iso
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_nonce
 from atlasbridge.core.policy.grant import Grant
+from atlasbridge.core.policy.later import ANSWER, Later
 from atlasbridge.core.prompt.gate import refuse_claim
 from atlasbridge.core.prompt.machine import PromptMoved
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.session.model import SessionRecord, SessionState
-from atlasbridge.core.store import deliveries, grants, inbox, moves, notes, notices, prompts, requests, sessions, votes
+from atlasbridge.core.store import audit_events, moves, prompts, sessions, tables
+from atlasbridge.core.store.archive import Archive
 from atlasbridge.core.store.database import Database
-from atlasbridge.core.store.journal import Journal
-from atlasbridge.core.store.membership import Membership
+from atlasbridge.core.store.journal import Journal, Work
 from atlasbridge.core.store.migrate import migrate
 from atlasbridge.core.store.moves import Decider
-from atlasbridge.core.store.postponed import Postponed
 from atlasbridge.core.values import replace
+
+# The ledger's part for a machine that belongs to a hub: its outbox, and what proves that its audit log is whole.
+
+
+class Membership:
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+
+    def begin(self, machine_id: str) -> str:
+        """From now on changes are collected for that hub; the name of this membership.  Begun already: as it was."""
+        with self.journal.reading() as connection:
+            known = tables.get_note(connection, tables.EPOCH, "")
+        if known.startswith(f"{machine_id}/"):
+            return known
+        epoch = f"{machine_id}/{new_nonce()}"
+        with self.journal.write() as work:
+            tables.put_note(work.connection, tables.EPOCH, epoch, work.at)
+            tables.fill_fleet_events(work.connection)
+            work.audit(AuditEvent.FLEET_JOINED, machine=machine_id)
+        return epoch
+
+    def end(self) -> None:
+        """It left, or was sent away: nothing is collected any more."""
+        with self.journal.reading() as connection:
+            known = tables.get_note(connection, tables.EPOCH, "")
+        if known:
+            with self.journal.write() as work:
+                tables.put_note(work.connection, tables.EPOCH, "", work.at)
+                tables.clear_fleet_events(work.connection)
+                work.audit(AuditEvent.FLEET_LEFT, machine=known.partition("/")[0])
+
+    def pending(self, after: int, limit: int) -> list[tuple[int, str, str]]:
+        with self.journal.reading() as connection:
+            return tables.pending_fleet_events(connection, after, limit)
+
+    def backlog(self) -> int:
+        with self.journal.reading() as connection:
+            return tables.count_fleet_events(connection)
+
+    def acknowledge(self, seq: int) -> None:
+        with self.journal.write() as work:
+            tables.acknowledge_fleet_events(work.connection, seq)
+
+    def agreed(self, prompt_id: str) -> list[str]:
+        """Who has agreed so far, where several must."""
+        with self.journal.reading() as connection:
+            return tables.voters(connection, prompt_id)
+
+    def audit_lines(self, after: int, limit: int) -> list[str]:
+        """The lines of the audit log behind entry `after`, for who checks the chain elsewhere."""
+        with self.journal.reading() as connection:
+            found = []
+            for line in audit_events.lines_after(connection, after):
+                found.append(line)
+                if len(found) == limit:
+                    break
+            return found
+
+
+# The ledger's part for later: an answer with its own moment, and a wish to be asked again.
+#
+# Each is one transaction with its audit entry and with the time that its prompt needs to be open until then.
+
+WAITING = "ended_at IS NULL"
+
+
+class Postponed(Archive):
+    def postpone(self, wanted: Later, until_s: float) -> tuple[Later, PromptRecord] | None:
+        """Written, with the prompt open for so many seconds from now at least; an answer replaces an earlier one.
+
+        None: the prompt is not open any more.
+        """
+        with self.journal.write() as work:
+            record = _keep_open(work, wanted.prompt_id, until_s)
+            if record is None:
+                return None
+            if wanted.kind == ANSWER:
+                for older in tables.select_scheduled(
+                    work.connection, f"{WAITING} AND kind = ? AND prompt_id = ?", (ANSWER, record.prompt_id)
+                ):
+                    _end(work, older, "replaced", wanted.identity)
+            made = replace(wanted, prompt_id=record.prompt_id, created_at=work.at)
+            tables.insert_scheduled(work.connection, made)
+            event = AuditEvent.REPLY_POSTPONED if made.kind == ANSWER else AuditEvent.PROMPT_SNOOZED
+            said = {"value": made.value} if made.kind == ANSWER else {}
+            fields = {"later": made.later_id, "due_at": made.due_at, "decided_by": made.identity}
+            moves.audit_prompt(work, event, record, **fields, decided_from=made.place, **said)
+            return made, record
+
+    def end_later(self, later_id: str, outcome: str, by: str = "", ttl_s: float | None = None) -> Later | None:
+        """It has had its moment, or came to nothing.  `ttl_s`: so long its prompt may wait from now on, at least."""
+        with self.journal.write() as work:
+            found = tables.select_scheduled(work.connection, "id = ?", (later_id,))
+            ended = _end(work, found[0], outcome, by) if found else None
+            if ended is not None and ttl_s is not None:
+                _keep_open(work, ended.prompt_id, ttl_s, may_shorten=True)
+            return ended
+
+    def waiting_later(self, prompt_id: str = "") -> list[Later]:
+        """Those whose moment is still to come, the next first."""
+        with self.journal.reading() as connection:
+            return tables.select_scheduled(
+                connection, f"{WAITING} AND (? = '' OR prompt_id = ?)", (prompt_id, prompt_id)
+            )
+
+    def wakes(self, prompt_id: str) -> list[Later]:
+        """All of a prompt's that were not taken back: people are told again at these moments."""
+        with self.journal.reading() as connection:
+            return tables.select_scheduled(
+                connection, "prompt_id = ? AND outcome NOT IN ('revoked', 'replaced')", (prompt_id,)
+            )
+
+
+def _end(work: Work, found: Later, outcome: str, by: str) -> Later | None:
+    ended = tables.end_scheduled(work.connection, found.later_id, work.at, outcome)
+    record = prompts.get(work.connection, found.prompt_id) if ended else None
+    if ended is not None and record is not None and found.kind == ANSWER and outcome != "answered":
+        fields = {"later": found.later_id, "outcome": outcome, "decided_by": by}
+        moves.audit_prompt(work, AuditEvent.REPLY_REVOKED, record, **fields)
+    return ended
+
+
+def _keep_open(work: Work, prompt_id: str, until_s: float, may_shorten: bool = False) -> PromptRecord | None:
+    record = prompts.get(work.connection, prompt_id)
+    if record is None or record.deadline <= work.now:
+        return None
+    deadline = work.now + until_s
+    if not may_shorten and deadline <= record.deadline:
+        deadline = record.deadline
+    moved_s = deadline - record.deadline
+    return prompts.prolong(work.connection, prompt_id, deadline, iso(parse_iso(record.expires_at) + moved_s))
+
 
 DATABASE_NAME = "atlasbridge.db"
 AUDIT_NAME = "audit.log"
@@ -41,7 +173,7 @@ class Ledger(Postponed):
         self._clock = clock
         self._boot_id = boot_id
         self._keep_raw = keep_raw
-        self.membership = Membership(journal)  # of a desk of many machines, where this one has joined it
+        self.membership = Membership(journal)  # of a fleet server, where this one has joined it
 
     @classmethod
     def open(cls, home: Path, clock: Clock, boot_id: str, *, keep_raw: bool = False) -> Ledger:
@@ -199,7 +331,7 @@ class Ledger(Postponed):
             if prompts.get(work.connection, prompt_id) is None:
                 return None
             shown = {"channel": channel, "message_id": message_id, "recipient": recipient}
-            fresh = deliveries.insert(work.connection, prompt_id, channel, message_id, recipient, work.at)
+            fresh = tables.insert_delivery(work.connection, prompt_id, channel, message_id, recipient, work.at)
             moved = moves.move(work, prompt_id, PromptMoved.DELIVER, **shown)
             if moved is not None:
                 return moved
@@ -222,12 +354,12 @@ class Ledger(Postponed):
         """
         who = Decider(decider) if isinstance(decider, str) else decider
         with self.journal.write() as work:
-            if not all(grants.has(work.connection, name, self._boot_id, work.now) for name in who.grants):
+            if not all(tables.has_grant(work.connection, name, self._boot_id, work.now) for name in who.grants):
                 return Reject(Refusal.NOT_ALLOWED, "What allowed it has ended.")
             won = moves.accept(work, prompt_id, session_id, nonce or "", answer, who, self._boot_id)
             if won is not None:
                 for name in who.grants:
-                    grants.use(work.connection, name)
+                    tables.use_grant(work.connection, name)
                 return won
             record = prompts.get(work.connection, prompt_id)
             return refuse_claim(record, session_id=session_id, nonce=nonce or "", now=work.now)
@@ -238,41 +370,41 @@ class Ledger(Postponed):
         """`words`: what it allows, for the record."""
         with self.journal.write() as work:
             made = replace(grant, created_at=work.at)
-            grants.insert(work.connection, made, self._boot_id, prompt_id)
+            tables.insert_grant(work.connection, made, self._boot_id, prompt_id)
             ids = {"session_id": grant.session_id, "prompt_id": prompt_id}
             work.audit(AuditEvent.GRANT_ADDED, **ids, grant=made.grant_id, allows=words, decided_by=grant.by)
             return made
 
     def revoke_grants(self, beginning: str, by: str) -> list[str]:
         with self.journal.write() as work:
-            ended = grants.revoke(work.connection, beginning, work.at)
+            ended = tables.revoke_grants(work.connection, beginning, work.at)
             for grant_id in ended:
                 work.audit(AuditEvent.GRANT_REVOKED, grant=grant_id, decided_by=by)
             return ended
 
     def live_grants(self) -> list[Grant]:
         with self.journal.reading() as connection:
-            return grants.live(connection, self._boot_id, self._clock.now())
+            return tables.live_grants(connection, self._boot_id, self._clock.now())
 
     def vote(self, record: PromptRecord, person: str, identity: str, answer: str) -> list[tuple[str, str]]:
         """(identity, answer) of every vote so far, this one included, the last word last."""
         with self.journal.write() as work:
-            if votes.insert(work.connection, record.prompt_id, person, identity, answer, work.at):
+            if tables.insert_vote(work.connection, record.prompt_id, person, identity, answer, work.at):
                 moves.audit_prompt(work, AuditEvent.VOTE_CAST, record, person=person, decided_by=identity)
-            return votes.cast(work.connection, record.prompt_id)
+            return tables.cast_votes(work.connection, record.prompt_id)
 
     def drop_votes(self, gone: Callable[[str], bool]) -> int:
         """Those of identities that are gone, of all that is not decided yet."""
         with self.journal.write() as work:
-            found = [one for one in votes.open_ones(work.connection) if gone(one[1])]
+            found = [one for one in tables.open_votes(work.connection) if gone(one[1])]
             for prompt_id, identity in found:
-                votes.delete(work.connection, prompt_id, identity)
+                tables.delete_vote(work.connection, prompt_id, identity)
                 work.audit(AuditEvent.VOTE_DROPPED, prompt_id=prompt_id, decided_by=identity)
             return len(found)
 
     def voters(self, prompt_id: str) -> list[str]:
         with self.journal.reading() as connection:
-            return votes.everybody(connection, prompt_id)
+            return tables.voters(connection, prompt_id)
 
     def expire(self, prompt_id: str, default: Answer | None) -> PromptRecord | None:
         """None before its time.  `default` is kept as the answer to type, never for an unknown or a secret prompt."""
@@ -305,7 +437,7 @@ class Ledger(Postponed):
             if record is not None:
                 moves.audit_prompt(work, AuditEvent.PROMPT_CANCELED, record, decided_by=by)
                 if request:
-                    requests.insert(work.connection, request, record.prompt_id, work.at)
+                    tables.insert_request(work.connection, request, record.prompt_id, work.at)
             return record
 
     def fail(self, prompt_id: str, reason: str) -> PromptRecord | None:
@@ -320,30 +452,30 @@ class Ledger(Postponed):
     def keep_refusal(self, request: str, prompt_id: str, refusal: Reject) -> None:
         """What a request was told, so that the same one, sent again, is told the same."""
         with self.journal.write() as work:
-            requests.insert(work.connection, request, prompt_id, work.at, refusal)
+            tables.insert_request(work.connection, request, prompt_id, work.at, refusal)
 
     def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
         with self.journal.write() as work:
-            return inbox.insert(work.connection, channel, update_id, payload, work.at)
+            return tables.insert_update(work.connection, channel, update_id, payload, work.at)
 
     def settle_update(self, channel: str, update_id: str) -> None:
         with self.journal.write() as work:
-            inbox.settle(work.connection, channel, update_id)
+            tables.settle_update(work.connection, channel, update_id)
 
     def remember(self, key: str, value: str) -> None:
         with self.journal.write() as work:
-            notes.put(work.connection, key, value, work.at)
+            tables.put_note(work.connection, key, value, work.at)
 
     def tell(
-        self, prompt_id: str, tellings: Iterable[tuple[str, tuple[int, ...], Iterable[str]]]
+        self, prompt_id: str, notifications: Iterable[tuple[str, tuple[int, ...], Iterable[str]]]
     ) -> PromptRecord | None:
-        """Steps of its ladder are taken now, before anything is sent: (channel, steps, who hears it).
+        """Steps of its escalation policy are taken now, before anything is sent: (channel, steps, who hears it).
 
         With the first of them the prompt is routed; then its record is returned.
         """
         with self.journal.write() as work:
-            for channel, steps, heard in tellings:
-                notices.insert(work.connection, prompt_id, channel, steps, heard, work.at)
+            for channel, steps, heard in notifications:
+                tables.insert_notice(work.connection, prompt_id, channel, steps, heard, work.at)
             return moves.move(work, prompt_id, PromptMoved.ROUTE)
 
     def take_back_unshown(self, prompt_id: str, shown: Iterable[str] = ()) -> frozenset[tuple[int, str]]:
@@ -352,10 +484,10 @@ class Ledger(Postponed):
         `shown`: channels that have shown it, which is just being recorded.
         """
         with self.journal.write() as work:
-            for channel in {name for _, name in notices.taken(work.connection, prompt_id)}.difference(shown):
-                if not deliveries.messages(work.connection, prompt_id, channel):
-                    notices.forget(work.connection, prompt_id, channel)
-            return notices.taken(work.connection, prompt_id)
+            for channel in {name for _, name in tables.sent_notices(work.connection, prompt_id)}.difference(shown):
+                if not tables.delivered_messages(work.connection, prompt_id, channel):
+                    tables.forget_notices(work.connection, prompt_id, channel)
+            return tables.sent_notices(work.connection, prompt_id)
 
     def note(self, event: str, **fields: Any) -> None:
         """An audit entry of its own."""
@@ -368,9 +500,9 @@ class Ledger(Postponed):
             counts = {
                 "prompts": prompts.delete_ended_before(work.connection, iso(work.wall - prompts_s)),
                 "sessions": sessions.delete_ended_before(work.connection, iso(work.wall - sessions_s)),
-                "inbox": inbox.delete_before(work.connection, iso(work.wall - inbox_s)),
+                "inbox": tables.delete_updates_before(work.connection, iso(work.wall - inbox_s)),
             }
-            requests.delete_before(work.connection, iso(work.wall - inbox_s))
+            tables.delete_requests_before(work.connection, iso(work.wall - inbox_s))
             if any(counts.values()):
                 work.audit(AuditEvent.STORE_CLEANED, **counts)
             return counts

@@ -10,11 +10,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from atlasbridge.core.durable import sync_folder
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.store.database import Database
-from atlasbridge.core.store.fault import store_error
-from atlasbridge.core.system import OWN_FILE
+from atlasbridge.core.store.database import Database, store_error
+from atlasbridge.core.system import OWN_FILE, sync_folder
 from atlasbridge.core.values import frozen
 
 FOLDER = Path(__file__).with_name("migrations")

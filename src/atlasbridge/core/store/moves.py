@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from atlasbridge.core.audit.events import EVENT_OF_MOVE, AuditEvent
+from atlasbridge.core.prompt.answer_text import TIMER, label_answer
 from atlasbridge.core.prompt.machine import OPEN, PromptMoved
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState
-from atlasbridge.core.prompt.spoken import TIMER, label_answer
 from atlasbridge.core.prompt.timer import timer_may_say
-from atlasbridge.core.store import prompts, replies, requests
+from atlasbridge.core.store import prompts, replies, tables
 from atlasbridge.core.store.journal import Work
 from atlasbridge.core.values import field, frozen
 
@@ -68,7 +68,7 @@ def accept(
     if record is not None:
         _keep(work, record, answer, decider, AuditEvent.REPLY_RECEIVED)
         if decider.request:
-            requests.insert(work.connection, decider.request, record.prompt_id, work.at)
+            tables.insert_request(work.connection, decider.request, record.prompt_id, work.at)
     return record
 
 

@@ -19,6 +19,6 @@ def make_probe(master_fd: int, pid: int) -> WaitingProbe:
         from atlasbridge.os.tty.macos import MacProbe
 
         return MacProbe(master_fd, pid)
-    from atlasbridge.os.tty.noprobe import NoProbe
+    from atlasbridge.os.tty.base import NoProbe
 
     return NoProbe(master_fd)

@@ -6,9 +6,13 @@ questions about it, and ends it.
 
 from __future__ import annotations
 
+import array
+import fcntl
+import termios
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
+from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.tty import LineFlags, Size
 
 
@@ -56,3 +60,53 @@ class BasePTY(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of the terminal."""
+
+
+# What a terminal says of itself, alike on every Unix: whose turn it is and how it reads.
+
+
+def foreground_group(master_fd: int) -> int:
+    """The process group that may read; 0 where nobody is there any more."""
+    group = array.array("i", [0])
+    try:
+        fcntl.ioctl(master_fd, termios.TIOCGPGRP, group)
+    except OSError:
+        return 0
+    return group[0]
+
+
+def echo_and_canon(fd: int) -> tuple[bool | None, bool | None]:
+    """Whether it shows what is typed, and whether it reads by lines."""
+    try:
+        local = termios.tcgetattr(fd)[3]
+    except (termios.error, OSError):
+        return None, None
+    return bool(local & termios.ECHO), bool(local & termios.ICANON)
+
+
+# The waiting probe of a system that cannot tell: it says `unknown`, which is a valid answer.
+#
+# The terminal's own flags can be had wherever there is a terminal of the POSIX kind: whether lines are edited, and
+# whether what is typed is shown.
+
+
+class NoProbe:
+    def __init__(self, master_fd: int = -1) -> None:
+        self._master = master_fd
+
+    def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
+        echo, canonical = _flags(self._master)
+        return ProbeAnswer(ProbeState.UNKNOWN, "this system cannot tell", echo=echo, canonical=canonical)
+
+
+def _flags(fd: int) -> tuple[bool | None, bool | None]:
+    """(echo, canonical), as far as they are known."""
+    try:
+        import termios
+    except ImportError:  # Windows
+        return None, None
+    try:
+        local = termios.tcgetattr(fd)[3]
+    except (termios.error, OSError, ValueError):
+        return None, None
+    return bool(local & termios.ECHO), bool(local & termios.ICANON)

@@ -8,9 +8,8 @@ import json
 import os
 from typing import Any
 
-from atlasbridge.core.detached import first_line, start_alone
-from atlasbridge.core.own_python import own_environ, own_python
-from atlasbridge.core.session.plan import HOSTED, Plan
+from atlasbridge.core.process import first_line, own_environ, own_python, start_alone
+from atlasbridge.core.session.settings import HOSTED, Plan
 from atlasbridge.core.tty import Ending
 
 _PATIENCE_S = 60.0

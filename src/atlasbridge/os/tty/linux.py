@@ -10,18 +10,292 @@ import array
 import fcntl
 import os
 import time
+from collections.abc import Hashable, Iterable, Iterator
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
-from atlasbridge.core.values import replace
-from atlasbridge.os.tty import procfs
-from atlasbridge.os.tty.attributes import echo_and_canon, foreground_group
-from atlasbridge.os.tty.effort import Share, Stillness
-from atlasbridge.os.tty.members import Member, examine, group_members
+from atlasbridge.core.values import field, mutable, replace
+from atlasbridge.os.tty import procfs, sockdiag
+from atlasbridge.os.tty.base import echo_and_canon, foreground_group
 from atlasbridge.os.tty.procfs import Process
-from atlasbridge.os.tty.strangers import Strangers
 from atlasbridge.os.tty.syscalls import Waits
-from atlasbridge.os.tty.waits import Line
-from atlasbridge.os.tty.work import is_at_work, pending_request
+from atlasbridge.os.tty.waits import NOWHERE, Line, Wait, classify
+
+# How much the processes of a Linux terminal's foreground group run: their share of a processor, and since when none
+# of them has run at all.
+#
+# Between two looks a program that reads the terminal in short turns of sleep has run; one that sleeps has not.
+
+_SHORTEST_SPAN_S = 0.05
+_MOST_GROUPS = 16
+
+
+class Share:
+    """How much of the time in which it could have a processor a group of late has used one.  The time that it waits for
+    one, because others have them, is neither use nor rest."""
+
+    def __init__(self) -> None:
+        self._spent = (0, 0.0, dict[int, tuple[float, float]]())  # group, when, by process: used, waited
+        self._share = 0.0
+
+    def of(self, group: int, pids: Iterable[int]) -> float:
+        """0 until there are two looks to compare."""
+        now = time.monotonic()
+        last_group, then, before = self._spent
+        if group == last_group and now - then < _SHORTEST_SPAN_S:
+            return self._share
+        spent = {pid: _processor_seconds(pid) for pid in pids}
+        known = [pid for pid in spent if group == last_group and pid in before]
+        self._share = sum(_part(before[pid], spent[pid], now - then) for pid in known)
+        self._spent = (group, now, spent)
+        return self._share
+
+
+def _part(before: tuple[float, float], after: tuple[float, float], span_s: float) -> float:
+    used, waited = after[0] - before[0], after[1] - before[1]
+    return used / max(span_s - waited, used) if used > 0 else 0.0
+
+
+class Stillness:
+    """Since when no thread of a group was given a processor."""
+
+    def __init__(self) -> None:
+        self._ran: dict[int, tuple[tuple[tuple[int, int], ...], float]] = {}  # by group: turns per thread, since when
+
+    def of(self, group: int, pids: Iterable[int]) -> float:
+        """Seconds, as far as these looks can tell."""
+        now, turns = time.monotonic(), tuple(turn for pid in pids for turn in _turns(pid))
+        before, since = self._ran.pop(group, ((), now))
+        if turns != before:
+            since = now
+        self._ran[group] = (turns, since)
+        while len(self._ran) > _MOST_GROUPS:
+            del self._ran[next(iter(self._ran))]
+        return now - since
+
+
+def _processor_seconds(pid: int) -> tuple[float, float]:
+    """Processor time that a process has used, and that its main thread has waited for, if the kernel tells.
+
+    The kernel gives every process a clock of its own, with a number that can be computed.
+    """
+    try:
+        used = time.clock_gettime((~pid << 3) | 2)
+    except (OSError, OverflowError, ValueError):
+        return 0.0, 0.0
+    try:
+        return used, sum(map(int, procfs.read_bytes(f"/proc/{pid}/schedstat").split()[1:2])) / 1e9
+    except (OSError, ValueError):
+        return used, 0.0
+
+
+def _turns(pid: int) -> list[tuple[int, int]]:
+    """How often each thread was given a processor; a kernel that does not count gives nothing."""
+    found = []
+    for tid in procfs.threads(pid):
+        try:
+            fields = procfs.read_bytes(f"/proc/{pid}/task/{tid}/schedstat").split()
+        except OSError:
+            continue
+        found += [(tid, int(fields[2]))] if len(fields) > 2 else []
+    return found
+
+
+# The processes of a Linux terminal's foreground group, and what the threads of each wait for.
+#
+# Says what is there; what it means for a person is decided in `linux`.
+
+
+@mutable
+class Member:
+    """One process of the foreground group, and what its threads wait for (the main thread first)."""
+
+    process: Process
+    waits: list[Wait] = field(default_factory=list)
+    denied: bool = False
+
+    @property
+    def reads_in_main(self) -> bool:
+        return bool(self.waits) and self.waits[0].reads
+
+    @property
+    def attends(self) -> bool:
+        return any(wait.reads or wait.watches for wait in self.waits)
+
+    @property
+    def only_the_terminal(self) -> bool:
+        """No thread waits for anything but the terminal, a wake-up of the program's own, or another thread."""
+        attending = [wait for wait in self.waits if wait.reads or wait.watches]
+        rest = [wait for wait in self.waits if not (wait.reads or wait.watches)]
+        reads = any(wait.reads for wait in attending)
+        if any(wait.timeout or wait.others for wait in attending):
+            return False
+        helpers = rest if self.waits[0] in attending else rest[1:]
+        main_idle = self.waits[0] in attending or self.waits[0].idle
+        # A runtime's own threads doze with timeouts beside a blocked read; beside a poll they may draw.
+        return main_idle and all(wait.idle or (reads and not wait.others) for wait in helpers)
+
+    @property
+    def timer(self) -> float:
+        """After how many seconds it wakes by itself; 0: never."""
+        return max((wait.timeout for wait in self.waits), default=0.0)
+
+    @property
+    def serves_others(self) -> bool:
+        """Its work comes by itself: from callers, or from files that change."""
+        others = {other for wait in self.waits for other in wait.others}
+        return any("inotify" in other for other in others) or sockdiag.listens(map(sockdiag.socket_inode, others))
+
+    @property
+    def relays(self) -> bool:
+        """A server without a terminal of its own: all it does with one is to relay."""
+        return self.process.terminal == 0
+
+
+def group_members(group: int, child: int) -> Iterator[Process]:
+    """The living processes of a group: its leader first, then the child's family, then, if none is there, all."""
+    if group <= 0:
+        return
+    leader = procfs.read_process(group)
+    found = leader is not None and leader.state not in "ZX" and leader.group == group
+    if found and leader is not None:
+        yield leader
+    first = procfs.read_process(child)
+    family = [first] if first is not None and first.state not in "ZX" else []
+    for process in [*family, *procfs.descendants(child)]:
+        if process.group == group and process.pid != group:
+            found = True
+            yield process
+    if not found:
+        yield from (process for process in procfs.every_process() if process.group == group)
+
+
+def examine(process: Process, line: Line) -> Member:
+    member = Member(process)
+    if process.state in "Tt":
+        return member
+    try:
+        for tid in procfs.threads(process.pid):
+            member.waits.append(classify(process, tid, line))
+            if member.reads_in_main:
+                break
+    except PermissionError:
+        member.denied = True
+    return member
+
+
+# Programs of other sessions that hold a Linux terminal open: tmux and screen serve it from a server of their own,
+# pinentry takes it over by name.
+#
+# Finds them; what they do there is judged in `linux`.  A search walks all of /proc, so it is made seldom.
+
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 4.0
+
+
+class Strangers:
+    def __init__(self, line: Line) -> None:
+        self.line = line
+        self._known: dict[int, int] = {}  # who, and the descriptor that is the terminal
+        self._about: Hashable = None
+        self._again_at = 0.0
+        self._pause_s = _FIRST_PAUSE_S
+
+    def look(self, about: Hashable, now: float) -> list[Process]:
+        """Those that hold the terminal now.  Another state of the terminal (`about`) is searched for at once, the same
+        again after pauses that grow."""
+        if about != self._about:
+            self._about, self._again_at, self._pause_s = about, now, _FIRST_PAUSE_S
+        held = [process for pid in self._known if (process := self._still_holds(pid)) is not None]
+        if held or now < self._again_at:
+            return held
+        found = list(holders(self.line))
+        self._known = {process.pid: fd for process, fd in found}
+        self._again_at, self._pause_s = now + self._pause_s, min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        return [process for process, _ in found]
+
+    def _still_holds(self, pid: int) -> Process | None:
+        process = procfs.read_process(pid)
+        gone = process is None or process.state in "ZX" or not self.line.is_open_as(process, self._known[pid])
+        return None if gone else process
+
+
+def holders(line: Line) -> Iterator[tuple[Process, int]]:
+    """Every process that this user may inspect, that has another controlling terminal or none, and that has opened this
+    one, with the descriptor."""
+    name = f"/dev/pts/{line.index}"
+    ourselves = os.getpid()
+    for process in procfs.every_process():
+        if process.terminal == line.device or process.pid == ourselves:
+            continue
+        for fd, link in procfs.descriptors(process.pid).items():
+            if link == name and line.is_open_as(process, fd):
+                yield process, fd
+                break
+
+
+# Is a Linux program at work elsewhere while it watches its terminal?  Requests without an answer, and children that do
+# something it waits for.
+
+_SLACK_S = 0.05
+
+
+def pending_request(processes: Iterable[Process], input_age_s: float | None) -> str:
+    """Why one of these waits for an answer from the network, "" when none does."""
+    inodes = set[int]()
+    for process in processes:
+        inodes |= sockdiag.inodes_of(procfs.descriptors(process.pid))
+    since_ms = float("inf") if input_age_s is None else (input_age_s + _SLACK_S) * 1000
+    return sockdiag.pending(inodes, since_ms)
+
+
+def is_at_work(child: Process, program: Process, input_age_s: float | None) -> bool:
+    """Whether a child does something the program waits for.
+
+    Children older than the last input are helpers that stay; so are those that wait for words of the program, and
+    daemons of their own, whatever these do.
+    """
+    if child.state in "Tt":
+        return False
+    if child.state in "RD":
+        return not _is_daemon(child, program)
+    age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - child.started / os.sysconf("SC_CLK_TCK")
+    if input_age_s is not None and age_s > input_age_s + _SLACK_S:
+        return False
+    try:
+        waits = [classify(child, tid, NOWHERE) for tid in procfs.threads(child.pid)]
+    except PermissionError:
+        return True
+    return not (_awaits_words(child, waits) or _awaits_only(program, waits) or _is_daemon(child, program))
+
+
+def _is_daemon(child: Process, program: Process) -> bool:
+    """A server of its own: it has no terminal, shares no stream with the program, and awaits calls."""
+    if child.terminal:
+        return False
+    own, streams = procfs.descriptors(child.pid), set(procfs.descriptors(program.pid).values())
+    if any(link.startswith(("pipe:", "/dev/pts/")) for link in streams & set(own.values())):
+        return False
+    inodes, theirs = sockdiag.inodes_of(own), sockdiag.inodes_of(dict(enumerate(streams)))
+    return sockdiag.awaits_calls(inodes) and not any(sockdiag.unix_peer(inode) in theirs for inode in inodes)
+
+
+def _awaits_words(child: Process, waits: list[Wait]) -> bool:
+    """Whether a child waits for its standard input, which is a pipe or socket that its parent writes to."""
+    words = procfs.descriptor(child.pid, 0)
+    return words.startswith(("pipe:", "socket:")) and any(words in wait.others for wait in waits)
+
+
+def _awaits_only(program: Process, waits: list[Wait]) -> bool:
+    """Whether no thread will move before the program, or a caller, has a word for it: a debugger's target that is
+    halted, a language server."""
+    others = {other for wait in waits for other in wait.others}
+    if not others or not all(wait.idle or (wait.others and not wait.timeout) for wait in waits):
+        return False
+    own = procfs.descriptors(program.pid)
+    rest = others - set(own.values())
+    inodes = {sockdiag.socket_inode(other) for other in rest}
+    return 0 not in inodes and inodes == sockdiag.answering(inodes, sockdiag.inodes_of(own))
+
 
 _TIOCGPTN = 0x80045430
 _BUSY_SHARE = 0.5  # of one processor, between two looks

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import os
 
-from atlasbridge.core.detached import spawn_shell, start_alone
-from atlasbridge.core.file_lock import try_share
 from atlasbridge.core.home import Home
-from atlasbridge.core.own_python import own_environ, own_python
-from atlasbridge.core.system import OWN_FILE
+from atlasbridge.core.process import own_environ, own_python, spawn_shell, start_alone
+from atlasbridge.core.system import OWN_FILE, try_share
 
 # The shell ends at once: nobody waits for the hub.  Where the session adopts orphans it is ours then, and reaped by us.
 _SHELL = 'cd / && "$@" </dev/null >/dev/null 2>&1 &'

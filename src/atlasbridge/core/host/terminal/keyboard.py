@@ -13,7 +13,7 @@ from collections.abc import Callable
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.terminal.attachment import Attachment
 from atlasbridge.core.host.terminal.detach_key import DetachKey
-from atlasbridge.core.host.terminal.inlet import Inlet
+from atlasbridge.core.host.terminal.input_writer import InputWriter
 from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.tty import Pty
 
@@ -27,7 +27,7 @@ class InputRelay:
     def __init__(
         self,
         pty: Pty,
-        inlet: Inlet,
+        input_writer: InputWriter,
         detach_key: DetachKey,
         backlog_bytes: int,
         typed: Callable[[bytes], None],
@@ -36,7 +36,7 @@ class InputRelay:
         lost: Callable[[Attachment], None],
     ) -> None:
         self._pty = pty
-        self._inlet = inlet
+        self._input_writer = input_writer
         self._detach_key = detach_key
         self._backlog_bytes = backlog_bytes
         self._typed = typed  # the person typed: to be remembered
@@ -85,11 +85,11 @@ class InputRelay:
 
     def _waiter(self) -> tuple[select.poll, float | None]:
         """What to wait for now, and how long; made anew only when it changes."""
-        inlet, current = self._inlet, self._current
-        sink = self._pty.fileno() if inlet.waiting else -1
+        input_writer, current = self._input_writer, self._current
+        sink = self._pty.fileno() if input_writer.waiting else -1
         if self._end is not None:
             return self._poll_for(-1, sink), self._end.pause_s * 1000
-        wanted = current is not None and not current.closed and inlet.backlog < self._backlog_bytes
+        wanted = current is not None and not current.closed and input_writer.backlog < self._backlog_bytes
         return self._poll_for(current.input_fd if current is not None and wanted else -1, sink), None
 
     def _poll_for(self, source: int, sink: int) -> select.poll:
@@ -111,7 +111,7 @@ class InputRelay:
             if fd == source:
                 readable = True
             elif fd == sink:
-                self._inlet.flush()
+                self._input_writer.flush()
             else:
                 self._wakeup.clear()
         current = self._current
@@ -131,7 +131,7 @@ class InputRelay:
         """
         beat.rest()
         source, poll, only_keys = current.input_fd, self._poll.poll, self._only_keys
-        read, write, typed = os.read, self._inlet.type, self._typed
+        read, write, typed = os.read, self._input_writer.type, self._typed
         prefix, careful = self._detach_key.prefix, self._must_look_at_all(current)
         while True:
             try:
@@ -172,7 +172,7 @@ class InputRelay:
         else:
             self._last_input = data
         if data:
-            taken = self._inlet.type(data)
+            taken = self._input_writer.type(data)
             self._typed(data)
         if leave:
             beat.work()
@@ -185,15 +185,15 @@ class InputRelay:
             current.close_input()
             self._lost(current)
         else:
-            self._end = _EndOfInput(self._pty, self._inlet, self._last_input)
+            self._end = _EndOfInput(self._pty, self._input_writer, self._last_input)
 
 
 class _EndOfInput:
     """A pipe that has ended stays ended: whenever the tool has read everything and wants more, it gets end-of-file."""
 
-    def __init__(self, pty: Pty, inlet: Inlet, last: bytes) -> None:
+    def __init__(self, pty: Pty, input_writer: InputWriter, last: bytes) -> None:
         self._pty = pty
-        self._inlet = inlet
+        self._input_writer = input_writer
         self._open_line = bool(last) and not last.endswith((b"\n", b"\r"))
         self._had_data = bool(last)
         self._raw_looks = 0
@@ -201,16 +201,16 @@ class _EndOfInput:
 
     def look(self) -> None:
         self.pause_s = min(self.pause_s * 1.3, _END_LAST_S)
-        if self._inlet.waiting:
+        if self._input_writer.waiting:
             return
         flags = self._pty.flags()
         if flags.canonical:
             if self._open_line:
-                self._inlet.send(flags.end_of_file)  # hands over the line that has no newline
+                self._input_writer.send(flags.end_of_file)  # hands over the line that has no newline
                 self._open_line = False
             elif self._pty.unread() <= 0:
-                self._inlet.send(flags.end_of_file)
+                self._input_writer.send(flags.end_of_file)
         elif self._had_data and self._pty.unread() <= 0:
             self._raw_looks += 1
             if self._raw_looks == _RAW_LOOKS:
-                self._inlet.send(flags.end_of_file)
+                self._input_writer.send(flags.end_of_file)

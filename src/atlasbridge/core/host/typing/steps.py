@@ -8,21 +8,65 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Literal, assert_never
+from typing import Any, Literal, assert_never
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.host.terminal.inlet import Inlet
-from atlasbridge.core.host.typing.rest import Rest
+from atlasbridge.core.host.terminal.input_writer import InputWriter
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.watchdog import StallWatchdog
-from atlasbridge.core.prompt.keys import ESC
+from atlasbridge.core.prompt.keys import ESC, Only, Reach, Shows, Stands, Step, When, encode_until
 from atlasbridge.core.prompt.model import Prompt
-from atlasbridge.core.prompt.step import Only, Reach, Shows, Stands, Step, When, encode_until
 from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.tty import LineFlags, Pty
 from atlasbridge.core.values import frozen
+
+# How long a screen has been still while a key has its effect.
+#
+# Some tools turn a spinner beside their dialog for as long as it stands there: rows that keep moving by themselves
+# count
+# no more after a while, and dots of Braille, of which spinners and moving pictures are made, never do.
+
+_PATIENCE_S = 0.8  # a screen that has not come to rest by then has something that turns
+_TURNS = 4  # so often a row must have changed meanwhile
+_DOTS = dict.fromkeys(range(0x2800, 0x2900))
+
+
+class Rest:
+    def __init__(self, now: float) -> None:
+        self._began = self._since = now
+        self._version = -1
+        self._rows: list[str] = []
+        self._changes: dict[int, int] = {}
+
+    def lasts_s(self, screen: Any, now: float) -> float:
+        """Since the last change that counts."""
+        if screen.version != self._version:
+            self._version = screen.version
+            if self._notice(list(screen.lines()), now):
+                self._since = now
+        return now - self._since
+
+    def _notice(self, rows: list[str], now: float) -> bool:
+        """Whether something has changed that does not turn by itself.  At first a cursor or a colour counts, too;
+        some cursors blink for ever."""
+        before, self._rows = self._rows, rows
+        if len(before) != len(rows):
+            return True
+        drawn = [at for at, row in enumerate(rows) if row != before[at]]
+        changed = [at for at in drawn if _words(rows[at]) != _words(before[at])]
+        if drawn and not changed:
+            return False
+        for at in changed:
+            self._changes[at] = self._changes.get(at, 0) + 1
+        late = now - self._began >= _PATIENCE_S
+        return not late or any(self._changes[at] < _TURNS for at in changed)
+
+
+def _words(row: str) -> str:
+    return "".join(row.translate(_DOTS).split())
+
 
 LOOK_S = 0.003
 _MOST_MOVES = 60
@@ -53,14 +97,14 @@ class Walk:
     def __init__(
         self,
         watch: StallWatchdog,
-        inlet: Inlet,
+        input_writer: InputWriter,
         pty: Pty,
         clock: Clock,
         settings: SessionSettings,
         pause: Callable[[float], object] | None = None,
     ) -> None:
         self.watch = watch
-        self.inlet = inlet
+        self.input_writer = input_writer
         self.pty = pty
         self.clock = clock
         self.settings = settings
@@ -77,7 +121,7 @@ class Walk:
                 if why:
                     return Outcome("failed", f"stopped after key {number - 1} of {len(steps)}: {why}")
                 before = self.watch.screen.version
-                if not self.inlet.send(step.keys):
+                if not self.input_writer.send(step.keys):
                     return GONE
             ended = self._finish(step, before, typing, number, len(steps))
             if ended is not None:
@@ -180,7 +224,7 @@ class Walk:
             if self._shows(text) and self._wait_for(self._held(lambda: self._shows(text)), 2 * _HELD_S):
                 return True
             before = self.watch.screen.version
-            if not self.inlet.send(keys):
+            if not self.input_writer.send(keys):
                 return False
         return False
 
@@ -248,7 +292,7 @@ class Walk:
         blind_until = self.clock.now() + self.settings.inject_settle_ms / 1000
 
         def look() -> bool:
-            if self.inlet.waiting:
+            if self.input_writer.waiting:
                 return False
             unread = self.pty.unread()
             return unread == 0 or (unread < 0 and self.clock.now() >= blind_until)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from atlasbridge.core.host.terminal.inlet import GateTimeout
-from atlasbridge.core.host.typing.hook_line import BY_HOOK, HookLine
+from atlasbridge.core.host.terminal.input_writer import GateTimeout
+from atlasbridge.core.host.typing.hook_connection import BY_HOOK, HookConnection
 from atlasbridge.core.host.typing.steps import GONE, LOOK_S, Typing, Walk
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.keys import Step, When
 from atlasbridge.core.prompt.model import Answer, Prompt
-from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.tty import LineFlags
 
 _BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
@@ -30,11 +30,11 @@ class _AtWork(Outcome):
 
 
 class Typist:
-    def __init__(self, walk: Walk, encode: Encode, hook: HookLine | None = None) -> None:
+    def __init__(self, walk: Walk, encode: Encode, hook: HookConnection | None = None) -> None:
         self.walk = walk
         self._encode = encode
-        self._hook = hook or HookLine()
-        self._watch, self._inlet, self._pty = walk.watch, walk.inlet, walk.pty
+        self._hook = hook or HookConnection()
+        self._watch, self._input_writer, self._pty = walk.watch, walk.input_writer, walk.pty
         self._settings = walk.settings
 
     def type(self, prompt_id: str, answer: Answer) -> Outcome:
@@ -43,7 +43,7 @@ class Typist:
         if known is not None:
             return known
         try:
-            with self._inlet.injection(self._settings.injection_timeout_seconds):
+            with self._input_writer.injection(self._settings.injection_timeout_seconds):
                 return self._type_once(prompt_id, answer)
         except GateTimeout:
             with self._watch.lock:
@@ -77,7 +77,7 @@ class Typist:
                 self._watch.begin_typing(prompt_id, prompt.digest, several=False, detail=BY_HOOK)
                 return Outcome("typed", BY_HOOK)
             self._watch.begin_typing(prompt_id, prompt.digest, several=len(steps) > 1)
-            reached = self._inlet.send(steps[0].keys)
+            reached = self._input_writer.send(steps[0].keys)
         outcome = Outcome("failed", "the typing broke off")
         try:
             outcome = self.walk.go(steps, typing) if reached else GONE
@@ -111,8 +111,8 @@ class Typist:
     def type_keys(self, data: bytes) -> bool:
         """Keys outside any prompt, as they are.  False: the gate stayed shut."""
         try:
-            with self._inlet.injection(self._settings.injection_timeout_seconds):
-                self._inlet.send(data)
+            with self._input_writer.injection(self._settings.injection_timeout_seconds):
+                self._input_writer.send(data)
         except GateTimeout:
             return False
         self._watch.keys_typed(data)

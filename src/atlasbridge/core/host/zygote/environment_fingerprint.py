@@ -12,8 +12,8 @@ import sys
 
 from atlasbridge import __version__
 from atlasbridge.core import wire
-from atlasbridge.core.kin import MARK
-from atlasbridge.core.shield import inherited_numbers
+from atlasbridge.core.ancestry import MARK
+from atlasbridge.core.process import inherited_numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,11 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
+from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.fast_imports import signal, socket
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.launch import IGNORED
-from atlasbridge.core.host.logbook import Logbook
-from atlasbridge.core.host.terminal.lending import unpack_fds
+from atlasbridge.core.host.session_log import SessionLog
+from atlasbridge.core.host.terminal.terminal_handover import unpack_fds
 from atlasbridge.core.host.zygote.environment_fingerprint import FOLDER, interpreter_environ, wants_zygote
 from atlasbridge.core.host.zygote.spawn_request import (
     CWD,
@@ -31,10 +33,8 @@ from atlasbridge.core.host.zygote.spawn_request import (
     parse_request,
     request_length,
 )
-from atlasbridge.core.kin import is_inside, look_at, trace_line
-from atlasbridge.core.lean import signal, socket
-from atlasbridge.core.own_python import own_environ, own_python
 from atlasbridge.core.peer import read_peer
+from atlasbridge.core.process import own_environ, own_python
 
 MOST = 8  # fork servers of one home; a further kind of client does without
 _REST_S = 0.025  # after a client came: its tool needs the processor more than the next spare does
@@ -53,7 +53,7 @@ class Refused(Exception):
 def start_fork_server(home: Home, environ: Mapping[str, str]) -> None:
     """In the background, by a client that had to fork its own host.  Never from inside a session: no client would
     trust that server.  It gets the variables that an interpreter needs, and no secret of this client."""
-    if not wants_zygote(environ) or is_inside(trace_line(os.getpid(), look_at)):
+    if not wants_zygote(environ) or is_inside(trace_ancestry(os.getpid(), look_at)):
         return
     if len(list((home.root / FOLDER).glob("*.sock"))) >= MOST:
         return
@@ -103,7 +103,7 @@ class Serving(NamedTuple):
     is_fresh: Callable[[], bool]
     hub_runs: Callable[[], bool]
     clock: Clock
-    journal: Logbook
+    journal: SessionLog
     idle_s: float = 600.0  # without a session, while the hub runs
     look_s: float = 15.0  # how often the server checks whether it is still needed
 
@@ -247,7 +247,7 @@ def check_client(connection: socket.socket) -> None:
     peer = read_peer(connection)
     if peer.uid != os.getuid():
         raise Refused("another user")
-    line = trace_line(peer.pid, look_at) if peer.pid > 0 else ()
+    line = trace_ancestry(peer.pid, look_at) if peer.pid > 0 else ()
     if not line:
         raise Refused("a process that cannot be traced")
     if is_inside(line):

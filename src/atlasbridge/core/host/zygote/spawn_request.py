@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import sys
 
+from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
+from atlasbridge.core.fast_imports import socket
 from atlasbridge.core.home_folder import find_home_folder
-from atlasbridge.core.host.terminal.lending import fill_standard_streams, inheritable_fds, send_with_fds
+from atlasbridge.core.host.terminal.terminal_handover import fill_standard_streams, inheritable_fds, send_with_fds
 from atlasbridge.core.host.zygote.environment_fingerprint import read_fingerprint, server_address, wants_zygote
-from atlasbridge.core.kin import is_inside, look_at, trace_line
-from atlasbridge.core.lean import socket
-from atlasbridge.core.shield import hide_memory
+from atlasbridge.core.process import hide_memory
 from atlasbridge.core.values import frozen
 
 TYPE_CHECKING = False
@@ -102,7 +102,7 @@ def _is_trusted(connection: socket.socket) -> bool:
     """Of this user, and not started inside a session: a tool must not host the sessions of the person it asks."""
     told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 3 * _INT)
     pid, uid = (int.from_bytes(told[place : place + _INT], sys.byteorder, signed=True) for place in (0, _INT))
-    line = trace_line(pid, look_at) if pid > 0 else ()
+    line = trace_ancestry(pid, look_at) if pid > 0 else ()
     return uid == os.getuid() and bool(line) and not is_inside(line)
 
 

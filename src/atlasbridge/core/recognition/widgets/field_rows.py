@@ -12,14 +12,13 @@ import re
 from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.form_fields import FormField
-from atlasbridge.core.prompt.keys import ENTER, NAMED, arrow
+from atlasbridge.core.prompt.keys import ENTER, NAMED, Reach, Stands, Step, When, arrow
 from atlasbridge.core.prompt.model import PromptType
-from atlasbridge.core.prompt.step import Reach, Stands, Step, When
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import block, question_above
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding, compact
 from atlasbridge.core.recognition.kinds import asks_for_secret
+from atlasbridge.core.recognition.question import block, question_above
 from atlasbridge.core.recognition.widgets.framed_dialog import find_buttons
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE
 from atlasbridge.core.recognition.widgets.line_question import recognise_line

@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.keys import ENTER
+from atlasbridge.core.prompt.keys import ENTER, Step, When
 from atlasbridge.core.prompt.model import PromptType
-from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import Asked, block, question_above
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding, compact
 from atlasbridge.core.recognition.kinds import asks_for_secret
+from atlasbridge.core.recognition.question import Asked, block, question_above
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE
 from atlasbridge.core.recognition.widgets.list_finding import as_yes_no, menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, odd_one

@@ -9,9 +9,8 @@ import re
 
 from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.keys import ENTER
+from atlasbridge.core.prompt.keys import ENTER, Step, When
 from atlasbridge.core.prompt.model import Choice
-from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition.dialect import Dialect, Rule
 from atlasbridge.core.recognition.finding import typed_line
 from atlasbridge.core.recognition.kinds import is_always

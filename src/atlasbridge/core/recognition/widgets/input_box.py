@@ -12,9 +12,9 @@ from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import block
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, cut, to_look_at
+from atlasbridge.core.recognition.question import block
 from atlasbridge.core.recognition.widgets.field_rows import inner
 from atlasbridge.core.recognition.widgets.framed_dialog import ends_in_buttons
 from atlasbridge.core.recognition.widgets.line_question import recognise_line

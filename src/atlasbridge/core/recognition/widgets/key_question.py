@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
+from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import PromptType
-from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.keys import ENTER
+from atlasbridge.core.prompt.keys import ENTER, Step
 from atlasbridge.core.prompt.model import PromptType
-from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import block, question_above, question_in_box
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding, compact, to_look_at
 from atlasbridge.core.recognition.kinds import choice_of, decides
+from atlasbridge.core.recognition.question import block, question_above, question_in_box
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu
 from atlasbridge.core.screen.frames import find_frames, unframed

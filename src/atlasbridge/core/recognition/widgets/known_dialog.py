@@ -6,11 +6,11 @@ What the screen says of it is never complete: nobody can tell a line break or a 
 
 from __future__ import annotations
 
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import Asked, dialog_above, ends_in_dots, logical_rows, own_box
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, SubjectRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.question import Asked, dialog_above, ends_in_dots, logical_rows, own_box
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu

@@ -9,11 +9,10 @@ import re
 from collections.abc import Mapping
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.keys import ENTER
+from atlasbridge.core.prompt.keys import ENTER, Step, When
 from atlasbridge.core.prompt.model import PromptType
-from atlasbridge.core.prompt.step import Step, When
-from atlasbridge.core.recognition.asked import context_above, stands_alone
 from atlasbridge.core.recognition.finding import Facts, Finding, compact, typed_line
+from atlasbridge.core.recognition.question import context_above, stands_alone
 from atlasbridge.core.recognition.widgets.inline_choices import inline_choices
 from atlasbridge.core.screen.frames import is_drawn
 from atlasbridge.core.screen.view import View

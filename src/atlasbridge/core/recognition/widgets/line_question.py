@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.keys import ENTER
+from atlasbridge.core.prompt.keys import ENTER, Step, When
 from atlasbridge.core.prompt.model import PromptType
-from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, Facts, Finding

@@ -9,14 +9,13 @@ import re
 from functools import lru_cache
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.keys import ENTER, arrow, parse_keys
+from atlasbridge.core.prompt.keys import ENTER, Only, Reach, Shows, Step, Until, When, arrow, parse_keys
 from atlasbridge.core.prompt.model import Choice, PromptType
-from atlasbridge.core.prompt.step import Only, Reach, Shows, Step, Until, When
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import Asked
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Finding, compact, to_look_at
 from atlasbridge.core.recognition.kinds import is_always, refuses
+from atlasbridge.core.recognition.question import Asked
 from atlasbridge.core.recognition.widgets.list_rows import Menu
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import logical_rows
+from atlasbridge.core.recognition.question import logical_rows
 from atlasbridge.core.screen.frames import peeled, unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import BACKGROUND, View

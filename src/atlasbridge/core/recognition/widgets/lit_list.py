@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import Asked, question_above, question_in_box
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.question import Asked, question_above, question_in_box
 from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, menu_finding, unclear
 from atlasbridge.core.recognition.widgets.list_rows import (
     ARROWS,

@@ -11,12 +11,11 @@ from collections import Counter
 from functools import lru_cache
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.keys import ENTER, arrow
-from atlasbridge.core.prompt.step import Reach, Step
+from atlasbridge.core.prompt.keys import ENTER, Reach, Step, arrow
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import Asked, block, question_above, stands_first
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.question import Asked, block, question_above, stands_first
 from atlasbridge.core.recognition.widgets import list_rows
 from atlasbridge.core.recognition.widgets.field_rows import way_out
 from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, are_switched, menu_finding

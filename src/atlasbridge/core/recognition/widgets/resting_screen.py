@@ -6,8 +6,8 @@ They ask in a bar, in the last row, or apart near the foot.
 from __future__ import annotations
 
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.keys import Step, When
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType
-from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, cut

@@ -5,8 +5,7 @@ Answered as the rule says; an idle box also tells what the tool said last.
 
 from __future__ import annotations
 
-from atlasbridge.core.prompt.keys import ENTER
-from atlasbridge.core.prompt.step import Stands, Step, Until, When
+from atlasbridge.core.prompt.keys import ENTER, Stands, Step, Until, When
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any, steady
 from atlasbridge.core.recognition.finding import Facts, Finding, cut

@@ -11,10 +11,10 @@ from collections import Counter
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import Asked, question_above
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.kinds import decides
+from atlasbridge.core.recognition.question import Asked, question_above
 from atlasbridge.core.recognition.widgets.list_finding import as_yes_no, menu_finding, unclear
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, ground_of, odd_one
 from atlasbridge.core.screen.frames import unframed

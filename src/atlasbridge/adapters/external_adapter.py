@@ -1,0 +1,298 @@
+"""Runs an adapter that somebody else wrote inside a session: `python -m ...stagehand DOOR NAME COMMAND...`.
+
+NAME is the tool's, or that of the file which holds its adapter.  The session host starts this program on the
+session's terminal.  It drives the adapter through the frozen interface alone: output goes to the terminal, detected
+prompts through DOOR to the host, and a line that arrives while a prompt is open, typed by a person or by the host, is
+the reply to it.  Keys typed at other times go to the tool as they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import sys
+import termios
+import tty
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from atlasbridge.adapters.base import BaseAdapter, PromptEvent, PromptType, Reply, validate_event
+from atlasbridge.adapters.registry import AdapterRegistry
+from atlasbridge.core.clock import SystemClock, iso
+from atlasbridge.core.errors import AdapterError
+
+# The tool of another's adapter, seen from outside it: its terminal's other end, and how it ended.
+#
+# The frozen interface has neither a way to type where nothing is asked nor an exit status.  The adapter runs in this
+# very process, so both can be had without it: the master of its terminal is one of our descriptors, the tool one of our
+# children.
+
+_NAME_OF_SLAVE = {"linux": (0x80045430, 4), "darwin": (0x40807453, 128)}  # TIOCGPTN, TIOCPTYGNAME: masters alone know
+
+
+def find_master(not_these: frozenset[int] = frozenset()) -> int | None:
+    """The descriptor of this process that is the master of a terminal; None when an adapter has none here."""
+    request, size = _NAME_OF_SLAVE.get(sys.platform, (0, 0))
+    for name in os.listdir("/dev/fd") if request else ():
+        fd = int(name)
+        try:
+            fcntl.ioctl(fd, request, b"\0" * size)
+        except OSError:
+            continue  # no terminal's master, or the descriptor of this very listing
+        if fd not in not_these:
+            return fd
+    return None
+
+
+def copy_size(terminal: int, master: int) -> None:
+    """The tool's terminal becomes as large as the person's."""
+    try:
+        size = fcntl.ioctl(terminal, termios.TIOCGWINSZ, b"\0" * 8)
+        if struct.unpack("HHHH", size)[0]:
+            fcntl.ioctl(master, termios.TIOCSWINSZ, size)
+    except OSError:
+        return  # no terminal on one side: nothing to copy
+
+
+class ExitStatus:
+    """How a child ended, whoever reaps it: looked at, and left, the moment it dies.  Made before there is a child."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, int] = {}
+        self._before = signal.signal(signal.SIGCHLD, self._on_death)
+
+    def _on_death(self, number: int, frame: FrameType | None) -> None:
+        self._look(os.P_ALL, 0)
+        if callable(self._before):
+            self._before(number, frame)
+
+    def _look(self, which: int, pid: int) -> None:
+        try:
+            found = os.waitid(which, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+        except ChildProcessError:
+            return  # reaped already, or no child of ours
+        if found is not None:
+            signalled = found.si_code != os.CLD_EXITED
+            self._seen[found.si_pid] = 128 + found.si_status if signalled else found.si_status
+
+    def of(self, pid: int | None) -> int | None:
+        """As a shell writes it; None: it lives, or nobody saw it end."""
+        if pid is not None and pid not in self._seen:
+            self._look(os.P_PID, pid)
+        return None if pid is None else self._seen.get(pid)
+
+
+BUFFER_BYTES = 4096
+LOOK_S = 0.25
+ENDS_LOOKS = 40  # a tool may close its terminal a moment before it ends
+SOURCE = "its adapter"
+INTERRUPT = b"\x03"
+ERASED = re.compile(rb"(?:[\x00-\x7e]|[\xc0-\xff][\x80-\xbf]+)?\x7f")  # a character and the key that took it back
+
+
+class ExternalAdapter:
+    def __init__(self, adapter: BaseAdapter, attach_socket: str) -> None:
+        self._adapter = adapter
+        self._attach_socket = attach_socket
+        self._buffer = bytearray()
+        self._open: PromptEvent | None = None
+        self._session_id = ""
+        self._master: int | None = None
+        self._line = bytearray()  # what was typed of a line
+        self._answers: asyncio.Queue[str] = asyncio.Queue()
+        self._complained: set[str] = set()
+
+    async def run(self, command: list[str]) -> int:
+        endings = ExitStatus()
+        self._session_id = await self._adapter.start_session(command)
+        if not self._adapter.CALLS_HOOKS:
+            await self._adapter.on_start()
+        context = await self._adapter.snapshot_context()
+        self._master = find_master()
+        with _keys_alone(0):
+            tasks = [asyncio.create_task(self._keep_looking()), asyncio.create_task(self._keep_answering())]
+            self._listen(asyncio.get_running_loop())
+            try:
+                async for chunk in self._adapter.read_stream():
+                    self._show(chunk)
+                    await self._look()
+            finally:
+                asyncio.get_running_loop().remove_reader(0)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+        self._tell("resolved", {})
+        return await self._ended(endings, context.get("pid"))
+
+    async def _ended(self, endings: ExitStatus, pid: int | None) -> int:
+        """The tool's own exit status: it is looked at before the adapter may send a signal."""
+        for _ in range(ENDS_LOOKS):
+            if endings.of(pid) is not None or not await self._adapter.healthcheck():
+                break
+            await asyncio.sleep(LOOK_S / 10)
+        context = await self._adapter.snapshot_context()
+        await self._adapter.terminate_session(self._session_id)
+        seen = endings.of(pid)
+        status = int(context.get("exit_code") or 0) if seen is None else seen  # else what the adapter says of it
+        if not self._adapter.CALLS_HOOKS:
+            await (self._adapter.on_crash(status) if status else self._adapter.on_stop(status))
+        return status
+
+    def _show(self, chunk: bytes) -> None:
+        self._buffer += chunk
+        del self._buffer[:-BUFFER_BYTES]
+        data = memoryview(chunk)
+        while data:
+            data = data[os.write(1, data) :]
+
+    async def _keep_looking(self) -> None:
+        """An adapter may need silence to be sure."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            if await self._adapter.await_input_state():
+                await self._look()
+
+    async def _look(self) -> None:
+        event = await self._adapter.detect_prompt(bytes(self._buffer)) if self._buffer else None
+        if event is None:
+            return
+        for wrong in set(validate_event(event)) - self._complained:
+            self._complained.add(wrong)  # told once, and asked all the same: a prompt must not be lost
+            _say(f"an event of the adapter is not as the interface has it: {wrong}")
+        self._open = event
+        self._tell("prompt", _plain(event))
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        loop.add_reader(0, self._typed, loop)
+        loop.add_signal_handler(signal.SIGINT, self._interrupted, loop)
+        loop.add_signal_handler(signal.SIGWINCH, self._resized)
+        self._resized()
+
+    def _typed(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            data = os.read(0, 4096)
+        except OSError:
+            data = b""
+        if not data:
+            loop.remove_reader(0)  # nobody types any more
+        elif INTERRUPT in data:
+            self._interrupted(loop)
+        elif self._open is None and not self._line and self._master is not None:
+            _write(self._master, data)
+        else:
+            self._take(data)
+
+    def _take(self, data: bytes) -> None:
+        """A whole line answers; what comes behind it was typed for what comes next."""
+        self._line += data.replace(b"\r", b"\n")
+        line, end, rest = bytes(self._line).partition(b"\n")
+        if not end:
+            return
+        self._line.clear()
+        if self._open is not None:
+            while ERASED.search(line):
+                line = ERASED.sub(b"", line, count=1)
+            self._answers.put_nowait(line.decode("utf-8", "replace"))
+        if rest and self._master is not None:
+            _write(self._master, rest)
+
+    async def _keep_answering(self) -> None:
+        while True:
+            await self._answer(await self._answers.get())
+
+    def _interrupted(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Ctrl-C is the tool's: it is typed where the tool reads it."""
+        self._line.clear()
+        if self._master is not None:
+            _write(self._master, INTERRUPT)
+        else:
+            self._stopping = loop.create_task(self._adapter.terminate_session(self._session_id))
+
+    def _resized(self) -> None:
+        if self._master is not None:
+            copy_size(0, self._master)
+
+    async def _answer(self, line: str) -> None:
+        event, self._open = self._open, None
+        if event is None:
+            return  # a line behind the answer, in the same moment
+        enter = event.prompt_type is PromptType.TYPE_CONFIRM_ENTER or not line
+        value, policy = ("\n", "none") if enter else (line, "append")
+        nonce = str(event.constraints.get("nonce") or os.urandom(16).hex())
+        now = iso(SystemClock().wall())
+        self._buffer.clear()
+        try:
+            await self._adapter.inject_reply(
+                Reply(event.prompt_id, event.session_id, value, nonce, "cli:local", now, policy)
+            )
+        except AdapterError as error:
+            _say(f"the adapter refused the reply: {error}")
+        self._tell("resolved", {})
+
+    def _tell(self, kind: str, body: dict[str, Any]) -> None:
+        line = (
+            json.dumps({"m": "structured", "kind": kind, "text": json.dumps(body), "source": SOURCE}).encode() + b"\n"
+        )
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(2.0)
+            connection.connect(self._attach_socket)
+            connection.sendall(line)
+
+
+def _plain(event: PromptEvent) -> dict[str, Any]:
+    return {
+        "prompt_id": event.prompt_id,
+        "prompt_type": str(event.prompt_type),
+        "confidence": str(event.confidence),
+        "excerpt": event.excerpt,
+        "choices": list(event.choices),
+        "constraints": {k: v for k, v in event.constraints.items() if isinstance(v, str | int | float | bool)},
+    }
+
+
+def _say(text: str) -> None:
+    """To the person at the terminal; the adapter does not see it."""
+    _write(1, f"\r\natlasbridge: {text}\r\n".encode())
+
+
+def _write(fd: int, data: bytes) -> None:
+    """A tool that has ended takes nothing any more."""
+    with contextlib.suppress(OSError):
+        while data:
+            data = data[os.write(fd, data) :]
+
+
+@contextlib.contextmanager
+def _keys_alone(fd: int) -> Iterator[None]:
+    """Our own terminal, key by key and without an echo: the adapter's terminal echoes, and turns the ends of lines."""
+    try:
+        before = termios.tcgetattr(fd)
+    except termios.error:
+        yield
+        return
+    tty.setraw(fd, termios.TCSANOW)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(fd, termios.TCSANOW, before)
+
+
+def main(words: list[str]) -> int:
+    attach_socket, name, *command = words
+    try:
+        return asyncio.run(ExternalAdapter(AdapterRegistry.find(name)(), attach_socket).run(command))
+    except AdapterError as error:
+        sys.stderr.write(f"atlasbridge: {error}\n")
+        return 127
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

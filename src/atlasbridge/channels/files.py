@@ -1,0 +1,299 @@
+"""Files between a chat and a session's folder: read from inside it, put into it, and nowhere else.
+
+Every part of a path is opened below the one before it and none may be a link, so that neither `..` nor a link that is
+changed meanwhile leads out (where that cannot be done, `handed_by_place`).  What looks like a secret does not leave.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from typing import BinaryIO
+
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.prompt.redact import redact
+from atlasbridge.core.system import NO_WAIT, OWN_FILE
+
+# Files of a session's folder where a path cannot be opened part by part (Windows): a file is opened first, and then
+# the system is asked where that is which was opened.  Neither `..`, a link that is changed meanwhile, a short name nor
+# a name of a device leads out, because nothing is read or written before.
+#
+# What may pass at all is `handed`'s.
+
+_DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])\s*(\..*)?", re.IGNORECASE)
+_NO_NAME = re.compile(r'[\x00-\x1f<>:"|?*\\/]|[. ]$')
+_LONGEST = 32768
+_LONG, _LONG_SHARE = "\\\\?\\", "\\\\?\\UNC\\"
+
+Placed = Callable[[int], str]
+
+
+class OutsideFolder(OSError):
+    """What was opened is not below the folder, or nobody can tell."""
+
+
+def is_plain_name(part: str) -> bool:
+    """Whether a part of a path can be the name of a file on Windows, and of nothing else: no device, no second stream,
+    no drive, and not a name that the system takes for another one."""
+    return bool(part) and part not in (".", "..") and not _NO_NAME.search(part) and not _DEVICE.fullmatch(part)
+
+
+def safe_name(name: str) -> str:
+    """A name that is one there, too."""
+    name = name.rstrip(". ") or "file"
+    return f"_{name}" if _DEVICE.fullmatch(name) else name
+
+
+def plain_place(path: str) -> str:
+    """One spelling of what the system says: without the mark of long paths."""
+    if path.startswith(_LONG_SHARE):
+        return "\\\\" + path[len(_LONG_SHARE) :]
+    return path.removeprefix(_LONG)
+
+
+def parts_below(folder: PurePath, place: PurePath) -> tuple[str, ...]:
+    """The way from the folder to the place; empty: it does not lie below."""
+    return place.relative_to(folder).parts if place != folder and place.is_relative_to(folder) else ()
+
+
+def open_below(folder: str, parts: list[str], placed: Placed | None = None) -> tuple[int, tuple[str, ...]]:
+    """(descriptor, its real way below the folder)."""
+    if not all(is_plain_name(part) for part in parts):
+        raise FileNotFoundError(2, "No such file")
+    root = _real(folder)
+    file = os.open(root.joinpath(*parts), os.O_RDONLY | OWN_FILE | NO_WAIT)
+    return file, _way_of(file, root, placed)
+
+
+def create_below(folder: str, into: str, name: str, placed: Placed | None = None) -> int:
+    """A new file, empty; FileExistsError: one of that name is there."""
+    root = _real(folder)
+    own = root / into
+    own.mkdir(mode=0o700, exist_ok=True)
+    if _real(str(own)) != own:
+        raise OutsideFolder(20, "a link stands in the folder's place")
+    path = own / name
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600)
+    try:
+        way = _way_of(file, root, placed)
+        if way[:1] != (into,) or len(way) != 2:
+            os.close(file)
+            raise OutsideFolder(20, "a link stands in the folder's place")
+    except OutsideFolder:
+        path.unlink(missing_ok=True)  # it is empty, and was not there before
+        raise
+    return file
+
+
+def _way_of(file: int, root: Path, placed: Placed | None) -> tuple[str, ...]:
+    try:
+        place = (placed or place_of)(file)
+    except OSError:
+        place = ""
+    way = parts_below(root, type(root)(plain_place(place))) if place else ()
+    if not way:
+        os.close(file)
+        raise OutsideFolder(20, "it is not inside the folder")
+    return way
+
+
+def _real(folder: str) -> Path:
+    return Path(plain_place(os.path.realpath(folder, strict=True)))
+
+
+def place_of(file: int) -> str:
+    """Where an open file is, by the system's own word."""
+    if sys.platform != "win32":
+        return os.readlink(f"/proc/self/fd/{file}")
+    import ctypes
+    import msvcrt
+
+    kernel = ctypes.WinDLL("kernel32")
+    kernel.GetFinalPathNameByHandleW.argtypes = [ctypes.c_void_p, ctypes.c_wchar_p, ctypes.c_ulong, ctypes.c_ulong]
+    room = ctypes.create_unicode_buffer(_LONGEST)
+    length = kernel.GetFinalPathNameByHandleW(msvcrt.get_osfhandle(file), room, _LONGEST, 0)
+    return room.value if 0 < length < _LONGEST else ""
+
+
+def windows_parts(folder: str, path: str) -> list[str] | None:
+    """A path as a person writes it there, with either slash, relative or below the folder; None: it leads elsewhere."""
+    wanted = PureWindowsPath(path.strip())
+    if wanted.drive or wanted.root:
+        way = parts_below(PureWindowsPath(folder), wanted)
+        return list(way) or None
+    return list(wanted.parts)
+
+
+MOST_OUT = 10 * 1024 * 1024
+MOST_IN = 10 * 1024 * 1024
+MOST_TRIES = 1000
+LOOK = 8192  # bytes by which a text is told from a picture
+INTO = "from-chat"  # the folder in the session's own where files of a chat are put
+NAME_LIMIT = 80
+BY_PARTS = hasattr(os, "O_NOFOLLOW")
+_FOLDER = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC"))
+_SECRET_NAME = re.compile(r"\.env(\..*)?|\.netrc|\.npmrc|\.pypirc|\.git-credentials|id_[a-z0-9]+|.*\.(pem|key|p12|pfx)")
+_BAD_IN_NAME = re.compile(r"[^\w.()+-]+")
+
+
+class NotHanded(Exception):
+    """Why a file does not pass; the words are for the person."""
+
+
+def read_inside(folder: str, path: str) -> tuple[str, bytes]:
+    """(name, content) of a regular file below `folder`."""
+    _refuse_elsewhere(folder)
+    parts = _parts(folder, path)
+    _refuse_secret(parts)
+    file, way = _open_part_by_part(folder, parts) if BY_PARTS else _open_by_place(folder, parts)
+    try:
+        _refuse_secret(way)  # its real name may be another one
+        _check(os.fstat(file))
+        with os.fdopen(os.dup(file), "rb") as opened:
+            return parts[-1], _content(opened)
+    finally:
+        os.close(file)
+
+
+def save_inside(folder: str, name: str, content: bytes) -> str:
+    """Put a file into the folder's own `from-chat`, over nothing that is there.  Returns its path in the folder."""
+    _refuse_elsewhere(folder)
+    if len(content) > MOST_IN:
+        raise NotHanded(f"A file may have at most {MOST_IN // 2**20} MB.")
+    safe = _BAD_IN_NAME.sub("_", PurePosixPath(name.replace("\\", "/")).name).lstrip(".-")[-NAME_LIMIT:] or "file"
+    try:
+        if BY_PARTS:
+            return f"{INTO}/{_save_part_by_part(folder, safe, content)}"
+        return f"{INTO}/{_write_new(safe_name(safe), content, partial(create_below, folder, INTO))}"
+    except OSError as fault:
+        raise NotHanded(f"It could not be saved: {fault.strerror}.") from None
+
+
+def _refuse_elsewhere(folder: str) -> None:
+    """A folder of another machine must never be taken for one of the same name here."""
+    if not folder:
+        raise NotHanded("That session is on another machine: its files pass through that machine's own chat only.")
+
+
+def _refuse_secret(parts: Sequence[str]) -> None:
+    if any(_SECRET_NAME.fullmatch(part.lower()) for part in parts):
+        raise NotHanded("A file of that name holds secrets: it does not go into a chat.")
+
+
+def _open_by_place(folder: str, parts: list[str]) -> tuple[int, Sequence[str]]:
+    try:
+        return open_below(folder, parts)
+    except OSError as fault:
+        raise NotHanded(_why(fault)) from None
+
+
+def _open_part_by_part(folder: str, parts: list[str]) -> tuple[int, Sequence[str]]:
+    where = _open_folder(folder, parts[:-1])
+    try:
+        return os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=where), parts
+    except OSError as fault:
+        raise NotHanded(_why(fault)) from None
+    finally:
+        os.close(where)
+
+
+def _save_part_by_part(folder: str, name: str, content: bytes) -> str:
+    root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        where = _own_folder(root)
+    finally:
+        os.close(root)
+    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return _write_new(name, content, lambda tried: os.open(tried, new, 0o600, dir_fd=where))
+    finally:
+        os.close(where)
+
+
+def _own_folder(root: int) -> int:
+    try:
+        os.mkdir(INTO, 0o700, dir_fd=root)
+    except FileExistsError:
+        pass
+    return os.open(INTO, _FOLDER, dir_fd=root)
+
+
+def _write_new(name: str, content: bytes, create: Callable[[str], int]) -> str:
+    stem, dot, ending = name.rpartition(".")
+    for number in range(MOST_TRIES):
+        tried = name if number == 0 else f"{stem}-{number}.{ending}" if dot else f"{name}-{number}"
+        try:
+            file = create(tried)
+        except FileExistsError:
+            continue
+        with os.fdopen(file, "wb") as opened:
+            opened.write(content)
+        return tried
+    raise NotHanded("Too many files of that name are there.")
+
+
+def _parts(folder: str, path: str) -> list[str]:
+    parts = posix_parts(folder, path) if os.name == "posix" else windows_parts(folder, path)
+    if parts == []:
+        raise NotHanded("Say which file.")
+    if parts is None or ".." in parts or "\0" in path:
+        raise NotHanded("Only files inside the session's folder can be sent.")
+    return parts
+
+
+def posix_parts(folder: str, path: str) -> list[str] | None:
+    """None: it leads elsewhere."""
+    wanted = PurePosixPath(path.strip())
+    if not wanted.is_absolute():
+        return list(wanted.parts)
+    return list(wanted.relative_to(folder).parts) if wanted.is_relative_to(folder) else None
+
+
+def _open_folder(folder: str, parts: list[str]) -> int:
+    """The last folder of the way, each opened below the one before; the session's own may be reached by links."""
+    try:
+        where = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as fault:
+        raise NotHanded(_why(fault)) from None
+    for part in parts:
+        try:
+            below = os.open(part, _FOLDER, dir_fd=where)
+        except OSError as fault:
+            raise NotHanded(_why(fault)) from None
+        finally:
+            os.close(where)
+        where = below
+    return where
+
+
+def _check(about: os.stat_result) -> None:
+    if not stat.S_ISREG(about.st_mode):
+        raise NotHanded("That is no regular file.")
+    if about.st_nlink > 1:
+        raise NotHanded("That file has other names elsewhere (a hard link): it is not sent.")
+
+
+def _content(opened: BinaryIO) -> bytes:
+    content = opened.read(MOST_OUT + 1)
+    if len(content) > MOST_OUT:
+        raise NotHanded(f"A file may have at most {MOST_OUT // 2**20} MB.")
+    if not content:
+        raise NotHanded("That file is empty.")
+    text = "" if b"\0" in content[:LOOK] else content.decode("utf-8", "ignore")
+    if redact(text) != text:
+        raise NotHanded("It holds what looks like a secret (a key, a token, a password): it does not go into a chat.")
+    return content
+
+
+def _why(fault: OSError) -> str:
+    if isinstance(fault, FileNotFoundError):
+        return "There is no such file in the session's folder."
+    if fault.errno in (errno.ELOOP, errno.ENOTDIR):  # what O_NOFOLLOW says of a link
+        return "A link, or what is no folder, stands in its way: only files inside the session's folder can be sent."
+    return f"It cannot be read: {escape_controls(str(fault.strerror), keep_lines=False)}."

@@ -1,0 +1,112 @@
+"""How a prompt looks in a room, which reaction means which answer, and what a reply says.  Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atlasbridge.channels.grant_card import GrantWords
+from atlasbridge.channels.templates import Button, Role, render_buttons, render_deadline, render_header, render_headline
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ids import short_id
+from atlasbridge.core.prompt.model import Prompt, PromptRecord
+from atlasbridge.core.session.model import SessionRecord
+
+LONGEST = 16_000
+KEYCAPS = [f"{digit}\ufe0f\u20e3" for digit in range(1, 10)]
+YES, NO = "✅", "❌"
+WHILE = "⏱"  # a reaction that asks what could be allowed for a while
+PLAIN = str.maketrans("", "", "\ufe0f")  # clients differ in whether they send it
+
+
+def reactions(prompt: Prompt) -> dict[str, Button]:
+    """What a tap means.  A question that could not be shown whole has no reaction that agrees."""
+    offered = [one for one in render_buttons(prompt) if one.role in (Role.ANSWER, Role.ALWAYS, Role.REFUSE)]
+    if not is_whole(prompt):
+        offered = [one for one in offered if one.role is Role.REFUSE]
+    if not prompt.choices:
+        return {(NO if one.role is Role.REFUSE else YES): one for one in offered[:2]}
+    return dict(zip(KEYCAPS, offered, strict=False))
+
+
+def offers_grant(prompt: Prompt) -> bool:
+    return is_whole(prompt) and any(one.role is Role.GRANT for one in render_buttons(prompt))
+
+
+def is_while(key: str) -> bool:
+    return key.translate(PLAIN) == WHILE
+
+
+def grant_choice(values: list[str], key: str) -> str | None:
+    """The value behind a keycap under an offer."""
+    keys = [name.translate(PLAIN) for name in KEYCAPS]
+    place = keys.index(key.translate(PLAIN)) if key.translate(PLAIN) in keys else len(values)
+    return values[place] if place < len(values) else None
+
+
+def render_grant(words: GrantWords) -> str:
+    choices = [f"{key} {label}" for key, (label, _) in zip(KEYCAPS, words.buttons, strict=False)]
+    return "\n".join([words.text, "", *choices]) if choices else words.text
+
+
+def is_whole(prompt: Prompt) -> bool:
+    return prompt.asked_whole and len(escape_controls(prompt.asked)) <= LONGEST
+
+
+def find_reaction(prompt: Prompt, key: str) -> Button | None:
+    return {name.translate(PLAIN): button for name, button in reactions(prompt).items()}.get(key.translate(PLAIN))
+
+
+def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> str:
+    prompt = record.prompt
+    asked = escape_controls(prompt.asked).strip() or "(the screen shows no text)"
+    cut = "" if is_whole(prompt) else f"\n(cut, or not whole: atlasbridge reply {short_id(record.prompt_id)})"
+    lines = [f"{key} {button.label}" for key, button in reactions(prompt).items()]
+    lines += [f"{WHILE} Allow for a while …"] if offers_grant(prompt) else []
+    ways = "React, or reply to this message." if lines else "Reply to this message."
+    head = f"{render_headline(prompt, session)}\n{render_header(prompt, session, host)}"
+    return "\n".join([head, "", asked[:LONGEST] + cut, "", *lines, f"{ways} {render_deadline(record)}"])
+
+
+def text_message(body: str, loud: bool) -> dict[str, Any]:
+    """A notice makes no sound."""
+    return {"msgtype": "m.text" if loud else "m.notice", "body": body}
+
+
+def edit_message(event_id: str, body: str) -> dict[str, Any]:
+    fresh = text_message(body, loud=False)
+    return {**text_message(f"* {body}", False), "m.new_content": fresh, "m.relates_to": _relates("m.replace", event_id)}
+
+
+def reply_message(event_id: str, body: str, loud: bool) -> dict[str, Any]:
+    return {**text_message(body, loud), "m.relates_to": {"m.in_reply_to": {"event_id": event_id}}}
+
+
+def reaction(event_id: str, key: str) -> dict[str, Any]:
+    return {"m.relates_to": {**_relates("m.annotation", event_id), "key": key}}
+
+
+def _relates(kind: str, event_id: str) -> dict[str, Any]:
+    return {"rel_type": kind, "event_id": event_id}
+
+
+def parse_target(event: dict[str, Any]) -> tuple[str, str, bool]:
+    """(the event that is meant, what is said, whether it is a reaction); "" where nothing is meant."""
+    content = event.get("content")
+    relates = content.get("m.relates_to") if isinstance(content, dict) else None
+    if not isinstance(relates, dict) or not isinstance(content, dict):
+        return "", "", False
+    if event.get("type") == "m.reaction":
+        return str(relates.get("event_id", "")), str(relates.get("key", "")), True
+    meant = relates.get("m.in_reply_to")
+    said = strip_quote(str(content.get("body", ""))) if content.get("msgtype") == "m.text" else ""
+    if event.get("type") != "m.room.message" or relates.get("rel_type") or not isinstance(meant, dict) or not said:
+        return "", "", False  # a picture's name is no answer, and silence is none
+    return str(meant.get("event_id", "")), said, False
+
+
+def strip_quote(body: str) -> str:
+    """Older clients repeat what they answer, each line behind `> `."""
+    lines = body.split("\n")
+    while lines and lines[0].startswith("> "):
+        lines.pop(0)
+    return "\n".join(lines).strip()

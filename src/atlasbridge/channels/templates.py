@@ -1,0 +1,270 @@
+"""The words every chat channel shows for a prompt: title, kind of question, buttons, time left.  Pure.
+
+How they are laid out (entities and keyboards, or blocks) is the channel's business.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from atlasbridge.channels.excerpt import ask_verb, cut_to, first_line, is_ambiguous
+from atlasbridge.channels.free_text import needs_words, takes_words
+from atlasbridge.channels.receipts import render_answer
+from atlasbridge.core.clock import parse_iso
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ids import short_id
+from atlasbridge.core.policy.choice import may_be_granted
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
+from atlasbridge.core.scheduler.times import LIMIT
+from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord
+
+LABEL_LIMIT = 40
+LIMIT_BUTTON, CONTINUE = "limit", "continue"  # what a button carries, and what it answers when a usage limit is over
+HEADLINE_LIMIT = 110
+LISTED_LIMIT = 200  # of a choice's label, where it is written out
+TOOL_NAMES = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "OpenCode"} | INTEGRATIONS
+KIND_NAMES = {
+    PromptType.TYPE_YES_NO: "Yes / No question",
+    PromptType.TYPE_CONFIRM_ENTER: "Press Enter",
+    PromptType.TYPE_MULTIPLE_CHOICE: "Multiple choice",
+    PromptType.TYPE_FREE_TEXT: "Text input",
+    PromptType.TYPE_UNKNOWN: "Unknown kind of input",
+}
+
+
+class Role(StrEnum):
+    """Why a button is there; a channel sets roles apart."""
+
+    ANSWER = "answer"
+    ALWAYS = "always"
+    REFUSE = "refuse"
+    DEFAULT = "default"
+    CANCEL = "cancel"
+    SHOW = "show"
+    GRANT = "grant"
+    LATER = "later"
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    label: str
+    value: str
+    role: Role
+
+
+def tool_name(session: SessionRecord) -> str:
+    return TOOL_NAMES.get(session.tool, escape_controls(session.tool, keep_lines=False)[:LABEL_LIMIT])
+
+
+def session_name(session: SessionRecord) -> str:
+    """What a person calls it: its label, else its folder, else its tool; with its machine where there are several."""
+    folder = escape_controls(session.cwd, keep_lines=False).rstrip("/").rpartition("/")[2]
+    label = escape_controls(session.label, keep_lines=False).strip()
+    name = (label or folder or tool_name(session))[:LABEL_LIMIT]
+    return f"{name}@{escape_controls(session.machine, keep_lines=False)[:LABEL_LIMIT]}" if session.machine else name
+
+
+def host_name(session: SessionRecord, host: str) -> str:
+    """The machine, where the session's name does not say it."""
+    return "" if session.machine else host
+
+
+def wanted_next(prompt: Prompt) -> str:
+    """What a tool at rest waits for: a shell runs what it is told."""
+    return "command" if prompt.constraints.get("commands") else "instruction"
+
+
+def render_brief(prompt: Prompt, session: SessionRecord) -> str:
+    """A prompt on a button, or in a list: its session and how it begins."""
+    asked = f"the next {wanted_next(prompt)}" if prompt.idle else short_label(first_line(prompt))
+    return f"{session_name(session)}: {asked}"
+
+
+def offers_again(record: PromptRecord) -> bool:
+    """Whether a look at the last output ends with the same question: what shall be done?"""
+    return is_ambiguous(record.prompt) and record.state in OPEN
+
+
+def render_headline(prompt: Prompt, session: SessionRecord) -> str:
+    """The question's beginning and the session's name: what a notification shows.  What the tool says is quoted."""
+    name = session_name(session)
+    if prompt.secret:
+        return f"🔒 A secret is asked for · {name}"
+    if prompt.idle:
+        return f"💬 {name} waits for your next {wanted_next(prompt)}"
+    verb = ask_verb(prompt)
+    return f"❓ {verb}“{cut_to(first_line(prompt), HEADLINE_LIMIT - len(name) - len(verb), len)}” · {name}"
+
+
+def render_header(prompt: Prompt, session: SessionRecord, host: str) -> str:
+    """Where it comes from.  All of it is ours: nothing the tool printed can stand here."""
+    folder = escape_controls(session.cwd, keep_lines=False)
+    where = folder if len(folder) <= 60 else f"…{folder[-59:]}"
+    parts = [tool_name(session), session_name(session), host_name(session, host), where, short_id(session.session_id)]
+    return " · ".join(dict.fromkeys(part for part in parts if part))
+
+
+def render_kind(prompt: Prompt, session: SessionRecord) -> str:
+    if prompt.secret or (prompt.idle and not is_ambiguous(prompt)):
+        return ""
+    if is_ambiguous(prompt):
+        return f"AtlasBridge detected a possible input request of {tool_name(session)}. Last output:"
+    if prompt.constraints.get("multi_select"):
+        return "Multiple choice, several allowed: mark them and send, or reply with their numbers, such as 1,3"
+    return KIND_NAMES[prompt.type]
+
+
+def render_question(prompt: Prompt) -> str:
+    """The excerpt, made harmless; never empty."""
+    return escape_controls(prompt.excerpt).strip() or "(the screen shows no text)"
+
+
+def listed_choices(prompt: Prompt, choices: Sequence[Choice], room: int) -> list[str]:
+    """The choices written out, where a button could not say them whole; none when every button does."""
+    full = [numbered(choice) for choice in choices]
+    if not full or (not prompt.constraints.get("multi_select") and all(len(one) < LABEL_LIMIT for one in full)):
+        return []
+    most = max(10, min(LISTED_LIMIT, room // len(full) - 1))
+    flat = [escape_controls(one, keep_lines=False) for one in full]
+    lines = [one if len(one) <= most else one[: most - 1] + "…" for one in flat]
+    if any(len(one) > most for one in flat):
+        lines.append("(labels are cut; whole: 🔎, or atlasbridge approvals)")
+    return lines
+
+
+def render_hint(prompt: Prompt, prompt_id: str) -> str:
+    """What to do, where the buttons alone do not say it."""
+    wanted = prompt.constraints.get("quorum")
+    if isinstance(wanted, dict):
+        return (
+            f"{wanted['approvals']} people must agree (rule {escape_controls(str(wanted['rule']), keep_lines=False)})."
+        )
+    if prompt.secret:
+        return (
+            "Chat never carries secrets. Answer at the terminal, on the local web page (atlasbridge web), "
+            f"or with: atlasbridge reply {short_id(prompt_id)} -"
+        )
+    if prompt.idle and not is_ambiguous(prompt):
+        return f"Reply to this message with the next {wanted_next(prompt)}."
+    if prompt.fields:
+        names = [escape_controls(field.label, keep_lines=False) for field in prompt.fields]
+        return f"A form: reply with its fields, such as “{names[0]}: …; {names[-1]}: …”. The others stay."
+    if prompt.type is PromptType.TYPE_FREE_TEXT:
+        limit = prompt.constraints.get("max_length")
+        return "Reply to this message with the text." + (f" At most {limit} characters." if limit else "")
+    if takes_words(prompt):
+        return "Tap a choice, or reply to this message with your own words."
+    return "What should AtlasBridge do?" if is_ambiguous(prompt) else ""
+
+
+def render_left(seconds: float) -> str:
+    """ "9m 58s", "45s", "2h 5m"; "now" when nothing is left."""
+    whole = max(0, int(seconds))
+    hours, minutes = whole // 3600, whole // 60 % 60
+    if hours:
+        return f"{hours}h {minutes}m"
+    if minutes:
+        return f"{minutes}m {whole % 60}s"
+    return f"{whole}s" if whole else "now"
+
+
+def render_deadline(record: PromptRecord) -> str:
+    """Until when, and what happens then."""
+    prompt, until = record.prompt, parse_iso(record.expires_at)
+    then = f"then: {render_answer(prompt, 'default')}" if prompt.safe_default else "nothing is typed by itself"
+    far = time.strftime("%a ", time.localtime(until)) if until - parse_iso(record.created_at) > 43_200 else ""
+    return f"⏳ until {far}{time.strftime('%H:%M %Z', time.localtime(until)).strip()}, {then}"
+
+
+def short_label(label: str) -> str:
+    flat = escape_controls(label, keep_lines=False).strip() or "?"
+    return flat if len(flat) <= LABEL_LIMIT else flat[: LABEL_LIMIT - 1] + "…"
+
+
+def render_buttons(prompt: Prompt) -> list[Button]:
+    """Every button of this prompt, in the order they are to be shown; none that answers a secret."""
+    show = [Button("🔎 Show all", "", Role.SHOW)] if prompt.screen.strip() or prompt.subject else []
+    show = [Button("📄 The whole answer", "", Role.SHOW)] if prompt.idle and not prompt.secret else show
+    if prompt.secret:
+        return []
+    if is_ambiguous(prompt):
+        return [
+            Button("↩ Send Enter", "enter", Role.ANSWER),
+            Button("🔎 Show last output", "", Role.SHOW),
+            Button("✖ Cancel", "cancel", Role.CANCEL),
+        ]
+    grant = [Button("⏱ Allow for a while …", "", Role.GRANT)] if may_be_granted(prompt) else []
+    return [*_answer_buttons(prompt), *_default_button(prompt), *_limit_button(prompt), *grant, *show]
+
+
+def _limit_button(prompt: Prompt) -> list[Button]:
+    """Where the tool can only wait for its usage limit, going on can be said now for then."""
+    resets = prompt.constraints.get(LIMIT)
+    if not resets or prompt.type is not PromptType.TYPE_FREE_TEXT:
+        return []
+    at = time.strftime("%a %H:%M", time.localtime(parse_iso(str(resets))))
+    return [Button(f"⏰ “{CONTINUE}” when the limit resets, {at}", LIMIT_BUTTON, Role.LATER)]
+
+
+def _answer_buttons(prompt: Prompt) -> list[Button]:
+    if prompt.constraints.get("multi_select"):
+        return [_choice_button(prompt, choice) for choice in prompt.choices if choice.refuses]
+    if prompt.choices:
+        plain = "✅ " if prompt.type is PromptType.TYPE_YES_NO else ""
+        return [
+            _choice_button(prompt, choice, plain)
+            for choice in sorted(prompt.choices, key=lambda choice: choice.refuses)
+        ]
+    match prompt.type:
+        case PromptType.TYPE_YES_NO:
+            return [Button("✅ Yes", "y", Role.ANSWER), Button("❌ No", "n", Role.REFUSE)]
+        case PromptType.TYPE_CONFIRM_ENTER:
+            return [Button("↩️ Press Enter", "enter", Role.ANSWER)]
+        case _:
+            return []
+
+
+def pickable(prompt: Prompt) -> list[tuple[int, str]]:
+    """Place and text of every choice that can be marked where several are allowed; one that refuses stands apart."""
+    if not prompt.constraints.get("multi_select") or prompt.secret:
+        return []
+    return [(place, numbered(choice)) for place, choice in enumerate(prompt.choices) if not choice.refuses]
+
+
+def premarked(prompt: Prompt) -> list[int]:
+    """The places of the choices that the tool shows as marked already."""
+    return [place for place, _ in pickable(prompt) if prompt.choices[place].default]
+
+
+def picked_value(prompt: Prompt, places: Iterable[int]) -> str:
+    """What the gate takes for these choices: "1,3", or "none"."""
+    return ",".join(prompt.choices[place].value for place in places) or "none"
+
+
+def _choice_button(prompt: Prompt, choice: Choice, mark: str = "") -> Button:
+    text = short_label(numbered(choice))
+    if needs_words(prompt, choice.value):
+        return Button(f"✍ {text}", choice.value, Role.ANSWER)
+    if choice.refuses:
+        return Button(f"❌ {text}", choice.value, Role.REFUSE)
+    if choice.always:
+        return Button(f"♾ always: {text}", choice.value, Role.ALWAYS)
+    return Button(f"{mark}{text}", choice.value, Role.ANSWER)
+
+
+def numbered(choice: Choice) -> str:
+    """ "2. Yes, always" where the tool counts; a letter that only repeats the label's says nothing more."""
+    if choice.value == choice.label or choice.label[:1].lower() == choice.value.lower():
+        return choice.label
+    return f"{choice.value}. {choice.label}"
+
+
+def _default_button(prompt: Prompt) -> list[Button]:
+    """Only where no other button says the same."""
+    if prompt.safe_default not in ("enter", "\r", "\n") or prompt.type is not PromptType.TYPE_FREE_TEXT:
+        return []
+    return [Button("⏩ Use default (empty)", "default", Role.DEFAULT)]

@@ -1,0 +1,760 @@
+"""What `approvals` knows: the open prompts, which of them is meant, and whether a key may answer it now.  Pure.
+
+What is on the screen decides: a prompt that was not shown whole, or appeared a moment ago, is not answered.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import threading
+from queue import SimpleQueue
+from typing import Any, Final
+
+from atlasbridge.cli.approvals_keys import Intention, Key, KeyReader, decide_key
+from atlasbridge.cli.full_screen import FullScreen
+from atlasbridge.cli.printing import ago, cells, clip, fold, hub_client, pad
+from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.errors import HubUnavailable
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.policy.grant import SPANS, Span
+from atlasbridge.core.process import own_environ, own_python
+from atlasbridge.core.session.model import INTEGRATIONS
+from atlasbridge.core.values import field, frozen, replace
+
+# Allowing something for a while from `approvals`: what would be allowed, as lines, and which key means what.  Pure.
+
+KEYS = "  ".join(f"{number} {span.label.lower()}" for number, span in enumerate(SPANS, 1)) + "  any other key: back"
+
+
+@frozen
+class Offer:
+    """What stands in the place of the question while it is offered."""
+
+    prompt_id: str
+    text: str
+
+
+def read_offer(prompt_id: str, made: dict[str, Any]) -> Offer:
+    lines = [f"Without asking, this would be allowed: {made['shape']}.", ""]
+    lines += [f"  allows        {text}" for text in made["would"]]
+    lines += [f"  does not      {text}" for text in made["would_not"]]
+    lines += ["", "In this session unless it says folder; twelve hours at most. What a rule denies or asks stays so."]
+    return Offer(prompt_id, "\n".join(lines))
+
+
+def meant_span(key: str) -> Span | None:
+    return SPANS[int(key) - 1] if key.isdecimal() and key.isascii() and 1 <= int(key) <= len(SPANS) else None
+
+
+ARMING_S: Final = 0.5  # a key pressed for the prompt before must not answer the one that took its place
+MOVED_S: Final = 0.2  # after one's own step the next question must have been drawn, no more
+
+
+@frozen
+class Editing:
+    """A line that is being typed.  `prompt_id`: whom it is for, whatever stands in its place by then."""
+
+    purpose: str  # "search", "text" or "choose"
+    text: str = ""
+    prompt_id: str = ""
+    secret: bool = False
+
+
+@frozen
+class OnScreen:
+    """What the last drawing showed of what is asked: `total` lines, `height` of them at a time."""
+
+    total: int = 0
+    height: int = 0
+    cols: int = 0
+
+
+@frozen
+class Board:
+    """The open prompts and which of them keys go to: by its id, never by its place in the list."""
+
+    prompts: tuple[dict[str, Any], ...] = ()
+    selected: str = ""
+    armed_at: float = 0.0
+    marked: tuple[str, ...] = ()
+    search: str = ""
+    message: str = ""
+    editing: Editing | None = None
+    offer: Offer | None = None  # what would be allowed for a while, in the place of the question
+    reviewing: str = ""  # the answer that is about to be given to all that are marked
+    pending: tuple[str, ...] = ()  # on their way to the hub
+    left: tuple[str, ...] = ()  # their time is over, and the tool still asks
+    queue: tuple[dict[str, Any], ...] = ()  # instructions for tools that are not done yet
+    aside: str = ""  # what stands in the place of the question: "screen" or "queue"
+    away: bool = False  # the hub is not there
+    scroll: int = 0
+    read: int = 0  # how many lines of what is asked were on the screen, from the first on
+    shown: OnScreen = field(default_factory=OnScreen)
+
+    @property
+    def listed(self) -> tuple[dict[str, Any], ...]:
+        """The prompts that the search leaves."""
+        words = self.search.lower().split()
+        return tuple(item for item in self.prompts if all(word in _searched(item) for word in words))
+
+    @property
+    def current(self) -> dict[str, Any] | None:
+        return next((item for item in self.listed if item["prompt_id"] == self.selected), None)
+
+    @property
+    def reviewed(self) -> tuple[dict[str, Any], ...]:
+        return tuple(item for item in self.prompts if item["prompt_id"] in self.marked)
+
+    def refreshed(self, prompts: list[dict[str, Any]], now: float) -> Board:
+        """What is open now.  A prompt that takes another's place is not ready for keys at once."""
+        ids = {item["prompt_id"] for item in prompts}
+        marked = tuple(name for name in self.marked if name in ids)
+        board = replace(
+            self, prompts=tuple(prompts), marked=marked, pending=tuple(name for name in self.pending if name in ids)
+        )
+        if marked != self.marked and self.reviewing:
+            board = replace(board, reviewing="", message="one of the marked questions is gone: look again")._unread(now)
+        if self.editing is not None and self.editing.prompt_id not in ids | {""}:
+            board = replace(board, editing=None, message="the question is gone; nothing was sent")
+        if self.offer is not None and self.offer.prompt_id not in ids:
+            board = replace(board, offer=None, message="the question is gone; nothing was granted")._unread(
+                now + ARMING_S
+            )
+        return board.settled(now, _place_of(self.listed, self.selected))
+
+    def settled(self, now: float, place: int = 0) -> Board:
+        """With a selection that is in the list; where it has left, what stands at its place now."""
+        listed = self.listed
+        if any(item["prompt_id"] == self.selected for item in listed):
+            return self
+        near = listed[min(place, len(listed) - 1)]["prompt_id"] if listed else ""
+        return replace(self, selected=near, aside="")._unread(now + ARMING_S)
+
+    def moved(self, by: int, now: float) -> Board:
+        listed = self.listed
+        if not listed:
+            return self
+        place = _place_of(listed, self.selected) + by
+        chosen = listed[max(0, min(place, len(listed) - 1))]["prompt_id"]
+        if chosen == self.selected:
+            return self
+        return replace(self, selected=chosen, aside="")._unread(now + MOVED_S)
+
+    def _unread(self, armed_at: float) -> Board:
+        return replace(self, armed_at=armed_at, scroll=0, read=0)
+
+    def scrolled(self, pages: int) -> Board:
+        last = max(0, self.shown.total - self.shown.height)
+        step = max(1, self.shown.height - 1) if self.shown.height > 1 else 1
+        return replace(self, scroll=max(0, min(self.scroll + pages * step, last)))
+
+    def drawn(self, shown: OnScreen) -> Board:
+        """This much was on the screen.  Other lines, or lines of another width, have to be read again."""
+        same = (shown.total, shown.cols) == (self.shown.total, self.shown.cols)
+        read = self.read if same else 0
+        if self.scroll <= read and not self.aside:
+            read = max(read, self.scroll + shown.height)
+        return replace(self, shown=shown, read=read)
+
+    def turned(self, aside: str) -> Board:
+        """Something else than the question, or the question again."""
+        return replace(self, aside="" if self.aside == aside else aside, scroll=0)
+
+    def marking(self) -> Board:
+        """The selected prompt is marked, or not any more."""
+        current = self.current
+        if current is None or current["constraints"].get("secret"):
+            return replace(self, message="a secret is answered by itself" if current else "")
+        name = current["prompt_id"]
+        without = tuple(item for item in self.marked if item != name)
+        return replace(self, marked=without if name in self.marked else (*self.marked, name))
+
+    def review(self, value: str, now: float) -> Board:
+        """Before several are answered at once, all of them are shown."""
+        return replace(self, reviewing=value)._unread(now + MOVED_S)
+
+    def offering(self, offer: Offer, now: float) -> Board:
+        return replace(self, offer=offer, aside="", message="")._unread(now + MOVED_S)
+
+    def leave_offer(self, now: float, message: str) -> Board:
+        return replace(self, offer=None, message=message)._unread(now + MOVED_S)
+
+    def leave_review(self, now: float, message: str = "") -> Board:
+        return replace(self, reviewing="", message=message)._unread(now + ARMING_S)
+
+    def hindrance(self, now: float) -> str:
+        """Why a key cannot answer now; "" when it can."""
+        if self.away:
+            return "the hub is away: nothing can be answered until it is back"
+        if self.selected in self.pending and not self.reviewing:
+            return "it is being answered"
+        if self.shown.height < 1:
+            return "the window is too small to show what is asked; nothing was answered"
+        if self.aside:
+            key = "v" if self.aside == "screen" else "i"
+            return f"press {key} to see the question, then answer; nothing was answered"
+        if now < self.armed_at:
+            return "too early: this question had just appeared. Nothing was answered; press the key again"
+        if self.read < self.shown.total:
+            return f"there is more to read ({self.shown.total - self.read} lines): PgDn. Nothing was answered"
+        return ""
+
+
+def _place_of(prompts: tuple[dict[str, Any], ...], prompt_id: str) -> int:
+    return next((place for place, item in enumerate(prompts) if item["prompt_id"] == prompt_id), 0)
+
+
+def name_of(prompt: dict[str, Any]) -> str:
+    return str(prompt.get("label") or prompt["tool"])
+
+
+def _searched(prompt: dict[str, Any]) -> str:
+    subject = prompt.get("subject") or {}
+    words = (name_of(prompt), prompt["tool"], prompt.get("cwd", ""), prompt.get("question") or prompt["excerpt"])
+    return " ".join((*words, str(subject.get("text", "")), prompt["prompt_id"])).lower()
+
+
+def same_meaning(prompts: tuple[dict[str, Any], ...], value: str) -> bool:
+    """Whether an answer means the same to all of them: a digit is another word in another menu."""
+    return len({_meaning(item, value) for item in prompts}) == 1
+
+
+def _meaning(prompt: dict[str, Any], value: str) -> tuple[str, str]:
+    label = next((choice["label"] for choice in prompt["choices"] if choice["value"] == value), value)
+    return ("choice" if prompt["type"] == "multiple_choice" else prompt["type"], str(label))
+
+
+# How `approvals` looks: a list, below it all that the selected prompt asks, below that keys.  Pure: text out.
+#
+# Everything is cut and wrapped by columns here, so that what is counted as shown is shown.
+
+APPROVALS_VIEW_KEYS: Final = (
+    "↑↓ choose  y n 1-9 Enter answer  t text  c leave  d default  g allow for a while  z later  Space mark  / search"
+    "  a attach  v screen  i queue  q"
+)
+NAME_COLS: Final = 18
+SMALL: Final = 12  # rows: below, one line for messages and keys must do
+STYLES: Final = {"": "", "bold": "1", "dim": "2", "chosen": "7", "warn": "33", "choice": "36", "said": "1"}
+KINDS: Final = {
+    "yes_no": "yes or no",
+    "confirm_enter": "press Enter",
+    "multiple_choice": "choose one",
+    "free_text": "words",
+    "unknown": "cannot be told",
+}
+
+
+@frozen
+class Line:
+    text: str
+    style: str = ""
+
+
+@frozen
+class Drawing:
+    lines: tuple[Line, ...]
+    shown: OnScreen
+
+
+def render_frame(board: Board, rows: int, cols: int) -> Drawing:
+    """Exactly `rows` lines, none wider than `cols`."""
+    rows, cols = max(rows, 1), max(cols, 2)
+    foot = _foot(board, rows, cols)
+    head = [_head(board, cols)] if rows > 4 else []
+    room = rows - len(head) - len(foot)
+    asked = _asked(board, cols)
+    listed = [] if board.reviewing else _list(board, cols, _list_rows(len(board.listed), room))
+    title = [_title(board, cols)] if asked and room - len(listed) > 1 else []
+    named = bool(listed or board.reviewing or not board.prompts)  # what is asked is worth nothing without who asks
+    height = max(0, room - len(listed) - len(title)) if asked and named else 0
+    part = asked[board.scroll : board.scroll + height]
+    blank = [Line("")] * (room - len(listed) - len(title) - len(part))
+    shown = OnScreen(len(asked), height, cols)
+    return Drawing((*head, *listed, *title, *part, *blank, *foot)[:rows], shown)
+
+
+def _list_rows(count: int, room: int) -> int:
+    """A third for the list; what is asked needs the rest."""
+    return max(min(count, max(room // 3, 1)), 1) if room > 1 else 0
+
+
+def _head(board: Board, cols: int) -> Line:
+    if board.away:
+        return Line(clip("the hub is away; waiting for it …", cols), "warn")
+    count = len(board.prompts)
+    words = ["nothing is waiting for you" if not count else "1 waits" if count == 1 else f"{count} wait"]
+    if board.search:
+        words.append(f"{len(board.listed)} match “{escape_controls(board.search, keep_lines=False)}” (Esc: all)")
+    if board.marked:
+        words.append(f"{len(board.marked)} marked")
+    if board.left:
+        words.append(f"{len(board.left)} still waiting, their time is over (r: ask again)")
+    if board.queue:
+        words.append(f"{len(board.queue)} queued" + (" (i)" if count else ""))
+    return Line(clip(" · ".join(words), cols), "bold")
+
+
+def _list(board: Board, cols: int, height: int) -> list[Line]:
+    """The part of the list with the selected prompt in it."""
+    listed = board.listed
+    place = next((number for number, item in enumerate(listed) if item["prompt_id"] == board.selected), 0)
+    first = max(0, min(place - height // 2, len(listed) - height))
+    lines = []
+    for item in listed[first : first + height]:
+        chosen = item["prompt_id"] == board.selected
+        mark = "●" if item["prompt_id"] in board.marked else " "
+        busy = "…" if item["prompt_id"] in board.pending else " "
+        age = "" if cols < 50 else f" {ago(item['created_at']):>6}"
+        name = pad(
+            clip(escape_controls(name_of(item), keep_lines=False), min(NAME_COLS, cols // 3)), min(NAME_COLS, cols // 3)
+        )
+        text = f"{'▶' if chosen else ' '}{mark}{busy}{name} {_gist(item)}"
+        body = cols - len(age)
+        lines.append(Line(pad(clip(text, body), body) + age, "chosen" if chosen else "dim" if board.away else ""))
+    return lines
+
+
+def _gist(prompt: dict[str, Any]) -> str:
+    """One line about it, for the list; what is asked stands whole below."""
+    subject = prompt.get("subject") or {}
+    text = subject.get("text") if subject.get("kind") == "command" else ""
+    return escape_controls(text or prompt["excerpt"], keep_lines=False)
+
+
+def _title(board: Board, cols: int) -> Line:
+    if board.reviewing:
+        return Line(clip(f"answer {board.reviewing!r} to all {len(board.marked)} of these?", cols), "bold")
+    prompt = board.current
+    if board.aside == "queue" or prompt is None:
+        return Line(clip("── typed at a tool's next idle input box, one at each " + "─" * cols, cols, end=""), "bold")
+    place = next(number for number, item in enumerate(board.listed, 1) if item is prompt)
+    tool = INTEGRATIONS.get(prompt["tool"], prompt["tool"])
+    words = [name_of(prompt), tool if prompt.get("label") else "", _folder(prompt.get("cwd", ""))]
+    words += [_kind(prompt), prompt["prompt_id"][:8], _kept(prompt)]
+    words.append(f"{place}/{len(board.listed)}")
+    if board.shown.total > board.shown.height > 0:
+        words.append(f"lines {board.scroll + 1}-{min(board.scroll + board.shown.height, board.shown.total)}")
+        words[-1] += f" of {board.shown.total} (PgDn, PgUp)"
+    text = "── " + escape_controls(" · ".join(word for word in words if word), keep_lines=False) + " "
+    return Line(clip(text + "─" * cols, cols, end=""), "bold")
+
+
+def _kind(prompt: dict[str, Any]) -> str:
+    rests = prompt["type"] == "unknown" and prompt["constraints"].get("idle")  # an editor, a pager
+    return "rests, takes keys" if rests else KINDS.get(prompt["type"], prompt["type"])
+
+
+def _kept(prompt: dict[str, Any]) -> str:
+    """What somebody has said for later."""
+    kept = prompt.get("later") or []
+    return "; ".join(
+        f"{'asked again' if item['kind'] == 'snooze' else repr(item['value'])} at {item['when']}" for item in kept
+    )
+
+
+def _folder(path: str) -> str:
+    own = os.path.expanduser("~")
+    return "~" + path[len(own) :] if path == own or path.startswith(own + os.sep) else path
+
+
+def _asked(board: Board, cols: int) -> list[Line]:
+    """All that must be read before somebody answers."""
+    if board.reviewing:
+        lines: list[Line] = []
+        for item in board.reviewed:
+            lines += [
+                Line(clip(f"● {escape_controls(name_of(item), keep_lines=False)}", cols), "bold"),
+                *_whole(item, cols),
+            ]
+        return lines
+    prompt = board.current
+    if board.aside == "queue" or prompt is None:
+        return _queue(board, cols)
+    if board.offer is not None:
+        return _wrapped(board.offer.text, cols, "")
+    if board.aside == "screen":
+        return _wrapped(prompt["screen"] or "(its screen is not known)", cols, "")
+    return _whole(prompt, cols)
+
+
+def _queue(board: Board, cols: int) -> list[Line]:
+    """What waits for tools to be done, each with whose it is; it is typed without a further question."""
+    if not board.queue:
+        return [Line(clip("nothing is queued", cols), "dim")] if board.aside else []
+    lines: list[Line] = []
+    for item in board.queue:
+        words = f"{item['name']} · {item['by_name']} · {ago(item['created_at'])} · {item['queue_id'][:8]}"
+        lines += [
+            Line(clip(escape_controls(words, keep_lines=False), cols), "choice"),
+            *_wrapped(item["text"], cols, ""),
+        ]
+    return [*lines, Line(""), *_wrapped("take one back: atlasbridge queue off ID", cols, "dim")]
+
+
+def _whole(prompt: dict[str, Any], cols: int) -> list[Line]:
+    question = prompt.get("question") or prompt["excerpt"]
+    subject = prompt.get("subject") or {}
+    lines: list[Line] = []
+    if subject.get("text") and subject["text"] not in question:
+        lines += _wrapped(f"{subject['kind']} {subject.get('target', '')}".strip() + ":", cols, "dim")
+        lines += [*_wrapped(subject["text"], cols, ""), Line("")]
+    if not prompt.get("whole", True):
+        lines += _wrapped("part of this has left the tool's screen: attach (a) to read all of it", cols, "warn")
+    lines += _wrapped(question, cols, "")
+    for choice in prompt["choices"]:
+        text = f"  {choice['value']}  {choice['label']}" + (f": {choice['detail']}" if choice.get("detail") else "")
+        lines += _wrapped(text, cols, "warn" if choice.get("always") else "choice")
+    if prompt["constraints"].get("secret"):
+        lines += _wrapped("a secret: press t and type it; it is shown nowhere", cols, "warn")
+    if prompt.get("says"):
+        lines += _wrapped(f"the tool says: {prompt['says']}", cols, "dim")
+    return lines
+
+
+def _foot(board: Board, rows: int, cols: int) -> list[Line]:
+    if board.editing is not None:
+        edit = board.editing
+        text = "•" * len(edit.text) if edit.secret else escape_controls(edit.text, keep_lines=False)
+        label = {"search": "/", "text": "secret: " if edit.secret else "text: ", "choose": "choice: "}[edit.purpose]
+        hint = "Enter keeps it, Esc ends the search" if edit.purpose == "search" else "Enter sends it, Esc does not"
+        line = Line(_tail(f"{label}{text}▏", cols), "said")
+        return [Line(clip(hint, cols), "dim"), line] if rows > SMALL else [line]
+    keys = APPROVALS_VIEW_KEYS
+    if board.reviewing:
+        keys = "the same key again answers all of them; any other key: back"
+    elif board.offer is not None:
+        keys = KEYS
+    elif not board.prompts:
+        keys = "PgDn PgUp read on  q quit" if board.shown.total > board.shown.height else "q quit"
+    if rows <= SMALL:
+        return [Line(clip(board.message or keys, cols), "said" if board.message else "dim")]
+    said = _wrapped(board.message, cols, "said")[:3] if board.message else [Line("")]
+    return [*said, *(Line(text, "dim") for text in _packed(keys, cols))]
+
+
+def _packed(keys: str, cols: int) -> list[str]:
+    """The keys on as many lines as they need, two at most."""
+    lines = [""]
+    for word in keys.split("  "):
+        joined = f"{lines[-1]}  {word}" if lines[-1] else word
+        if cells(joined) <= cols:
+            lines[-1] = joined
+        else:
+            lines.append(word)
+    return [clip(line, cols) for line in lines[:2]]
+
+
+def _tail(text: str, cols: int) -> str:
+    """The end of a line that is being typed."""
+    while cells(text) > cols:
+        text = text[1:]
+    return text
+
+
+def _wrapped(text: str, cols: int, style: str) -> list[Line]:
+    """Every character of it, in as many lines as that takes."""
+    rows = escape_controls(text).expandtabs(8).split("\n")
+    return [Line(part, style) for row in rows for part in fold(row, cols)]
+
+
+def paint(frame: Drawing, coloured: bool = True) -> str:
+    """The frame as a terminal takes it, drawn over what was there before."""
+    out = ["\x1b[?2026h\x1b[H"]
+    for number, line in enumerate(frame.lines):
+        code = STYLES[line.style]
+        if not coloured and code in ("33", "36"):
+            code = ""
+        text = f"\x1b[{code}m{line.text}\x1b[0m" if code else line.text
+        ends = "\r\n" if number < len(frame.lines) - 1 else ""
+        out.append(f"\x1b[K{text}{ends}")  # cleared first: behind a full line that would take its last column
+    out.append("\x1b[?2026l")
+    return "".join(out)
+
+
+# `approvals` live: draws the board, reads keys, sends answers.  What a key may do, the board that was drawn decides.
+#
+# Threads listen and send; they ring a bell, and only the one that draws changes anything.
+
+RETRY_S = 0.3
+LOOK_S = 1.0
+SNOOZE_S = 900.0
+
+
+class Watch:
+    def __init__(self, rings: bool = False) -> None:
+        self._rings = rings
+        self._hub: HubClient | None = None
+        self._clock = SystemClock()
+        self._bell, self._ring = os.pipe()
+        os.set_blocking(self._ring, False)
+        self._board = Board()
+        self._keys = KeyReader()
+        self._told: SimpleQueue[tuple[str, str]] = SimpleQueue()
+        self._goes_on = True
+        self._screen = FullScreen(self._ring)
+
+    def run(self) -> None:
+        threading.Thread(target=self._listen, daemon=True, name="approvals-events").start()
+        with self._screen:
+            while self._goes_on:
+                self._refresh()
+                self._draw()
+                for key in self._wait():
+                    self._press(key)
+                    self._draw()
+
+    def _listen(self) -> None:
+        """Rings whenever something happens, over any number of hubs."""
+        while True:
+            try:
+                with hub_client() as events:
+                    self._wake()
+                    for _ in events.stream("events", follow=True):
+                        self._wake()
+            except HubUnavailable:
+                pass  # told by the thread that draws
+            self._wake()
+            select.select([], [], [], RETRY_S)
+
+    def _wake(self) -> None:
+        try:
+            os.write(self._ring, b".")
+        except BlockingIOError:
+            pass  # it rings already
+
+    def _wait(self) -> list[Key]:
+        """Keys, or none when something happened or a moment passed (ages change)."""
+        ready, _, _ = select.select([0, self._bell], [], [], LOOK_S)
+        if self._bell in ready:
+            os.read(self._bell, 4096)
+        if 0 not in ready:
+            return []
+        data = os.read(0, 4096)
+        self._goes_on &= bool(data)  # the terminal is gone
+        return self._keys.feed(data)
+
+    def _refresh(self) -> None:
+        while not self._told.empty():
+            prompt_id, text = self._told.get()
+            pending = tuple(item for item in self._board.pending if item != prompt_id)
+            self._board = replace(self._board, message=text, pending=pending)
+        try:
+            self._hub = self._hub or hub_client()
+            found = self._hub.ask("prompts")
+            queue = self._hub.request("queue").get("queue", ())  # nothing, where a hub is older than this command
+        except HubUnavailable:
+            self._hang_up()
+            return
+        if self._board.away:
+            self._board = replace(self._board, message="the hub is back")
+        self._ring_for(found["prompts"])
+        left = tuple(item["prompt_id"] for item in found["still_waiting"])
+        board = replace(self._board, away=False, left=left, queue=tuple(queue))
+        self._board = board.refreshed(found["prompts"], self._clock.now())
+
+    def _ring_for(self, prompts: list[dict[str, Any]]) -> None:
+        """Once for what was not there at the last look."""
+        known = {item["prompt_id"] for item in self._board.prompts}
+        if self._rings and any(item["prompt_id"] not in known for item in prompts):
+            self._screen.write("\a")
+
+    def _hang_up(self) -> None:
+        if self._hub is not None:
+            self._hub.close()
+            self._hub = None
+        self._board = replace(self._board, away=True)
+
+    def _draw(self) -> None:
+        cols, rows = self._screen.size
+        frame = render_frame(self._board, rows, cols)
+        self._screen.write(paint(frame, "NO_COLOR" not in os.environ))
+        self._board = self._board.drawn(frame.shown)
+
+    def _press(self, key: Key) -> None:
+        board = self._board
+        if board.editing is not None:
+            self._edit(board.editing, key)
+        elif key.pasted:
+            self._say("pasted text answers nothing: press t first")
+        elif board.reviewing:
+            self._confirm(board.reviewing, key.text)
+        elif board.offer is not None:
+            self._grant(board.offer, key.text)
+        else:
+            self._obey(decide_key(key.text, board.current))
+
+    def _say(self, text: str) -> None:
+        self._board = replace(self._board, message=text)
+
+    def _obey(self, intention: Intention) -> None:
+        now = self._clock.now()
+        board = replace(self._board, message="")
+        match intention.do:
+            case "quit":
+                self._goes_on = False
+            case "suspend":
+                self._screen.suspend()
+            case "up" | "down":
+                self._board = board.moved(-1 if intention.do == "up" else 1, now)
+            case "page_up" | "page_down":
+                self._board = board.scrolled(-1 if intention.do == "page_up" else 1)
+            case "search":
+                self._board = replace(board, editing=Editing("search", board.search))
+            case "escape":
+                self._board = replace(board, search="", marked=(), aside="").settled(now)
+            case "mark":
+                self._board = board.marking()
+            case "view":
+                self._board = board.turned("screen")
+            case "queue":
+                self._board = board.turned("queue")
+            case "attach":
+                self._attach()
+            case "snooze":
+                self._snooze()
+            case "again":
+                for prompt_id in board.left:
+                    self._request(prompt_id, "ask_again")
+            case "text" | "choose":
+                self._begin(intention)
+            case "grant":
+                self._offer()
+            case "answer":
+                self._answer(intention.value)
+
+    def _snooze(self) -> None:
+        """It decides nothing: the selected one is asked again in a while."""
+        if self._board.current is not None:
+            self._request(self._board.current["prompt_id"], "snooze", for_s=SNOOZE_S)
+
+    def _begin(self, intention: Intention) -> None:
+        """A line for the selected prompt and for no other."""
+        current = self._board.current
+        hindrance = self._board.hindrance(self._clock.now())
+        if current is None or hindrance:
+            self._say(hindrance)
+            return
+        secret = bool(current["constraints"].get("secret")) and intention.do == "text"
+        line = Editing(intention.do, intention.value, current["prompt_id"], secret)
+        self._board = replace(self._board, editing=line, message="")
+
+    def _offer(self) -> None:
+        """What the hub would allow for a while stands in the place of the question until a key decides."""
+        board, now = self._board, self._clock.now()
+        hindrance = board.hindrance(now)
+        if board.current is None or hindrance:
+            self._say(hindrance)
+            return
+        prompt_id = board.current["prompt_id"]
+        made = self._ask_grant(prompt_id, preview=True)
+        if made["ok"]:
+            self._board = board.offering(read_offer(prompt_id, made), now)
+        else:
+            self._say(escape_controls(made["message"], keep_lines=False))
+
+    def _ask_grant(self, prompt_id: str, **wanted: Any) -> dict[str, Any]:
+        try:
+            self._hub = self._hub or hub_client()
+            return self._hub.request("grant.add", prompt_id=prompt_id, **wanted)
+        except HubUnavailable:
+            self._hang_up()
+            return {"ok": False, "message": "the hub is away: nothing was granted"}
+
+    def _grant(self, offer: Offer, key: str) -> None:
+        now = self._clock.now()
+        intention, span = decide_key(key, None), meant_span(key)
+        if intention.do in ("page_up", "page_down"):
+            self._board = self._board.scrolled(-1 if intention.do == "page_up" else 1)
+        elif span is None:
+            self._board = self._board.leave_offer(now, "nothing was granted")
+        elif hindrance := self._board.hindrance(now):
+            self._say(hindrance.replace("answered", "granted"))
+        else:
+            made = self._ask_grant(offer.prompt_id, for_s=span.for_s, times=span.times, folder=span.folder)
+            said = f"granted: {made['words']}" if made["ok"] else made["message"]
+            self._board = self._board.leave_offer(now, escape_controls(said, keep_lines=False))
+
+    def _edit(self, line: Editing, key: Key) -> None:
+        now = self._clock.now()
+        if key.pasted or key.text.isprintable():
+            line = replace(line, text=line.text + key.text)
+        elif key.text in ("\x7f", "\x08"):
+            line = replace(line, text=line.text[:-1])
+        elif key.text == "\x15":
+            line = replace(line, text="")
+        elif key.text in ("\x1b", "\x03"):
+            cleared = replace(self._board, editing=None, message="")
+            self._board = replace(cleared, search="").settled(now) if line.purpose == "search" else cleared
+            return
+        elif key.text in ("\r", "\n"):
+            self._board = replace(self._board, editing=None)
+            if line.purpose != "search":
+                self._send(line.prompt_id, line.text, as_text=line.purpose == "text")
+            return
+        board = replace(self._board, editing=line)
+        self._board = replace(board, search=line.text).settled(now) if line.purpose == "search" else board
+
+    def _answer(self, value: str) -> None:
+        board = self._board
+        if board.current is None:
+            return
+        if not board.marked:
+            hindrance = board.hindrance(self._clock.now())
+            if hindrance:
+                self._say(hindrance)
+            else:
+                self._send(board.current["prompt_id"], value)
+        elif len(board.reviewed) != len(board.marked) or not same_meaning(board.reviewed, value):
+            self._say(f"{value!r} does not mean the same to all that are marked; nothing was answered")
+        else:
+            self._board = board.review(value, self._clock.now())
+
+    def _confirm(self, value: str, key: str) -> None:
+        """All that are marked were shown: the same key again answers each of them for itself."""
+        intention = decide_key(key, self._board.reviewed[0])
+        if intention.do in ("page_up", "page_down"):
+            self._board = replace(self._board, message="").scrolled(-1 if intention.do == "page_up" else 1)
+            return
+        if intention != Intention("answer", value):
+            self._board = self._board.leave_review(self._clock.now(), "nothing was answered")
+            return
+        hindrance = self._board.hindrance(self._clock.now())
+        if hindrance:
+            self._say(hindrance)
+            return
+        chosen, self._board = self._board.marked, replace(self._board.leave_review(self._clock.now()), marked=())
+        for prompt_id in chosen:
+            self._send(prompt_id, value)
+
+    def _send(self, prompt_id: str, value: str, as_text: bool = False) -> None:
+        self._request(prompt_id, "reply", value=value, as_text=as_text)
+
+    def _request(self, prompt_id: str, op: str, **fields: Any) -> None:
+        """In a thread of its own: typing may take its time, and the list goes on."""
+        self._board = replace(self._board, pending=(*self._board.pending, prompt_id), message="answering …")
+
+        def send() -> None:
+            try:
+                with hub_client() as hub:
+                    answer = hub.request(op, prompt_id=prompt_id, **fields)
+                text = answer["message"] if answer.get("ok") else f"refused ({answer['reason']}): {answer['message']}"
+            except HubUnavailable as error:
+                text = f"whether the answer was taken is not known ({error}): look at the session"
+            self._told.put((prompt_id, escape_controls(str(text), keep_lines=False)))
+            self._wake()
+
+        threading.Thread(target=send, daemon=True, name="approvals-answer").start()
+
+    def _attach(self) -> None:
+        current: dict[str, Any] | None = self._board.current
+        if current is None:
+            return
+        words = own_python("atlasbridge", "attach", current["session_id"])
+        done: list[subprocess.CompletedProcess[bytes]] = []
+        environ = own_environ(os.environ)
+        self._screen.without(lambda: done.append(subprocess.run(words, env=environ, stderr=subprocess.PIPE)))
+        said = done[0].stderr.decode(errors="replace").strip().removeprefix("atlasbridge: ")
+        self._say(escape_controls(said, keep_lines=False))

@@ -1,0 +1,92 @@
+"""What a shell may offer for a word: names and ids of sessions and prompts.  No error, and no hub is started for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from atlasbridge.core.errors import AtlasBridgeError
+
+if TYPE_CHECKING:
+    import click
+    from click.shell_completion import CompletionItem
+
+
+ANSWER_S = 1.0  # nobody waits longer for a completion
+
+
+def complete_sessions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    items = []
+    for session in _ask("sessions"):
+        name = session["label"] or session["tool"]
+        words = [name] if name.isprintable() else []
+        about = f"{session['tool']} in {session['cwd']}"
+        items += [CompletionItem(word, help=about) for word in [*words, session["session_id"][:8]]]
+    return [item for item in items if item.value.lower().startswith(incomplete.lower())]
+
+
+def complete_prompts(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from atlasbridge.core.escape import escape_controls
+
+    items = [
+        CompletionItem(word, help=escape_controls(prompt["excerpt"], keep_lines=False)[:60])
+        for prompt in _ask("prompts")
+        for word in (prompt["label"] or prompt["tool"], prompt["prompt_id"][:8])
+    ]
+    return [item for item in items if item.value.lower().startswith(incomplete.lower())]
+
+
+def complete_channels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    from atlasbridge.bootstrap import channel_names
+
+    return [name for name in (*channel_names(), "none") if name.startswith(incomplete)]
+
+
+def complete_programs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """What could be run: programs on the search path, those with a dialect of their own first."""
+    import os
+
+    found: dict[str, None] = {}
+    for folder in os.get_exec_path():
+        try:
+            names = sorted(os.listdir(folder))
+        except OSError:
+            continue
+        found |= dict.fromkeys(name for name in names if name.startswith(incomplete))
+    return list(found) if incomplete else []
+
+
+def plain_parameters(name: str) -> list[click.Parameter]:
+    """What the commands that read their own words take, for shells that complete them."""
+    import click
+
+    if name == "attach":
+        return [
+            click.Option(["--watch"], is_flag=True, help="look on without a keyboard"),
+            click.Argument(["session"], required=False, shell_complete=complete_sessions),
+        ]
+    if name != "run":
+        return [click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)]
+    texts = ("--name", "--label", "--ttl", "--dialect")
+    return [
+        *(click.Option([option]) for option in texts),
+        click.Option(["--channel"], multiple=True, shell_complete=complete_channels),
+        click.Option(["--backend"], type=click.Choice(["pty", "conpty"])),
+        click.Option(["--detach"], is_flag=True, help="start without a terminal"),
+        click.Option(["--no-hub"], is_flag=True, help="run alone: nobody is asked"),
+        click.Argument(["tool"], nargs=-1, type=click.UNPROCESSED, shell_complete=complete_programs),
+    ]
+
+
+def _ask(what: str) -> list[dict[str, Any]]:
+    from atlasbridge.cli.printing import home
+    from atlasbridge.core.daemon.request import HubClient
+
+    try:
+        with HubClient(home(), timeout_s=ANSWER_S) as hub:
+            return list(hub.ask(what)[what])
+    except AtlasBridgeError:
+        return []  # a shell that completes has no place for an error

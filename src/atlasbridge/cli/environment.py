@@ -1,0 +1,32 @@
+"""What to type for us in another terminal: the name alone only where the shell would find it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+from atlasbridge.core.errors import AtlasBridgeError
+
+
+def own_name() -> str:
+    if shutil.which("atlasbridge"):
+        return "atlasbridge"
+    beside = os.path.join(os.path.dirname(sys.executable), "atlasbridge")  # a host has the zygote's words
+    return os.path.relpath(beside if os.access(beside, os.X_OK) else sys.argv[0])
+
+
+# What is there on Unix alone, said in one sentence instead of by a fault.
+
+MODULES = frozenset({"fcntl", "termios", "tty", "pty", "resource", "pwd", "grp"})  # of Python on Unix
+
+
+def needs_unix(what: str, instead: str = "") -> None:
+    """Raises where this is Windows.  `instead`: what a person can do there."""
+    if not hasattr(os, "fork"):
+        raise AtlasBridgeError(f"{what} is there on Unix alone", instead)
+
+
+def lacks_unix(error: Exception) -> bool:
+    """Whether a command failed because this is Windows."""
+    return isinstance(error, ImportError) and error.name in MODULES and not hasattr(os, "fork")

@@ -1,0 +1,100 @@
+"""`atlasbridge ps`: which sessions there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from atlasbridge.cli.by_name import find_session_id, sessions_of, warn_of_same_name
+from atlasbridge.cli.completion import complete_sessions
+from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
+from atlasbridge.core.ids import short_id
+
+
+@click.command("ps")
+@click.option("--all", "include_ended", is_flag=True, help="Also sessions that have ended.")
+@json_option
+def ps_command(include_ended: bool, as_json: bool) -> None:
+    """List sessions."""
+    with hub_client(start=True) as hub:
+        sessions = hub.ask("sessions", all=include_ended)["sessions"]
+    if as_json:
+        print_json(sessions)
+        return
+    rows = [
+        (
+            item["session_id"][:8],
+            item["label"] or item["tool"],
+            item["pid"],
+            _state(item),
+            _waits(item),
+            ago(item["started_at"]),
+            item["cwd"],
+        )
+        for item in sessions
+    ]
+    print_table(("session", "name", "pid", "state", "prompt", "age", "folder"), rows, "no sessions")
+
+
+def _state(session: dict[str, Any]) -> str:
+    if session["state"] != "active":
+        return str(session["state"])
+    return "stopped" if session.get("stopped") else "attached" if session["attached"] else "detached"
+
+
+def _waits(session: dict[str, Any]) -> str:
+    """Its open question, or one whose time is over and that still stands on the screen; and what is queued for it."""
+    left, queued = session.get("still_waiting"), session.get("queued")
+    waits = [(session["open_prompt"] or "")[:8] or (f"{left[:8]} still waiting" if left else "")]
+    return ", ".join(filter(None, [*waits, f"{queued} queued" if queued else ""]))
+
+
+# `atlasbridge kill`: end a session's tool, the whole process group.
+
+
+@click.command("kill")
+@click.argument("session", shell_complete=complete_sessions)
+@click.option("--force", is_flag=True, help="SIGKILL at once, without SIGTERM before.")
+def kill_command(session: str, force: bool) -> None:
+    """End a session: SIGTERM, and SIGKILL when it does not end.  SESSION is a name, an id, or the beginning of one."""
+    with hub_client() as hub:
+        session_id = find_session_id(session, sessions_of(hub, include_ended=True))
+        answer = hub.ask("kill", session_id=session_id, force=force)
+    click.echo(f"session {answer['session_id'][:8]} is being ended (process {answer['pid']})")
+
+
+# `atlasbridge rename`: what a session is called from now on.
+
+
+@click.command("rename")
+@click.argument("session", shell_complete=complete_sessions)
+@click.argument("name")
+def rename_command(session: str, name: str) -> None:
+    """Give a session another name; an empty one takes its name away."""
+    with hub_client() as hub:
+        known = sessions_of(hub)
+        session_id = find_session_id(session, known)
+        answer = hub.ask("rename", session_id=session_id, label=name)
+    named = f"is called {answer['label']} now" if answer["label"] else "has no name any more"
+    click.echo(f"session {short_id(session_id)} {named}")
+    said = warn_of_same_name(answer["label"], [item for item in known if item.id != session_id])
+    if said:
+        click.echo(f"atlasbridge: {said}", err=True)
+
+
+# `atlasbridge resume`: what `fg` would do for a stopped session that no shell holds.
+
+
+@click.command("resume")
+@click.argument("session", shell_complete=complete_sessions)
+def resume_command(session: str) -> None:
+    """Let a session that was stopped (Ctrl-Z) go on.  SESSION is a name, an id, or the beginning of one.
+
+    Attaching to it does the same; a session that runs is left as it is.
+    """
+    with hub_client() as hub:
+        sessions = sessions_of(hub)
+        session_id = find_session_id(session, sessions)
+        hub.ask("resume", session_id=session_id)
+    click.echo(f"session {short_id(session_id)} goes on")

@@ -1,0 +1,122 @@
+"""The file of `fleet serve --config`: the channels that a fleet server carries, its escalation and its measure.
+
+People and what they may stand in the hub's database; here is what a process needs besides: tokens and steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.config.load import Configuration, load_config
+from atlasbridge.config.model import EscalationEntry
+from atlasbridge.config.tables import SettingsClass
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.policy.escalation import AWAY, EscalationPolicy, EscalationStep, PresenceSettings
+from atlasbridge.core.routing.channel_worker import ChatPlan, ChatRoute
+from atlasbridge.core.routing.policy import PolicySettings
+
+TABLES = ("prompts", "attention", "escalation", "channels")
+PROMPTS = ("reminder_seconds", "max_reminders", "notify_idle", "muted_tools")
+HERE_ALONE = ("web", "local", "memory", "desktop")  # of one machine, not of a hub for many
+NUMBERED = {"telegram"}  # whose people are numbers
+
+
+def load_server_config(
+    path: Path,
+    environ: Mapping[str, str],
+    settings_class: SettingsClass,
+    known_channels: list[str],
+    identities: Mapping[str, tuple[str, ...]],
+) -> tuple[Configuration, tuple[str, ...]]:
+    """Checked, and the channels in which nobody takes part, which are left out.  `identities`: who does, by channel,
+    as the hub's people have them.  Raises ConfigError."""
+    if not path.is_file():
+        raise ConfigError(f"there is no file {path}", "write one, or leave --config out")
+    known = [name for name in known_channels if name not in HERE_ALONE]
+    foreign = tuple(f"ATLASBRIDGE_CHANNELS_{name.upper()}_" for name in HERE_ALONE)
+    own = {name: value for name, value in environ.items() if not name.startswith(foreign)}
+    idle: list[str] = []
+
+    def adjust(data: dict[str, Any]) -> None:
+        _refuse_strange(data, path)
+        tables = data.setdefault("channels", {})
+        for name in [name for name in tables if name in known and isinstance(tables[name], dict)]:
+            if not _fill_in(name, tables[name], identities.get(name, ()), path):
+                idle.append(name)
+                del tables[name]
+        tables["web"] = {"enabled": False}
+
+    config = load_config(path, own, settings_class, [*known, "web"], adjust)
+    return config, tuple(idle)
+
+
+def plan_chats(
+    config: Configuration, chat_routes: tuple[ChatRoute, ...], idle: tuple[str, ...], path: Path
+) -> ChatPlan:
+    prompts, attention = config.general.prompts, config.general.attention
+    return ChatPlan(
+        chat_routes,
+        server_escalation(config.general.escalation, (*(chat_route.name for chat_route in chat_routes), *idle), path),
+        PolicySettings(
+            notify_idle=prompts.notify_idle,
+            reminder_s=prompts.reminder_seconds,
+            max_reminders=prompts.max_reminders,
+            muted_tools=frozenset(prompts.muted_tools),
+        ),
+        PresenceSettings(attention.presence_seconds, attention.presence_longest_seconds),
+        attention.digest_seconds,
+        attention.notices_per_hour,
+        idle=idle,
+    )
+
+
+def _refuse_strange(data: Mapping[str, Any], path: Path) -> None:
+    if "people" in data:
+        raise ConfigError(
+            f"{path.name}: people of a hub stand in its database",
+            "atlasbridge fleet people add NAME, then: atlasbridge fleet people identity NAME telegram:1001",
+        )
+    strange = [name for name in data if name not in TABLES]
+    strange += [f"prompts.{name}" for name in data.get("prompts", {}) if name not in PROMPTS]
+    if strange:
+        raise ConfigError(
+            f"{path.name}: {strange[0]} is no setting of a hub",
+            f"known: {', '.join(TABLES)}; of prompts: {', '.join(PROMPTS)}; the rest stands at each machine",
+        )
+    alone = [name for name in data.get("channels", {}) if name in HERE_ALONE]
+    if alone:
+        raise ConfigError(f"{path.name}: the channel {alone[0]} belongs to one machine", "remove it from this file")
+
+
+def _fill_in(name: str, table: dict[str, Any], identities: tuple[str, ...], path: Path) -> bool:
+    """Whoever has an identity there takes part, and nobody else.  False: nobody has."""
+    if "allowed_users" in table:
+        raise ConfigError(
+            f"{path.name}: channels.{name}.allowed_users: who takes part stands in the hub's database",
+            f"remove it, and say: atlasbridge fleet people identity NAME {name}:…",
+        )
+    team = f"{table['team_id']}/" if "team_id" in table else ""
+    who = [one.partition(":")[2] for one in identities]
+    here = [one.removeprefix(team) for one in who if one.startswith(team)]
+    if here and name != "tell":
+        table["allowed_users"] = [int(one) for one in here if one.isdecimal()] if name in NUMBERED else here
+    return bool(here)
+
+
+def server_escalation(
+    entries: list[EscalationEntry], channels: tuple[str, ...], path: Path
+) -> tuple[EscalationPolicy, ...]:
+    """`who` are people of the hub, or teams as `@team`; they are looked up when a prompt is asked."""
+    for number, entry in enumerate(entries):
+        for channel in (name for step in entry.steps for name in step.channels):
+            if channel not in (AWAY, *channels):
+                known = ", ".join(sorted((AWAY, *channels)))
+                raise ConfigError(f"{path.name}: escalation.{number}: there is no channel {channel!r} here", known)
+    return tuple(_escalation_policy(entry) for entry in entries)
+
+
+def _escalation_policy(entry: EscalationEntry) -> EscalationPolicy:
+    steps = [EscalationStep(one.after_seconds, tuple(one.who), tuple(one.channels), one.loud) for one in entry.steps]
+    return EscalationPolicy(tuple(steps), entry.name, entry.tool, entry.folder, entry.label, entry.kind, entry.urgent)

@@ -1,0 +1,191 @@
+"""Where a process comes from: its line of ancestors, from the kernel, and whether a session's tool is among them.
+
+Reading is separate from deciding: `decide_kin` is pure.  What is done about it is left to the hub and to the door.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from atlasbridge.core.values import frozen
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+MARK = "ATLASBRIDGE_SESSION"  # in the environment of a session's tool, and of all that it starts
+HOST_NAME = "atlas-session"  # a session host's name in the kernel's list, which nobody can change but itself
+_LONGEST_LINE = 512
+_TRIES = 4
+_PROC = "/proc"
+
+
+@frozen
+class Process:
+    pid: int
+    parent: int  # 0: none that we can see
+    started: int = 0  # in ticks since the machine started; 0: not known
+    tty: str = ""  # its controlling terminal, in the system's own words; "": none
+    mark: str = ""  # the session named in its environment, where that could be read
+    name: str = ""  # as it calls itself
+
+
+@frozen
+class SessionProcesses:
+    """A session as its processes show it: everything below its host belongs to its tool."""
+
+    session_id: str
+    host_pid: int
+    tool_pid: int
+    host_started: int = 0
+    tty: str = ""
+
+
+if TYPE_CHECKING:
+    Look = Callable[[int], Process | None]
+else:
+    Look = object
+
+
+def trace_ancestry(pid: int, look: Look) -> tuple[Process, ...]:
+    """The process and its ancestors, nearest first.  Empty: it is gone, or the line could not be followed.
+
+    A parent may end while we walk, and its number may be given away: then a child is older than its parent, and the
+    walk begins again.
+    """
+    for _ in range(_TRIES):
+        line = _walk(pid, look)
+        if line:
+            return line
+    return ()
+
+
+def _walk(pid: int, look: Look) -> tuple[Process, ...]:
+    line: list[Process] = []
+    while pid > 0 and len(line) < _LONGEST_LINE:
+        process = look(pid)
+        if process is None or (line and process.started > line[-1].started):
+            return ()
+        line.append(process)
+        pid = process.parent
+    return tuple(line)
+
+
+def decide_inside_session(line: Iterable[Process], households: Iterable[SessionProcesses]) -> str:
+    """The session whose tool is an ancestor, or of whose terminal or environment one of the line is; "": none."""
+    line = tuple(line)
+    pids, terminals = {process.pid for process in line}, {process.tty for process in line if process.tty}
+    near = [home for home in households if home.host_pid in pids or home.tool_pid in pids or home.tty in terminals]
+    for process in line:
+        for home in near:
+            if _belongs(process, home):
+                return home.session_id
+    marks = [process.mark for process in line if process.mark]
+    return marks[0] if marks else ""
+
+
+def _belongs(process: Process, home: SessionProcesses) -> bool:
+    if process.pid == home.host_pid and home.host_started in (0, process.started):
+        return True
+    return process.pid == home.tool_pid or bool(home.tty and process.tty == home.tty)
+
+
+def is_inside(line: Iterable[Process]) -> bool:
+    """Whether a line leads into any session, of whichever home and hub: by its mark, or by the host that is above it.
+
+    For those who know no list of sessions.  A host is not inside itself, but whatever it started is.
+    """
+    return any(process.mark or process.name == HOST_NAME for process in line)
+
+
+def own_tool(pid: int, host_pid: int, open_question: object = None, look: Look | None = None) -> int:
+    """The process that a host calls its tool, if it is one: else whoever says so could have anybody taken for a tool,
+    and with the shell of a person every command of theirs.  Before the door for MCP stands the one that started it."""
+    line = trace_ancestry(pid, look or look_at)
+    if not line or any(process.pid == host_pid for process in line):
+        return pid  # gone, or below its host
+    host = (look or look_at)(host_pid) if open_question == "mcp" else None
+    return pid if host is not None and host.parent == pid > 1 else host_pid
+
+
+def look_at(pid: int) -> Process | None:
+    """One process as the system describes it; None: it is gone."""
+    if sys.platform == "win32":
+        from atlasbridge.core.ancestry_windows import look_on_windows
+
+        told = look_on_windows(pid)
+        return None if told is None else Process(pid, told[0], told[1], name=told[2])
+    return _look_in_proc(pid) if sys.platform == "linux" else _look_with_ps(pid)
+
+
+def _look_in_proc(pid: int) -> Process | None:
+    try:
+        text = _read(f"{_PROC}/{pid}/stat").decode("utf-8", "replace")
+    except FileNotFoundError:
+        return Process(pid, 0) if _hidden(pid) else None
+    except OSError:
+        return None
+    return parse_stat(pid, text, _mark_of(pid))
+
+
+def _hidden(pid: int) -> bool:
+    """There, but not shown to us (`hidepid`): a process of another user, where our own line ends."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def parse_stat(pid: int, text: str, mark: str = "") -> Process | None:
+    """A line of /proc/PID/stat; the name in brackets may hold anything, so what counts stands behind the last one."""
+    before, _, after = text.rpartition(")")
+    words = after.split()
+    if len(words) < 20:
+        return None
+    name = before.partition("(")[2]
+    return Process(pid, int(words[1]), int(words[19]), words[4] if words[4] != "0" else "", mark, name)
+
+
+def _mark_of(pid: int) -> str:
+    try:
+        data = _read(f"{_PROC}/{pid}/environ")
+    except OSError:
+        return ""  # of another user, or one of ours that hides its memory
+    begin = f"\0{MARK}=".encode()
+    at = (b"\0" + data).find(begin)
+    if at < 0:
+        return ""
+    value = data[at + len(begin) - 1 :].partition(b"\0")[0]
+    return value.decode("ascii", "replace")[:64] or "unknown"
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
+
+
+def started_at(pid: int) -> int:
+    """When a process started, which tells it from a later one of the same number; 0: the system does not say."""
+    found = look_at(pid) if sys.platform in ("linux", "win32") and pid > 0 else None
+    return found.started if found else 0
+
+
+def _look_with_ps(pid: int) -> Process | None:
+    import subprocess  # only where there is no /proc, and too much for a session's start
+
+    command = ["ps", "-o", "ppid=,tty=", "-p", str(pid)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return parse_ps(pid, done.stdout)
+
+
+def parse_ps(pid: int, text: str) -> Process | None:
+    words = text.split()
+    if len(words) < 2 or not words[0].isdigit():
+        return None
+    return Process(pid, int(words[0]), tty="" if words[1].strip("?-") == "" else words[1])

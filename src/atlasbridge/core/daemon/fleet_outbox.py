@@ -1,0 +1,154 @@
+"""What the link to a fleet server may ask of the hub: what is to be told there, in the words that may leave.
+
+A secret's question is told as that, without a word of it; a session that was kept from the server is not told at all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from atlasbridge.core.audit.chain import Head
+from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.daemon.receipts import describe_raised
+from atlasbridge.core.policy.escalation import Route
+from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.system import OWN_FILE
+
+if TYPE_CHECKING:
+    from atlasbridge.core.store.ledger import Ledger
+
+
+CHANNEL = "server"
+SECRET_THERE = "A secret is asked for. It is answered at that machine, never here."
+
+
+class FleetOutbox:
+    ledger: Ledger
+    clock: Clock
+    read_rules: Callable[[], None]  # again, from the files; see `service`
+
+    def key_age_s(self, session_id: str) -> float | None:
+        """How long ago a person typed there; see `server_attention`."""
+        return None
+
+    def join(self, machine_id: str) -> str:
+        return self.ledger.membership.begin(machine_id)
+
+    def to_tell(self, after: int, limit: int) -> list[dict[str, Any]]:
+        """What the server has not acknowledged, oldest first, each as it is now."""
+        items = []
+        for seq, kind, name in self.ledger.membership.pending(after, limit):
+            told = self._prompt_item(name) if kind == "prompt" else self._session_item(name)
+            items.append({"seq": seq, "kind": kind, "id": name, **told})
+        return items
+
+    def acknowledge(self, seq: int) -> None:
+        self.ledger.membership.acknowledge(seq)
+
+    def backlog(self) -> int:
+        return self.ledger.membership.backlog()
+
+    def audit_head(self) -> Head:
+        return self.ledger.audit_head()
+
+    def audit_lines(self, after: int, limit: int) -> list[str]:
+        return self.ledger.membership.audit_lines(after, limit)
+
+    def told(self, prompt_id: str) -> bool:
+        """Whether the server may know of this prompt, and decide about it."""
+        record = self.ledger.prompt(prompt_id)
+        return record is not None and not record.prompt.secret and self.shows(record.session_id)
+
+    def shows(self, session_id: str) -> bool:
+        session = self.ledger.session(session_id)
+        return session is not None and _goes_there(session)
+
+    def use_rules(self, path: Path, text: str, digest: str) -> None:
+        """Rules of the server: recorded, written down, and used from now on."""
+        self.ledger.note(AuditEvent.POLICY_TRUSTED, path=path.name, rule_digest=digest, decided_by=CHANNEL)
+        draft = path.with_name(f".{path.name}")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(draft, path)
+        self.read_rules()
+
+    def _session_item(self, session_id: str) -> dict[str, Any]:
+        session = self.ledger.session(session_id)
+        return {"body": None} if session is None or not _goes_there(session) else {"body": session.to_json()}
+
+    def _prompt_item(self, prompt_id: str) -> dict[str, Any]:
+        record = self.ledger.prompt(prompt_id)
+        session = self.ledger.session(record.session_id) if record else None
+        if record is None or session is None or not _goes_there(session):
+            return {"body": None}
+        told = describe_raised(record, session)
+        if record.prompt.secret:
+            told = _without_words(told)
+        if "quorum" in record.prompt.constraints:
+            told["agreed"] = self.ledger.membership.agreed(prompt_id)
+        age_s = self.key_age_s(session.session_id) if session.attached else None
+        typed = {} if age_s is None else {"key_age_s": round(age_s, 1)}
+        return {"body": told, "ttl_s": self._left_s(record), **typed}
+
+    def _left_s(self, record: PromptRecord) -> float:
+        """How long it may still wait; a length needs no clock that agrees with ours."""
+        return round(max(0.0, record.deadline - self.clock.now()), 1)
+
+
+def _goes_there(session: SessionRecord) -> bool:
+    return session.channels is None or CHANNEL in session.channels
+
+
+def _without_words(told: dict[str, Any]) -> dict[str, Any]:
+    empty: dict[str, Any] = {"excerpt": SECRET_THERE, "question": SECRET_THERE, "screen": "", "says": "", "choices": []}
+    return {**told, **empty, "subject": None, "evidence": [], "decided_value": ""}
+
+
+# Whether a fleet server asks people in its chats: then this hub's own chats keep still.
+#
+# The server must be heard of, must carry chats at all, and must say of each prompt that it asks somebody; where any of
+# that fails, this hub's own escalation policy goes on by itself.  The page, the terminal and notifications here never
+# wait.
+
+SILENT_S = 60.0  # so long after the server's last word this hub asks in its own chats again
+WORD_S = 10.0  # so long a new prompt waits for the server's word that it asks somebody
+LOOK_S = 5.0  # as often it is looked at again
+
+
+class Delegation:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._heard_at = float("-inf")
+        self._carries = False
+        self._asked: set[str] = set()
+
+    def heard(self, carries: bool | None = None) -> bool:
+        """A word of the server; `carries`: whether it has chats at all.  True: that has just ended."""
+        self._heard_at = self._clock.now()
+        ended = self._carries and carries is False
+        self._carries = self._carries if carries is None else carries
+        return ended
+
+    def asks(self, prompt_ids: Iterable[str]) -> None:
+        self._asked.update(prompt_ids)
+
+    def forget(self, prompt_id: str) -> None:
+        self._asked.discard(prompt_id)
+
+    def holds(self, prompt_id: str, asked_at: float, session: SessionRecord) -> bool:
+        """Whether this hub's own chats keep still about that prompt, for now."""
+        if not self._carries or self._clock.now() - self._heard_at > SILENT_S:
+            return False
+        if session.channels is not None and CHANNEL not in session.channels:
+            return False  # the server does not know of it
+        return prompt_id in self._asked or self._clock.now() - asked_at < WORD_S
+
+
+def without_chats(chat_routes: tuple[Route, ...]) -> tuple[Route, ...]:
+    return tuple(chat_route for chat_route in chat_routes if not chat_route.remote or chat_route.name == CHANNEL)

@@ -1,0 +1,455 @@
+"""What channels and commands may ask of the hub: `core.ports.HubApi` over the ledger, the hosts and the event
+stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.daemon.fleet_outbox import FleetOutbox
+from atlasbridge.core.daemon.hosts import HostBook, HostLink
+from atlasbridge.core.daemon.remote_launch import Launcher
+from atlasbridge.core.daemon.remote_questions import RemoteQuestions
+from atlasbridge.core.daemon.rule_operations import RuleOperations
+from atlasbridge.core.daemon.session_processes import CallerCheck
+from atlasbridge.core.daemon.settings import HubSettings
+from atlasbridge.core.daemon.stream import EventStream
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.home import Home
+from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
+from atlasbridge.core.routing.policy import decide_allowed, is_listed
+from atlasbridge.core.routing.router import LOCAL, PromptRouter
+from atlasbridge.core.scheduler.times import minute_of_day
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.store.verify import AuditVerdict
+from atlasbridge.core.system import lives
+from atlasbridge.core.values import replace
+
+if TYPE_CHECKING:
+    from atlasbridge.core.daemon.instruction_queue import InstructionQueue
+    from atlasbridge.core.daemon.prompts import PromptLife
+    from atlasbridge.core.daemon.scheduled_answers import ScheduledAnswers
+
+
+# Who is sent away takes along what they had kept for later: answers with a moment, instructions, grants and votes.
+#
+# A stolen phone that was revoked must not go on answering in its owner's name.
+
+OWN = "cli"  # the channel of this user's own commands
+
+
+class Revocation:
+    def __init__(self, ledger: Ledger, later: ScheduledAnswers, queue: InstructionQueue, router: PromptRouter) -> None:
+        self._ledger, self._later, self._queue, self._router = ledger, later, queue, router
+
+    def send_away(self, identity: str) -> int:
+        """All that is kept of this identity ends; how much there was."""
+        return self._end(lambda one: one == identity)
+
+    def forget_strangers(self) -> int:
+        """The same for everybody who is not on a list any more."""
+        return self._end(lambda one: not self._is_known(one))
+
+    def _is_known(self, identity: str) -> bool:
+        channel = identity.partition(":")[0]
+        return channel in (OWN, LOCAL) or is_listed(channel, identity, self._router.policy)
+
+    def _end(self, gone: Callable[[str], bool]) -> int:
+        ended = self._later.drop(gone) + self._queue.drop(gone)
+        for grant in [one for one in self._ledger.live_grants() if gone(one.by)]:
+            ended += len(self._ledger.revoke_grants(grant.grant_id, "revoked"))
+        return ended + self._ledger.drop_votes(gone)
+
+
+# What channels and commands may ask of the hub about people: how they are called, who is away, what still waits.
+
+
+class HubApiAttention:
+    """A part of the hub; `serve` gives it what it speaks for, once that is there."""
+
+    ledger: Ledger
+    clock: Clock
+    _life: PromptLife
+    _later: ScheduledAnswers
+    _queue: InstructionQueue
+    _router: PromptRouter
+
+    def serve(self, life: PromptLife, router: PromptRouter, later: ScheduledAnswers, queue: InstructionQueue) -> None:
+        self._life, self._router, self._later, self._queue = life, router, later, queue
+        self.revocation = Revocation(self.ledger, later, queue, router)
+
+    def sent_away(self, identity: str) -> None:
+        """A login or a token was revoked: what it kept for later ends with it."""
+        self.revocation.send_away(identity)
+
+    def name_of(self, identity: str) -> str:
+        """The one name of whoever has this identity; "": nobody gave them one."""
+        person = self._router.policy.attention.people.find(identity)
+        return person.name if person else ""
+
+    def people(self) -> list[dict[str, Any]]:
+        """Everybody who may answer somewhere: those with a name, then the identities that have none."""
+        attention, allowed = self._router.policy.attention, self._router.policy.allowed
+        quiet = attention.people.quiet_now(self.clock.wall(), minute_of_day)
+        named = [
+            {"name": one.name, "identities": list(one.identities), "zone": one.zone, "quiet_now": one.name in quiet}
+            for one in attention.people.people
+        ]
+        loose = sorted({one for group in allowed.values() for one in group or () if attention.people.find(one) is None})
+        return named + [
+            {"name": self._learnt(one), "identities": [one], "zone": "", "quiet_now": False} for one in loose
+        ]
+
+    def _learnt(self, identity: str) -> str:
+        """As the channel itself has heard them called."""
+        channel, _, person_id = identity.partition(":")
+        return self.ledger.recall(f"{channel}.name.{person_id}") or identity
+
+    def tone(self, prompt_id: str, channel: str) -> Tone:
+        return self._router.tone(prompt_id, channel)
+
+    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
+        found = self._life.escalation.aside(prompt_id, identity)
+        return found.hold_s, found.silent
+
+    def heard_of_server(self, carries: bool | None = None) -> None:
+        if self._life.escalation.delegation.heard(carries):
+            self._life.escalation.look_at_all()
+
+    def server_asks(self, prompt_ids: Iterable[str]) -> None:
+        self._life.escalation.delegation.asks(prompt_ids)
+
+    def key_age_s(self, session_id: str) -> float | None:
+        """How long ago a person typed in that session's terminal, as far as its host has said."""
+        at = self._life.escalation.last_key_at(session_id)
+        return None if at is None else max(0.0, self.clock.now() - at)
+
+    def still_waiting(self) -> list[PromptRecord]:
+        return self.ledger.still_waiting()
+
+    def ask_again(self, prompt_id: str) -> bool:
+        return self._life.request_again(prompt_id) is None
+
+    async def raise_again(self, prompt_id: str) -> Receipt | Reject:
+        """The same, and waits for it: the receipt's `answer` is the new prompt's id."""
+        return await self._life.ask_again(prompt_id)
+
+    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
+        return self._later.postpone(reply, when)
+
+    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
+        return self._later.snooze(reply, for_s)
+
+    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
+        return self._later.revoke(reply, later_id)
+
+    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
+        return self._later.of_prompt(prompt_id) if prompt_id else self._later.listed()
+
+    def enqueue(self, reply: InboundReply) -> Receipt | Reject:
+        return self._queue.add(reply)
+
+    def queued(self, session_id: str = "") -> list[dict[str, Any]]:
+        return self._queue.listed(session_id)
+
+    def dequeue(self, reply: InboundReply, queue_id: str) -> Receipt | Reject:
+        return self._queue.remove(reply, queue_id)
+
+    def go_away(self, for_s: float | None = None) -> None:
+        self._life.escalation.go_away(None if for_s is None else self.clock.wall() + for_s)
+
+    def come_back(self) -> None:
+        self._life.escalation.come_back()
+
+    @property
+    def is_away(self) -> bool:
+        return self._life.escalation.away_until is not None
+
+
+# How the sessions are doing, asked and not guessed: is the host connected, does it answer, does the tool live.
+
+OK = "ok"
+
+
+async def look_at_sessions(
+    sessions: list[SessionRecord], link_of: Callable[[str], HostLink | None], timeout_s: float
+) -> dict[str, str]:
+    """By session: "ok", or what is wrong.  All are asked at once, so one that hangs costs its own time only."""
+    found = await asyncio.gather(*(_look_at(item, link_of(item.session_id), timeout_s) for item in sessions))
+    return {session.session_id: health for session, health in zip(sessions, found, strict=True)}
+
+
+async def _look_at(session: SessionRecord, link: HostLink | None, timeout_s: float) -> str:
+    if link is None:
+        return "its host is not connected to the hub"
+    if session.pid > 0 and not lives(session.pid):
+        return "its program has ended"
+    if link.tty and await link.capture(False, timeout_s) is None:  # a question of a script has no screen to show
+        return "its host does not answer"
+    return OK
+
+
+SHORTEST_ID = 8  # of a grant that a button ends
+
+
+class LocalHubApi(HubApiAttention, FleetOutbox):
+    integrations: RemoteQuestions  # set by `service`, as the next
+    caller_check: CallerCheck
+
+    def __init__(
+        self,
+        home: Home,
+        ledger: Ledger,
+        hosts: HostBook,
+        stream: EventStream,
+        settings: HubSettings,
+        launchers: tuple[Launcher, ...] = (),
+        clock: Clock | None = None,
+    ) -> None:
+        self._home = home
+        self.clock = clock or SystemClock()
+        self.ledger = ledger
+        self._hosts = hosts
+        self._stream = stream
+        self.settings = settings
+        self._launchers = {launcher.name: launcher for launcher in launchers}
+        self.offers: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]] = {}
+        self.tell_people: Callable[[str], None] = lambda message: None
+        self.read_rules = lambda: None  # see `service`
+        self.rule_operations: RuleOperations  # see `service`
+
+    @property
+    def home(self) -> Path:
+        return self._home.root
+
+    def use_launchers(self, launchers: tuple[Launcher, ...]) -> None:
+        self._launchers = {launcher.name: launcher for launcher in launchers}
+
+    def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
+        opened = {record.session_id: record.prompt_id for record in self.ledger.open_prompts()}
+        return [
+            replace(
+                session, open_prompt=opened.get(session.session_id, ""), stopped=self._is_stopped(session.session_id)
+            )
+            for session in self.ledger.sessions(include_ended)
+        ]
+
+    def _is_stopped(self, session_id: str) -> bool:
+        link = self._hosts.get(session_id)
+        return link is not None and link.stopped
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        """By full or short id."""
+        found = self.ledger.session(session_id)
+        return found and replace(found, stopped=self._is_stopped(found.session_id))
+
+    def seen_by(self, identity: str, alone: bool = True) -> LocalHubApi:
+        """Who may answer here may see everything here."""
+        return self
+
+    def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
+        return None
+
+    def folder(self, session_id: str) -> str:
+        session = self.ledger.session(session_id)
+        return session.cwd if session else ""
+
+    def open_prompts(self) -> list[PromptRecord]:
+        return self.ledger.open_prompts()
+
+    def prompt(self, prompt_id: str) -> PromptRecord | None:
+        return self.ledger.prompt(prompt_id)
+
+    def deliveries(self, prompt_id: str, channel: str) -> list[str]:
+        return self.ledger.deliveries(prompt_id, channel)
+
+    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
+        return self.ledger.prompt_for_message(channel, message_id)
+
+    async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
+        return self.ledger.accept_update(channel, update_id, payload)
+
+    async def settle_update(self, channel: str, update_id: str) -> None:
+        self.ledger.settle_update(channel, update_id)
+
+    def pending_updates(self, channel: str) -> list[tuple[str, str]]:
+        return self.ledger.pending_updates(channel)
+
+    def remember(self, key: str, value: str) -> None:
+        self.ledger.remember(key, value)
+
+    def recall(self, key: str, default: str = "") -> str:
+        return self.ledger.recall(key, default)
+
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        link = self._hosts.get(session_id)
+        return None if link is None else await link.capture(styled, self.settings.capture_timeout_s, past)
+
+    async def health(self) -> dict[str, str]:
+        """Of every session that runs: "ok", or what is wrong with it."""
+        return await look_at_sessions(self.sessions(), self._hosts.get, self.settings.capture_timeout_s)
+
+    async def wait_host(self, session_id: str, patience_s: float) -> None:
+        """Until the session is known, at most so long; one that has ended already is known."""
+        await self._hosts.wait(session_id, patience_s, lambda: self.session(session_id) is not None)
+
+    def rename(self, session_id: str, label: str, by: str) -> bool:
+        """Another name for a session, here and at its host, which tells the next hub."""
+        if not self.ledger.rename_session(session_id, label, by):
+            return False
+        link = self._hosts.get(session_id)
+        if link is not None:
+            link.send("rename", label=label)
+        self._stream.publish("session.changed", session_id=session_id, label=label)
+        return True
+
+    async def kill(self, session_id: str, force: bool = False) -> bool:
+        link = self._hosts.get(session_id)
+        if link is None:
+            return False
+        link.send("kill", force=force)
+        return True
+
+    async def resume(self, session_id: str) -> bool:
+        """Let a tool that job control has stopped go on; False: its session is not connected."""
+        link = self._hosts.get(session_id)
+        if link is None:
+            return False
+        link.send("continue")
+        return True
+
+    async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
+        """Keys outside any prompt.  Recorded before they are sent; what they were is the session's own business."""
+        link = self._hosts.get(session_id)
+        if link is None:
+            return False
+        self.ledger.note(AuditEvent.KEYS_TYPED, session_id=session_id, decided_by=identity, count=len(data))
+        link.send("keys", data=data.decode("latin-1"))
+        return True
+
+    async def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:
+        link = self._hosts.get(session_id)
+        first = None if link is None else await link.capture(True, self.settings.capture_timeout_s)
+        if link is None or not first:
+            return
+        yield first
+        queue = link.watch(fps)
+        try:
+            while (screen := await queue.get()) is not None:
+                yield screen
+        finally:
+            link.unwatch(queue)
+
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
+        return self.ledger.history(search, limit, before or None, session_id, state)
+
+    def statistics(self) -> dict[str, Any]:
+        return {**self.ledger.statistics(), **self.ledger.figures()}
+
+    def audit_entries(
+        self,
+        limit: int = 100,
+        before: int | None = None,
+        events: tuple[str, ...] = (),
+        session_id: str = "",
+        prompt_id: str = "",
+    ) -> list[dict[str, Any]]:
+        return self.ledger.audit_entries(
+            limit=limit, newest=True, before=before or 0, events=events, session_id=session_id, prompt_id=prompt_id
+        )[::-1]
+
+    async def verify_audit(self) -> AuditVerdict:
+        """A long log takes a while: that is another thread's work."""
+        return await asyncio.to_thread(self.ledger.prepare_verify())
+
+    async def audit_state(self) -> dict[str, Any]:
+        verdict = await self.verify_audit()
+        return {"count": verdict.count, "hash": verdict.head, "ok": verdict.ok, "detail": verdict.sentence}
+
+    def answer(self, prompt_id: str) -> dict[str, Any] | None:
+        given = self.ledger.reply(prompt_id)
+        if given is None:
+            return None
+        told = {"kind": given.kind.value, "value": given.value, "by": given.identity}
+        return {**told, "at": given.received_at, "source": given.source}
+
+    async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+        return await self.caller_check.of_connection(client, server)
+
+    def refuse_inside_session(self, inside_session: str, op: str, prompt_id: str = "") -> Reject:
+        return self.caller_check.refuse(inside_session, op, prompt_id)
+
+    def mark_asker(self, label: str, inside_session: str) -> str:
+        return self.caller_check.mark(label, inside_session)
+
+    def tell(self, message: str) -> None:
+        self.tell_people(message)
+
+    def offer(self, name: str, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
+        self.offers[name] = answer
+
+    def launchers(self) -> list[dict[str, Any]]:
+        known = [session.cwd for session in self.ledger.sessions(True)][::-1] if self._launchers else []
+        return [launcher.described(known) for launcher in self._launchers.values()]
+
+    def grant(
+        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
+    ) -> dict[str, Any]:
+        refusal = self._refuse_grant(prompt_id, identity)
+        if refusal:
+            return {"ok": False, "reason": "cannot_grant", "message": refusal}
+        return self.rule_operations.add(
+            {
+                "op": "grant.add",
+                "prompt_id": prompt_id,
+                "by": identity,
+                "for_s": for_s,
+                "times": times,
+                "folder": folder,
+                "preview": preview,
+            }
+        )
+
+    def _refuse_grant(self, prompt_id: str, identity: str) -> str:
+        """A card's button counts while its question is open, and for who may answer it."""
+        record, channel = self.ledger.prompt(prompt_id), identity.partition(":")[0]
+        if record is None or record.state not in OPEN:
+            return "This prompt is no longer open." if record else "There is no such prompt."
+        remote, policy = self._router.remote(channel), self._router.policy
+        if not decide_allowed(channel, identity, remote=remote, prompt=record.prompt, settings=policy):
+            return "You may not answer this prompt."
+        return ""
+
+    def rules(self) -> dict[str, Any]:
+        return self.rule_operations.overview()
+
+    def agreed(self, prompt_id: str) -> list[str]:
+        return self.ledger.voters(prompt_id)
+
+    def revoke_grant(self, grant_id: str, identity: str) -> bool:
+        return bool(len(grant_id) >= SHORTEST_ID and self.rule_operations.revoke(grant_id, identity))
+
+    async def launch(
+        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
+    ) -> str:
+        launcher = self._launchers.get(name)
+        if launcher is None:
+            raise ConfigError(f"there is no launcher named {name!r}", "add it under [[launchers]] in config.toml")
+        session_id = await launcher.launch(folder, arguments, label)
+        self.ledger.note(AuditEvent.SESSION_LAUNCHED, session_id=session_id, decided_by=identity, launcher=name)
+        return session_id
+
+    def events(self) -> AsyncIterator[dict[str, Any]]:
+        return self._stream.listen()
+
+    def note(self, event: str, **fields: Any) -> None:
+        self.ledger.note(event, **fields)

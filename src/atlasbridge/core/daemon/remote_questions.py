@@ -1,0 +1,176 @@
+"""Questions that come over HTTP: to the rest of the hub each is a session host, as one at the socket is.
+
+Who asks chose the question's id, and may come back with it as often as it likes: it hears the same answer, and nobody
+else does.  A question whose asker stays away is withdrawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any, Final
+
+from atlasbridge.core.clock import iso
+from atlasbridge.core.daemon.hosts import REMOTE_HOST, QuestionLink
+from atlasbridge.core.daemon.parts import HubParts
+from atlasbridge.core.daemon.sessions import SessionLife
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ids import new_id
+from atlasbridge.core.prompt.codec import encode_prompt
+from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState
+from atlasbridge.core.prompt.question import RemoteQuestion, prompt_of, refuses, words_of
+from atlasbridge.core.session.model import SessionRecord, SessionState
+
+KEPT: Final = 256  # outcomes that an asker may come back for; a secret is nowhere else
+_OUTCOMES: Final = {"expired": "expired", "canceled": "withdrawn", "failed": "withdrawn"}
+
+Told = dict[str, Any]
+
+
+class RemoteQuestions:
+    def __init__(self, hub: HubParts, sessions: SessionLife) -> None:
+        self._hub = hub
+        self._sessions = sessions
+        self._outcomes: dict[str, Told] = {}
+
+    def owner(self, session_id: str) -> str:
+        """Who asked this over HTTP; "": nobody did."""
+        session = self._hub.ledger.session(session_id)
+        if session is None or session.host_pid != REMOTE_HOST or len(session.command) != 1:
+            return ""
+        return session.command[0]
+
+    def is_foreign(self, session_id: str, identity: str) -> bool:
+        """Whether this id belongs to something else, or to somebody else's question."""
+        return self._hub.ledger.session(session_id) is not None and self.owner(session_id) != identity
+
+    async def ask(self, asked: RemoteQuestion) -> AsyncGenerator[Told, None]:
+        """ "raised" first, then nothing until the last one, which has an outcome.  It ends without one where the same
+        question was asked again by another connection, or the hub stops."""
+        prompt = prompt_of(asked.question)
+        while True:
+            known = self._fate(asked.session_id, prompt)
+            if known is not None:
+                yield known
+                return
+            link = QuestionLink(asked.session_id)
+            prompt_id = self._open_id(asked.session_id)
+            self._sessions.hello(link, self._hello(asked, prompt, prompt_id))
+            try:
+                while (message := await link.told.get()) is not None:
+                    if message["m"] == "renew":
+                        break  # a secret's answer was lost with its hub: it is asked once more
+                    told = self._hear(link, prompt_id, prompt, message)
+                    if told is not None:
+                        yield told
+                    if told is not None and "outcome" in told:
+                        return
+                else:
+                    return
+            finally:
+                self._sessions.lost(link)
+
+    def withdraw(self, session_id: str) -> bool:
+        """Whoever asked does not want to know any more.  False: it is over."""
+        session = self._hub.ledger.session(session_id)
+        if session is None or session.state is not SessionState.ACTIVE:
+            return False
+        link = self._hub.hosts.get(session_id) or QuestionLink(session_id)
+        for record in self._hub.ledger.open_prompts(session_id):
+            self._sessions.handle(link, {"m": "withdraw", "prompt_id": record.prompt_id, "reason": "caller_left"})
+        self._sessions.end(session_id, 0, SessionState.COMPLETED)
+        link.send("closed", prompt_id="", outcome="withdrawn")
+        return True
+
+    def _hello(self, asked: RemoteQuestion, prompt: Prompt, prompt_id: str) -> dict[str, Any]:
+        session = SessionRecord(
+            session_id=asked.session_id,
+            tool="ask",
+            command=(asked.identity,),
+            cwd=escape_controls(asked.question.folder, keep_lines=False),
+            pid=0,
+            host_pid=REMOTE_HOST,
+            started_at=iso(self._hub.clock.wall()),
+            label=escape_controls(asked.label or asked.identity, keep_lines=False),
+            open_prompt=prompt_id,
+        )
+        shown = {"prompt_id": prompt_id, "prompt": encode_prompt(prompt)}
+        return {"m": "hello", "session": session.to_wire(), "open": shown, "ttl_s": asked.ttl_s, "door": "http"}
+
+    def _open_id(self, session_id: str) -> str:
+        """The one that waits, or whose answer waits to be handed over; else a new one."""
+        last = self._hub.ledger.last_prompt(session_id)
+        ended = (PromptState.WITHDRAWN, PromptState.FAILED)
+        return new_id() if last is None or last.state in ended else last.prompt_id
+
+    def _hear(self, link: QuestionLink, prompt_id: str, prompt: Prompt, message: dict[str, Any]) -> Told | None:
+        match message["m"]:
+            case "welcome":
+                return {"event": "raised", "prompt_id": prompt_id}
+            case "type" if message["prompt_id"] == prompt_id:
+                told = _answered(prompt, Answer.from_json(message["answer"]), str(message.get("by", "")))
+                self._keep(link.session_id, told)
+                self._end(link, prompt_id, taken=True)
+                return told
+            case "closed":
+                told = _over(_OUTCOMES.get(str(message.get("outcome")), "withdrawn"))
+            case "kill":
+                told = _over("withdrawn")
+            case _:
+                return None
+        self._keep(link.session_id, told)
+        self._end(link, prompt_id, taken=False)
+        return told
+
+    def _end(self, link: QuestionLink, prompt_id: str, taken: bool) -> None:
+        """It is in the asker's hands: whoever comes back with the same id hears it again."""
+        if taken:
+            self._sessions.handle(link, {"m": "typed", "prompt_id": prompt_id, "outcome": "typed", "detail": ""})
+            self._sessions.handle(link, {"m": "effect", "prompt_id": prompt_id, "outcome": "taken"})
+        self._sessions.handle(link, {"m": "end", "exit_code": 0, "status": 0})
+
+    def _keep(self, session_id: str, told: Told) -> None:
+        while len(self._outcomes) >= KEPT:
+            del self._outcomes[next(iter(self._outcomes))]
+        self._outcomes[session_id] = told
+
+    def _fate(self, session_id: str, prompt: Prompt) -> Told | None:
+        """What became of a question that is over; None: it is not, or was never asked."""
+        if session_id in self._outcomes:
+            return self._outcomes[session_id]
+        session = self._hub.ledger.session(session_id)
+        last = self._hub.ledger.last_prompt(session_id)
+        if session is None or (session.state is SessionState.ACTIVE and not self._was_handed(last)):
+            return None
+        if last is None:
+            return _over("withdrawn")
+        self._finish(session, last)
+        return self._past(last, prompt)
+
+    def _was_handed(self, last: PromptRecord | None) -> bool:
+        """Whether its answer was on its way to the asker when the hub died: it waits for nothing else."""
+        given = self._hub.ledger.reply(last.prompt_id) if last is not None else None
+        return given is not None and bool(given.injected_at)
+
+    def _finish(self, session: SessionRecord, last: PromptRecord) -> None:
+        """What a hub that died over it had no time to write down."""
+        link = QuestionLink(session.session_id)
+        if last.state is PromptState.INJECTED:
+            self._sessions.handle(link, {"m": "effect", "prompt_id": last.prompt_id, "outcome": "taken"})
+        if session.state is SessionState.ACTIVE:
+            self._sessions.handle(link, {"m": "end", "exit_code": 0, "status": 0})
+
+    def _past(self, last: PromptRecord, prompt: Prompt) -> Told:
+        """As the store has it.  A secret's value is not there: then nobody knows it any more, and it is asked anew."""
+        given = self._hub.ledger.reply(last.prompt_id)
+        if given is None or not given.injected_at:
+            return _over("expired" if last.state is PromptState.EXPIRED else "withdrawn")
+        return _over("lost") if given.answer is None else _answered(prompt, given.answer, given.identity)
+
+
+def _answered(prompt: Prompt, answer: Answer, by: str) -> Told:
+    words = {"answer": answer.to_json(), "words": words_of(prompt, answer), "refused": refuses(prompt, answer)}
+    return {"event": "answered", "outcome": "answered", **words, "by": by}
+
+
+def _over(outcome: str) -> Told:
+    return {"event": outcome, "outcome": outcome}

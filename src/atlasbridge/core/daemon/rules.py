@@ -1,0 +1,218 @@
+"""The rules the hub goes by: a person's own, those of a trusted project, and what was granted for a while.
+
+It judges a question and says which answer a rule may type; the verdict itself is found in `core.policy`.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.policy.grant import PREFIX, Grant, live_grants
+from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict, own_rules
+from atlasbridge.core.prompt.model import Answer, Prompt, Subject, SubjectKind, digest_text
+from atlasbridge.core.routing.router import PromptRouter
+from atlasbridge.core.routing.shell_parser import ShellParser
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.store.moves import Decider
+from atlasbridge.core.system import NO_WAIT, OWN_FILE
+from atlasbridge.core.values import frozen, replace
+
+PROJECT_FILE = Path(".atlasbridge") / "policy.toml"
+LONGEST_FILE = 65_536
+_ASK = Verdict(Say.ASK, "", "no rule speaks of it")
+
+
+@frozen
+class HubRules:
+    """What a person wrote, as the configuration names it."""
+
+    policy: Policy = Policy()
+    parse: ShellParser | None = None
+    home: str = ""  # for `~`
+    tell: str = "digest"  # "digest", "at_once" or "never": how people hear of what rules decided
+    digest_s: float = 86_400.0
+    old_grants: int = 0  # of the former configuration, which are used no more
+    own: tuple[str, ...] = ()  # where these rules and the hub's settings stand: no rule lets a tool change them
+
+
+class RuleService:
+    def __init__(self, ledger: Ledger, router: PromptRouter, now: Callable[[], float], rules: HubRules) -> None:
+        self._ledger = ledger
+        self._router = router
+        self._now = now
+        self.rules = rules
+        self._projects: dict[str, Policy] = {}
+        self._told: set[str] = set()
+        self.later: Callable[[Callable[[], None]], None] = lambda call: call()  # what may wait until nobody does
+
+    @property
+    def parse(self) -> ShellParser:
+        """Made when it is first needed: most hubs have no rules."""
+        if self.rules.parse is None:
+            self.rules = replace(self.rules, parse=ShellParser())
+        assert self.rules.parse is not None
+        return self.rules.parse
+
+    def use(self, rules: HubRules) -> None:
+        """After a reload; the parser stays as it is."""
+        self.rules = replace(rules, parse=self.rules.parse or rules.parse)
+
+    def get_ready(self) -> None:
+        """What the first verdict needs, before it is needed, and only where there are rules."""
+        if self.rules.policy.rules:
+            self.later(self._warm_up)
+
+    def _warm_up(self) -> None:
+        import atlasbridge.core.policy.judge  # noqa: F401  what it knows of programs is read once
+
+        self.parse.warm_up()
+
+    def close(self) -> None:
+        if self.rules.parse is not None:
+            self.rules.parse.close()
+
+    # judging
+
+    def judge(self, prompt: Prompt, session: SessionRecord) -> Verdict:
+        policy = self._policy_for(session, prompt.subject)
+        if not policy.rules or prompt.secret or prompt.idle:
+            return _ASK
+        from atlasbridge.core.policy.judge import judge  # what it knows of programs is read once, and only then
+
+        verdict = judge(policy, self.case_of(prompt, session), self.parse)
+        self.later(self.parse.warm_up)
+        return verdict
+
+    def stands_against(self, grant: Grant, case: Case, session: SessionRecord) -> str:
+        """Why this question would be asked in spite of such a grant; "" when it would not."""
+        from atlasbridge.core.policy.judge import judge
+
+        verdict = judge(self._policy_for(session, case.subject).joined(Policy(grant.rules())), case, self.parse)
+        if verdict.verdict is Say.ALLOW:
+            return ""
+        return f"the rule {verdict.rule!r} stands against it" if verdict.rule else verdict.reason
+
+    def case_of(self, prompt: Prompt, session: SessionRecord) -> Case:
+        subject = prompt.subject and prompt.subject.restored()
+        real, where = "", (subject.folder if subject is not None else "") or session.cwd
+        if subject is not None and subject.kind is SubjectKind.EDIT and subject.target:
+            paths = (os.path.join(where, os.path.expanduser(path)) for path in subject.targets)
+            real = "\n".join(map(_real, paths))
+        folder = _real(where) if where.startswith("/") else ""
+        return Case(subject, session.tool, session.label, session.cwd, self.rules.home, real, folder)
+
+    def answer(self, prompt: Prompt, verdict: Verdict) -> tuple[Answer, Decider] | None:
+        """What a rule types, and as whom; None: people are asked."""
+        if verdict.verdict is Say.ASK:
+            return None
+        from atlasbridge.core.policy.choice import once_answer, refusing_answer
+
+        allows = verdict.verdict is Say.ALLOW
+        answer = once_answer(prompt) if allows else refusing_answer(prompt, verdict.reason)
+        if answer is None:
+            return None
+        granted = [name for name in verdict.used if name.startswith(PREFIX)]
+        only_granted = bool(granted) and len(granted) == len(verdict.used)
+        name = verdict.rule if only_granted else f"rule:{verdict.rule}"
+        noted = {"rule": verdict.rule, "rule_digest": verdict.digest, "reason": verdict.reason}
+        ids = tuple(grant.removeprefix(PREFIX) for grant in granted)
+        return answer, Decider(name, "a rule of yours" if not only_granted else "a grant", name, "", ids, noted)
+
+    def _policy_for(self, session: SessionRecord, subject: Subject | None) -> Policy:
+        """A project's rules hold where the session began, and where what is asked about would run."""
+        policy = self.rules.policy
+        for folder in dict.fromkeys((session.cwd, subject.folder if subject and subject.folder else session.cwd)):
+            policy = policy.joined(self._project_policy(folder))
+        for grant in live_grants(self._ledger.live_grants(), session.session_id, self._now()):
+            policy = policy.joined(Policy(grant.rules()))
+        return policy.joined(own_rules(self.rules.own)) if policy.rules else policy
+
+    # rules that a project brings along
+
+    def project_rules(self) -> list[PolicyRule]:
+        """Those that hold for sessions that live now."""
+        policies = [self._project_policy(session.cwd) for session in self._ledger.sessions()]
+        return list(dict.fromkeys(rule for policy in policies for rule in policy.rules))
+
+    def _project_policy(self, cwd: str) -> Policy:
+        policy = Policy()
+        for folder in (Path(cwd), *Path(cwd).parents) if cwd.startswith("/") else ():
+            kept = self._ledger.recall(f"policy.trust:{folder}")
+            trusted = json.loads(kept) if kept else {}
+            if trusted:
+                policy = policy.joined(self._read_project(folder, trusted["digest"], trusted["text"]))
+            self._tell_untrusted(folder, trusted.get("digest", ""))
+        return policy
+
+    def _read_project(self, folder: Path, digest: str, text: str) -> Policy:
+        """As it was trusted: what has become of the file since changes nothing until a person has looked at it."""
+        if digest not in self._projects:
+            from atlasbridge.core.policy.reader import read_policy
+
+            where = str(folder / PROJECT_FILE)
+            self._projects[digest] = read_policy(text, self.parse, where=where, home=self.rules.home, tightens=True)
+        return self._projects[digest]
+
+    def _tell_untrusted(self, folder: Path, digest: str) -> None:
+        try:
+            text = _read_small(folder / PROJECT_FILE)
+        except (OSError, ValueError):  # the latter: a name that no file can have
+            return
+        found = digest_text(text)
+        if found != digest and found not in self._told:
+            self._told.add(found)
+            state = "has changed" if digest else "is not trusted yet"
+            self._router.notify(f"The rules in {folder / PROJECT_FILE} {state}: atlasbridge policy trust {folder}")
+
+    def trust(self, folder: Path, by: str) -> Policy:
+        """Raises ConfigError where the file is wrong, or would allow something."""
+        from atlasbridge.core.policy.reader import read_policy
+
+        path = folder / PROJECT_FILE
+        try:
+            text = _read_small(path)
+        except OSError as error:
+            raise ConfigError(f"cannot read {path}: {error.strerror}", "name the project's folder") from None
+        policy = read_policy(text, self.parse, where=str(path), home=self.rules.home, tightens=True)
+        digest = digest_text(text)
+        self._ledger.remember(f"policy.trust:{folder}", json.dumps({"digest": digest, "text": text}))
+        self._ledger.note(AuditEvent.POLICY_TRUSTED, path=str(path), rule_digest=digest, decided_by=by)
+        return policy
+
+    def distrust(self, folder: Path, by: str) -> bool:
+        known = bool(self._ledger.recall(f"policy.trust:{folder}"))
+        if known:
+            self._ledger.remember(f"policy.trust:{folder}", "")
+            self._ledger.note(AuditEvent.POLICY_TRUSTED, path=str(folder / PROJECT_FILE), rule_digest="", decided_by=by)
+        return known
+
+
+def _real(path: str) -> str:
+    """Where it leads; a name that no file can have leads nowhere, and nobody's question is lost over it."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
+
+
+def _read_small(path: Path) -> str:
+    """A tool may put anything there: only a file is read, and a pipe holds nobody up."""
+    fd = os.open(path, os.O_RDONLY | NO_WAIT | OWN_FILE)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "it is not a file")
+        with open(fd, "rb", closefd=False) as file:
+            data = file.read(LONGEST_FILE + 1)
+    finally:
+        os.close(fd)
+    if len(data) > LONGEST_FILE:
+        raise OSError(errno.EFBIG, "the file is too large")
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,127 @@
+"""Only a person decides: whether a command at the hub's socket comes from a session's own program, and what then.
+
+Where a process comes from is read by `core.kin`.  Who may look and who may decide is `operations.py`'s table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from atlasbridge.core.ancestry import Look, Process, SessionProcesses, decide_inside_session, look_at, trace_ancestry
+from atlasbridge.core.daemon.parts import HubParts
+from atlasbridge.core.daemon.receipts import RefusalLog
+from atlasbridge.core.daemon.tcp_owner import find_peer, find_session_of
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ids import short_id
+from atlasbridge.core.peer import Peer, own_uid
+from atlasbridge.core.prompt.gate import OTHER_USER, UNTRACED, refuse_inside_session
+from atlasbridge.core.prompt.model import Reject
+from atlasbridge.core.session.model import SessionRecord
+
+LONGEST_LABEL: Final = 120
+NOBODY_S: Final = "from a program that nobody can place"  # whoever asked for it has left since
+QUIET_S: Final = 60.0  # people hear of one session's attempts once in so long; the audit log has them all
+
+
+class CallerCheck:
+    def __init__(self, hub: HubParts, refusals: RefusalLog, look: Look = look_at) -> None:
+        self._hub = hub
+        self._refusals = refusals
+        self._look = look
+        self._quiet_until: dict[str, float] = {}
+
+    def of(self, peer: Peer | None) -> str:
+        """ "" for a person's own command, the session for one of its program's, else why nobody can tell."""
+        if peer is not None and peer.uid != own_uid():
+            return OTHER_USER
+        line = trace_ancestry(peer.pid, self._look) if peer is not None and peer.pid > 0 else ()
+        if not line or (peer is not None and peer.started and peer.started != line[0].started):
+            return UNTRACED
+        return decide_inside_session(line, self._near(line))
+
+    def whence(self, peer: Peer) -> str:
+        """The session that a question comes from inside of, whichever user's; "": none that can be seen."""
+        if peer.pid <= 0:
+            return ""
+        line = trace_ancestry(peer.pid, self._look)
+        others = [home for home in self._near(line) if home.host_pid != peer.pid]  # not its own other questions
+        return decide_inside_session(line, others) if line else UNTRACED
+
+    async def peer_of(self, client: tuple[str, int], server: tuple[str, int]) -> Peer:
+        """Who has come over the loopback, after it has proved that it has the key; pid 0: nobody can tell."""
+        return await asyncio.to_thread(find_peer, client, server, self._households())
+
+    async def of_connection(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+        """As `of`, for who came over the network; looking at every process is another thread's work."""
+        found = await asyncio.to_thread(find_session_of, client, server, self._households())
+        return UNTRACED if found is None else found
+
+    def mark(self, label: str, inside_session: str) -> str:
+        """The mark is ours, and first: what comes from inside a session says so, whatever and however long it calls
+        itself."""
+        label = escape_controls(label, keep_lines=False)[:LONGEST_LABEL]
+        if not inside_session:
+            return label
+        if inside_session == UNTRACED:
+            return f"{NOBODY_S}{': ' + label if label else ''}"
+        session = self._hub.ledger.session(inside_session)
+        name = f" ({escape_controls(session.label or session.tool, keep_lines=False)})" if session else ""
+        return f"in session {short_id(inside_session)}{name}{': ' + label if label else ''}"
+
+    def _near(self, line: tuple[Process, ...]) -> list[SessionProcesses]:
+        """Those that this line may touch: of a thousand sessions that is one, or none."""
+        terminals = {process.tty for process in line if process.tty}
+        here = [link.session_id for link in self._hub.hosts.all() if link.tty in terminals] if terminals else []
+        return self._with_links(self._hub.ledger.processes([process.pid for process in line], here))
+
+    def _households(self) -> list[SessionProcesses]:
+        return self._with_links(self._hub.ledger.processes())
+
+    def _with_links(self, sessions: list[tuple[str, int, int]]) -> list[SessionProcesses]:
+        found = []
+        for session_id, host_pid, tool_pid in sessions:
+            link = self._hub.hosts.get(session_id)
+            started, tty = (0, "") if link is None else (link.host_started, link.tty)
+            found.append(SessionProcesses(session_id, host_pid, tool_pid, started, tty))
+        return found
+
+    def refuse(self, inside_session: str, op: str, prompt_id: str = "", pid: int = 0) -> Reject:
+        """Audited, told to people, and said to whoever tried."""
+        session = self._hub.ledger.session(inside_session)
+        session_id = session.session_id if session else ""
+        self._refusals.record_attempt(identity_of(inside_session), session_id, prompt_id, op=op, pid=pid)
+        self._hub.stream.publish("self.refused", session_id=session_id, prompt_id=prompt_id, op=op, pid=pid)
+        self._tell(inside_session, session, op)
+        return refuse_inside_session(inside_session)
+
+    def _tell(self, inside_session: str, session: SessionRecord | None, op: str) -> None:
+        now = self._hub.clock.now()
+        if now < self._quiet_until.get(inside_session, now):
+            return
+        self._quiet_until = {key: until for key, until in self._quiet_until.items() if until > now}
+        self._quiet_until[inside_session] = now + QUIET_S
+        self._hub.router.notify(_sentence(session, op))  # everywhere, whatever the session itself chose
+
+
+def _sentence(session: SessionRecord | None, op: str) -> str:
+    if session is None:
+        who = "A command that no person can be seen behind"
+    else:
+        who = f"The program in session {session.label or session.tool} ({short_id(session.session_id)})"
+    return f"{who} tried to decide by itself ({_DEEDS.get(op, op)}). It was refused."
+
+
+def identity_of(inside_session: str) -> str:
+    """How the records name whoever is no person."""
+    return _NAMELESS.get(inside_session) or f"tool:{short_id(inside_session)}"
+
+
+_NAMELESS: Final = {UNTRACED: "tool:unknown", OTHER_USER: "tool:of-another-user"}
+_DEEDS: Final = {
+    "reply": "answer a prompt",
+    "kill": "end a session",
+    "reload": "reload the configuration",
+    "stop": "stop the hub",
+    "page": "let a browser in",
+}

@@ -1,0 +1,226 @@
+"""From a finding to a prompt: what identifies it, what leaves this machine, and what a timer may answer."""
+
+from __future__ import annotations
+
+from _blake2 import blake2s
+from collections.abc import Callable
+
+from atlasbridge.core.detection.signals import combine
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, PromptType, Subject, SubjectKind, digest_text
+from atlasbridge.core.prompt.redact import hidden_pieces, redact_rows
+from atlasbridge.core.prompt.timer import is_bare_enter
+from atlasbridge.core.recognition import numbers
+from atlasbridge.core.recognition.dialect import Dialect, compiled, steady
+from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut
+from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import replace
+from atlasbridge.core.vocabulary import speaks
+
+_SEEN = 40  # characters of what is asked that an excerpt must begin to show
+# Compiled when first used.
+_PLAIN_NO = r"\W*(?:no|n|cancel|abort|reject|deny|decline|refuse|none)\W*(?:\(\w+\))?\W*"
+_NEGATED = r"\b(?:don['’]?t|do not|not)\b"
+_NO_BUT = (  # refusals that go on all the same, or lose something: no timer says them
+    r"\b(?:continue|proceed|go on|anyway|without saving|discard|delete|deploy|allow|approve|accept|force|overwrite"
+    r"|and)\b"
+)
+_NOT_STOPPING = (
+    r"\W*(?:don['’]?t|do not|never)\b.*\b(?:stop|cancel|abort|save|keep|exit|quit|wait|verify|check|back ?up)\b"
+)
+_ASKS_TO_STOP = (
+    r"(?:^|[.:!]\s+|\b(?:want|like|wish) to\s+|\b(?:should i|shall (?:i|we)|really)\s+)(?:abort|cancel)\b"
+    r"|\by\W+to (?:abort|cancel)\b"
+)
+RESTS = {"idle": True, "commands": True}  # what is typed there is run: the next command, not an answer
+
+
+def picture_key(view: View, dialect: Dialect) -> str:
+    """The screen without what blinks and counts by itself: equal keys, equal prompts."""
+    text = "\n".join(line.rstrip() for line in steady(dialect, "\n".join(view.lines)).split("\n"))
+    place = f"{view.row},{view.col}" if view.cursor_visible else ""
+    return f"{text}\n{place}\n{int(view.alternate)}"
+
+
+def digest_of(found: Finding, core: str | None = None) -> str:
+    """Every character and blank of the question and its choices; where it stands and what is highlighted is no part of
+    it.  What moves by itself was left out of `core` by the dialect."""
+    labels = "\0".join(f"{choice.label}\0{choice.detail}" for choice in found.choices)
+    text = f"{found.core}\0{_asked_with(found)}" if core is None else core
+    what = f"{found.type.value}\0{text}\0{labels}\0{bool(found.constraints.get('secret'))}"
+    return blake2s(what.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def rewrapped(found: Finding) -> str:
+    """Its digest with every line break as one blank: the same for a dialog that a window of another size wraps anew."""
+    choices = tuple(
+        replace(choice, label=f"{choice.label} {choice.detail}".strip(), detail="") for choice in found.choices
+    )
+    flat = replace(found, choices=tuple(replace(choice, label=_flat(choice.label)) for choice in choices))
+    return digest_of(flat, f"{_flat(found.core.replace(chr(0), ' '))}\0{_flat(_asked_with(found))}")
+
+
+def _asked_with(found: Finding) -> str:
+    """What stands above a line that asks.  The core of a dialog holds its words; above an input box is the talk."""
+    return "" if found.structural or found.constraints.get("idle") else found.question
+
+
+def _flat(text: str) -> str:
+    return " ".join(row.strip() for row in text.split("\n") if row.strip())
+
+
+def prompt_of(
+    found: Finding,
+    view: View,
+    evidence: list[Evidence],
+    raw: bytes,
+    secrets: tuple[str, ...],
+    told: Subject | None = None,
+    folder: str = "",
+    hint: str = "",
+) -> Prompt:
+    """`told`: what a hook said it is about; it has been compared with the screen.  `hint`: what the stream said."""
+
+    known = (*secrets, *hidden_pieces(view.text(), secrets))  # also in a label that was put together from its rows
+
+    def safe(text: str) -> str:
+        return escape_controls(redact_rows(text, known))
+
+    excerpt, shown = safe(found.excerpt), view.text()  # redacted before it is cut: half a secret is none of its shapes
+    subject = _subject(told or found.subject or _question(found), folder, safe)
+    where = safe(subject.folder if subject and subject.folder else folder)
+    if told and "".join(told.text.split()) not in "".join(found.excerpt.split()):
+        asks = _asks_above(safe(found.question or found.excerpt), told)
+        said = _said(subject, asks or excerpt, safe)
+        excerpt = _begun(_placed(f"{asks}\n{said}", where)) if asks else _headed(_placed(said, where), excerpt)
+        shown = f"{told.text}\n\n{shown}"
+    elif found.own:
+        excerpt = _shortened(_placed(excerpt, where) if found.permission else excerpt)
+        if subject and told and subject.shown[:_SEEN] not in excerpt:  # other words of the dialog have pushed it out
+            excerpt = _headed(_placed(_said(subject, excerpt, safe), where), excerpt)
+    return Prompt(
+        type=found.type,
+        score=combine(evidence) if evidence else found.score,
+        excerpt=cut(excerpt),
+        screen=safe(shown),
+        choices=tuple(
+            replace(choice, label=safe(choice.label), detail=safe(choice.detail)) for choice in found.choices
+        ),
+        constraints={**found.constraints, **(RESTS if found.orders else {})},
+        evidence=tuple(evidence),
+        safe_default="" if _is_cut(found, view) else safe_default(found),
+        digest=digest_of(found),
+        line_mode=found.line_mode,
+        text_steps=found.text_steps,
+        end_steps=found.end_steps,
+        words_end=found.words_end,
+        fields=found.fields,
+        multiline=found.multiline,
+        raw=raw,
+        subject=subject,
+        question=safe(found.question or found.excerpt),
+        whole=found.whole and not found.abridged,
+        says=safe(hint),
+    )
+
+
+def _question(found: Finding) -> Subject | None:
+    """A question that stands for itself is its own subject: nothing above it could be what it is about."""
+    plain = found.type in (PromptType.TYPE_YES_NO, PromptType.TYPE_CONFIRM_ENTER, PromptType.TYPE_MULTIPLE_CHOICE)
+    if not (plain and found.alone and found.whole) or found.bare or found.constraints.get("secret"):
+        return None
+    return Subject(SubjectKind.QUESTION, found.question, complete=True)
+
+
+def _subject(subject: Subject | None, folder: str, safe: Callable[[str], str]) -> Subject | None:
+    if subject is None:
+        return None
+    shown = safe(subject.text)
+    return replace(subject, shown=shown, folder=subject.folder or folder, digest=digest_text(subject.text))
+
+
+def _said(subject: Subject | None, excerpt: str, safe: Callable[[str], str]) -> str:
+    """What the tool said of itself, with the files of an edit that the last line of its question does not name."""
+    if subject is None or subject.kind is not SubjectKind.EDIT:
+        return subject.shown if subject else ""
+    question = excerpt.rpartition("\n")[2]
+    unnamed = [safe(path) for path in subject.targets if path.rpartition("/")[2] not in question]
+    return "\n".join([", ".join(unnamed), subject.shown]) if unnamed else subject.shown
+
+
+def _asks_above(dialog: str, told: Subject) -> str:
+    """The words of a dialog that ends with what it is about, and asks above that; "" of any other."""
+    rows = [row for row in dialog.split("\n") if any(map(str.isalnum, row))]
+    signed = ["".join(line.split()) for line in told.text.split("\n")]  # a change is drawn behind its sign
+    lines = [line[1:] for line in signed if len(line) > 3]
+    about = [at for at, row in enumerate(rows) if any(line in "".join(row.split()) for line in lines)]
+    return "\n".join(rows[: about[0]]) if about and about[-1] == len(rows) - 1 else ""
+
+
+def _is_cut(found: Finding, view: View) -> bool:
+    """Whether some of its text, or of what stands right above it, is gone: it may have asked for something else."""
+    first = view.line_start(max(0, found.row - numbers.CONTEXT_ROWS))
+    return any(row >= first for row in view.cut)
+
+
+def _headed(said: str, excerpt: str) -> str:
+    """What the tool said of itself first, as much as fits above the question's last line."""
+    question = excerpt.rpartition("\n")[2]
+    room = EXCERPT_LIMIT - len(question) - 1
+    if room < EXCERPT_LIMIT // 4:
+        return cut(excerpt)
+    head = said if len(said) <= room else said[: room - 1] + "…"
+    return f"{head}\n{question}"
+
+
+def _begun(excerpt: str) -> str:
+    return excerpt if len(excerpt) <= EXCERPT_LIMIT else excerpt[: EXCERPT_LIMIT - 1] + "…"
+
+
+def _placed(excerpt: str, folder: str) -> str:
+    """With the folder below the first line, unless the dialog names it."""
+    first, _, rest = excerpt.partition("\n")
+    return "\n".join(part for part in (first, f"in {folder}", rest) if part) if folder not in excerpt else excerpt
+
+
+def _shortened(excerpt: str) -> str:
+    """A dialog of the tool's own begins with what it is about and ends with its question.  Where there is no room for
+    all of it, no row at its end that is only drawn (a piece of a scroll bar, far to the right) takes the place."""
+    if len(excerpt) <= EXCERPT_LIMIT:
+        return excerpt
+    rows = excerpt.split("\n")
+    while len(rows) > 1 and not any(map(str.isalnum, rows[-1])):
+        rows.pop()
+    head, question = "\n".join(rows[:-1]), rows[-1]
+    return _headed(head, question) if head and len(head) + len(question) >= EXCERPT_LIMIT else "\n".join(rows)
+
+
+def safe_default(found: Finding) -> str:
+    """What a timer may say: what refuses, or Enter where a bare "press Enter to continue" is all that is asked.
+
+    Nothing wherever that might agree, where a shell might read it, or where it is not certain what is typed for a no: a
+    timer that is silent does no harm.
+    """
+    if found.constraints.get("secret") or found.constraints.get("idle") or found.bare or found.rule == ASKS_ABROAD:
+        return ""
+    if found.type is PromptType.TYPE_CONFIRM_ENTER:
+        return "enter" if found.alone and found.whole and is_bare_enter(found.question or found.excerpt) else ""
+    if found.type in (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN):
+        return ""
+    if found.type is PromptType.TYPE_YES_NO and _asks_to_stop(found.core):
+        return ""
+    refusing = [choice for choice in found.choices if choice.refuses and choice.steps and not choice.always]
+    if not found.own and found.type is PromptType.TYPE_MULTIPLE_CHOICE:
+        plain = [choice for choice in refusing if compiled(_PLAIN_NO).fullmatch(choice.label)]
+        refusing = plain or [choice for choice in refusing if not _goes_on(choice.label)]
+    return refusing[0].value if refusing else ""
+
+
+def _asks_to_stop(question: str) -> bool:
+    return compiled(_ASKS_TO_STOP).search(question) is not None or speaks("cancel", "labels", question, abroad=True)
+
+
+def _goes_on(label: str) -> bool:
+    if compiled(_NEGATED).search(label):
+        return compiled(_NOT_STOPPING).match(label) is not None
+    return compiled(_NO_BUT).search(label) is not None

@@ -1,0 +1,347 @@
+"""`response_consumer`: the session's connection to the hub.  Tells it what happens and does what it asks.
+
+The hub may be gone at any time: the host connects again and says everything that still matters in its `hello`.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from atlasbridge.core import wire
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.host.supervisor import Beat
+from atlasbridge.core.host.terminal.wakeup import Wakeup
+from atlasbridge.core.host.typing.typed import Outcome
+from atlasbridge.core.host.typing.typist import Typist
+from atlasbridge.core.host.watchdog import StallWatchdog
+from atlasbridge.core.hub_connection import dial
+from atlasbridge.core.poll import POLLERR, POLLHUP, POLLIN, POLLOUT, make_poller
+from atlasbridge.core.prompt.model import Answer
+from atlasbridge.core.prompt.redact import leaves, mask_rows, mask_styled
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.values import replace
+
+_MAX_OUTBOX = 256
+_SEND_BYTES = 65536
+_RESTART_PAUSE_S = 0.5  # whoever restarts a hub on purpose is first, and a hub that dies at once is not hammered
+
+Message = dict[str, Any]
+
+
+class HubLink:
+    def __init__(
+        self,
+        path: str,
+        clock: Clock,
+        settings: SessionSettings,
+        greet: Callable[[Callable[[Message], None]], None],
+        receive: Callable[[Message], None],
+        start_hub: Callable[[], None],
+    ) -> None:
+        self._path = path
+        self._clock = clock
+        self._settings = settings
+        self._greet = greet  # says hello through the function it is given, with nothing said in between
+        self._receive = receive
+        self._start_hub = start_hub
+        self._wakeup = Wakeup()
+        self._lock = threading.Lock()
+        self._outbox: deque[bytes] = deque()
+        self._unsent = b""
+        self._connected = False
+        self._serving: socket.socket | None = None
+        self._stopped = False
+        self._may_start_at: float | None = 0.0  # when we may start a hub ourselves; None: that is not our business
+        self._hub_means_it = False
+
+    @property
+    def connected(self) -> bool:
+        return self._connected
+
+    def post(self, message: Message) -> None:
+        """Say it now.  While no hub is there it is dropped: `hello` tells what still matters."""
+        with self._lock:
+            if not self._connected:
+                return
+            if message.get("m") == "screen" and len(self._outbox) > _MAX_OUTBOX:
+                return
+            self._outbox.append(wire.encode(message))
+        self._wakeup.set()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._wakeup.set()
+
+    def run(self, beat: Beat) -> None:
+        delay_s = self._settings.hub_retry_min_s
+        while not (self._stopped or beat.retired):
+            connection = self._connect()
+            if connection is None:
+                beat.rest()
+                self._wakeup.wait(delay_s)
+                delay_s = min(delay_s * 2, self._settings.hub_retry_max_s)
+                continue
+            delay_s = self._settings.hub_retry_min_s
+            began = self._clock.now()
+            try:
+                self._serve(connection, beat)
+                if not self._hub_means_it:  # it died: somebody must ask while people are away
+                    self._may_start_at = self._clock.now() + _RESTART_PAUSE_S
+            finally:
+                with self._lock:
+                    if self._serving is connection:  # otherwise this thread was replaced meanwhile
+                        self._connected = False
+                connection.close()
+            if self._clock.now() - began < delay_s and not (self._stopped or beat.retired):
+                beat.rest()
+                self._wakeup.wait(delay_s)  # a hub that hangs up at once (its disk is full) is not hammered
+
+    def _connect(self) -> socket.socket | None:
+        try:
+            connection = dial(self._path)
+        except OSError:
+            if self._may_start_at is not None and self._clock.now() >= self._may_start_at:
+                self._may_start_at = None
+                self._start_hub()
+            return None
+        self._may_start_at, self._hub_means_it = None, False
+        connection.setblocking(False)
+        return connection
+
+    def _say_hello(self, message: Message) -> None:
+        with self._lock:
+            self._outbox.clear()
+            self._unsent = wire.encode(message)
+            self._connected = True
+
+    def _serve(self, connection: socket.socket, beat: Beat) -> None:
+        self._serving = connection
+        self._greet(self._say_hello)
+        buffer = wire.LineBuffer()
+        waiter = make_poller()
+        waiter.register(self._wakeup.fileno(), POLLIN)
+        while not (self._stopped and not self._outbox and not self._unsent) and not beat.retired:
+            wants_out = POLLOUT if self._unsent or self._outbox else 0
+            waiter.register(connection, POLLIN | wants_out)
+            beat.rest()
+            ready = dict(waiter.poll())
+            beat.work()
+            if self._wakeup.fileno() in ready:
+                self._wakeup.clear()
+            events = ready.get(connection.fileno(), 0)
+            try:
+                if events & POLLOUT:
+                    self._send_some(connection)
+                if events & (POLLIN | POLLHUP | POLLERR) and not self._read(connection, buffer):
+                    return
+            except (OSError, ValueError):
+                return
+
+    def _send_some(self, connection: socket.socket) -> None:
+        with self._lock:
+            while self._outbox and len(self._unsent) < _SEND_BYTES:
+                self._unsent += self._outbox.popleft()
+        try:
+            self._unsent = self._unsent[connection.send(self._unsent) :]
+        except BlockingIOError:
+            pass
+
+    def _read(self, connection: socket.socket, buffer: wire.LineBuffer) -> bool:
+        try:
+            data = connection.recv(_SEND_BYTES)
+        except BlockingIOError:
+            return True
+        if not data:
+            return False
+        for message in buffer.feed(data):
+            if message.get("m") == "goodbye":
+                self._hub_means_it = True
+            else:
+                self._receive(message)
+        return True
+
+
+# What the session says to the hub, and does for it: prompts, answers, looks at the screen, the end.
+#
+# The connection itself is `link`'s business; typing is the typist's.
+
+MODES_FOR_KEYS = frozenset({1, 2004})  # what changes how keys and pasted text are sent
+_AFTER_TYPING = ("taken", "still_there")
+_FAREWELL_LOOK_S = 0.01
+
+
+class HubSide:
+    def __init__(
+        self,
+        record: SessionRecord,
+        path: str,
+        ttl_s: float | None,
+        watch: StallWatchdog,
+        typist: Typist,
+        clock: Clock,
+        settings: SessionSettings,
+        start_hub: Callable[[], None],
+    ) -> None:
+        self._record = record
+        self._ttl_s = ttl_s
+        self._watch = watch
+        self._typist = typist
+        self._clock = clock
+        self.end_tool: Callable[[bool], None] = lambda force: None
+        self.continue_tool: Callable[[], None] = lambda: None
+        self._stopped = False
+        self._viewer = _Viewer(self._send_screen)
+        self._end: Message | None = None
+        self._link = HubLink(path, clock, settings, self._greet, self._receive, start_hub)
+        self._heard = threading.Event()  # the hub has written down how the session ended
+        watch.tell_hub_by(self.post)
+        watch.add_viewer(self._viewer.turn)
+
+    def run(self, beat: Beat) -> None:
+        self._link.run(beat)
+
+    def post(self, message: Message) -> None:
+        self._link.post(message)
+
+    def state_changed(self, attached: bool, rows: int, cols: int) -> None:
+        self._record = replace(self._record, attached=attached, rows=rows, cols=cols)
+        self.post({"m": "state", "attached": attached, "rows": rows, "cols": cols})
+
+    def stop_changed(self, stopped: bool) -> None:
+        """Job control has stopped the tool, or it goes on."""
+        if stopped is not self._stopped:
+            self._stopped = stopped
+            self.post({"m": "state", "stopped": stopped})
+
+    def _greet(self, say: Callable[[Message], None]) -> None:
+        with self._watch.lock:
+            opened = self._watch.opened
+            say(
+                {
+                    "m": "hello",
+                    "session": replace(self._record, open_prompt=opened.prompt_id if opened else "").to_wire(),
+                    "open": opened and {"prompt_id": opened.prompt_id, "prompt": self._watch.told(opened.prompt)},
+                    "typed": self._watch.outcomes(),
+                    "ttl_s": self._ttl_s,
+                    "typed_age_s": self._watch.typed_age_s,
+                    "stopped": self._stopped,
+                }
+            )
+            self._viewer.stop()  # a new hub asks for itself
+            if self._end is not None:
+                self.post(self._end)
+
+    def _receive(self, message: Message) -> None:
+        match message.get("m"):
+            case "type":
+                self._type(str(message["prompt_id"]), Answer.from_json(message["answer"]))
+            case "ask":
+                prompt_id = str(message["prompt_id"])
+                self._report(prompt_id, self._watch.known(prompt_id) or Outcome("none"))
+            case "renew":
+                self._watch.renew(str(message["prompt_id"]))
+            case "presence":
+                self._watch.absorb()
+                self.post({"m": "presence", "typed_age_s": self._watch.typed_age_s})
+            case "keys":
+                self._typist.type_keys(str(message["data"]).encode("latin-1", "replace"))
+            case "capture":
+                self._send_screen(
+                    str(message.get("request", "")), bool(message.get("styled")), bool(message.get("past"))
+                )
+            case "watch" if message.get("on"):
+                self._viewer.start(float(message.get("fps") or 10.0))
+                self._watch.wake()
+            case "watch":
+                self._viewer.stop()
+            case "rename":
+                self._record = replace(self._record, label=str(message["label"]))
+            case "continue":
+                self.continue_tool()
+            case "over":
+                self._heard.set()
+            case "kill":
+                self.end_tool(bool(message.get("force")))
+
+    def _type(self, prompt_id: str, answer: Answer) -> None:
+        self._report(prompt_id, self._typist.type(prompt_id, answer))
+
+    def _report(self, prompt_id: str, known: Outcome) -> None:
+        late = known.outcome in _AFTER_TYPING
+        outcome = "typed" if late else known.outcome
+        self.post({"m": "typed", "prompt_id": prompt_id, "outcome": outcome, "detail": known.detail})
+        if late:
+            self.post({"m": "effect", "prompt_id": prompt_id, "outcome": known.outcome})
+
+    def _send_screen(self, request: str, styled: bool, past: bool = False) -> int:
+        """Returns the screen's version, by which a viewer knows whether it has changed."""
+        with self._watch.lock:
+            self._watch.absorb()
+            screen, secrets = self._watch.screen, self._watch.secrets
+            version: int = screen.version
+            message: Message = {
+                "m": "screen",
+                "request": request,
+                "rows": screen.rows,
+                "cols": screen.cols,
+                "cursor": list(screen.cursor),
+                "cursor_visible": screen.cursor_visible,
+                "modes": sorted(screen.modes & MODES_FOR_KEYS),
+                "alternate": screen.alternate,
+                "title": leaves(screen.title, secrets),
+            }
+            above = screen.styled_past() if past else []
+            rows = screen.styled() if styled or past else screen.lines()
+            why = [] if styled or past else self._watch.why()
+        # Masked here and nowhere else, so that no channel can forget it; not under the lock: it takes its time.
+        if past:
+            hidden = mask_styled([*above, *rows], secrets)
+            message |= {"past": hidden[: len(above)], "styled": hidden[len(above) :]}
+        else:
+            message |= {"styled": mask_styled(rows, secrets)} if styled else {"lines": mask_rows(rows, secrets)}
+        message |= {"why": [leaves(line, secrets) for line in why]} if why else {}
+        self.post(message)
+        return version
+
+    def say_farewell(self, status: int, until: float) -> None:
+        """Tell the hub how the tool ended, and wait until it has heard that: a host that leaves earlier would take its
+        last words with it.  A hub that is just starting gets the time until `until`."""
+        with self._watch.lock:
+            end: Message = {"m": "end", "exit_code": status if status >= 0 else 128 - status, "status": status}
+            end["typed"] = self._watch.outcomes()  # a tool may end over its last answer before the typist has reported
+            self._end = end
+            self.post(end)
+        while not self._heard.wait(_FAREWELL_LOOK_S) and self._clock.now() < until:
+            pass
+        self._link.stop()
+
+
+class _Viewer:
+    """Somebody watches the screen: it is sent when it changed, at most `fps` times a second."""
+
+    def __init__(self, send: Callable[[str, bool], int]) -> None:
+        self._send = send
+        self._every_s = 0.0
+        self._next_at = 0.0
+        self._version = -1
+
+    def start(self, fps: float) -> None:
+        self._version, self._next_at = -1, 0.0
+        self._every_s = 1 / min(max(fps, 0.5), 30.0)
+
+    def stop(self) -> None:
+        self._every_s = 0.0
+
+    def turn(self, now: float, screen: Any) -> float | None:
+        if not self._every_s or screen.version == self._version:
+            return None
+        if now >= self._next_at:
+            self._version = self._send("", True)
+            self._next_at = now + self._every_s
+            return None
+        return self._next_at

@@ -1,0 +1,238 @@
+"""The session's door: the socket through which terminals come, and whoever is inside.
+
+Knows who may enter and what they say; what is done about it is the host's business.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.core import wire
+from atlasbridge.core.ancestry import SessionProcesses, decide_inside_session, look_at, trace_ancestry
+from atlasbridge.core.host.terminal.attachment import Attachment
+from atlasbridge.core.host.terminal.terminal_handover import unpack_fds
+from atlasbridge.core.peer import Peer, read_peer
+
+# One connected client as the host sees it: messages both ways, and the descriptors that come with them.
+
+_MAX_FDS = 4
+_CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+
+class Caller:
+    def __init__(self, connection: socket.socket, peer: Peer | None = None) -> None:
+        self._connection = connection
+        self.peer = peer
+        self._buffer = wire.LineBuffer()
+        self._fds: list[int] = []
+        self.attachment: Attachment | None = None
+        connection.setblocking(False)
+
+    def fileno(self) -> int:
+        return self._connection.fileno()
+
+    def read(self) -> list[dict[str, Any]] | None:
+        """What it said; None: it is gone."""
+        try:
+            data, ancillary, _, _ = self._connection.recvmsg(65536, socket.CMSG_SPACE(_MAX_FDS * 4), _CLOEXEC)
+        except BlockingIOError:
+            return []
+        except OSError:
+            return None
+        for level, kind, payload in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                self._keep(payload)
+        if not data:
+            return None
+        try:
+            return list(self._buffer.feed(data))
+        except ValueError:
+            return None  # not one of ours
+
+    def _keep(self, payload: bytes) -> None:
+        """A terminal is two descriptors: whoever sends more and never attaches must not use up ours."""
+        for fd in unpack_fds(payload):
+            if len(self._fds) >= _MAX_FDS:
+                os.close(fd)
+                continue
+            os.set_inheritable(fd, False)
+            self._fds.append(fd)
+
+    def take_terminal(self) -> tuple[int, int] | None:
+        """The two descriptors that came with an `attach`."""
+        if len(self._fds) < 2:
+            return None
+        stdin_fd, stdout_fd, *rest = self._fds
+        self._fds = rest
+        return stdin_fd, stdout_fd
+
+    def say(self, message: dict[str, Any]) -> None:
+        """A client reads at once or is gone: nothing is queued for it."""
+        try:
+            self._connection.send(wire.encode(message))
+        except OSError:
+            pass
+
+    def tell(self, message: dict[str, Any]) -> bool:
+        """The same, and whether it was there to hear it."""
+        data = wire.encode(message)
+        try:
+            if self._connection.recv(1, socket.MSG_PEEK) == b"":
+                return False
+        except BlockingIOError:
+            pass  # it is there, and has nothing to say
+        except OSError:
+            return False
+        try:
+            return self._connection.send(data) == len(data)
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        for fd in self._fds:
+            os.close(fd)
+        self._fds = []
+        self._connection.close()
+
+
+_MOST_CALLERS = 64  # terminals and hooks that are inside at a time; each takes a descriptor of the host
+
+
+class AttachSocket:
+    def __init__(self, greeting: dict[str, Any]) -> None:
+        self._greeting = greeting
+        self._listener: socket.socket | None = None
+        self._path: Path | None = None
+        self._callers: dict[int, Caller] = {}
+
+    @property
+    def empty(self) -> bool:
+        return not self._callers
+
+    def open(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(str(path))
+        os.chmod(path, 0o600)
+        listener.listen(8)
+        listener.setblocking(False)
+        self._listener, self._path = listener, path
+
+    def admit(self, connection: socket.socket, peer: Peer | None = None) -> None:
+        """`peer`: who came in by the door; None: the terminal that started the session."""
+        caller = Caller(connection, peer)
+        self._callers[caller.fileno()] = caller
+        caller.say(self._greeting)
+
+    def register(self, waiter: select.poll) -> None:
+        if self._listener is not None:
+            waiter.register(self._listener, select.POLLIN)
+        for fd in self._callers:
+            waiter.register(fd, select.POLLIN)
+
+    def serve(self, ready: list[int]) -> Iterator[tuple[Caller, dict[str, Any] | None]]:
+        """What the callers among `ready` say; None: this one is gone."""
+        for fd in ready:
+            if self._listener is not None and fd == self._listener.fileno():
+                self._accept(self._listener)
+            elif fd in self._callers:
+                yield from self._hear(self._callers[fd])
+
+    def _accept(self, listener: socket.socket) -> None:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return  # gone again
+        peer = read_peer(connection)
+        crowded = len(self._callers) >= _MOST_CALLERS
+        if peer.uid == os.getuid() and not crowded:  # root is another user, and who is not named by the system is none
+            self.admit(connection, peer)
+        else:
+            connection.close()
+
+    def is_inside_session(self, caller: Caller, tool_pid: int) -> bool:
+        """Whether this caller was started inside a session; the terminal that started this one is always its own."""
+        if caller.peer is None or self._path is None:
+            return False
+        # few terminals ever come in by the door
+
+        return is_inside_session(caller.peer, tool_pid, self._path.parent, self._path)
+
+    def is_inside(self, caller: Caller, tool_pid: int) -> bool:
+        """Whether this caller belongs to the session's own tool: nobody else speaks for it."""
+        if caller.peer is None:
+            return False
+        # hooks are few, and most tools have none
+
+        return is_inside(caller.peer, tool_pid)
+
+    def _hear(self, caller: Caller) -> Iterator[tuple[Caller, dict[str, Any] | None]]:
+        messages = caller.read()
+        if messages is not None:
+            for message in messages:
+                yield caller, message
+            return
+        del self._callers[caller.fileno()]
+        yield caller, None
+        caller.close()
+
+    def tell_all(self, message: dict[str, Any]) -> None:
+        for caller in self._callers.values():
+            caller.say(message)
+
+    def shut(self) -> None:
+        """Nobody comes in any more; whoever is inside stays."""
+        if self._listener is not None and self._path is not None:
+            self._listener.close()
+            self._path.unlink(missing_ok=True)
+            self._listener = None
+
+    def close(self) -> None:
+        self.shut()
+        for caller in self._callers.values():
+            caller.close()
+        self._callers.clear()
+
+
+# Whether whoever comes to a session's door was started inside a session: a tool must not be its own person.
+#
+# Where a process comes from is read by `core.kin`; the hub's own socket has its own list of sessions.
+
+_PATIENCE_S = 0.2
+
+
+def is_inside_session(peer: Peer, tool_pid: int, attach_sockets: Path, own: Path) -> bool:
+    """Also true where it cannot be told: a person's terminal is there as long as the person is."""
+    line = trace_ancestry(peer.pid, look_at) if peer.pid > 0 else ()
+    if not line:
+        return True
+    homes = [SessionProcesses(own.stem, os.getpid(), tool_pid)]
+    homes += [
+        SessionProcesses(attach_socket.stem, host, 0)
+        for attach_socket in attach_sockets.glob("*.sock")
+        if attach_socket != own and (host := _holder(attach_socket))
+    ]
+    return bool(decide_inside_session(line, homes))
+
+
+def is_inside(peer: Peer, tool_pid: int) -> bool:
+    """Whether it is this host's own tool, or was started by it and still hangs on it, as its hooks do.  What a command
+    of the tool left behind is the host's own child: it speaks for nobody, nor does whoever is gone meanwhile."""
+    line = [process.pid for process in (trace_ancestry(peer.pid, look_at) if peer.pid > 0 else ())]
+    return tool_pid in line and os.getpid() in line[line.index(tool_pid) + 1 :]
+
+
+def _holder(attach_socket: Path) -> int:
+    """The host behind another session's door; 0: nobody is there."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(_PATIENCE_S)
+        try:
+            connection.connect(str(attach_socket))
+        except OSError:
+            return 0
+        return read_peer(connection).pid

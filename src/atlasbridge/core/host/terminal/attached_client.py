@@ -1,0 +1,119 @@
+"""The one seat in front of a session: which terminal is attached, how one takes it over and how it is left.
+
+The newest terminal wins; the one before gets back what the tool had switched on, and its client is told.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+from atlasbridge.core.host.lazy_analysis import LazyAnalysis
+from atlasbridge.core.host.terminal.attach_socket import Caller
+from atlasbridge.core.host.terminal.attachment import Attachment
+from atlasbridge.core.host.terminal.keyboard import InputRelay
+from atlasbridge.core.host.terminal.relay import OutputRelay
+from atlasbridge.core.tty import Pty, Size
+
+_PATIENCE = 20  # tenths of a second for a terminal that takes nothing, while the host has others to serve
+
+
+class AttachedClient:
+    def __init__(
+        self,
+        pty: Pty,
+        size: Size,
+        output: OutputRelay,
+        keyboard: InputRelay,
+        analysis: LazyAnalysis,
+        changed: Callable[[], None],
+    ) -> None:
+        self._pty = pty
+        self._size = size
+        self._output = output
+        self._keyboard = keyboard
+        self._analysis = analysis
+        self._changed = changed
+        self._lock = threading.RLock()
+        self._caller: Caller | None = None
+        self._left_at = 0.0  # when the tool had last written as a terminal was let go
+
+    @property
+    def attachment(self) -> Attachment | None:
+        return None if self._caller is None else self._caller.attachment
+
+    @property
+    def taken(self) -> bool:
+        return self._caller is not None
+
+    def take(self, caller: Caller, fds: tuple[int, int], size: Size, past: bool = False, back: bool = False) -> None:
+        """Show the session on this terminal from now on.  `back`: it left while the tool was stopped, and what it shows
+        is kept, unless the tool wrote something meanwhile."""
+        if self._pty.is_own(fds[0]) or self._pty.is_own(fds[1]):
+            for fd in fds:
+                os.close(fd)
+            caller.say({"m": "failed", "status": 1, "text": "a session cannot be shown inside itself"})
+            return
+        with self._lock:
+            self.vacate(self.attachment, "taken")
+            attachment = caller.attachment = Attachment(*fds)
+            self._caller = caller
+            with self._output.lock:
+                self.resize(size)
+                if self._output.started and attachment.output_is_terminal:
+                    unchanged = back and self._output.last_output_at == self._left_at
+                    attachment.write(self._analysis.picture(past, unchanged), _PATIENCE)
+                self._output.attachment = attachment
+            self._keyboard.switch(attachment)
+            caller.say({"m": "attached"})
+            self._analysis.changed(self._size, True)
+        self._changed()
+
+    def resize(self, size: Size) -> None:
+        with self._lock:
+            if size == self._size:
+                return
+            self._size = size
+            self._pty.resize(size)
+            self._analysis.changed(size, self.taken)
+
+    def vacate(self, attachment: Attachment | None, why: str) -> None:
+        """Let this terminal go, unless another has taken the seat already."""
+        with self._lock:
+            caller = self._caller
+            if attachment is None or caller is None or caller.attachment is not attachment:
+                return
+            self._caller = None
+            attachment.closed = True
+            self._keyboard.switch(None)
+            self._release(attachment, quietly=why == "closed", parting=why in ("detached", "taken"))
+            caller.attachment = None
+            caller.say({"m": "detached", "why": why})
+            self._analysis.changed(self._size, False)
+        self._analysis.wake()
+        self._changed()
+
+    def _release(self, attachment: Attachment, quietly: bool, parting: bool) -> None:
+        with self._output.lock:  # a chunk on its way gives up soon: the attachment is marked as closed
+            if self._output.attachment is attachment:
+                self._output.attachment = None
+                self._left_at = self._output.last_output_at
+            if not quietly and attachment.output_is_terminal and self._output.started:
+                attachment.write_soon(self._analysis.farewell(parting))
+            attachment.close_output()
+
+    def finish(self, status: int) -> None:
+        """The tool has ended.  One that ended badly may have left the terminal in any state."""
+        with self._lock:
+            attachment = self.attachment
+            if attachment is None:
+                return
+            self._output.show_rest(attachment)
+            if status != 0 and attachment.output_is_terminal:
+                attachment.write(self._analysis.farewell(), _PATIENCE)
+            attachment.closed = True
+            self._caller = None
+            self._output.attachment = None
+            self._keyboard.switch(None)
+            attachment.close_output()

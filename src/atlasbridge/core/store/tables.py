@@ -1,0 +1,340 @@
+"""The table `deliveries`: under which message of which channel a prompt was shown."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from typing import Final
+
+from atlasbridge.core.policy.grant import Grant, GrantShape
+from atlasbridge.core.policy.later import Later
+from atlasbridge.core.policy.pattern import Shape
+from atlasbridge.core.prompt.model import Refusal, Reject
+from atlasbridge.core.values import frozen
+
+
+def insert_delivery(
+    connection: sqlite3.Connection, prompt_id: str, channel: str, message_id: str, recipient: str, at: str
+) -> bool:
+    """False: this delivery is known already."""
+    cursor = connection.execute(
+        "INSERT INTO deliveries (prompt_id, channel, message_id, recipient, sent_at) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        (prompt_id, channel, message_id, recipient, at),
+    )
+    return cursor.rowcount == 1
+
+
+def delivered_messages(connection: sqlite3.Connection, prompt_id: str, channel: str) -> list[str]:
+    rows = connection.execute(
+        "SELECT message_id FROM deliveries WHERE prompt_id = ? AND channel = ? ORDER BY rowid", (prompt_id, channel)
+    )
+    return [row[0] for row in rows]
+
+
+def delivered_prompt(connection: sqlite3.Connection, channel: str, message_id: str) -> str | None:
+    """The newest prompt shown under that message."""
+    row = connection.execute(
+        "SELECT prompt_id FROM deliveries WHERE channel = ? AND message_id = ? ORDER BY rowid DESC LIMIT 1",
+        (channel, message_id),
+    ).fetchone()
+    return row[0] if row else None
+
+
+# The table `grants`: what a person allowed for a while.  A use is taken in the transaction that claims the prompt.
+
+_COLUMNS = "id, shape, tool, session_id, folder, deadline, uses_left, by, created_at"
+
+
+def insert_grant(connection: sqlite3.Connection, grant: Grant, boot_id: str, prompt_id: str) -> None:
+    shape = {
+        "commands": [list(item.words) for item in grant.shape.commands],
+        "path": grant.shape.path,
+        "host": grant.shape.host,
+    }
+    connection.execute(
+        f"INSERT INTO grants ({_COLUMNS}, boot_id, prompt_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            grant.grant_id,
+            json.dumps(shape),
+            grant.tool,
+            grant.session_id,
+            grant.folder,
+            grant.deadline,
+            grant.uses_left,
+            grant.by,
+            grant.created_at,
+            boot_id,
+            prompt_id,
+        ),
+    )
+
+
+def live_grants(connection: sqlite3.Connection, boot_id: str, now: float) -> list[Grant]:
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM grants WHERE revoked_at IS NULL AND boot_id = ?"
+        " AND (deadline IS NULL OR deadline > ?) AND (uses_left IS NULL OR uses_left > 0) ORDER BY rowid",
+        (boot_id, now),
+    )
+    return [_grant(row) for row in rows]
+
+
+def has_grant(connection: sqlite3.Connection, short_id: str, boot_id: str, now: float) -> bool:
+    """Whether there is a use left, and it has not ended meanwhile."""
+    return any(grant.grant_id.startswith(short_id) for grant in live_grants(connection, boot_id, now))
+
+
+def use_grant(connection: sqlite3.Connection, short_id: str) -> None:
+    connection.execute("UPDATE grants SET uses_left = uses_left - 1 WHERE substr(id, 1, 8) = ?", (short_id,))
+
+
+def revoke_grants(connection: sqlite3.Connection, beginning: str, at: str) -> list[str]:
+    """The ids that ended; `beginning` "" means all."""
+    rows = connection.execute(
+        "UPDATE grants SET revoked_at = ? WHERE revoked_at IS NULL AND substr(id, 1, ?) = ? RETURNING id",
+        (at, len(beginning), beginning),
+    )
+    return [str(row[0]) for row in rows]
+
+
+def _grant(row: tuple[object, ...]) -> Grant:
+    data = json.loads(str(row[1]))
+    shape = GrantShape(tuple(Shape(tuple(words)) for words in data["commands"]), data["path"], data["host"])
+    return Grant(str(row[0]), shape, *row[2:])  # type: ignore[arg-type]
+
+
+# The table `inbox`: what a channel received, kept before the service is told that it may forget it.
+
+
+def insert_update(connection: sqlite3.Connection, channel: str, update_id: str, payload: str, at: str) -> bool:
+    """False: this update was seen before."""
+    cursor = connection.execute(
+        "INSERT INTO inbox (channel, update_id, payload, received_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (channel, update_id, payload, at),
+    )
+    return cursor.rowcount == 1
+
+
+def settle_update(connection: sqlite3.Connection, channel: str, update_id: str) -> None:
+    """It had its effect: its number is kept, so that a copy is known, and what it said is not."""
+    connection.execute("UPDATE inbox SET payload = '' WHERE channel = ? AND update_id = ?", (channel, update_id))
+
+
+def pending_updates(connection: sqlite3.Connection, channel: str) -> list[tuple[str, str]]:
+    """Update ids and payloads that were received and never settled, oldest first."""
+    rows = connection.execute(
+        "SELECT update_id, payload FROM inbox WHERE channel = ? AND payload != '' ORDER BY received_at, rowid",
+        (channel,),
+    )
+    return [(str(row[0]), str(row[1])) for row in rows]
+
+
+def delete_updates_before(connection: sqlite3.Connection, moment: str) -> int:
+    return connection.execute("DELETE FROM inbox WHERE received_at < ?", (moment,)).rowcount
+
+
+# The table `later`: answers with a moment of their own, and wishes to be asked again.
+
+_LATER_COLUMNS = "id, prompt_id, kind, due_at, channel, identity, value, as_text, place, created_at, ended_at, outcome"
+
+
+def insert_scheduled(connection: sqlite3.Connection, later: Later) -> None:
+    connection.execute(
+        f"INSERT INTO later ({_LATER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '')",
+        (
+            later.later_id,
+            later.prompt_id,
+            later.kind,
+            later.due_at,
+            later.channel,
+            later.identity,
+            later.value,
+            int(later.as_text),
+            later.place,
+            later.created_at,
+        ),
+    )
+
+
+def select_scheduled(connection: sqlite3.Connection, where: str, parameters: tuple[str, ...] = ()) -> list[Later]:
+    rows = connection.execute(f"SELECT {_LATER_COLUMNS} FROM later WHERE {where} ORDER BY due_at, rowid", parameters)
+    return [_later(row) for row in rows]
+
+
+def end_scheduled(connection: sqlite3.Connection, later_id: str, at: str, outcome: str) -> Later | None:
+    """None: it has ended already."""
+    row = connection.execute(
+        f"UPDATE later SET ended_at = ?, outcome = ? WHERE id = ? AND ended_at IS NULL RETURNING {_LATER_COLUMNS}",
+        (at, outcome, later_id),
+    ).fetchone()
+    return _later(row) if row else None
+
+
+def _later(row: tuple[object, ...]) -> Later:
+    names = ("later_id", "prompt_id", "kind", "due_at", "channel", "identity", "value", "as_text", "place")
+    values = dict(zip((*names, "created_at", "ended_at", "outcome"), (value or "" for value in row), strict=True))
+    return Later(**{**values, "as_text": bool(values["as_text"])})  # type: ignore[arg-type]
+
+
+# The table `notes`: small durable facts, such as a poll offset or a chat's default session.
+
+
+def put_note(connection: sqlite3.Connection, key: str, value: str, at: str) -> None:
+    connection.execute(
+        "INSERT INTO notes (key, value, updated_at) VALUES (?, ?, ?)"
+        " ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
+        (key, value, at),
+    )
+
+
+def get_note(connection: sqlite3.Connection, key: str, default: str) -> str:
+    row = connection.execute("SELECT value FROM notes WHERE key = ?", (key,)).fetchone()
+    return row[0] if row else default
+
+
+# The table `notices`: which step of a prompt's escalation policy was taken in which channel, and for whom it made a
+# sound.
+
+
+def insert_notice(
+    connection: sqlite3.Connection, prompt_id: str, channel: str, steps: Iterable[int], heard: Iterable[str], at: str
+) -> bool:
+    """False: all of these steps were taken already.  Who hears it is written once, with the first of them."""
+    names, fresh = json.dumps(sorted(heard), ensure_ascii=False), False
+    for step in sorted(steps):
+        cursor = connection.execute(
+            "INSERT INTO notices (prompt_id, channel, step, heard, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (prompt_id, channel, step, names, at),
+        )
+        if cursor.rowcount == 1:
+            fresh, names = True, "[]"
+    return fresh
+
+
+def sent_notices(connection: sqlite3.Connection, prompt_id: str) -> frozenset[tuple[int, str]]:
+    rows = connection.execute("SELECT step, channel FROM notices WHERE prompt_id = ?", (prompt_id,))
+    return frozenset((int(step), str(channel)) for step, channel in rows)
+
+
+def forget_notices(connection: sqlite3.Connection, prompt_id: str, channel: str) -> None:
+    """It was never shown there: its steps are to be taken again."""
+    connection.execute("DELETE FROM notices WHERE prompt_id = ? AND channel = ?", (prompt_id, channel))
+
+
+def notified_since(connection: sqlite3.Connection, at: str) -> list[tuple[str, str]]:
+    """(person, when), the oldest first."""
+    rows = connection.execute("SELECT heard, at FROM notices WHERE at >= ? AND heard <> '[]' ORDER BY at", (at,))
+    return [(str(name), str(moment)) for heard, moment in rows for name in json.loads(heard)]
+
+
+# The table `outbox`: what a fleet server has not acknowledged yet.  Triggers fill it in the transaction of
+# the change itself, and only while this machine belongs to a hub; what is sent is read at the moment of sending.
+
+EPOCH: Final = "desk.epoch"  # the note that names this membership; "" or none: nothing is collected
+
+
+def pending_fleet_events(connection: sqlite3.Connection, after: int, limit: int) -> list[tuple[int, str, str]]:
+    """(number, kind, id), oldest first."""
+    rows = connection.execute(
+        "SELECT seq, kind, id FROM outbox WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
+    ).fetchall()
+    return [(int(seq), str(kind), str(name)) for seq, kind, name in rows]
+
+
+def count_fleet_events(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM outbox").fetchone()[0])
+
+
+def acknowledge_fleet_events(connection: sqlite3.Connection, seq: int) -> None:
+    connection.execute("DELETE FROM outbox WHERE seq <= ?", (seq,))
+
+
+def fill_fleet_events(connection: sqlite3.Connection) -> None:
+    """A membership begins: what lives now is told first."""
+    connection.execute("DELETE FROM outbox")
+    connection.execute("INSERT INTO outbox (kind, id) SELECT 'session', id FROM sessions WHERE status = 'active'")
+    connection.execute(
+        "INSERT INTO outbox (kind, id) SELECT 'prompt', id FROM prompts"
+        " WHERE status IN ('created', 'routed', 'awaiting_reply', 'reply_received', 'injected')"
+    )
+
+
+def clear_fleet_events(connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM outbox")
+
+
+# The table `requests`: what was said to a request that carried a key, so that sending it again changes nothing.
+
+
+@frozen
+class RequestRecord:
+    """`refusal` is None where the request decided its prompt: what became of that, the prompt itself knows."""
+
+    prompt_id: str
+    refusal: Reject | None
+
+
+def insert_request(
+    connection: sqlite3.Connection, key: str, prompt_id: str, at: str, refusal: Reject | None = None
+) -> None:
+    """The first outcome of a key stays."""
+    reason, sentence = (refusal.reason.value, refusal.sentence) if refusal else (None, "")
+    connection.execute(
+        "INSERT INTO requests (key, prompt_id, reason, sentence, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (key, prompt_id, reason, sentence, at),
+    )
+
+
+def get_request(connection: sqlite3.Connection, key: str) -> RequestRecord | None:
+    row = connection.execute("SELECT prompt_id, reason, sentence FROM requests WHERE key = ?", (key,)).fetchone()
+    return RequestRecord(row[0], Reject(Refusal(row[1]), row[2]) if row[1] else None) if row else None
+
+
+def delete_requests_before(connection: sqlite3.Connection, moment: str) -> int:
+    return connection.execute("DELETE FROM requests WHERE at < ?", (moment,)).rowcount
+
+
+# The table `votes`: who agreed to a prompt that several people must agree to.
+
+
+def insert_vote(
+    connection: sqlite3.Connection, prompt_id: str, person: str, identity: str, answer: str, at: str
+) -> bool:
+    """A person's last word counts; False: they had said just that."""
+    same = connection.execute(
+        "SELECT 1 FROM votes WHERE prompt_id = ? AND person = ? AND answer = ?", (prompt_id, person, answer)
+    ).fetchone()
+    if same:
+        return False
+    connection.execute(
+        "INSERT INTO votes (prompt_id, person, identity, answer, at) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (prompt_id, person) DO UPDATE SET answer = excluded.answer, identity = excluded.identity,"
+        " at = excluded.at",
+        (prompt_id, person, identity, answer, at),
+    )
+    return True
+
+
+def voters(connection: sqlite3.Connection, prompt_id: str) -> list[str]:
+    """Whatever each of them agreed to."""
+    rows = connection.execute("SELECT person FROM votes WHERE prompt_id = ? ORDER BY at, person", (prompt_id,))
+    return [str(row[0]) for row in rows]
+
+
+def cast_votes(connection: sqlite3.Connection, prompt_id: str) -> list[tuple[str, str]]:
+    """(identity, answer), the last word last: whom an identity means may be another now than when it voted."""
+    rows = connection.execute("SELECT identity, answer FROM votes WHERE prompt_id = ? ORDER BY at, rowid", (prompt_id,))
+    return [(str(row[0]), str(row[1])) for row in rows]
+
+
+def open_votes(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """(prompt, identity) of what is not decided yet."""
+    rows = connection.execute(
+        "SELECT v.prompt_id, v.identity FROM votes v JOIN prompts p ON p.id = v.prompt_id WHERE p.nonce_used = 0"
+    )
+    return [(str(row[0]), str(row[1])) for row in rows]
+
+
+def delete_vote(connection: sqlite3.Connection, prompt_id: str, identity: str) -> None:
+    connection.execute("DELETE FROM votes WHERE prompt_id = ? AND identity = ?", (prompt_id, identity))

@@ -1,1 +1,0 @@
-"""The desk of many machines: a web application on PostgreSQL.  It proposes decisions; each machine's hub decides."""

@@ -1,1 +1,0 @@
-"""The desk's chats: the channels of a hub, carried for all machines by one desk process at a time."""

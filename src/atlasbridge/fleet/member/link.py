@@ -1,0 +1,200 @@
+"""The link to the server: dialled, kept alive, dialled again.  Up goes the outbox, by its numbers; down come decisions.
+
+Nothing is decided here.  What the server has not acknowledged is sent again; what it sends twice is for `channel.py` to
+know.  At most so many batches are under way: a slow server slows the link, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from random import random
+from typing import Any
+
+from atlasbridge import __version__
+from atlasbridge.core.errors import ChannelError, StoreError
+from atlasbridge.core.fleet_wire import BATCH, BEAT_S, DEAD_S, decode_message, encode_message
+from atlasbridge.core.ports import LinkApi
+from atlasbridge.fleet.member.membership import FleetMembership, RefusedByServer, dial, enter
+from atlasbridge.fleet.member.websocket import WebSocket
+
+log = logging.getLogger(__name__)
+
+WINDOW = 4  # batches under way
+GATHER_S = 0.01  # what happens together is told together
+BATCH_CHARACTERS = 1_000_000
+FIRST_RETRY_S, LAST_RETRY_S, SENT_AWAY_S = 0.5, 30.0, 300.0
+PROOF_LINES = 500
+
+Hear = Callable[[dict[str, Any]], None]
+
+
+class FleetLink:
+    """`hear` gets every message that is not about the link itself."""
+
+    def __init__(
+        self, server: LinkApi, membership: FleetMembership, hear: Hear, rules_digest: Callable[[], str]
+    ) -> None:
+        self._server = server
+        self._membership = membership
+        self._hear = hear
+        self._rules_digest = rules_digest
+        self._socket: WebSocket | None = None
+        self._poked = asyncio.Event()
+        self._sent = 0
+        self._under_way: deque[int] = deque()
+        self.fault = "not connected yet"
+        self._dials = 0
+
+    @property
+    def connected(self) -> bool:
+        return self._socket is not None
+
+    def poke(self) -> None:
+        """Something may be in the outbox."""
+        self._poked.set()
+
+    async def run(self) -> None:
+        delay_s = FIRST_RETRY_S
+        while True:
+            self._dials += 1
+            try:
+                await self._live()
+                delay_s = FIRST_RETRY_S
+            except RefusedByServer as error:
+                self.fault, delay_s = str(error), SENT_AWAY_S
+                log.error("the server refuses this machine: %s", error)
+            except ChannelError as error:
+                if not self.fault:
+                    delay_s = FIRST_RETRY_S  # it was connected until now
+                    log.warning("the link to the server ended: %s", error)
+                self.fault = str(error)
+            await asyncio.sleep(delay_s * (0.5 + random()))
+            delay_s = min(delay_s * 2, LAST_RETRY_S)
+
+    async def _live(self) -> None:
+        socket = await dial(self._membership.url, self._membership.ca)
+        try:
+            welcome = await self._enter(socket)
+            self._socket, self.fault = socket, ""
+            log.info("connected to the server at %s", self._membership.url)
+            self._server.heard_of_server(bool(welcome.get("chats")))
+            self._acknowledged(int(welcome["acked"]))
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._send_outbox(socket), name="server-outbox")
+                group.create_task(self._receive(socket), name="server-inbound")
+                group.create_task(self._beat(socket), name="server-beat")
+        except* ChannelError as group_error:
+            raise _first(group_error) from None
+        finally:
+            self._socket = None
+            await socket.close()
+
+    async def _enter(self, socket: WebSocket) -> dict[str, Any]:
+        epoch = self._server.join(self._membership.machine_id)
+        self._under_way.clear()
+        self._sent = 0
+        return await enter(
+            socket,
+            self._membership,
+            epoch=epoch,
+            version=__version__,
+            policy=self._rules_digest(),
+            screens=self._membership.screens,
+            head=list(self._server.audit_head()),
+        )
+
+    async def send(self, kind: str, **fields: Any) -> bool:
+        """False: there is no link now."""
+        socket = self._socket
+        if socket is None:
+            return False
+        try:
+            await socket.send(encode_message(kind, **fields))
+        except ChannelError:
+            return False
+        return True
+
+    async def _send_outbox(self, socket: WebSocket) -> None:
+        while True:
+            self._poked.clear()
+            items = self._next_items() if len(self._under_way) < WINDOW else []
+            if not items:
+                await self._poked.wait()
+                await asyncio.sleep(GATHER_S)
+                continue
+            self._sent = items[-1]["seq"]
+            self._under_way.append(self._sent)
+            await socket.send(encode_message("up", seq=self._sent, items=items, head=list(self._server.audit_head())))
+
+    def _next_items(self) -> list[dict[str, Any]]:
+        items, size = [], 0
+        for item in self._server.to_tell(self._sent, BATCH):
+            items.append(item)
+            size += len(str(item))
+            if size > BATCH_CHARACTERS:
+                break
+        return items
+
+    async def _receive(self, socket: WebSocket) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(DEAD_S):
+                    text = await socket.receive()
+            except TimeoutError:
+                raise ChannelError("the server has not been heard for too long") from None
+            if text is None:
+                raise ChannelError("the server closed the link")
+            await self._take(text)
+
+    async def _take(self, text: str) -> None:
+        try:
+            message = decode_message(text)
+            self._server.heard_of_server(bool(message["chats"]) if "chats" in message else None)
+            match message["m"]:
+                case "ack":
+                    self._acknowledged(int(message["seq"]))
+                case "beat":
+                    pass
+                case "prove":
+                    await self._prove(int(message["after"]), str(message["request"]))
+                case "refused":
+                    raise RefusedByServer(str(message["sentence"]), str(message["reason"]))
+                case _:
+                    self._hear(message)
+        except (ValueError, KeyError, TypeError) as error:
+            raise ChannelError(f"the server said something that makes no sense: {error!r}") from None
+
+    def _acknowledged(self, seq: int) -> None:
+        while self._under_way and self._under_way[0] <= seq:
+            self._under_way.popleft()
+        self._sent = max(self._sent, seq)
+        try:
+            self._server.acknowledge(seq)
+        except StoreError as error:  # sent again after the next start, which harms nobody
+            log.warning("what the server has taken could not be noted: %s", error)
+        self._poked.set()
+
+    async def _prove(self, after: int, request: str) -> None:
+        lines = self._server.audit_lines(after, PROOF_LINES)
+        await self.send("proof", request=request, lines=lines, head=list(self._server.audit_head()))
+
+    async def _beat(self, socket: WebSocket) -> None:
+        while True:
+            await asyncio.sleep(BEAT_S)
+            await socket.send(encode_message("beat", head=list(self._server.audit_head())))
+
+    def health(self) -> dict[str, Any]:
+        state = {"state": "ok" if self.connected else "cut off", "url": self._membership.url}
+        fault = {"fault": self.fault} if self.fault else {}
+        return {**state, **fault, "waiting": self._server.backlog(), "machine": self._membership.name}
+
+
+def _first(group: BaseExceptionGroup[ChannelError]) -> ChannelError:
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    assert isinstance(found, ChannelError)
+    return found

@@ -1,0 +1,149 @@
+"""Heads of the machines' audit logs: each is kept, none may go back, and a log is followed entry by entry on request.
+
+A head cannot be made up afterwards: whoever cuts or rewrites a machine's log can never again show entries that lead
+to a head that was anchored here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from atlasbridge.core.audit.chain import Fault, Head, check_entry
+from atlasbridge.core.ids import new_id
+from atlasbridge.core.values import frozen
+from atlasbridge.fleet.server.audit import note
+from atlasbridge.fleet.server.database import Connection, Database, row, rows
+from atlasbridge.fleet.server.machines import Entered
+
+SPARSE = 64  # a head is anchored after so many entries, and with every connection
+
+
+@frozen
+class Progress:
+    """How far a machine's chain was followed, and whether there is more to see."""
+
+    head: Head
+    more: bool
+    fault: str = ""
+
+
+async def look_at_head(
+    connection: Connection, entered: Entered, head: Head | None, at: datetime, always: bool = False
+) -> None:
+    """A newer head is anchored; one that goes back is a fault of that machine's log, for ever."""
+    known = await row(
+        connection,
+        "SELECT head_count, head_hash, proved_count, proved_hash, log_fault FROM machines WHERE id = %s",
+        entered.machine_id,
+    )
+    if head is None or known is None:
+        return
+    newest = _newest(known)
+    if always:  # what it said last, before it was away: the one thing it must still be able to lead to
+        await _anchor(connection, entered.machine_id, newest, at)
+    if head.entries < newest.entries or (head.entries == newest.entries and head.hash != newest.hash):
+        fault = f"it was cut or rewritten: it had {newest.entries} entries, now it says {head.entries}"
+        await _blame(connection, entered.machine_id, fault, at, bool(known["log_fault"]))
+        return
+    await connection.execute(
+        "UPDATE machines SET head_count = %s, head_hash = %s WHERE id = %s", (*head, entered.machine_id)
+    )
+    if always or head.entries // SPARSE != newest.entries // SPARSE:
+        await _anchor(connection, entered.machine_id, head, at)
+
+
+def _newest(known: Mapping[str, Any]) -> Head:
+    """What it said last, or what was followed, if that goes further: below neither of them its log may go back."""
+    told = Head(int(known["head_count"]), str(known["head_hash"]))
+    proved = Head(int(known["proved_count"]), str(known["proved_hash"]))
+    return proved if proved.entries > told.entries else told
+
+
+async def _anchor(connection: Connection, machine_id: str, head: Head, at: datetime) -> None:
+    await connection.execute(
+        "INSERT INTO heads (machine_id, count, hash, at) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+        (machine_id, *head, at),
+    )
+
+
+def read_head(given: Any) -> Head | None:
+    match given:
+        case [int(count), str(digest)] if 0 <= count < 2**62 and len(digest) < 100 and digest.isascii():
+            return Head(count, digest)
+    return None
+
+
+async def _blame(connection: Connection, machine_id: str, fault: str, at: datetime, known: bool) -> None:
+    await connection.execute("UPDATE machines SET log_fault = %s WHERE id = %s", (fault, machine_id))
+    if not known:
+        await note(connection, at, "LOG_FAULT", machine=machine_id, fault=fault)
+
+
+async def ask_proof(database: Database, machine_id: str) -> str:
+    request = new_id()
+    async with database.transaction() as connection:
+        await connection.execute(
+            "INSERT INTO proofs (id, machine_id, asked_at) VALUES (%s, %s, %s)", (request, machine_id, database.now())
+        )
+    return request
+
+
+async def take_proof(database: Database, entered: Entered, message: Mapping[str, Any]) -> Progress:
+    """Follow the lines from where the chain was followed to last; every anchored head must be on the way."""
+    now = database.now()
+    async with database.transaction() as connection:
+        known = await row(
+            connection,
+            "SELECT proved_count, proved_hash, head_count, head_hash, log_fault FROM machines WHERE id = %s FOR UPDATE",
+            entered.machine_id,
+        )
+        assert known is not None
+        start = Head(int(known["proved_count"]), str(known["proved_hash"]))
+        anchored = await _anchored(connection, entered.machine_id, start.entries)
+        anchored[int(known["head_count"])] = str(known["head_hash"])  # what it said last, anchored or not
+        followed = _follow(start, [str(line) for line in message["lines"]], anchored)
+        if isinstance(followed, Fault):
+            fault = f"entry {followed.seq} {followed.problem}"
+            await _blame(connection, entered.machine_id, fault, now, bool(known["log_fault"]))
+            await _done(connection, message, entered, now)
+            return Progress(start, False, fault)
+        more = bool(message["lines"]) and followed.entries < int(known["head_count"])
+        fault = str(known["log_fault"])
+        if not more and followed.entries < int(known["head_count"]):
+            fault = f"it was cut: it had {known['head_count']} entries, it shows {followed.entries}"
+            await _blame(connection, entered.machine_id, fault, now, bool(known["log_fault"]))
+        await connection.execute(
+            "UPDATE machines SET proved_count = %s, proved_hash = %s, proved_at = %s WHERE id = %s",
+            (*followed, now, entered.machine_id),
+        )
+        if not more:
+            await _done(connection, message, entered, now)
+            await note(connection, now, "LOG_PROVED", machine=entered.machine_id, entries=followed.entries, fault=fault)
+        return Progress(followed, more, fault)
+
+
+async def _anchored(connection: Connection, machine_id: str, after: int) -> dict[int, str]:
+    found = await rows(
+        connection, "SELECT count, hash FROM heads WHERE machine_id = %s AND count > %s", machine_id, after
+    )
+    return {int(one["count"]): str(one["hash"]) for one in found}
+
+
+def _follow(head: Head, lines: list[str], anchored: Mapping[int, str]) -> Head | Fault:
+    for line in lines:
+        step = check_entry(head, line)
+        if isinstance(step, Fault):
+            return step
+        if anchored.get(step.entries, step.hash) != step.hash:
+            return Fault(step.entries, "was rewritten: another one was anchored at the server")
+        head = step
+    return head
+
+
+async def _done(connection: Connection, message: Mapping[str, Any], entered: Entered, at: datetime) -> None:
+    await connection.execute(
+        "UPDATE proofs SET done_at = %s WHERE id = %s AND machine_id = %s",
+        (at, str(message["request"]), entered.machine_id),
+    )

@@ -1,0 +1,132 @@
+"""The server's own audit log: noted in the transaction of what happened, sealed into a hash chain right afterwards.
+
+The chain is the one of every hub's log.  Sealing is done in batches by whichever server is quicker, so that many
+decisions at once need not wait for each other; a user who may only serve can add entries and change none.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Json, Jsonb
+
+from atlasbridge.core.audit.chain import Fault, Head, check_entry, seal_entry
+from atlasbridge.core.clock import iso
+from atlasbridge.core.prompt.redact import redact_data
+from atlasbridge.fleet.server.database import Connection, Database, row, rows
+
+LOCK = 0x61746C62
+BATCH = 1000
+_NOTE = "INSERT INTO audit_pending (at, event, fields) VALUES (%s, %s, %s)"
+
+EVENTS = {
+    "INVITED": "a token was made with which machines may join",
+    "JOINED": "a machine traded its token for a place",
+    "JOIN_REFUSED": "a token was unknown, used, too old, or meant for another name",
+    "ENTER_REFUSED": "a machine could not prove who it is, or was sent away before",
+    "LEFT": "a machine left, or went silent where it was only there for a while",
+    "REVOKED": "a machine was sent away",
+    "FORGED": "a machine spoke of what is not its own",
+    "DECIDED": "a person proposed an answer; the machine has not said anything yet",
+    "DECISION_REFUSED": "a person proposed an answer that is not theirs to give, or came too late",
+    "SETTLED": "the machine said what became of a decision",
+    "LOG_FAULT": "a machine's audit log is shorter than it was, or another one",
+    "LOG_PROVED": "a machine's audit log was followed entry by entry",
+    "LOGGED_IN": "a person's link was traded for a login",
+    "LOGIN_REFUSED": "a link was unknown, used or too old",
+    "PERSON_ADDED": "a person, or what they may",
+    "PERSON_REMOVED": "a person, or what they might",
+    "RULES_SET": "other rules for all machines",
+    "SCREEN_WATCHED": "a person looked at a session's screen",
+    "CHANNEL_STRANGER": "somebody wrote to a chat of the server who does not take part there",
+    "CHANNEL_CONFLICT": "another program uses the token of a chat of the server",
+    "CHANNEL_RATE_LIMITED": "too many replies came for one session",
+}
+
+
+async def note(connection: Connection, at: datetime, event: str, **fields: Any) -> None:
+    await connection.execute(_NOTE, _noted(at, event, fields))
+
+
+async def note_alone(database: Database, event: str, **fields: Any) -> None:
+    """Where nothing else is to be written with it."""
+    await database.rows(_NOTE, *_noted(database.now(), event, fields))
+
+
+def _noted(at: datetime, event: str, fields: dict[str, Any]) -> tuple[datetime, str, Jsonb]:
+    assert event in EVENTS, event
+    return at, event, Jsonb(redact_data(fields))
+
+
+async def note_stranger(database: Database, connection: Connection, event: str, **fields: Any) -> None:
+    """What anybody can cause: see `sparing.py`."""
+    now = database.now()
+    if database.strangers.is_recorded(event, now):
+        await note(connection, now, event, **fields)
+
+
+async def note_counted(database: Database) -> None:
+    """From time to time: what was only counted becomes an entry."""
+    now = database.now()
+    for event, more in database.strangers.ended(now):
+        await note_alone(database, event, more=more)
+
+
+async def seal(database: Database) -> int:
+    """Put what was noted into the chain; how many entries.  Another process that does it just now is let do it."""
+    if not await database.rows("SELECT 1 FROM audit_pending LIMIT 1"):
+        return 0
+    async with database.transaction() as connection:
+        mine = await row(connection, "SELECT pg_try_advisory_xact_lock(%s) AS mine", LOCK)
+        if not mine or not mine["mine"]:
+            return 0
+        noted = await rows(
+            connection,
+            "DELETE FROM audit_pending WHERE id IN (SELECT id FROM audit_pending ORDER BY id LIMIT %s)"
+            " RETURNING id, at, event, fields",
+            BATCH,
+        )
+        if noted:
+            await _append(connection, sorted(noted, key=lambda one: int(one["id"])))
+        return len(noted)
+
+
+async def _append(connection: Connection, noted: list[dict[str, Any]]) -> None:
+    head = await head_of(connection)
+    before, lines = head.entries, []
+    for one in noted:
+        line, head = seal_entry(head, iso(one["at"].timestamp()), one["event"], one["fields"])
+        lines.append(line)
+    await connection.execute(
+        "WITH added AS (INSERT INTO audit_entries (seq, entry) SELECT %s + number, line"
+        " FROM json_array_elements_text(%s) WITH ORDINALITY AS sealed (line, number))"
+        " UPDATE audit_head SET count = %s, hash = %s",
+        (before, Json(lines), head.entries, head.hash),
+    )
+
+
+async def head_of(connection: Connection) -> Head:
+    found = await row(connection, "SELECT count, hash FROM audit_head")
+    return Head(int(found["count"]), str(found["hash"])) if found else Head(0, "")
+
+
+async def verify(database: Database) -> Fault | Head:
+    """The whole chain; it must end where the head says."""
+    while await seal(database):
+        pass
+    async with database.transaction() as connection:
+        head, found = await head_of(connection), Head(0, "genesis")
+        async with connection.cursor("entries") as cursor:
+            await cursor.execute("SELECT entry FROM audit_entries ORDER BY seq")
+            async for (line,) in cursor:
+                step = check_entry(found, line)
+                if isinstance(step, Fault):
+                    return step
+                found = step
+    return head if found == head else Fault(found.entries + 1, f"is missing: there were {head.entries} entries")
+
+
+async def entries(database: Database, limit: int = 100) -> list[str]:
+    found = await database.rows("SELECT entry FROM audit_entries ORDER BY seq DESC LIMIT %s", limit)
+    return [str(one["entry"]) for one in found][::-1]

@@ -1,0 +1,204 @@
+"""What the chats know of the server's rows, in memory: channels ask without waiting, and what changed is fetched.
+
+Everything in it can be read again from the tables; what must not be lost is written there first (see `notebook.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.ids import short_id
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.values import replace
+from atlasbridge.fleet.server.chats.directory import (
+    Directory,
+    load_directory,
+    prompt_readers,
+    rights_mark,
+    session_readers,
+)
+from atlasbridge.fleet.server.chats.mapping import FleetPrompt, Key, chat_id, read_asked, read_session
+from atlasbridge.fleet.server.database import Database
+
+KEPT_ENDED = 1000  # prompts that are over and may still be asked about: who comes too late hears what became of it
+
+_PROMPTS = """
+SELECT p.machine_id, p.prompt_id, p.seq, p.state, m.name AS machine,
+       CASE WHEN d.settled_at IS NULL THEN coalesce(d.person, '') ELSE '' END AS deciding
+FROM (SELECT machine_id, prompt_id FROM prompts WHERE is_open
+      UNION SELECT machine_id, prompt_id FROM chat_deliveries WHERE NOT over) AS live
+JOIN prompts p USING (machine_id, prompt_id) JOIN machines m ON m.id = p.machine_id
+LEFT JOIN decisions d ON d.id = p.decision_id
+"""
+_BODIES = """
+SELECT p.machine_id, p.prompt_id, p.session_id, p.seq, p.state, p.body, p.folder, p.raised_at, p.expires_at,
+       p.last_key_at, m.name AS machine
+FROM prompts p JOIN machines m ON m.id = p.machine_id
+JOIN unnest(%s::text[], %s::text[]) AS w (machine, name) ON (w.machine, w.name) = (p.machine_id, p.prompt_id)
+"""
+_SESSIONS = """
+SELECT s.machine_id, s.session_id, s.seq, s.state, m.name AS machine
+FROM (SELECT machine_id, session_id FROM sessions WHERE state = 'active'
+      UNION SELECT machine_id, session_id FROM prompts WHERE is_open) AS live
+JOIN sessions s USING (machine_id, session_id) JOIN machines m ON m.id = s.machine_id AND m.gone_at IS NULL
+"""
+_SESSION_BODIES = """
+SELECT s.machine_id, s.session_id, s.body, s.state, m.name AS machine
+FROM sessions s JOIN machines m ON m.id = s.machine_id
+JOIN unnest(%s::text[], %s::text[]) AS w (machine, name) ON (w.machine, w.name) = (s.machine_id, s.session_id)
+"""
+
+
+class ChatCache:
+    def __init__(self, database: Database, clock: Clock, secret: str) -> None:
+        self._database = database
+        self._clock = clock
+        self._secret = secret  # of which nonces are made
+        self.directory = Directory()
+        self._prompts: dict[str, FleetPrompt] = {}
+        self._by_key: dict[Key, str] = {}
+        self._sessions: dict[str, SessionRecord] = {}
+        self._session_readers: dict[str, frozenset[str]] = {}
+        self._session_keys: dict[str, Key] = {}
+        self._session_marks: dict[Key, tuple[Any, ...]] = {}
+        self._running: frozenset[str] = frozenset()
+        self._short: dict[str, set[str]] = {}
+
+    async def refresh(self) -> list[FleetPrompt]:
+        """Fetch what changed; those prompts that are new, or are not as they were."""
+        mark = await rights_mark(self._database)
+        anew = mark != self.directory.mark
+        if anew:
+            self.directory = await load_directory(self._database)
+        await self._fetch_sessions(anew)
+        changed = await self._fetch_prompts(anew)
+        self._forget_old()
+        return changed
+
+    # prompts
+
+    def asked(self, prompt_id: str) -> FleetPrompt | None:
+        """By full or short id; None also where a short one is ambiguous."""
+        if prompt_id in self._prompts:
+            return self._prompts[prompt_id]
+        begun = self._short.get(prompt_id, set())
+        return self._prompts[next(iter(begun))] if len(begun) == 1 else None
+
+    def by_key(self, key: Key) -> FleetPrompt | None:
+        return self._prompts.get(self._by_key.get(key, ""))
+
+    def all_asked(self) -> list[FleetPrompt]:
+        return list(self._prompts.values())
+
+    def open_asked(self) -> list[FleetPrompt]:
+        return [one for one in self._prompts.values() if one.record.state in OPEN]
+
+    async def _fetch_prompts(self, anew: bool) -> list[FleetPrompt]:
+        listed = {(row["machine_id"], row["prompt_id"]): row for row in await self._database.rows(_PROMPTS)}
+        known = {asked.key: asked for asked in self._prompts.values()}
+        stale = [key for key, row in listed.items() if _mark(row) != _mark_of(known.get(key))]
+        stale += [key for key, one in known.items() if key not in listed and one.record.state in OPEN]
+        fetched = await self._database.rows(_BODIES, [key[0] for key in stale], [key[1] for key in stale])
+        wanted = list({*stale, *(known if anew else ())})
+        readers = await prompt_readers(self._database, wanted)
+        changed = []
+        for row in fetched:
+            asked = read_asked(row, self._secret, self._clock)
+            deciding = listed.get(asked.key, {}).get("deciding", "")
+            changed.append(replace(asked, readers=readers.get(asked.key, frozenset()), deciding=deciding))
+        self._keep(changed)
+        rest = [one for one in known.values() if anew and one.key not in set(stale)]
+        self._keep([replace(one, readers=readers.get(one.key, frozenset())) for one in rest])
+        return changed
+
+    def _keep(self, found: Iterable[FleetPrompt]) -> None:
+        for given in sorted(found, key=lambda one: one.raised_at):
+            asked = self._named(given)
+            self._prompts.pop(asked.chat_id, None)  # behind all others: the first are those that changed long ago
+            self._prompts[asked.chat_id] = asked
+            self._by_key[asked.key] = asked.chat_id
+            self._short.setdefault(short_id(asked.chat_id), set()).add(asked.chat_id)
+
+    def _named(self, asked: FleetPrompt) -> FleetPrompt:
+        """Who was asked first keeps the beginning of its id: another machine's prompt cannot make it ambiguous."""
+        known = self._by_key.get(asked.key)
+        taken = self._short.get(short_id(asked.chat_id), set()) - {asked.chat_id}
+        if known is None and not taken:
+            return asked
+        return replace(asked, record=replace(asked.record, prompt_id=known or chat_id(asked.key, own=False)))
+
+    def _forget_old(self) -> None:
+        ended = [one for one in self._prompts.values() if one.record.state not in OPEN]
+        for asked in ended[: max(0, len(ended) - KEPT_ENDED)]:
+            del self._prompts[asked.chat_id]
+            del self._by_key[asked.key]
+            same = self._short[short_id(asked.chat_id)]
+            same.discard(asked.chat_id)
+            if not same:
+                del self._short[short_id(asked.chat_id)]
+
+    async def load_ended(self) -> None:
+        """After a start: what was shown lately and is over, for who taps it now."""
+        rows = await self._database.rows(
+            "SELECT DISTINCT machine_id, prompt_id FROM (SELECT machine_id, prompt_id FROM chat_deliveries WHERE over"
+            " ORDER BY shown_at DESC LIMIT %s) AS last",
+            KEPT_ENDED,
+        )
+        keys = [(row["machine_id"], row["prompt_id"]) for row in rows]
+        fetched = await self._database.rows(_BODIES, [key[0] for key in keys], [key[1] for key in keys])
+        readers = await prompt_readers(self._database, keys)
+        found = [read_asked(row, self._secret, self._clock) for row in fetched]
+        self._keep([replace(one, readers=readers.get(one.key, frozenset())) for one in found])
+
+    # sessions
+
+    def sessions(self) -> list[SessionRecord]:
+        return [self._sessions[one] for one in self._running if one in self._sessions]
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        """By full or short id."""
+        if session_id in self._sessions:
+            return self._sessions[session_id]
+        begun = [one for name, one in self._sessions.items() if len(session_id) >= 8 and name.startswith(session_id)]
+        return begun[0] if len(begun) == 1 else None
+
+    def session_key(self, session_id: str) -> Key | None:
+        found = self.session(session_id)
+        return self._session_keys.get(found.session_id) if found else None
+
+    def session_readers(self, session_id: str) -> frozenset[str]:
+        return self._session_readers.get(session_id, frozenset())
+
+    async def _fetch_sessions(self, anew: bool) -> None:
+        listed = {(row["machine_id"], row["session_id"]): row for row in await self._database.rows(_SESSIONS)}
+        marks = {key: (row["seq"], row["state"], row["machine"]) for key, row in listed.items()}
+        stale = [key for key in listed if self._session_marks.get(key) != marks[key]]
+        for row in await self._database.rows(_SESSION_BODIES, [key[0] for key in stale], [key[1] for key in stale]):
+            session = read_session(row)
+            self._sessions[session.session_id] = session
+            self._session_keys[session.session_id] = (row["machine_id"], row["session_id"])
+        self._session_marks = marks
+        self._running = frozenset(chat_id(key) for key, row in listed.items() if row["state"] == "active")
+        wanted = list(self._session_keys.values()) if anew else stale
+        for key, names in (await session_readers(self._database, wanted)).items():
+            self._session_readers[chat_id(key)] = names
+        self._forget_sessions({chat_id(key) for key in listed})
+
+    def _forget_sessions(self, listed: set[str]) -> None:
+        """Of what has ended, those whose prompts are still spoken of stay."""
+        needed = listed | {asked.record.session_id for asked in self._prompts.values()}
+        for session_id in [one for one in self._sessions if one not in needed]:
+            del self._sessions[session_id]
+            del self._session_keys[session_id]
+            self._session_readers.pop(session_id, None)
+
+
+def _mark(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["seq"], row["state"], row["machine"], row["deciding"]
+
+
+def _mark_of(asked: FleetPrompt | None) -> tuple[Any, ...] | None:
+    return None if asked is None else (asked.seq, asked.state, asked.machine, asked.deciding)

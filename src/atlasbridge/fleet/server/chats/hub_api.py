@@ -1,0 +1,208 @@
+"""`core.ports.Server` over the rows of all machines: what channels may ask while the server carries them.
+
+Channels ask without waiting, so the answers come from the mirror; who asks for a person gets only what that person
+may see (`seen_by`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.session.model import SessionRecord, SessionState
+from atlasbridge.core.values import replace
+from atlasbridge.fleet.server.chats.cache import ChatCache
+from atlasbridge.fleet.server.chats.chat_store import ChatStore
+from atlasbridge.fleet.server.chats.mapping import FleetPrompt, Key, chat_id
+from atlasbridge.fleet.server.chats.refused_operations import AtMachine
+
+AWAY = "server.away."
+SHORTEST_SNOOZE_S = 60.0
+
+
+async def _no_screen(session: Key, person: str) -> dict[str, Any] | None:
+    return None
+
+
+class FleetHubApi(AtMachine):
+    """`tell_people` says something in every channel; `look_again` has the escalation policy look at a prompt;
+    `show_screen` asks
+    a machine what a session shows, for a person."""
+
+    def __init__(self, cache: ChatCache, memory: ChatStore, clock: Clock) -> None:
+        self._cache = cache
+        self._memory = memory
+        self._clock = clock
+        self.tones: dict[tuple[str, str], Tone] = {}
+        self.tell_people: Callable[[str], None] = lambda message: None
+        self.look_again: Callable[[FleetPrompt], None] = lambda asked: None
+        self.show_screen: Callable[[Key, str], Awaitable[dict[str, Any] | None]] = _no_screen
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def seen_by(self, identity: str, alone: bool = True) -> FleetHubApi:
+        directory = self._cache.directory
+        others = frozenset[str]() if alone else directory.in_channel(identity.partition(":")[0])
+        return OneView(self, directory.find(identity), others)
+
+    def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
+        directory, may_see = self._cache.directory, self._cache.session_readers(session_id)
+        if directory.in_channel(channel) <= may_see:
+            return None
+        return frozenset(one for one in directory.identities(channel) if directory.find(one) in may_see)
+
+    def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
+        opened = {record.session_id: record.prompt_id for record in self.open_prompts()}
+        found = [replace(one, open_prompt=opened.get(one.session_id, "")) for one in self._cache.sessions()]
+        return [one for one in found if include_ended or one.state is SessionState.ACTIVE]
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        return self._cache.session(session_id)
+
+    def open_prompts(self) -> list[PromptRecord]:
+        return [asked.record for asked in self._cache.open_asked()]
+
+    def prompt(self, prompt_id: str) -> PromptRecord | None:
+        asked = self._cache.asked(prompt_id)
+        return asked.record if asked else None
+
+    def deliveries(self, prompt_id: str, channel: str) -> list[str]:
+        asked = self._cache.asked(prompt_id)
+        return self._memory.message_ids(asked.key, channel) if asked else []
+
+    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
+        for (key, name), shown in (*self._memory.shown.items(), *self._memory.over.items()):
+            if name == channel and message_id in shown:
+                asked = self._cache.by_key(key)
+                return asked.record if asked else None
+        return None
+
+    async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
+        return await self._memory.accept(channel, update_id, payload)
+
+    async def settle_update(self, channel: str, update_id: str) -> None:
+        await self._memory.settle(channel, update_id)
+
+    def pending_updates(self, channel: str) -> list[tuple[str, str]]:
+        return self._memory.pending(channel)
+
+    def remember(self, key: str, value: str) -> None:
+        self._memory.remember(key, value)
+
+    def recall(self, key: str, default: str = "") -> str:
+        return self._memory.recall(key, default)
+
+    def name_of(self, identity: str) -> str:
+        return self._cache.directory.find(identity)
+
+    def tone(self, prompt_id: str, channel: str) -> Tone:
+        return self.tones.get((prompt_id, channel), Tone())
+
+    def go_away(self, for_s: float | None = None) -> None:
+        """Who is away is said by a person: see `OneView`."""
+
+    def come_back(self) -> None: ...
+
+    def away(self, person: str) -> bool:
+        noted = self._memory.recall(f"{AWAY}{person}")
+        return noted == "ever" or bool(noted and float(noted) > self._clock.wall())
+
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
+        """Nobody in particular asks: then nothing is told."""
+        return []
+
+    def note(self, event: str, **fields: object) -> None:
+        self._memory.note(event, fields)
+
+    def tell(self, message: str) -> None:
+        self.tell_people(message)
+
+    def agreed(self, prompt_id: str) -> list[str]:
+        asked = self._cache.asked(prompt_id)
+        return list(asked.agreed) if asked else []
+
+    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
+        """Until then nobody is told of it again.  How long it waits is its machine's to say, so it must be before."""
+        asked, person = self._cache.asked(reply.prompt_id), self._cache.directory.find(reply.identity)
+        if asked is None or person not in asked.readers:
+            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
+        left_s = asked.record.deadline - self._clock.now()
+        if not SHORTEST_SNOOZE_S <= for_s < left_s:
+            return Reject(Refusal.BAD_VALUE, f"Its machine waits {max(0, int(left_s // 60))} more minutes at most.")
+        due = self._clock.wall() + for_s
+        self._hold(self._snooze(asked, person, due))
+        by = f"server:{person}"
+        sentence = f"{person} wants to be asked again in {int(for_s // 60)} minutes."
+        return Receipt("snoozed", sentence, by, at=iso(self._clock.wall()))
+
+    async def _snooze(self, asked: FleetPrompt, person: str, due: float) -> None:
+        await self._memory.add_wake(asked.key, person, due)
+        self.look_again(asked)
+
+    def _hold(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name="chats-note")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+class OneView(FleetHubApi):
+    """The same for one person: what they may not see does not exist."""
+
+    def __init__(self, whole: FleetHubApi, person: str, others: frozenset[str]) -> None:
+        super().__init__(whole._cache, whole._memory, whole._clock)
+        self.tones = whole.tones
+        self.look_again = whole.look_again
+        self.show_screen = whole.show_screen
+        self._whole = whole
+        self._person = person
+        self._all = others | {person}  # who reads along
+
+    def seen_by(self, identity: str, alone: bool = True) -> FleetHubApi:
+        return self._whole.seen_by(identity, alone)
+
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        """As it is now; what scrolled off it stays at its machine."""
+        key = self._cache.session_key(session_id)
+        if key is None or past or not self._sees(chat_id(key)):
+            return None
+        return await self.show_screen(key, self._person)
+
+    def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
+        return [one for one in super().sessions(include_ended) if self._sees(one.session_id)]
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        found = super().session(session_id)
+        return found if found and self._sees(found.session_id) else None
+
+    def open_prompts(self) -> list[PromptRecord]:
+        return [asked.record for asked in self._cache.open_asked() if self._all <= asked.readers]
+
+    def prompt(self, prompt_id: str) -> PromptRecord | None:
+        asked = self._cache.asked(prompt_id)
+        return asked.record if asked and self._all <= asked.readers else None
+
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
+        found = [
+            one.record
+            for one in self._cache.all_asked()[::-1]
+            if self._all <= one.readers and session_id in ("", one.record.session_id)
+        ]
+        return found[:limit]
+
+    def go_away(self, for_s: float | None = None) -> None:
+        self._memory.remember(f"{AWAY}{self._person}", "ever" if for_s is None else str(self._clock.wall() + for_s))
+        for asked in self._cache.open_asked():
+            self.look_again(asked)
+
+    def come_back(self) -> None:
+        self._memory.remember(f"{AWAY}{self._person}", "")
+
+    def _sees(self, session_id: str) -> bool:
+        return bool(self._person) and self._all <= self._cache.session_readers(session_id)

@@ -1,0 +1,222 @@
+"""Rows of the server as the values that channels know: a prompt with its life, a session with its machine.  Pure.
+
+A machine may call its prompts as it likes, also as another machine calls its own: here an id is made of both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from atlasbridge.core.clock import Clock, iso, parse_iso
+from atlasbridge.core.prompt.model import (
+    EXCERPT_LIMIT,
+    Choice,
+    Evidence,
+    Prompt,
+    PromptRecord,
+    PromptState,
+    PromptType,
+    told_subject,
+)
+from atlasbridge.core.session.model import SessionRecord, SessionState
+from atlasbridge.core.values import frozen, replace
+
+SCORES = {"high": 0.9, "med": 0.7, "low": 0.5}
+LONGEST, MOST = 100_000, 200  # characters of a text, and how many of anything
+_FLAGS = ("secret", "idle", "commands", "multi_select", "allows_other", "scrolls")
+_NUMBERS = ("max_length", "min_choice", "max_choice")
+GONE = "gone"  # the server's own word for what a machine left open when it went
+_HEX = re.compile(r"[0-9a-f]{8}")
+
+Key = tuple[str, str]  # the machine, and its own id
+
+
+@frozen
+class FleetPrompt:
+    """A prompt of some machine, as the chats know it."""
+
+    key: Key
+    seq: int
+    machine: str
+    folder: str
+    state: str  # as the machine, or the server, says
+    record: PromptRecord
+    raised_at: float  # on the wall
+    agreed: tuple[str, ...] = ()
+    last_key_at: float | None = None  # on the wall
+    readers: frozenset[str] = frozenset()  # who may see it, of those who are in a chat
+    deciding: str = ""  # whose answer its machine has not said anything about
+
+    @property
+    def chat_id(self) -> str:
+        return self.record.prompt_id
+
+
+def chat_id(key: Key, own: bool = True) -> str:
+    """The beginning is the machine's own, so that what a chat shows can be typed there; the rest nobody can forge."""
+    digest = hashlib.sha256("\0".join(key).encode()).hexdigest()
+    first = key[1][:8].lower()
+    text = (first if own and _HEX.fullmatch(first) else digest[:8]) + digest[8:32]
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def nonce_of(secret: str, key: Key) -> str:
+    """The same in every server process, and after a restart."""
+    return hmac.digest(secret.encode(), "\0".join(("nonce", *key)).encode(), "sha256").hex()[:32]
+
+
+def read_asked(row: Mapping[str, Any], secret: str, clock: Clock) -> FleetPrompt:
+    body, key = row["body"], (str(row["machine_id"]), str(row["prompt_id"]))
+    session = (key[0], str(row["session_id"]))
+    raised, expires = _wall(row["raised_at"]), _wall(row["expires_at"]) or _wall(row["raised_at"])
+    record = PromptRecord(
+        chat_id(key),
+        chat_id(session),
+        read_prompt(body),
+        read_state(str(row["state"])),
+        nonce_of(secret, key),
+        iso(raised),
+        iso(expires),
+        clock.now() + expires - clock.wall(),
+        decided_by=_text(body.get("decided_by"), 200),
+        decided_at=_moment(body.get("decided_at")),
+        decided_value=_text(body.get("decided_value"), 1000),
+        decided_from=_text(body.get("decided_from"), 200),
+    )
+    return FleetPrompt(
+        key,
+        int(row["seq"]),
+        str(row["machine"]),
+        str(row["folder"]),
+        str(row["state"]),
+        record,
+        raised,
+        tuple(_text(name, 200) for name in _list(body.get("agreed"))[:MOST]),
+        _wall(row["last_key_at"]) or None,
+    )
+
+
+def read_state(state: str) -> PromptState:
+    """What this version does not know has ended, so far as a chat is concerned."""
+    try:
+        return PromptState(state)
+    except ValueError:
+        return PromptState.WITHDRAWN
+
+
+def read_prompt(body: Mapping[str, Any]) -> Prompt:
+    """Whatever a machine told: what makes no sense is left out, and one machine's nonsense stops nobody's chat."""
+    choices, evidence = _list(body.get("choices")), _list(body.get("evidence"))
+    return Prompt(
+        _type(body.get("type")),
+        SCORES.get(_text(body.get("confidence")), 0.5),
+        _text(body.get("excerpt"), EXCERPT_LIMIT),
+        _text(body.get("screen")),
+        tuple(_choice(one) for one in choices[:MOST] if isinstance(one, dict)),
+        _constraints(body.get("constraints")),
+        tuple(_evidence(one) for one in evidence[:MOST] if isinstance(one, dict)),
+        _text(body.get("safe_default"), 200),
+        subject=_subject(body.get("subject")),
+        question=_text(body.get("question")),
+        whole=body.get("whole") is not False and len(choices) <= MOST and not _is_cut(body),
+        says=_text(body.get("says"), 1000),
+    )
+
+
+def _is_cut(body: Mapping[str, Any]) -> bool:
+    """What is too long to be taken whole must not pass for whole."""
+    return any(isinstance(body.get(name), str) and len(body[name]) > LONGEST for name in ("question", "excerpt"))
+
+
+def _constraints(told: Any) -> dict[str, Any]:
+    """Those that this version knows, each of its kind."""
+    given = told if isinstance(told, dict) else {}
+    found: dict[str, Any] = {name: True for name in _FLAGS if given.get(name) is True}
+    found |= {name: given[name] for name in _NUMBERS if type(given.get(name)) is int and given[name] >= 0}
+    quorum = given.get("quorum")
+    if isinstance(quorum, dict) and type(quorum.get("approvals")) is int:
+        found["quorum"] = {"approvals": quorum["approvals"], "rule": _text(quorum.get("rule"), 200)}
+    return found
+
+
+def _subject(told: Any) -> Any:
+    """What may be shown of it is all that came."""
+    found = told_subject(told)
+    if found is None:
+        return None
+    texts = {name: _text(getattr(found, name)) for name in ("text", "folder", "target")}
+    whole = found.complete and len(found.text) <= LONGEST
+    return replace(found, **texts, shown=texts["text"], complete=whole)
+
+
+def _type(told: Any) -> PromptType:
+    try:
+        return PromptType(str(told))
+    except ValueError:
+        return PromptType.TYPE_UNKNOWN
+
+
+def _choice(told: Mapping[str, Any]) -> Choice:
+    return Choice(
+        _text(told.get("value"), 200),
+        _text(told.get("label"), 1000),
+        refuses=told.get("refuses") is True,
+        always=told.get("always") is True,
+        default=told.get("default") is True,
+        detail=_text(told.get("detail"), 4000),
+    )
+
+
+def _evidence(told: Mapping[str, Any]) -> Evidence:
+    score = told.get("score")
+    number = float(min(max(score, 0), 1)) if isinstance(score, int | float) else 0.0
+    return Evidence(_text(told.get("signal"), 40), number, _text(told.get("detail"), 400))
+
+
+def read_session(row: Mapping[str, Any]) -> SessionRecord:
+    body, key = row["body"], (str(row["machine_id"]), str(row["session_id"]))
+    return SessionRecord(
+        chat_id(key),
+        _text(body.get("tool"), 100),
+        tuple(_text(word, 1000) for word in _list(body.get("command"))[:MOST]),
+        _text(body.get("cwd"), 1000),
+        0,
+        0,
+        _moment(body.get("started_at")),
+        _session_state(str(row["state"])),
+        label=_text(body.get("label"), 200),
+        machine=str(row["machine"]),
+    )
+
+
+def _session_state(state: str) -> SessionState:
+    try:
+        return SessionState(state)
+    except ValueError:
+        return SessionState.TERMINATED
+
+
+def _text(value: Any, most: int = 0) -> str:
+    return value[: most or LONGEST] if isinstance(value, str) else ""
+
+
+def _moment(value: Any) -> str:
+    """A time as every machine writes it, or ""."""
+    try:
+        parse_iso(_text(value, 40))
+    except (ValueError, OverflowError):
+        return ""
+    return _text(value, 40)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _wall(moment: datetime | None) -> float:
+    return moment.timestamp() if moment is not None else 0.0

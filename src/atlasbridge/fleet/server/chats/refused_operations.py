@@ -1,0 +1,151 @@
+"""What a channel may ask of a hub and a fleet server does not do: it says so, and where it is done.
+
+Nothing here reaches a machine.  A machine's sessions are ended, typed into and given rules at that machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.question import RemoteQuestion
+
+AT_MACHINE = "That is done at the machine itself, not from the server."
+_NOT_HERE = Reject(Refusal.UNAVAILABLE, AT_MACHINE)
+
+
+class NoQuestions:
+    """Nobody asks at the server itself."""
+
+    async def ask(self, asked: RemoteQuestion) -> AsyncGenerator[dict[str, Any], None]:
+        yield {"event": "refused", "message": AT_MACHINE}
+
+    def withdraw(self, session_id: str) -> bool:
+        return False
+
+    def owner(self, session_id: str) -> str:
+        return ""
+
+    def is_foreign(self, session_id: str, identity: str) -> bool:
+        return True
+
+
+class AtMachine:
+    @property
+    def integrations(self) -> NoQuestions:
+        return NoQuestions()
+
+    @property
+    def home(self) -> Path:
+        """No channel of the server keeps a file."""
+        return Path(os.devnull)
+
+    def folder(self, session_id: str) -> str:
+        return ""
+
+    def sent_away(self, identity: str) -> None:
+        """Nothing is kept for later here, and people are removed from the server itself."""
+
+    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
+        return 0.0, False
+
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        return None
+
+    def rename(self, session_id: str, label: str, by: str) -> bool:
+        return False
+
+    async def kill(self, session_id: str, force: bool = False) -> bool:
+        return False
+
+    async def resume(self, session_id: str) -> bool:
+        return False
+
+    async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
+        return False
+
+    async def events(self) -> AsyncIterator[dict[str, Any]]:
+        return
+        yield {}
+
+    async def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:
+        return
+        yield {}
+
+    def statistics(self) -> dict[str, Any]:
+        return {}
+
+    def audit_entries(
+        self,
+        limit: int = 100,
+        before: int | None = None,
+        events: tuple[str, ...] = (),
+        session_id: str = "",
+        prompt_id: str = "",
+    ) -> list[dict[str, Any]]:
+        return []
+
+    async def audit_state(self) -> dict[str, Any]:
+        return {}
+
+    def launchers(self) -> list[dict[str, Any]]:
+        return []
+
+    def answer(self, prompt_id: str) -> dict[str, Any] | None:
+        return None
+
+    def still_waiting(self) -> list[PromptRecord]:
+        return []
+
+    def ask_again(self, prompt_id: str) -> bool:
+        return False
+
+    async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+        return ""
+
+    def refuse_inside_session(self, inside_session: str, op: str, prompt_id: str = "") -> Reject:
+        return _NOT_HERE
+
+    def mark_asker(self, label: str, inside_session: str) -> str:
+        return label
+
+    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
+        return _NOT_HERE
+
+    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
+        return _NOT_HERE
+
+    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
+        return []
+
+    def enqueue(self, reply: InboundReply) -> Receipt | Reject:
+        return _NOT_HERE
+
+    def queued(self, session_id: str = "") -> list[dict[str, Any]]:
+        return []
+
+    def dequeue(self, reply: InboundReply, queue_id: str) -> Receipt | Reject:
+        return _NOT_HERE
+
+    def offer(self, name: str, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
+        """No command of a user finds the server over a socket."""
+
+    def grant(
+        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
+    ) -> dict[str, Any]:
+        return {"ok": False, "reason": "cannot_grant", "message": AT_MACHINE}
+
+    def rules(self) -> dict[str, Any]:
+        return {"rules": [], "grants": [], "decisions": [], "tell": ""}
+
+    def revoke_grant(self, grant_id: str, identity: str) -> bool:
+        return False
+
+    async def launch(
+        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
+    ) -> str:
+        raise ConfigError("nothing is started from the server", "start it at the machine itself")

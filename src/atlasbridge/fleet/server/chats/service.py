@@ -1,0 +1,169 @@
+"""The life of the chats in one server process: wait for the turn, take over what is there, carry, and let go."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.errors import AtlasBridgeError, StoreError
+from atlasbridge.core.ports import Channel, HubApi
+from atlasbridge.core.routing.channel_worker import ChannelWorker, ChatPlan, Job, ReadPlan
+from atlasbridge.fleet.server.chats.cache import ChatCache
+from atlasbridge.fleet.server.chats.chat_store import ChatStore
+from atlasbridge.fleet.server.chats.escalation import ChatEscalation
+from atlasbridge.fleet.server.chats.hub_api import FleetHubApi
+from atlasbridge.fleet.server.chats.leader_lock import LeaderLock, turn
+from atlasbridge.fleet.server.chats.replies import ChatReplies
+from atlasbridge.fleet.server.chats.screen_request import glance
+from atlasbridge.fleet.server.context import ServerContext
+from atlasbridge.fleet.server.wakeups import BOARD
+
+log = logging.getLogger(__name__)
+
+ASK_S = 2.0  # as often a process that waits asks whether it is its turn
+LOOK_S = 1.0  # as often the escalation policy is looked at, even if nothing happened
+CALM_S = 0.05
+REST = 4  # after a long look a long rest: with thousands of prompts the chats take a fifth of a processor at most
+LONGEST_REST_S = 5.0
+CLEAN_S = 3600.0
+STOP_S = 2.0
+
+
+class Chats:
+    """`read_plan` is called whenever the people of the server change."""
+
+    def __init__(self, context: ServerContext, read_plan: ReadPlan, clock: Clock | None = None) -> None:
+        self._context = context
+        self._read_plan = read_plan
+        self._clock = clock or SystemClock()
+        self._escalation_policy: ChatEscalation | None = None
+        self.carries = False
+
+    def health(self) -> dict[str, Any]:
+        found = self._escalation_policy.workers.values() if self.carries and self._escalation_policy else ()
+        return {"carried_here": self.carries, "channels": [worker.health() for worker in found]}
+
+    async def run(self) -> None:
+        while True:
+            try:
+                async with turn(self._context.database.url) as mine:
+                    if mine is not None:
+                        await self._carry(mine)
+            except* StoreError as group:
+                log.warning("the chats wait: %s", _first(group))
+            except* Exception:  # the channel boundary: whatever goes wrong there, the page and the links go on
+                log.exception("the chats begin anew")
+            await asyncio.sleep(ASK_S)
+
+    async def _carry(self, mine: LeaderLock) -> None:
+        log.info("this server carries the chats")
+        cache = ChatCache(self._context.database, self._clock, self._context.identity.private_key)
+        memory = ChatStore(self._context.database)
+        server = FleetHubApi(cache, memory, self._clock)
+        escalation_policy = self._escalation_policy = ChatEscalation(cache, memory, server, self._clock)
+        replies = ChatReplies(self._context, cache, self._clock)
+        server.show_screen = partial(glance, self._context)
+        server.tell_people = lambda message: _notify(escalation_policy, message)
+        try:
+            await memory.load()
+            await cache.refresh()
+            await cache.load_ended()
+            self.carries = True
+            async with asyncio.TaskGroup() as group:
+                group.create_task(mine.lost(), name="chats-turn")
+                group.create_task(memory.write(), name="chats-notes")
+                group.create_task(
+                    self._follow(cache, escalation_policy, server, replies), name="chats-escalation policy"
+                )
+                group.create_task(_clean(memory), name="chats-clean")
+        finally:
+            self.carries = False
+            await _stop(escalation_policy)
+            try:
+                await memory.flush()
+            except StoreError as error:
+                log.warning("notes of the chats were not written: %s", error)
+            log.info("this server does not carry the chats any more")
+
+    async def _follow(
+        self, cache: ChatCache, escalation_policy: ChatEscalation, server: FleetHubApi, replies: ChatReplies
+    ) -> None:
+        mark = None
+        with self._context.wakeups.waiting(BOARD) as called:
+            while True:
+                called.clear()
+                began = self._clock.now()
+                changed = {asked.chat_id for asked in await cache.refresh()}
+                if cache.directory.mark != mark:
+                    mark = cache.directory.mark
+                    await self._use(self._plan(cache), escalation_policy, server, replies)
+                escalation_policy.changed(changed)
+                for machine_id in await escalation_policy.look():
+                    self._context.wakeups.tell(f"asks:{machine_id}")
+                await asyncio.sleep(min(max(CALM_S, REST * (self._clock.now() - began)), LONGEST_REST_S))
+                try:
+                    async with asyncio.timeout(LOOK_S):
+                        await called.wait()
+                except TimeoutError:
+                    pass  # a step may be due
+
+    def _plan(self, cache: ChatCache) -> ChatPlan:
+        try:
+            return self._read_plan(cache.directory.by_channel())
+        except AtlasBridgeError as error:  # it was good when the server started: somebody's identity, say, is not
+            log.error("the chats stand still: %s (%s)", error, error.hint)
+            return ChatPlan()
+
+    async def _use(
+        self, plan: ChatPlan, escalation_policy: ChatEscalation, server: FleetHubApi, replies: ChatReplies
+    ) -> None:
+        for name in plan.idle:
+            log.warning("nobody takes part in %s: atlasbridge fleet people identity NAME %s:…", name, name)
+        if [chat_route.key for chat_route in plan.chat_routes] != [
+            chat_route.key for chat_route in escalation_policy.plan.chat_routes
+        ]:
+            await _stop(escalation_policy)
+            escalation_policy.workers = {
+                chat_route.name: ChannelWorker(
+                    chat_route.name, True, _builder(chat_route.build, server), replies.answer, plan.worker
+                )
+                for chat_route in plan.chat_routes
+            }
+            for worker in escalation_policy.workers.values():
+                worker.start()
+        escalation_policy.plan = plan
+        escalation_policy.start_over()
+
+
+def _builder(build: Callable[[HubApi], Channel], server: FleetHubApi) -> Callable[[], Channel]:
+    return lambda: build(server)
+
+
+def _notify(escalation_policy: ChatEscalation, message: str) -> None:
+    async def tell(channel: Channel) -> None:
+        await channel.notify(message)
+
+    for worker in escalation_policy.workers.values():
+        worker.put(Job(tell))
+
+
+async def _stop(escalation_policy: ChatEscalation) -> None:
+    workers, escalation_policy.workers = list(escalation_policy.workers.values()), {}
+    await asyncio.gather(*(worker.stop(STOP_S) for worker in workers))
+
+
+async def _clean(memory: ChatStore) -> None:
+    while True:
+        await memory.clean()
+        await asyncio.sleep(CLEAN_S)
+
+
+def _first(group: BaseExceptionGroup[StoreError]) -> BaseException:
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found

@@ -1,0 +1,233 @@
+"""PostgreSQL for the server: a pool of connections, one transaction after the other, and faults in our own words."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import psycopg
+from psycopg.rows import TupleRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.errors import ConfigError, StoreError
+from atlasbridge.core.values import mutable
+
+# What strangers try is recorded sparingly: the first of a minute one by one, of the rest how many there were.
+#
+# So a flood of guesses, which anybody can send, neither fills the database nor disappears.  Each process counts for
+# itself.
+
+WINDOW_S = 60.0
+SINGLE = 20  # entries of their own in each window, for each kind of event
+
+
+@mutable
+class _Window:
+    begun: datetime
+    recorded: int = 0
+    more: int = 0
+
+
+class Strangers:
+    def __init__(self) -> None:
+        self._windows: dict[str, _Window] = {}
+
+    def is_recorded(self, event: str, now: datetime) -> bool:
+        """Whether this one gets an entry; otherwise it is counted."""
+        window = self._windows.setdefault(event, _Window(now))
+        if window.recorded >= SINGLE:
+            window.more += 1
+            return False
+        window.recorded += 1
+        return True
+
+    def ended(self, now: datetime) -> Iterator[tuple[str, int]]:
+        """(event, how many were only counted) of each window that is over."""
+        for event, window in list(self._windows.items()):
+            if (now - window.begun).total_seconds() >= WINDOW_S:
+                del self._windows[event]
+                if window.more:
+                    yield event, window.more
+
+
+# Calls that come close together are answered together: one statement and one commit for all of them.
+#
+# Who calls alone waits for nobody; where many call, a moment passes between two answers.  Each is answered by work that
+# began after it called, so it sees all that was committed before.
+
+Call = TypeVar("Call")
+Answer = TypeVar("Answer")
+
+MOST = 200  # in a longer row the first would wait for the last
+PACE_S = 0.01
+
+
+class Batch(Generic[Call, Answer]):
+    """`work` answers each of several calls; one that spoils it for the others (`spoils`) is found, and fails alone."""
+
+    def __init__(self, work: Callable[[list[Call]], Awaitable[Sequence[Answer]]], spoils: type[Exception]) -> None:
+        self._work = work
+        self._spoils = spoils
+        self._turn = asyncio.Lock()
+        self._next_at = 0.0
+        self._calls: list[Call] = []
+        self._answering: asyncio.Task[Sequence[Any]] | None = None
+
+    async def __call__(self, call: Call) -> Answer:
+        if self._answering is None or len(self._calls) == MOST:
+            self._calls = []
+            self._answering = asyncio.create_task(self._answer(self._calls), name="together")
+        self._calls.append(call)
+        answering, at = self._answering, len(self._calls) - 1
+        found = (await asyncio.shield(answering))[at]  # who goes away takes nobody along
+        if isinstance(found, self._spoils):
+            raise found
+        return found  # type: ignore[no-any-return]
+
+    async def _answer(self, calls: list[Call]) -> Sequence[Any]:
+        clock = asyncio.get_running_loop().time
+        async with self._turn:
+            if (early_s := self._next_at - clock()) > 0:
+                await asyncio.sleep(early_s)
+            self._next_at = clock() + PACE_S
+            if calls is self._calls:
+                self._answering = None  # who comes from now on is too late for these
+            try:
+                return await self._work(calls)
+            except self._spoils:
+                return [await self._alone(call) for call in calls]
+
+    async def _alone(self, call: Call) -> Answer | Exception:
+        try:
+            return (await self._work([call]))[0]
+        except self._spoils as fault:
+            return fault
+
+
+log = logging.getLogger(__name__)
+
+Connection = psycopg.AsyncConnection[TupleRow]
+Pool = AsyncConnectionPool[Connection]
+WAIT_S = 5.0  # for a free connection, or a server that starts again
+
+
+class Unkeepable(ValueError):
+    """Somebody gave what no table can keep: a NUL, half of a pair, a number without end.  Theirs, not ours."""
+
+
+def _pool(url: str, most: int, **given: Any) -> Pool:
+    return AsyncConnectionPool(url, kwargs=given, min_size=1, max_size=most, open=False, timeout=WAIT_S)
+
+
+class Database:
+    """`clock`: times are always given to SQL, never asked of it."""
+
+    def __init__(self, url: str, clock: Clock | None = None, most: int = 10) -> None:
+        if not url.startswith(("postgresql://", "postgres://")):
+            kind = url.partition("://")[0] if "://" in url else "that"  # the rest may hold a password
+            raise ConfigError(f"{kind!r} is no PostgreSQL database", "write it as postgresql://user@host/name")
+        self.url = url
+        self._clock = clock or SystemClock()
+        self._pool = _pool(url, most)
+        # a statement alone needs no BEGIN and no COMMIT, and is planned once, not for each of its values
+        planned = {"prepare_threshold": 0, "options": "-c plan_cache_mode=force_generic_plan"}
+        self._single = _pool(url, most, autocommit=True, **planned)
+        # what is told may be lost: nobody waits until it is on disk
+        self._notification = _pool(url, 1, autocommit=True, options="-c synchronous_commit=off")
+        self.strangers = Strangers()
+        self._together: dict[Any, Batch[Any, Any]] = {}
+        self._teller = 0  # the server's process that says what this one tells
+        self._looking: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        try:
+            for pool in (self._pool, self._single, self._notification):
+                await pool.open(wait=True, timeout=WAIT_S)
+        except PoolTimeout:
+            await self.close()
+            raise StoreError("PostgreSQL does not answer", "check the address, the user and the password") from None
+
+    async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+        for pool in (self._pool, self._single, self._notification):
+            await pool.close()
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.wall(), UTC)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """Committed at its end, or not at all.  StoreError: PostgreSQL is away."""
+        async with self._borrowed(self._pool) as connection:
+            yield connection
+
+    async def rows(self, query: Any, *parameters: Any) -> list[dict[str, Any]]:
+        """One statement, committed by itself."""
+        async with self._borrowed(self._single) as connection:
+            return await rows(connection, query, *parameters)
+
+    async def together(self, work: Callable[[Database, list[Call]], Awaitable[Sequence[Answer]]], call: Call) -> Answer:
+        """`work` for this call, and for all others that come before it can begin."""
+        known = self._together.get(work) or self._together.setdefault(work, Batch(partial(work, self), Unkeepable))
+        return await known(call)  # type: ignore[no-any-return]
+
+    async def tell(self, channel: str, keys: list[str]) -> None:
+        async with self._borrowed(self._notification) as connection:
+            self._teller = connection.info.backend_pid
+            await connection.execute("SELECT pg_notify(%s, key) FROM unnest(%s::text[]) AS key", (channel, keys))
+
+    async def listen(self, channel: str, hear: Callable[[str], None], ready: Callable[[], None]) -> None:
+        """Hear what other processes tell until the connection ends (StoreError)."""
+        self._teller = 0
+        try:
+            connection = await psycopg.AsyncConnection.connect(self.url, autocommit=True, connect_timeout=int(WAIT_S))
+            async with connection:
+                await connection.execute(f"LISTEN {channel}")
+                ready()
+                async for notice in connection.notifies():
+                    if notice.pid != self._teller:
+                        hear(notice.payload)
+        except psycopg.Error as error:
+            raise StoreError(f"PostgreSQL is away: {_first_line(error)}", "it is tried again") from None
+        raise StoreError("PostgreSQL closed the connection", "it is tried again")
+
+    @asynccontextmanager
+    async def _borrowed(self, pool: Pool) -> AsyncIterator[Connection]:
+        try:
+            async with pool.connection() as connection:
+                yield connection
+        except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
+            if self._looking is None or self._looking.done():
+                self._looking = asyncio.create_task(self._look(), name="look at connections")
+            raise StoreError(f"PostgreSQL is away: {_first_line(error)}", "it is tried again") from None
+        except (psycopg.DataError, psycopg.IntegrityError, UnicodeEncodeError) as error:
+            raise Unkeepable(_first_line(error)) from None
+
+    async def _look(self) -> None:
+        """The server started again: none of the connections from before is handed out any more."""
+        for pool in (self._pool, self._single, self._notification):
+            await pool.check()
+
+
+async def rows(connection: Connection, query: Any, *parameters: Any) -> list[dict[str, Any]]:
+    """`parameters`: one after the other, or one mapping by name."""
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(query, parameters[0] if parameters and isinstance(parameters[0], dict) else parameters)
+        return await cursor.fetchall() if cursor.description else []
+
+
+async def row(connection: Connection, query: Any, *parameters: Any) -> dict[str, Any] | None:
+    found = await rows(connection, query, *parameters)
+    return found[0] if found else None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,90 @@
+"""What the page lists: open prompts with filters, machines, and what was decided; each only as far as a person may see.
+
+Filtering and cutting to a page is PostgreSQL's work: with thousands of open prompts the answer stays small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from psycopg.rows import dict_row
+
+from atlasbridge.fleet.server.database import Database
+from atlasbridge.fleet.server.people import ALLOWED, ALLOWED_SOMEWHERE
+
+PAGE, MOST = 50, 200
+SILENT_S = 60.0  # a machine that was not heard of for so long is shown as silent
+
+_FILTERS = {
+    "machine": "m.name = %(machine)s",
+    "folder": "starts_with(p.folder, %(folder)s)",
+    "label": "p.label = %(label)s",
+    "tool": "p.tool = %(tool)s",
+    "q": "strpos(lower(concat_ws(' ', p.body ->> 'question', p.body ->> 'excerpt', m.name, p.folder, p.label)),"
+    " lower(%(q)s)) > 0",
+}
+
+
+async def list_prompts(database: Database, person: str, query: Mapping[str, str]) -> dict[str, Any]:
+    given = {name: query[name] for name in _FILTERS if query.get(name)}
+    where = " AND ".join(["p.is_open", ALLOWED, *(_FILTERS[name] for name in given)])
+    joined = "FROM prompts p JOIN machines m ON m.id = p.machine_id LEFT JOIN decisions d ON d.id = p.decision_id"
+    base = f"{joined} WHERE {where}"
+    values = {**given, "person": person, "may": "see", "limit": _limit(query), "offset": _number(query, "offset")}
+    async with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(f"SELECT count(*) AS total {base}", values)
+        counted = await cursor.fetchone()
+        await cursor.execute(
+            f"""SELECT p.machine_id, m.name AS machine, m.seen_at, m.connected_to <> '' AS connected, p.prompt_id,
+            p.session_id, p.body, p.folder, p.label, p.tool, p.raised_at, p.expires_at, d.person AS deciding,
+            {ALLOWED.replace("%(may)s", "'answer'")} AS may_answer, m.screens AND m.screens_here AS screens
+            {base} ORDER BY p.raised_at, p.prompt_id LIMIT %(limit)s OFFSET %(offset)s""",
+            values,
+        )
+        found = await cursor.fetchall()
+    return {"total": counted["total"] if counted else 0, "prompts": [_told(one) for one in found]}
+
+
+def _told(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row.items()}
+
+
+async def list_machines(database: Database, person: str) -> list[dict[str, Any]]:
+    """Those of which the person may see at least one folder."""
+    now = database.now()
+    async with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(
+            f"""SELECT m.id, m.name, m.seen_at, m.connected_to <> '' AS connected, m.version, m.ephemeral, m.log_fault,
+            m.policy, m.policy_fault,
+            (SELECT count(*) FROM prompts o WHERE o.machine_id = m.id AND o.is_open) AS open_prompts
+            FROM machines m WHERE m.gone_at IS NULL AND {ALLOWED_SOMEWHERE} ORDER BY m.name""",
+            {"person": person, "may": "see"},
+        )
+        found = await cursor.fetchall()
+    silent = [one["seen_at"] is None or (now - one["seen_at"]).total_seconds() > SILENT_S for one in found]
+    return [{**_told(one), "silent": quiet} for one, quiet in zip(found, silent, strict=True)]
+
+
+async def list_history(database: Database, person: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What was decided at the server, newest first."""
+    async with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(
+            f"""SELECT d.id, m.name AS machine, p.prompt_id, p.folder, p.body ->> 'excerpt' AS excerpt, d.person,
+            d.value, d.made_at, d.settled_at, d.ok, d.stage, d.sentence
+            FROM decisions d JOIN prompts p ON (p.machine_id, p.prompt_id) = (d.machine_id, d.prompt_id)
+            JOIN machines m ON m.id = d.machine_id
+            WHERE (%(by)s = '' OR d.person = %(by)s) AND {ALLOWED} ORDER BY d.made_at DESC LIMIT %(limit)s""",
+            {"person": person, "may": "see", "by": query.get("person", ""), "limit": _limit(query)},
+        )
+        return [_told(one) for one in await cursor.fetchall()]
+
+
+def _limit(query: Mapping[str, str]) -> int:
+    return min(_number(query, "limit") or PAGE, MOST)
+
+
+def _number(query: Mapping[str, str], name: str) -> int:
+    given = query.get(name, "")
+    return int(given) if given.isdecimal() and len(given) < 9 else 0

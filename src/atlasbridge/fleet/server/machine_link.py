@@ -1,0 +1,288 @@
+"""One machine's link, as the server has it: who it is, what it tells, what it is told.  One per machine: a new link
+fences the old one off, in whichever process that one is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from atlasbridge.core.errors import StoreError
+from atlasbridge.core.fleet_wire import BEAT_S, DEAD_S, decode_message, encode_message, signing_text
+from atlasbridge.core.ids import new_nonce
+from atlasbridge.core.values import frozen
+from atlasbridge.fleet.server import anchors, decisions, machines, prompts, screens, team_rules
+from atlasbridge.fleet.server.chats.leader_lock import carried
+from atlasbridge.fleet.server.context import ServerContext
+from atlasbridge.fleet.server.database import Database
+from atlasbridge.fleet.server.machines import Entered, Refused
+from atlasbridge.fleet.server.prompts import Fenced
+from atlasbridge.fleet.server.signature import proves
+from atlasbridge.fleet.server.wakeups import BOARD
+
+# What a machine's link is to do besides decisions: one look for all of it, at every link from time to time.
+
+_LOOK = """
+SELECT m.id, m.generation, m.proved_count AS proved,
+       ARRAY(SELECT p.prompt_id FROM prompts p WHERE p.machine_id = m.id AND p.is_open AND p.chats_ask) AS asks,
+       ARRAY(SELECT p.id FROM proofs p WHERE p.machine_id = m.id AND p.done_at IS NULL) AS proofs,
+       EXISTS (SELECT 1 FROM looks l WHERE l.machine_id = m.id)
+       OR EXISTS (SELECT 1 FROM screens s WHERE s.machine_id = m.id) AS is_watched,
+       coalesce((SELECT r.digest FROM rulebook r ORDER BY r.made_at DESC LIMIT 1), '') AS rules
+FROM machines m WHERE m.id = ANY(%s) AND m.gone_at IS NULL
+"""
+
+
+@frozen
+class PendingWork:
+    asks: frozenset[str]  # the open prompts for which somebody is asked in a chat of the server
+    proofs: tuple[str, ...]  # requests for a proof of its audit log
+    proved: int  # so far that log was followed
+    is_watched: bool  # somebody looks at one of its screens, or did
+    rules: str  # the digest of the newest
+
+
+async def look(database: Database, entered: Entered) -> PendingWork | None:
+    """None: another link has taken its place, or the machine was sent away."""
+    return await database.together(_look, entered)
+
+
+async def _look(database: Database, links: list[Entered]) -> list[PendingWork | None]:
+    found = await database.rows(_LOOK, [one.machine_id for one in links])
+    current = {(one["id"], one["generation"]): _jobs(one) for one in found}
+    return [current.get((one.machine_id, one.generation)) for one in links]
+
+
+def _jobs(found: dict[str, Any]) -> PendingWork:
+    asks, proofs = frozenset(found["asks"]), tuple(found["proofs"])
+    return PendingWork(asks, proofs, found["proved"], found["is_watched"], found["rules"])
+
+
+log = logging.getLogger(__name__)
+
+NONSENSE = (ValueError, KeyError, TypeError, OverflowError)  # what a machine's own words can lead to
+LOOK_S = 5.0  # as often everybody looks, even if nobody calls
+
+
+async def serve_link(context: ServerContext, socket: WebSocket) -> None:
+    """The whole life of one connection."""
+    await socket.accept()
+    try:
+        nonce = new_nonce()
+        await socket.send_text(encode_message("challenge", nonce=nonce, server=context.identity.public_key))
+        first = await _hear(socket)
+        if first["m"] == "join":
+            await _join(context, socket, first, nonce)
+        elif first["m"] == "enter":
+            await _enter(context, socket, first, nonce)
+        await socket.close()
+    except (WebSocketDisconnect, TimeoutError, RuntimeError):
+        pass  # it is gone: it will dial again
+    except NONSENSE as error:
+        log.warning("a machine said something that makes no sense: %.300r", error)
+        await _end(socket, 1003)
+    except StoreError as error:
+        log.warning("a link ended: %s", error)
+        await _end(socket, 1013)
+
+
+async def _end(socket: WebSocket, code: int) -> None:
+    try:
+        await socket.close(code)
+    except (RuntimeError, WebSocketDisconnect):
+        pass  # it was quicker
+
+
+async def _hear(socket: WebSocket) -> dict[str, Any]:
+    async with asyncio.timeout(DEAD_S):
+        return decode_message(await socket.receive_text())
+
+
+async def _refuse(socket: WebSocket, refused: Refused) -> None:
+    await socket.send_text(encode_message("refused", reason=refused.reason, sentence=refused.sentence))
+
+
+async def _join(context: ServerContext, socket: WebSocket, message: dict[str, Any], nonce: str) -> None:
+    token, key = str(message["token"]), str(message["key"])
+    if not proves(key, str(message["signature"]), signing_text("join", nonce, token, key)):
+        return await _refuse(socket, Refused("bad_signature", "This machine does not have the key it names."))
+    wanted = bool(message.get("ephemeral"))
+    joined = await machines.join(context.database, token, str(message["name"]), key, wanted)
+    if isinstance(joined, Refused):
+        return await _refuse(socket, joined)
+    machine_id, name = joined
+    signature = context.identity.sign(signing_text("joined", str(message["nonce"]), machine_id))
+    await socket.send_text(encode_message("joined", machine=machine_id, name=name, signature=signature))
+    context.wakeups.tell(BOARD)
+    return None
+
+
+async def _enter(context: ServerContext, socket: WebSocket, message: dict[str, Any], nonce: str) -> None:
+    machine_id = str(message["machine"])
+    key = await machines.key_of(context.database, machine_id)
+    if isinstance(key, Refused):
+        await machines.refuse_entry(context.database, machine_id, key.reason)
+        return await _refuse(socket, key)
+    text = signing_text("enter", nonce, machine_id, context.identity.public_key)
+    if not proves(key, str(message["signature"]), text):
+        await machines.refuse_entry(context.database, machine_id, "bad_signature")
+        return await _refuse(socket, Refused("bad_signature", "This machine does not have the key it joined with."))
+    entered = await machines.enter(context.database, machine_id, message, context.name)
+    if isinstance(entered, Refused):
+        return await _refuse(socket, entered)
+    context.wakeups.tell(f"job:{machine_id}", BOARD)
+    signature = context.identity.sign(signing_text("welcome", str(message["nonce"]), machine_id))
+    chats = await carried(context.database)
+    welcome = {"signature": signature, "acked": entered.acked, "beat_s": BEAT_S, "chats": chats}
+    await socket.send_text(encode_message("welcome", **welcome))
+    if message.get("leaving"):
+        await _leave(context, socket, entered)
+    else:
+        await MachineLink(context, socket, entered).run(message)
+    return None
+
+
+async def _leave(context: ServerContext, socket: WebSocket, entered: Entered) -> None:
+    if (await _hear(socket))["m"] == "leave":
+        await machines.remove(context.database, entered.machine_id, "itself", "left")
+        context.wakeups.tell(BOARD)
+        await socket.send_text(encode_message("ack", seq=0))
+
+
+class MachineLink:
+    def __init__(self, context: ServerContext, socket: WebSocket, entered: Entered) -> None:
+        self._context = context
+        self._socket = socket
+        self._entered = entered
+        self._sent: set[str] = set()  # decisions that went out on this link and are not settled
+        self._asked: set[str] = set()  # proofs that were asked for on this link
+        self._asks: frozenset[str] = frozenset()  # prompts for which the machine knows that somebody is asked in a chat
+        self._rules = ""
+        self._watched: set[str] = set()
+
+    async def run(self, first: dict[str, Any]) -> None:
+        self._rules = str(first.get("policy", ""))
+        self._context.links += 1
+        try:
+            async with self._context.database.transaction() as connection:
+                now = self._context.database.now()
+                await anchors.look_at_head(
+                    connection, self._entered, anchors.read_head(first.get("head")), now, always=True
+                )
+            async with asyncio.TaskGroup() as group:
+                notification = group.create_task(self._tell_loop(), name="tell")
+                await self._hear_loop()
+                notification.cancel()
+        except* (Fenced, WebSocketDisconnect, TimeoutError, RuntimeError):
+            pass  # sent away, replaced by a newer link, or gone
+        except* (*NONSENSE, StoreError) as group:
+            fault = group.exceptions[0]
+            log.warning("the link of %s ended: %.300r", self._entered.machine_id, fault)
+            await _end(self._socket, 1013 if isinstance(fault, StoreError) else 1003)
+        finally:
+            self._context.links -= 1
+            await machines.parted(self._context.database, self._entered)
+            self._context.wakeups.tell(BOARD)
+
+    # what the machine says
+
+    async def _hear_loop(self) -> None:
+        while True:
+            message = await _hear(self._socket)
+            if await self._take(message):
+                return
+
+    async def _take(self, message: dict[str, Any]) -> bool:
+        """True: it leaves."""
+        context, entered = self._context, self._entered
+        match message["m"]:
+            case "up":
+                seq = await prompts.take(context.database, entered, message)
+                await self._send("ack", seq=seq)
+                context.wakeups.tell(BOARD)
+            case "outcome":
+                await decisions.settle(context.database, entered, message)
+                self._sent.discard(str(message["id"]))
+                context.wakeups.tell(f"decision:{message['id']}", BOARD)
+            case "beat":
+                await prompts.take(context.database, entered, {**message, "seq": 0, "items": ()})  # it lives
+                await self._send("beat", chats=await carried(context.database))
+            case "proof":
+                progress = await anchors.take_proof(context.database, entered, message)
+                if progress.more:
+                    await self._send("prove", request=message["request"], after=progress.head.entries)
+                else:
+                    context.wakeups.tell(f"proof:{message['request']}")
+            case "screen":
+                await screens.take(context.database, entered, message)
+                context.wakeups.tell(f"screen:{entered.machine_id}:{message['session_id']}")
+            case "policy":
+                await team_rules.taken(context.database, entered, message)
+                context.wakeups.tell(BOARD)
+            case "leave":
+                await machines.remove(context.database, entered.machine_id, "itself", "left")
+                await self._send("ack", seq=0)
+                return True
+        return False
+
+    # what the machine is told
+
+    async def _tell_loop(self) -> None:
+        """A decision calls for itself; everything else is rarer, and looked for from time to time as well."""
+        wakeups, name = self._context.wakeups, self._entered.machine_id
+        rest = (f"job:{name}", f"asks:{name}")
+        with wakeups.waiting(f"machine:{name}", *rest) as called, wakeups.waiting(*rest) as job:
+            job.set()
+            while True:
+                called.clear()
+                await self._tell_decisions()
+                if job.is_set():
+                    job.clear()
+                    await self._tell_rest()
+                try:
+                    async with asyncio.timeout(LOOK_S):
+                        await called.wait()
+                except TimeoutError:
+                    job.set()
+
+    async def _tell_decisions(self) -> None:
+        due = await decisions.release(self._context.database, self._entered.machine_id, self._sent)
+        for one in due:
+            if one["goes"]:
+                self._sent.add(one["id"])
+                told = {name: one[name] for name in ("id", "prompt_id", "value", "as_text", "place")}
+                await self._send("decision", **told, by=one["person"])
+        if not all(one["goes"] for one in due):
+            voided = await decisions.void_unallowed(self._context.database, self._entered.machine_id)
+            self._context.wakeups.tell(*(f"decision:{one}" for one in voided))
+
+    async def _tell_rest(self) -> None:
+        found = await look(self._context.database, self._entered)
+        if found is None:
+            raise Fenced
+        if fresh := sorted(found.asks - self._asks):
+            await self._send("asks", prompts=fresh)
+        self._asks = found.asks
+        for request in found.proofs:
+            if request not in self._asked:
+                self._asked.add(request)
+                await self._send("prove", request=request, after=found.proved)
+        if found.is_watched or self._watched:
+            await self._tell_looks()
+        if found.rules not in ("", self._rules) and (rules := await team_rules.newest(self._context.database)):
+            self._rules = rules.digest
+            await self._send("policy", digest=rules.digest, text=rules.body)
+
+    async def _tell_looks(self) -> None:
+        wanted = await screens.watched(self._context.database, self._entered.machine_id)
+        for session_id in wanted:
+            await self._send("watch", session_id=session_id, on=True)
+        for session_id in self._watched - wanted:
+            await self._send("watch", session_id=session_id, on=False)
+        self._watched = wanted
+
+    async def _send(self, kind: str, **fields: Any) -> None:
+        await self._socket.send_text(encode_message(kind, **fields))

@@ -1,0 +1,124 @@
+"""Brings the server's tables to the newest schema: forward only, one process at a time, and never without a backup.
+
+A new database is filled at once.  An older one is changed only where somebody says that it was saved; one that is
+newer than this AtlasBridge is refused.  A user of the database who may not change tables can still serve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from atlasbridge.core.errors import ConfigError, StoreError
+from atlasbridge.core.fleet_wire import to_text
+from atlasbridge.core.values import frozen
+from atlasbridge.fleet.server.database import Connection, Database, row
+
+FOLDER = Path(__file__).with_name("migrations")
+LOCK = 0x61746C61  # an advisory lock of PostgreSQL: one migrates, the others wait
+
+
+@frozen
+class SchemaStep:
+    version: int
+    name: str
+    sql: str
+
+
+def load_steps(folder: Path = FOLDER) -> tuple[SchemaStep, ...]:
+    found = []
+    for path in sorted(folder.glob("*.sql")):
+        number, _, name = path.stem.partition("_")
+        found.append(SchemaStep(int(number), name, path.read_text(encoding="utf-8")))
+    if [step.version for step in found] != list(range(1, len(found) + 1)):
+        raise StoreError("the migrations are not numbered 1, 2, 3, …", "Install AtlasBridge again.")
+    return tuple(found)
+
+
+async def version_of(connection: Connection) -> int:
+    known = await row(connection, "SELECT to_regclass('server_schema') IS NOT NULL AS there")
+    if not known or not known["there"]:
+        return 0
+    found = await row(connection, "SELECT coalesce(max(version), 0) AS version FROM server_schema")
+    return int(found["version"]) if found else 0
+
+
+async def migrate(database: Database, saved: bool = False, steps: Sequence[SchemaStep] | None = None) -> int:
+    """The version reached.  `saved`: somebody says that there is a backup."""
+    known = load_steps() if steps is None else tuple(steps)
+    async with database.transaction() as connection:
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+        current = await version_of(connection)
+        _refuse(current, len(known), saved)
+        try:
+            for step in known[current:]:
+                await _apply(connection, step, database)
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise ConfigError(
+                f"this user may not change the tables: {str(error).splitlines()[0]}",
+                "run: atlasbridge fleet migrate --database postgresql://OWNER@…",
+            ) from None
+    return len(known)
+
+
+def _refuse(current: int, newest: int, saved: bool) -> None:
+    if current > newest:
+        raise StoreError(
+            f"the database has schema {current}, this AtlasBridge knows {newest} at most",
+            "Install the newer AtlasBridge again.",
+        )
+    if 0 < current < newest and not saved:
+        raise StoreError(
+            f"the database has schema {current} and must be brought to {newest}",
+            "Save it (pg_dump), then run: atlasbridge fleet migrate --saved",
+        )
+
+
+async def _apply(connection: Connection, step: SchemaStep, database: Database) -> None:
+    if step.version == 1:
+        await connection.execute(
+            "CREATE TABLE server_schema (version integer PRIMARY KEY, name text NOT NULL,"
+            " applied_at timestamptz NOT NULL)"
+        )
+    await connection.execute(step.sql.encode())
+    await connection.execute(
+        "INSERT INTO server_schema (version, name, applied_at) VALUES (%s, %s, %s)",
+        (step.version, step.name, database.now()),
+    )
+    if step.version == 1:
+        await _make_identity(connection)
+
+
+async def _make_identity(connection: Connection) -> None:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    key = Ed25519PrivateKey.generate()
+    private, public = to_text(key.private_bytes_raw()), to_text(key.public_key().public_bytes_raw())
+    await connection.execute("INSERT INTO desk_identity (private_key, public_key) VALUES (%s, %s)", (private, public))
+
+
+# What a user of the database needs to serve, and nothing more: no table is made, and no audit entry is changed.
+WRITES = "machines, invitations, people, team_members, rights, logins, sessions, prompts, decisions, proofs, rulebook"
+CHATS = "chat_deliveries, chat_steps, chat_wakes, chat_inbox, chat_notes"
+ROLE_RIGHTS = (
+    "GRANT USAGE ON SCHEMA {schema} TO {role}",
+    "GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}",
+    f"GRANT INSERT, UPDATE ON {WRITES} TO {{role}}",
+    "GRANT DELETE ON team_members, rights, logins, invitations TO {role}",
+    "GRANT INSERT ON heads, audit_entries TO {role}",
+    "GRANT INSERT, DELETE ON audit_pending TO {role}",
+    "GRANT UPDATE ON audit_head TO {role}",
+    "GRANT INSERT, UPDATE, DELETE ON looks, screens TO {role}",
+    f"GRANT INSERT, UPDATE, DELETE ON {CHATS} TO {{role}}",
+)
+
+
+async def grant_role(database: Database, role: str) -> None:
+    async with database.transaction() as connection:
+        found = await row(connection, "SELECT current_schema() AS name")
+        names = {"schema": sql.Identifier(found["name"] if found else "public"), "role": sql.Identifier(role)}
+        for statement in ROLE_RIGHTS:
+            await connection.execute(sql.SQL(statement).format(**names))

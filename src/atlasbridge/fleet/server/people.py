@@ -1,0 +1,252 @@
+"""People, teams, who may see or answer for which machine and folder, and their logins to the page."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.policy.people import parse_quiet
+from atlasbridge.core.scheduler.times import find_zone
+from atlasbridge.core.values import frozen
+from atlasbridge.fleet.server.audit import note, note_stranger
+from atlasbridge.fleet.server.database import Connection, Database, row, rows
+from atlasbridge.fleet.server.signature import hashed, new_token
+
+LINK_S = 900.0
+BROWSER_S = 30 * 86_400.0
+
+# The one place that says what a person may.  `m` is the machine, `p` has the folder; answering includes seeing.
+_ALLOWED = """(
+    EXISTS (SELECT 1 FROM people who WHERE who.name = %(person)s AND who.gone_at IS NULL AND who.role = 'admin')
+    OR EXISTS (
+        SELECT 1 FROM rights r JOIN people who ON who.name = %(person)s AND who.gone_at IS NULL
+        WHERE (r.holder = who.name OR r.holder IN (SELECT '@' || t.team FROM team_members t WHERE t.person = who.name))
+          AND (r.may = 'answer' OR %(may)s = 'see')
+          AND m.name LIKE r.machine_like FOLDER
+    )
+)"""
+ALLOWED = _ALLOWED.replace("FOLDER", "AND (p.folder LIKE r.folder_like OR p.folder LIKE r.folder_like || '/%%')")
+ALLOWED_SOMEWHERE = _ALLOWED.replace("FOLDER", "")  # of a machine: at least in one folder
+
+
+@frozen
+class Caller:
+    """Somebody who is logged in."""
+
+    name: str
+    role: str
+    login: str  # the hash of the browser's token
+
+
+async def add(database: Database, name: str, role: str, by: str) -> None:
+    if not name or not name.isprintable() or len(name) > 60 or name.startswith("@") or "," in name:
+        raise ConfigError(f"{name!r} is no name for a person", "up to 60 characters, no comma, no @ in front")
+    async with database.transaction() as connection:
+        await connection.execute(
+            "INSERT INTO people (name, role, added_at) VALUES (%s, %s, %s)"
+            " ON CONFLICT (name) DO UPDATE SET role = excluded.role, gone_at = NULL",
+            (name, role, database.now()),
+        )
+        await note(connection, database.now(), "PERSON_ADDED", person=name, role=role, by=by)
+
+
+async def remove(database: Database, name: str, by: str) -> bool:
+    """Logged out everywhere, at once."""
+    now = database.now()
+    async with database.transaction() as connection:
+        gone = await row(
+            connection, "UPDATE people SET gone_at = %s WHERE name = %s AND gone_at IS NULL RETURNING name", now, name
+        )
+        if gone is not None:
+            await connection.execute("UPDATE people SET identities = '{}' WHERE name = %s", (name,))
+            await connection.execute("DELETE FROM logins WHERE person = %s", (name,))
+            await connection.execute("DELETE FROM rights WHERE holder = %s", (name,))
+            await connection.execute("DELETE FROM team_members WHERE person = %s", (name,))
+            await note(connection, now, "PERSON_REMOVED", person=name, by=by)
+    return gone is not None
+
+
+async def allow(database: Database, holder: str, machine: str, folder: str, may: str, by: str) -> None:
+    async with database.transaction() as connection:
+        if not holder.startswith("@") and not await row(
+            connection, "SELECT 1 AS there FROM people WHERE name = %s AND gone_at IS NULL", holder
+        ):
+            raise ConfigError(f"there is nobody called {holder!r}", "add them: atlasbridge fleet people add NAME")
+        await connection.execute(
+            "INSERT INTO rights (holder, machine, folder, may) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            (holder, machine, folder.rstrip("/") or "*", may),
+        )
+        await note(
+            connection, database.now(), "PERSON_ADDED", person=holder, machine=machine, folder=folder, may=may, by=by
+        )
+
+
+async def deny(database: Database, holder: str, machine: str, folder: str, by: str) -> int:
+    async with database.transaction() as connection:
+        gone = await rows(
+            connection,
+            "DELETE FROM rights WHERE holder = %s AND machine = %s AND folder = %s RETURNING id",
+            holder,
+            machine,
+            folder.rstrip("/") or "*",
+        )
+        await note(connection, database.now(), "PERSON_REMOVED", person=holder, machine=machine, folder=folder, by=by)
+    return len(gone)
+
+
+async def set_team(database: Database, team: str, person: str, member: bool, by: str) -> None:
+    async with database.transaction() as connection:
+        if member:
+            await connection.execute(
+                "INSERT INTO team_members (team, person) SELECT %s, name FROM people WHERE name = %s"
+                " ON CONFLICT DO NOTHING",
+                (team, person),
+            )
+        else:
+            await connection.execute("DELETE FROM team_members WHERE team = %s AND person = %s", (team, person))
+        event = "PERSON_ADDED" if member else "PERSON_REMOVED"
+        await note(connection, database.now(), event, person=person, team=team, by=by)
+
+
+async def set_identity(database: Database, name: str, identity: str, has: bool, by: str) -> None:
+    """Under which a chat knows them; an identity belongs to one person."""
+    channel, colon, who = identity.partition(":")
+    if not (colon and channel and who) or not identity.isprintable() or len(identity) > 200 or " " in identity:
+        raise ConfigError(f"{identity!r} is no identity", "write it as telegram:1001, slack:T1/U2 or matrix:@ada:host")
+    if channel == "telegram" and not who.isdecimal():
+        raise ConfigError(f"{identity!r}: Telegram knows people by numbers", "write it as telegram:1001")
+    if channel == "server":
+        raise ConfigError(f"{identity!r}: the server knows its people by name", "write it as telegram:1001 or the like")
+    async with database.transaction() as connection:
+        await connection.execute("SELECT pg_advisory_xact_lock(hashtext('identities'))")
+        other = await row(
+            connection, "SELECT name FROM people WHERE %s = ANY(identities) AND gone_at IS NULL", identity
+        )
+        if has and other is not None and other["name"] != name:
+            raise ConfigError(f"{identity} belongs to {other['name']!r}", "an identity belongs to one person")
+        changed = await row(
+            connection,
+            "UPDATE people SET identities = array_remove(identities, %s) || %s::text[]"
+            " WHERE name = %s AND gone_at IS NULL RETURNING name",
+            identity,
+            [identity] if has else [],
+            name,
+        )
+        if changed is None:
+            raise ConfigError(f"there is nobody called {name!r}", "add them: atlasbridge fleet people add NAME")
+        event = "PERSON_ADDED" if has else "PERSON_REMOVED"
+        await note(connection, database.now(), event, person=name, identity=identity, by=by)
+
+
+async def set_quiet(database: Database, name: str, spans: tuple[str, ...], zone: str, by: str) -> None:
+    """When they want no sound, where they live."""
+    try:
+        for span in spans:
+            parse_quiet(span)
+        find_zone(zone)
+    except ValueError as error:
+        raise ConfigError(str(error), "write it as: fleet people quiet NAME 22:00-07:00 --zone Europe/Berlin") from None
+    async with database.transaction() as connection:
+        changed = await row(
+            connection,
+            "UPDATE people SET quiet = %s, zone = %s WHERE name = %s AND gone_at IS NULL RETURNING name",
+            list(spans),
+            zone,
+            name,
+        )
+        if changed is None:
+            raise ConfigError(f"there is nobody called {name!r}", "add them: atlasbridge fleet people add NAME")
+        await note(connection, database.now(), "PERSON_ADDED", person=name, quiet=list(spans), zone=zone, by=by)
+
+
+async def listing(database: Database) -> list[dict[str, Any]]:
+    people = await database.rows(
+        "SELECT name, role, identities, quiet, zone FROM people WHERE gone_at IS NULL ORDER BY name"
+    )
+    rights = await database.rows("SELECT holder, machine, folder, may FROM rights ORDER BY id")
+    teams = await database.rows("SELECT team, person FROM team_members ORDER BY team, person")
+    return [
+        {
+            **person,
+            "teams": [one["team"] for one in teams if one["person"] == person["name"]],
+            "rights": [
+                {name: one[name] for name in ("may", "machine", "folder", "holder")}
+                for one in rights
+                if one["holder"] == person["name"]
+                or any(f"@{team['team']}" == one["holder"] for team in teams if team["person"] == person["name"])
+            ],
+        }
+        for person in people
+    ]
+
+
+async def login_link(database: Database, person: str) -> str:
+    """A token that is traded once, within a quarter of an hour."""
+    return await _new_login(database, person, "link", LINK_S)
+
+
+async def _new_login(database: Database, person: str, kind: str, ttl_s: float) -> str:
+    token = new_token()
+    async with database.transaction() as connection:
+        await _insert_login(connection, database, token, person, kind, ttl_s)
+    return token
+
+
+async def _insert_login(
+    connection: Connection, database: Database, token: str, person: str, kind: str, ttl_s: float
+) -> None:
+    now = database.now()
+    await connection.execute(
+        "INSERT INTO logins (token_hash, person, kind, made_at, expires_at) VALUES (%s, %s, %s, %s, %s)",
+        (hashed(token), person, kind, now, now + timedelta(seconds=ttl_s)),
+    )
+
+
+async def trade_link(database: Database, token: str, place: str) -> tuple[str, str] | None:
+    """(the browser's token, who): the link is worth nothing afterwards."""
+    async with database.transaction() as connection:
+        found = await row(
+            connection,
+            "DELETE FROM logins WHERE token_hash = %s AND kind = 'link' AND expires_at > %s RETURNING person",
+            hashed(token),
+            database.now(),
+        )
+        if found is None:
+            await note_stranger(database, connection, "LOGIN_REFUSED", place=place)
+            return None
+        browser = new_token()
+        await _insert_login(connection, database, browser, found["person"], "browser", BROWSER_S)
+        await note(connection, database.now(), "LOGGED_IN", person=found["person"], place=place)
+    return browser, str(found["person"])
+
+
+async def who(database: Database, token: str) -> Caller | None:
+    return await database.together(_who, hashed(token))
+
+
+async def _who(database: Database, logins: list[str]) -> list[Caller | None]:
+    found = await database.rows(
+        "SELECT p.name, p.role, l.token_hash FROM logins l JOIN people p ON p.name = l.person AND p.gone_at IS NULL"
+        " WHERE l.token_hash = ANY(%s) AND l.kind = 'browser' AND l.expires_at > %s",
+        logins,
+        database.now(),
+    )
+    known = {one["token_hash"]: Caller(one["name"], one["role"], one["token_hash"]) for one in found}
+    return [known.get(one) for one in logins]
+
+
+async def is_logged_in(database: Database, caller: Caller) -> bool:
+    """Still: a stream that is open does not ask for its login by itself."""
+    found = await database.rows(
+        "SELECT 1 AS there FROM logins l JOIN people p ON p.name = l.person AND p.gone_at IS NULL"
+        " WHERE l.token_hash = %s AND l.expires_at > %s",
+        caller.login,
+        database.now(),
+    )
+    return bool(found)
+
+
+async def log_out(database: Database, caller: Caller) -> None:
+    async with database.transaction() as connection:
+        await connection.execute("DELETE FROM logins WHERE token_hash = %s", (caller.login,))

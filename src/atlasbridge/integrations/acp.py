@@ -1,0 +1,265 @@
+"""`atlasbridge acp -- AGENT`: stands between an editor and its agent and lets everything pass, byte for byte.
+
+A permission that the agent asks for goes to the editor and to the hub.  The first answer wins: the other side is told
+that it is over, and what it may still say about it goes no further.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from typing import IO, Any
+
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.home import Home
+from atlasbridge.core.prompt.model import Answer, Choice, Prompt, SubjectKind
+from atlasbridge.core.prompt.question import BadQuestion, Question, prompt_of
+from atlasbridge.core.values import frozen, mutable, replace
+from atlasbridge.integrations.caller_label import Origin
+from atlasbridge.integrations.open_question import OpenQuestion
+from atlasbridge.integrations.tool_use import about_tool, beside_command
+
+# A permission request of the Agent Client Protocol: read as a prompt, and answered as its JSON-RPC response.
+#
+# Pure.  What cannot be read is no request of ours: it passes to the editor untouched.
+
+_KINDS = {  # the protocol's own word for what a tool does; without one nobody knows
+    "execute": SubjectKind.COMMAND,
+    "edit": SubjectKind.EDIT,
+    "fetch": SubjectKind.FETCH,
+    "switch_mode": SubjectKind.PLAN,
+}
+
+
+@frozen
+class Permission:
+    key: str  # the request's id as JSON
+    options: tuple[str, ...]  # option ids, in the order of the prompt's choices
+    prompt: Prompt
+
+    def answer_line(self, answer: Answer) -> bytes:
+        at = [choice.value for choice in self.prompt.choices].index(answer.value)
+        result = {"outcome": {"outcome": "selected", "optionId": self.options[at]}}
+        return _line({"jsonrpc": "2.0", "id": json.loads(self.key), "result": result})
+
+    def cancel_line(self) -> bytes:
+        """Tells the editor that its dialog is over."""
+        return _line({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": json.loads(self.key)}})
+
+
+def read_message(line: bytes) -> Any:
+    """What a line says; None: nothing that we can read, however it is made."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def read_permission(line: bytes) -> Permission | None:
+    message = read_message(line)
+    try:
+        params = message["params"]
+        if message["method"] != "session/request_permission" or "id" not in message:
+            return None
+        options = [(str(item["optionId"]), str(item["name"]), str(item.get("kind", ""))) for item in params["options"]]
+        prompt = _prompt(params, options)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, BadQuestion):
+        return None
+    return Permission(json.dumps(message["id"]), tuple(option for option, _, _ in options), prompt)
+
+
+def canceled_key(line: bytes) -> str:
+    """The key of the request that its sender takes back with this line; "" when it is no such line."""
+    message = read_message(line)
+    if not isinstance(message, dict) or message.get("method") != "$/cancel_request" or "id" in message:
+        return ""
+    params = message.get("params")
+    return json.dumps(params["requestId"]) if isinstance(params, dict) and "requestId" in params else ""
+
+
+def _prompt(params: Mapping[str, Any], options: list[tuple[str, str, str]]) -> Prompt:
+    call = params.get("toolCall") or {}
+    title = str(call.get("title") or call.get("kind") or "The agent asks for a permission")
+    arguments = call.get("rawInput")
+    about, kind, target, more = title, None, "", ""
+    if isinstance(arguments, Mapping) and arguments:
+        kind, about, target = about_tool(arguments, _KINDS.get(str(call.get("kind")), SubjectKind.TOOL))
+        more = beside_command(kind, arguments)
+    said = title if about == title else f"{title}\n{about}"
+    question = Question(
+        text=f"{said}\n\n{more}" if more else said,
+        choices=_labels([name for _, name, _ in options]),
+        about=about,
+        target=target,
+        complete=not more,
+    )
+    prompt = prompt_of(question if kind is None else replace(question, kind=kind))
+    return replace(prompt, choices=tuple(map(_of_kind, prompt.choices, (kind for _, _, kind in options))))
+
+
+def _labels(names: list[str]) -> tuple[str, ...]:
+    """Each with a name of its own, as a choice needs it."""
+    return tuple(name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1))
+
+
+def _of_kind(choice: Choice, kind: str) -> Choice:
+    """The protocol says what an option does; its label need not."""
+    if not kind:
+        return choice
+    return replace(choice, refuses=kind.startswith("reject"), always=kind.endswith("always"))
+
+
+def _line(message: dict[str, Any]) -> bytes:
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+ASKS = b"session/request_permission"
+CANCELS = b"cancel_request"
+FORWARDED = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGINT") if hasattr(signal, name))
+
+OpenSocket = Callable[[Origin], OpenQuestion]
+
+
+@mutable
+class _Pending:
+    permission: Permission
+    open_question: OpenQuestion
+
+
+class _Side:
+    """Where lines go out: whole, one after the other, whoever writes them."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def write(self, line: bytes) -> None:
+        try:
+            with self._lock:
+                self._stream.write(line)
+                self._stream.flush()
+        except (OSError, ValueError):
+            pass  # that side has gone; its own pump ends the proxy
+
+
+class AcpProxy:
+    def __init__(
+        self, to_editor: IO[bytes], to_agent: IO[bytes], origin: Origin, open_attach_socket: OpenSocket
+    ) -> None:
+        self._to_editor = _Side(to_editor)
+        self._to_agent = _Side(to_agent)
+        self._origin = origin
+        self._open_attach_socket = open_attach_socket
+        self._lock = threading.Lock()  # one winner; never held while writing, or a side that does not read stops both
+        self._pending: dict[str, _Pending] = {}
+        self._asking: list[threading.Thread] = []
+        self._settled: set[str] = set()  # answered by the hub: the editor's own word comes too late
+
+    def from_agent(self, line: bytes) -> None:
+        """A line that the agent wrote: it passes, and a permission is asked at the keyboard as well."""
+        if CANCELS in line:
+            self._take_back(canceled_key(line))
+        permission = read_permission(line) if ASKS in line else None
+        if permission is None:
+            self._to_editor.write(line)
+            return
+        open_question = self._open_attach_socket(self._origin)
+        with self._lock:
+            before = self._pending.get(permission.key)
+            self._pending[permission.key] = _Pending(permission, open_question)
+        if before is not None:
+            before.open_question.withdraw()
+        self._to_editor.write(line)
+        asking = threading.Thread(target=self._ask, args=(permission, open_question), name="permission", daemon=True)
+        self._asking = [*(other for other in self._asking if other.is_alive()), asking]
+        asking.start()
+
+    def _take_back(self, key: str) -> None:
+        """The agent does not want to know any more: nobody needs to answer it here either."""
+        with self._lock:
+            pending = self._pending.pop(key, None)
+        if pending is not None:
+            pending.open_question.withdraw()
+
+    def from_editor(self, line: bytes) -> None:
+        """A line that the editor wrote: it passes, unless it answers what the hub has answered."""
+        with self._lock:
+            key = _answered_key(line) if self._pending or self._settled else ""
+            if key in self._settled:
+                self._settled.discard(key)
+                return
+            pending = self._pending.pop(key, None)
+        self._to_agent.write(line)
+        if pending is not None:
+            pending.open_question.withdraw()
+
+    def withdraw_all(self) -> None:
+        """The agent has ended: nobody waits for an answer any more."""
+        with self._lock:
+            left, self._pending = list(self._pending.values()), {}
+        for pending in left:
+            pending.open_question.withdraw()
+
+    def wait_for_integrations(self) -> None:
+        """Until the hub has heard of every withdrawal."""
+        for asking in self._asking:
+            asking.join()
+
+    def _ask(self, permission: Permission, open_question: OpenQuestion) -> None:
+        try:
+            handed = open_question.ask(permission.prompt)
+        except AtlasBridgeError:
+            return  # no hub to be had; the editor has the question
+        with self._lock:
+            pending = self._pending.get(permission.key)
+            if handed.answer is None or pending is None or pending.open_question is not open_question:
+                return  # nobody said anything here, the editor was first, or the agent asked anew under the same number
+            del self._pending[permission.key]
+            self._settled.add(permission.key)
+        self._to_agent.write(permission.answer_line(handed.answer))
+        self._to_editor.write(permission.cancel_line())
+
+
+def _answered_key(line: bytes) -> str:
+    """The id of the request that this line answers; "" when it is no answer."""
+    message = read_message(line)
+    if not isinstance(message, dict) or "method" in message or "id" not in message:
+        return ""
+    return json.dumps(message["id"])
+
+
+def serve(home: Home, command: list[str], editor_in: IO[bytes], editor_out: IO[bytes], label: str = "") -> int:
+    """Run the agent until it ends; returns its exit status."""
+    try:
+        agent: subprocess.Popen[bytes] = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+    except OSError as error:
+        raise AtlasBridgeError(f"cannot start {command[0]}: {error.strerror}", "is it installed and on the PATH?")
+    assert agent.stdin is not None and agent.stdout is not None
+    origin = Origin("acp", label or os.path.basename(command[0]), tuple(command), os.getcwd())
+    proxy = AcpProxy(editor_out, agent.stdin, origin, lambda asker: OpenQuestion(home, asker))
+    for number in FORWARDED:
+        signal.signal(number, lambda received, _: agent.send_signal(received))
+    editor = threading.Thread(target=_pump_editor, args=(editor_in, agent.stdin, proxy), name="editor", daemon=True)
+    editor.start()
+    with os.fdopen(os.dup(agent.stdout.fileno()), "rb") as lines:
+        for line in lines:
+            proxy.from_agent(line)
+    proxy.withdraw_all()
+    proxy.wait_for_integrations()
+    status = agent.wait()
+    return status if status >= 0 else 128 - status
+
+
+def _pump_editor(editor_in: IO[bytes], to_agent: IO[bytes], proxy: AcpProxy) -> None:
+    for line in editor_in:
+        proxy.from_editor(line)
+    try:
+        to_agent.close()  # the editor has gone: the agent sees its input end, as without us
+    except OSError:
+        pass

@@ -1,0 +1,181 @@
+"""Two ways to a hub behind one face: the socket of this machine, and HTTP.  `atlasbridge.client` is built on it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any, Protocol
+
+from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.daemon.starter import ensure_hub
+from atlasbridge.core.errors import HubUnavailable
+from atlasbridge.core.home import Home
+from atlasbridge.core.ids import new_id
+from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.prompt.question import Handed, Question
+from atlasbridge.integrations.caller_label import origin_of
+from atlasbridge.integrations.http import REQUEST_S, HttpClient, HttpQuestion, Refused
+from atlasbridge.integrations.open_question import OpenQuestion
+
+RETRY_S = 0.5
+AGAIN: dict[str, Any] = {"event": "hub.reconnected"}
+_TRIES = 20
+
+Event = dict[str, Any]
+
+
+class AnyQuestion(Protocol):
+    def ask(self, prompt: Prompt, ttl_s: float | None = None) -> Handed: ...
+    def withdraw(self) -> None: ...
+
+
+class Line(Protocol):
+    def open_question(self, question: Question, label: str) -> AnyQuestion: ...
+    def notify(self, message: str, label: str) -> None: ...
+    def prompts(self) -> list[Event]: ...
+    def reply(self, prompt_id: str, value: str, as_text: bool) -> str: ...
+    def events(self, session: str) -> Iterator[Event]: ...
+
+
+class SocketTransport:
+    """The hub of a home on this machine; it is started where needed."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def open_question(self, question: Question, label: str) -> AnyQuestion:
+        return OpenQuestion(self._home, origin_of("ask", label, ("python",), os.environ))
+
+    def notify(self, message: str, label: str) -> None:
+        with self._hub() as hub:
+            hub.ask("notify", message=message, label=label)
+
+    def prompts(self) -> list[Event]:
+        with self._hub() as hub:
+            return list(hub.ask("prompts")["prompts"])
+
+    def reply(self, prompt_id: str, value: str, as_text: bool) -> str:
+        with self._hub() as hub:
+            answer = hub.request("reply", prompt_id=prompt_id, value=value, as_text=as_text)
+        if not answer.get("ok"):
+            raise Refused(str(answer.get("reason", "")), str(answer.get("message", "")))
+        return str(answer["message"])
+
+    def events(self, session: str) -> Iterator[Event]:
+        again = False
+        while True:
+            try:
+                with self._hub() as hub:
+                    if again:
+                        yield dict(AGAIN)
+                    yield from hub.stream("events", follow=True, session=session)
+            except HubUnavailable:
+                _pause()
+            again = True
+
+    def _hub(self) -> HubClient:
+        ensure_hub(self._home)
+        return HubClient(self._home)
+
+
+class HttpTransport:
+    """A hub anywhere, by its page's address and a token."""
+
+    def __init__(self, line: HttpClient) -> None:
+        self._line = line
+
+    def open_question(self, question: Question, label: str) -> AnyQuestion:
+        return HttpQuestion(self._line, question, origin_of("ask", label, (), os.environ).label)
+
+    def notify(self, message: str, label: str) -> None:
+        self._line.request("POST", "/notices", {"message": message, "label": label})
+
+    def prompts(self) -> list[Event]:
+        return [_flat(prompt) for prompt in self._line.request("GET", "/prompts")["prompts"]]
+
+    def reply(self, prompt_id: str, value: str, as_text: bool) -> str:
+        """With a key of its own, so that sending it again after a lost connection does nothing twice."""
+        body = {"value": value, "as_text": as_text, "request_key": new_id()}
+        for _ in range(_TRIES):
+            try:
+                return str(self._line.request("POST", f"/prompts/{prompt_id}/reply", body)["message"])
+            except HubUnavailable as error:
+                lost = error
+                _pause()
+        raise lost
+
+    def events(self, session: str) -> Iterator[Event]:
+        last_id, again = "", False
+        while True:
+            try:
+                with closing(self._line.connect(REQUEST_S)) as connection:
+                    if again:
+                        yield dict(AGAIN)
+                    again = True
+                    for said in self._line.stream(connection, "GET", "/events", last_id=last_id):
+                        last_id = said.event_id or last_id
+                        yield from (event for event in _told(said.data) if _is_of(event, session))
+            except HubUnavailable:
+                pass  # it is coming back
+            again = True
+            _pause()
+
+
+def _told(said: Event) -> list[Event]:
+    """As the socket tells it: what is open first, one by one; then what happens."""
+    if said["event"] == "hello":
+        opened = [_flat(prompt) for prompt in said["prompts"]]
+        return [{"event": "prompt.raised", "at": prompt["created_at"], **prompt} for prompt in opened]
+    if said["event"] == "prompt.raised" and said.get("prompt"):
+        return [{**{name: said[name] for name in ("event", "at")}, **_flat(said["prompt"])}]
+    return [said]
+
+
+def _flat(prompt: Event) -> Event:
+    session = prompt.get("session") or {}
+    return {**prompt, **{name: session.get(name, "") for name in ("tool", "label", "cwd")}}
+
+
+def _is_of(event: Event, session: str) -> bool:
+    return str(event.get("session_id", "")).startswith(session)
+
+
+def _pause() -> None:
+    threading.Event().wait(RETRY_S)
+
+
+# Waiting for a door from asyncio: each question has a thread of its own, so that any number can wait at once.
+
+
+async def ask_async(open_question: AnyQuestion, prompt: Prompt, ttl_s: float | None = None) -> Handed:
+    """As a door's own `ask`; being cancelled withdraws the question, and ends only when the hub has heard of it."""
+    loop = asyncio.get_running_loop()
+    answered: asyncio.Future[Handed] = loop.create_future()
+
+    def wait() -> None:
+        try:
+            handed = open_question.ask(prompt, ttl_s)
+        except BaseException as error:  # it is raised where the answer is awaited
+            loop.call_soon_threadsafe(_settle, answered, None, error)
+        else:
+            loop.call_soon_threadsafe(_settle, answered, handed, None)
+
+    threading.Thread(target=wait, name="door", daemon=True).start()
+    try:
+        return await asyncio.shield(answered)
+    except asyncio.CancelledError:
+        open_question.withdraw()
+        await answered
+        raise
+
+
+def _settle(future: asyncio.Future[Handed], handed: Handed | None, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    elif handed is not None:
+        future.set_result(handed)

@@ -1,0 +1,499 @@
+"""A session on a console, in one process: the program's output is shown here, keys typed here go in, and the usual slow
+half (screen, detector, watchdog, typist, hub) judges, asks and types.
+
+It ends with its console; one that was started without any goes on until its program ends.  Other consoles and the hooks
+of its tool come over its line (`company`).
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.host.lazy_analysis import LazyAnalysis
+from atlasbridge.core.host.ports import HostParts
+from atlasbridge.core.host.session_log import SessionLog
+from atlasbridge.core.host.supervisor import Beat, Supervisor, end_in_background
+from atlasbridge.core.host.terminal.detach_key import DetachKey
+from atlasbridge.core.host.terminal.input_writer import InputWriter
+from atlasbridge.core.host.terminal.relay import Ring
+from atlasbridge.core.host.terminal.wakeup import Wakeup
+from atlasbridge.core.session.settings import Plan, SessionSettings
+from atlasbridge.core.tty import Console, ConsolePty, Size
+from atlasbridge.os.windows.attach_port import AttachPort, Message, PortCaller, Whose, is_inside, is_inside_session
+
+if TYPE_CHECKING:
+    from atlasbridge.core.detection.events import Event
+    from atlasbridge.core.host.hub.connection import HubSide
+    from atlasbridge.core.host.typing.hook_connection import HookConnection
+    from atlasbridge.core.host.watchdog import StallWatchdog
+
+
+# The input writer of a console: the same gate and the same order, but a thread of its own writes: a write may block.
+
+
+class ConsoleInputWriter(InputWriter):
+    def __init__(self, write: Callable[[bytes], None], clock: Clock) -> None:
+        super().__init__(-1, clock, lambda: None)
+        self._write = write
+        self._letters: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._gone = False
+
+    def _put(self, data: bytes) -> bool:
+        """What is queued counts as waiting until it is written.  The caller holds the lock."""
+        if self._gone:
+            return False
+        self.last_input_at = self._clock.now()
+        self._queue += data
+        self._letters.put(data)
+        return True
+
+    def flush(self) -> None:
+        """The writing thread needs nobody to call it."""
+
+    def stop(self) -> None:
+        self._letters.put(None)
+
+    def run(self, beat: Beat) -> None:
+        """The task `pty_writer`.  A program that reads nothing may keep it as long as it likes."""
+        beat.rest()
+        while not beat.retired and (data := self._letters.get()) is not None:
+            try:
+                self._write(data)
+            except OSError:
+                self._gone = True
+            with self._lock:
+                del self._queue[: len(data)]
+
+
+# `pty_reader` of a console: every byte that the program writes, at once and in order, to this console and the ring.
+#
+# A read of a console blocks: nobody can ask it whether there is something to read.
+
+
+class ConsoleOutputReader:
+    """`read`: the next bytes, b"" at the end.  `show`: on the person's console.  `keep`: for everybody else.
+    `answers`: whether a terminal is there that answers queries.  `ended`: nothing more will come."""
+
+    def __init__(
+        self,
+        read: Callable[[], bytes],
+        show: Callable[[bytes], None],
+        keep: Callable[[bytes], None],
+        answers: Callable[[], bool],
+        clock: Clock,
+        ended: Callable[[], None],
+    ) -> None:
+        self._read = read
+        self._show = show
+        self._keep = keep
+        self._clock = clock
+        self._ended = ended
+        self._fetching = False
+        self._answers = answers
+        self.last_output_at = clock.now()
+        self.finished = False
+
+    @property
+    def pending(self) -> bool:
+        """As far as it has arrived here; what the system still holds cannot be asked for."""
+        return self._fetching
+
+    @property
+    def terminal_answers(self) -> bool:
+        return self._answers()
+
+    def run(self, beat: Beat) -> None:
+        while not beat.retired:
+            beat.rest()
+            self._fetching = False
+            chunk = self._read()
+            self._fetching = True
+            if not chunk:
+                break
+            self._show(chunk)
+            self.last_output_at = self._clock.now()
+            self._keep(chunk)
+        self.finished, self._fetching = True, False
+        self._ended()
+
+
+# One console that shows a session from elsewhere: what the program writes goes there, as fast as it is taken.
+#
+# A thread of its own sends, so that nobody else waits.  Who falls too far behind is not sent what it missed, but the
+# screen as it is by then.
+
+_MOST_BYTES = 1 << 20  # that wait for one console
+_PART_BYTES = 1 << 16  # of one message
+
+
+class Viewer:
+    """`fresh`: calls its argument with the screen as it is now, while nothing more is shown to anybody.  `gone`: nobody
+    hears any more."""
+
+    def __init__(
+        self,
+        caller: PortCaller,
+        size: Size,
+        key: DetachKey,
+        fresh: Callable[[Callable[[bytes], None]], None],
+        gone: Callable[[PortCaller], None],
+    ) -> None:
+        self.caller = caller
+        self.size = size
+        self.key = key
+        self._fresh = fresh
+        self._gone = gone
+        self._waiting = bytearray()
+        self._behind = True  # what is written now comes with the screen
+        self._closed = False
+        self._word: Message | None = None
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="viewer", daemon=True)
+
+    def begin(self, screen: bytes) -> None:
+        self._catch_up(screen)
+        self._thread.start()
+
+    def show(self, data: bytes) -> None:
+        """Never waits."""
+        with self._changed:
+            if self._behind or self._closed:
+                return
+            self._waiting += data
+            if len(self._waiting) > _MOST_BYTES:
+                self._waiting.clear()
+                self._behind = True
+            self._changed.notify()
+
+    def finish(self, last: bytes, word: Message) -> None:
+        """After all that waits it is shown `last`, and told `word`."""
+        self.show(last)
+        with self._changed:
+            if not self._closed:
+                self._word, self._closed = word, True
+                self._changed.notify()
+
+    def join(self, patience_s: float) -> None:
+        self._thread.join(patience_s)
+
+    def _run(self) -> None:
+        while part := self._next():
+            if not self.caller.tell({"m": "out", "data": part.decode("latin-1")}):
+                with self._changed:
+                    self._closed = True
+                self._gone(self.caller)
+                return
+        if self._word is not None:
+            self.caller.say(self._word)
+
+    def _next(self) -> bytes:
+        """The next part; b"": it is closed, and everything was shown."""
+        while True:
+            with self._changed:
+                while not (self._waiting or self._behind or self._closed):
+                    self._changed.wait()
+                if self._waiting or self._closed:
+                    part = bytes(self._waiting[:_PART_BYTES])
+                    del self._waiting[:_PART_BYTES]
+                    return part
+            self._fresh(self._catch_up)
+
+    def _catch_up(self, screen: bytes) -> None:
+        with self._changed:
+            self._waiting[:] = screen
+            self._behind = False
+
+
+# Whoever comes over a session's line while its program runs: other consoles that show it and type into it, and hooks
+# of its tool.  All of them beside the console that the session was started on, if it has one.
+#
+# Who it is, `line_kin` says; the line itself is `line_door`'s, one console's output `viewer`'s.
+
+_INSIDE_SESSION: Message = {
+    "text": "this console was started inside a session, or it cannot be told where, and only a person types into one",
+    "hint": "use a console of your own",
+}
+
+_LAST_S = 2.0
+
+
+class Viewers:
+    """`typed`: keys for the program.  `changed`: somebody came, went or has another size."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        tool_pid: int,
+        analysis: LazyAnalysis,
+        detach_key: str,
+        journal: SessionLog,
+        typed: Callable[[bytes], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._tool_pid = tool_pid
+        self._analysis = analysis
+        self._detach_key = detach_key
+        self._journal = journal
+        self._typed = typed
+        self._changed = changed
+        self._greeting: Message = {
+            "m": "started",
+            "session_id": plan.session_id,
+            "pid": tool_pid,
+            "tool": plan.tool,
+        }
+        self.lock = threading.RLock()  # held while something is shown to all: a screen and what follows it fit together
+        self._viewers: list[Viewer] = []
+        self._attach_socket: AttachPort | None = None
+        self._path = Path()
+        self._whose: Whose | None = None
+        self.hook: HookConnection | None = None  # once there is somebody to judge
+
+    def open(self, path: Path, whose: Whose) -> None:
+        """`path`: where the session's socket would be."""
+        self._path, self._whose = path, whose
+        self._attach_socket = AttachPort(self._greeting, whose, self._hear, self._leave)
+        self._attach_socket.open(path)
+
+    @property
+    def size(self) -> Size | None:
+        """Of the console that came last; None: there is none."""
+        viewers = self._viewers
+        return viewers[-1].size if viewers else None
+
+    def show(self, data: bytes) -> None:
+        """The caller holds the lock, and keeps what it shows for the screen before it lets go."""
+        for viewer in self._viewers:
+            viewer.show(data)
+
+    def finish(self, status: int) -> None:
+        """The program has ended, and everything was shown: consoles that are slow get a moment for the rest."""
+        ended: Message = {"m": "ended", "status": status, "text": ""}
+        with self.lock:
+            viewers, self._viewers = self._viewers, []
+            farewell = self._analysis.farewell() if status != 0 and viewers else b""
+            for viewer in viewers:
+                viewer.finish(farewell, ended)
+        for viewer in viewers:
+            viewer.join(_LAST_S)
+        if self._attach_socket is not None:
+            self._attach_socket.tell_all(ended)
+            self._attach_socket.close()
+
+    def _hear(self, caller: PortCaller, message: Message) -> None:
+        viewer = self._viewer_of(caller)
+        match message.get("m"):
+            case "attach" if viewer is None:
+                self._admit(caller, message)
+            case "keys" if viewer is not None:
+                self._type(viewer, str(message.get("data", "")))
+            case "size" if viewer is not None:
+                viewer.size = read_size(message)
+                self._changed()
+            case "leave":
+                self._let_go(caller, "detached")
+            case "structured" if is_inside(caller.peer, self._tool_pid):
+                self._analysis.tool_said(message)
+                if self.hook is not None:
+                    self.hook.offer(caller, message)
+            case "structured":
+                self._journal.note("somebody outside the session spoke for its tool")
+
+    def _viewer_of(self, caller: PortCaller) -> Viewer | None:
+        return next((viewer for viewer in self._viewers if viewer.caller is caller), None)
+
+    def _admit(self, caller: PortCaller, message: Message) -> None:
+        assert self._whose is not None
+        if is_inside_session(caller.peer, self._tool_pid, self._path, self._whose):
+            caller.say({"m": "failed", "status": 1, **_INSIDE_SESSION})
+            return
+        caller.say({"m": "attached"})
+        viewer = Viewer(caller, read_size(message), DetachKey(self._detach_key), self._redraw, self._leave)
+        with self.lock:
+            self._viewers.append(viewer)
+            self._changed()
+            viewer.begin(self._analysis.picture(bool(message.get("past"))))
+
+    def _redraw(self, draw: Callable[[bytes], None]) -> None:
+        with self.lock:
+            draw(self._analysis.picture())
+
+    def _type(self, viewer: Viewer, data: str) -> None:
+        keys, leaves = viewer.key.feed(data.encode("latin-1", "ignore"))
+        if keys:
+            self._typed(keys)
+        if leaves:
+            self._let_go(viewer.caller, "detached")
+
+    def _let_go(self, caller: PortCaller, why: str) -> None:
+        with self.lock:
+            viewer = self._viewer_of(caller)
+            if viewer is None:
+                return
+            self._viewers.remove(viewer)
+            viewer.finish(self._analysis.farewell(parting=True), {"m": "detached", "why": why})
+        self._changed()
+
+    def _leave(self, caller: PortCaller) -> None:
+        """It is gone."""
+        if self.hook is not None:
+            self.hook.leave(caller)
+        self._let_go(caller, "closed")
+
+
+def read_size(message: Message) -> Size:
+    rows, cols = (int(message.get(name, 0)) & 0xFFFF for name in ("rows", "cols"))
+    return Size(rows, cols).or_default()
+
+
+_LOOK_S = 0.1  # a console tells neither of its program's end nor of a new size
+_INTERRUPT = b"\x03"
+
+
+class ConsoleSession:
+    def __init__(
+        self,
+        plan: Plan,
+        pty: ConsolePty,
+        console: Console,
+        parts: HostParts,
+        settings: SessionSettings,
+        clock: Clock,
+        journal: SessionLog,
+    ) -> None:
+        self._plan, self._pty, self._console, self._parts = plan, pty, console, parts
+        self._settings, self._clock, self._journal = settings, clock, journal
+        self._started_at = clock.wall()
+        self._size = console.size()
+        self._sizing = threading.RLock()
+        self._present = not plan.hosted
+        self._ended_at: float | None = None
+        self._wakeup = Wakeup()
+        self._supervisor = Supervisor(clock, settings, journal, self._wakeup.set)
+        self._analysis = LazyAnalysis(
+            self._build,
+            self._size,
+            plan.hub,
+            lambda loop: self._supervisor.start("response_consumer", loop),
+            journal,
+        )
+        self._input_writer = ConsoleInputWriter(pty.write, clock)
+        self._ring = Ring(settings.ring_bytes)
+        self._viewers = Viewers(
+            plan, pty.pid, self._analysis, settings.detach_key, journal, self._type, self._follow_size
+        )
+        self._route = ConsoleOutputReader(
+            pty.read, console.write, self._keep, self._has_terminal, clock, self._output_ended
+        )
+
+    def listen(self, path: Path, whose: Whose) -> None:
+        """Open the door for other consoles and hooks; `path`: where a socket would be."""
+        self._viewers.open(path, whose)
+
+    def _keep(self, chunk: bytes) -> None:
+        """For the screen, and for other consoles: whoever comes in between sees it once."""
+        with self._viewers.lock:
+            self._viewers.show(chunk)
+            self._ring.append(chunk)
+
+    def _has_terminal(self) -> bool:
+        return self._console.is_terminal or self._viewers.size is not None
+
+    def _build(self, size: Size, events: deque[Event | bytes]) -> tuple[StallWatchdog, HubSide]:
+        from atlasbridge.core.host.analysis import build_slow_half
+
+        watch, hub, self._viewers.hook = build_slow_half(
+            self._plan,
+            self._pty,
+            size,
+            self._parts,
+            self._settings,
+            self._clock,
+            self._started_at,
+            self._route,
+            self._ring,
+            self._input_writer,
+            events,
+        )
+        hub.end_tool = self.end_tool
+        return watch, hub
+
+    def run(self) -> int:
+        """Until the program has ended and all it wrote is shown; returns its exit status."""
+        self._analysis.changed(self._size, self._present)
+        self._supervisor.start("pty_reader", self._route.run)
+        self._supervisor.start("pty_writer", self._input_writer.run)
+        self._supervisor.start("stdin_relay", self._relay_keys)
+        self._supervisor.start("stall_watchdog", self._analysis.run)
+        while not self._is_over():
+            if self._supervisor.failed:
+                self._give_up()
+            self._wakeup.wait(min(self._supervisor.check(), _LOOK_S))
+            self._follow_size()
+        status = self._pty.poll() or 0
+        self._finish(status)
+        return status
+
+    def interrupt(self) -> None:
+        """Ctrl-C that the system has taken for itself belongs to the program."""
+        self._type(_INTERRUPT)
+
+    def end_tool(self, force: bool = False) -> None:
+        """Politely, a grace period, by force.  Returns at once."""
+        end_in_background(self._pty, 0.0 if force else self._settings.kill_grace_s)
+
+    def _relay_keys(self, beat: Beat) -> None:
+        beat.rest()
+        while not beat.retired and (keys := self._console.read_keys()):
+            self._type(keys)
+
+    def _type(self, keys: bytes) -> None:
+        self._input_writer.type(keys)
+        self._analysis.keys_typed(keys)
+        self._analysis.notice()
+
+    def _output_ended(self) -> None:
+        self._analysis.notice()
+        self._wakeup.set()
+
+    def _follow_size(self) -> None:
+        """Its own console's; without one, that of the console which came last."""
+        with self._sizing:
+            others = self._viewers.size
+            wanted = others or self._size if self._plan.hosted else self._console.size()
+            present = not self._plan.hosted or others is not None
+            if wanted != self._size:
+                self._pty.resize(wanted)
+            if (wanted, present) != (self._size, self._present):
+                self._size, self._present = wanted, present
+                self._analysis.changed(wanted, present)
+
+    def _is_over(self) -> bool:
+        """A pseudo-console may stay open behind its program: it is over when nothing more comes."""
+        if self._pty.poll() is None:
+            return False
+        now = self._clock.now()
+        if self._ended_at is None:
+            self._ended_at = now
+        quiet_s = now - max(self._ended_at, self._route.last_output_at)
+        return self._route.finished or quiet_s > self._settings.exit_grace_ms / 1000
+
+    def _give_up(self) -> None:
+        name, self._supervisor.failed = self._supervisor.failed, ""
+        self._journal.note("the session cannot go on", task=name)
+        self.end_tool()
+
+    def _finish(self, status: int) -> None:
+        if status != 0 and self._console.is_terminal:
+            self._console.write(self._analysis.farewell())  # it may have left the console in any state
+        self._viewers.finish(status)
+        self._input_writer.stop()
+        self._analysis.finish(status, self._clock.now() + self._settings.hub_farewell_s)
+        self._supervisor.stop()
+        self._journal.note("session ended", status=status)

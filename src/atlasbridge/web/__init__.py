@@ -1,0 +1,13 @@
+"""The operator's page and the HTTP API, served by the hub itself.  On by default, on loopback, without any account."""
+
+from __future__ import annotations
+
+from atlasbridge.core.lazy_exports import offered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from atlasbridge.web.channel import WebChannel
+
+__all__ = ["WebChannel"]
+
+__getattr__ = offered(__name__, WebChannel="atlasbridge.web.channel")

@@ -1,0 +1,166 @@
+"""The API's doors: greeting, logging a browser in and out, devices, links, tokens, the password, push subscriptions."""
+
+from __future__ import annotations
+
+from starlette.responses import JSONResponse, Response
+
+from atlasbridge.core.distribution import install_line
+from atlasbridge.web.access import name_of, proof
+from atlasbridge.web.guard import LOOPBACK, host_name
+from atlasbridge.web.operation import Call, problem
+from atlasbridge.web.prompt_api import is_private
+from atlasbridge.web.site import Site
+
+NO_DEVICE = (404, "unknown_device", "there is no such device")
+
+
+async def hello(site: Site, call: Call) -> Response:
+    """Costs nothing but a moment, tells nothing to whoever has no key, and is therefore open."""
+    cookie = call.request.cookies.get(site.access.cookie_name, "")
+    given = site.access.greet(call.query["who"], cookie, call.query["challenge"])
+    if given is None:
+        return problem(401, "unauthorized", "this link or login is not known here (any more)")
+    return JSONResponse({"epoch": site.access.epoch, "proof": given})
+
+
+async def login(site: Site, call: Call) -> Response:
+    body = call.body
+    if (body.link is None) == (body.password is None):
+        return problem(422, "bad_value", "give either a link or a password")
+    if not is_private(call):
+        return problem(403, "not_private", "logging in needs loopback or TLS")
+    agent = name_of(call.request.headers.get("user-agent", ""))
+    if body.password is not None:
+        return await _by_password(site, call, agent)
+    words = (body.link, body.challenge or "", body.epoch or "", body.proof or "")
+    entry = site.access.redeem(*words, agent, _own_port(site, call))
+    if entry is None:
+        return problem(401, "wrong_login", "this link does not open the page (any more); a link works once")
+    answer = proof(entry.key, "hub", body.challenge, site.access.epoch, entry.device.login_id)
+    return _entered(site, call, entry.cookie, {**entry.device.to_json(entry.device.login_id), "proof": answer})
+
+
+async def _by_password(site: Site, call: Call, agent: str) -> Response:
+    """Only over TLS: on loopback whoever has the machine takes a link, and nobody else is to guess there."""
+    peer = call.request.client.host if call.request.client else ""
+    if not _over_tls(call):
+        return problem(403, "not_private", "the password is taken over TLS only; here, take a link: atlasbridge web")
+    if wait_s := site.guesses.admit(peer, site.clock.now()):
+        return problem(429, "rate_limited", "too many attempts; wait, or take a link", wait_s)
+    async with site.stretching:  # one at a time: each costs a good part of a second
+        entry = await site.access.enter(call.body.password, agent)
+    if entry is None:
+        return problem(401, "wrong_login", "this password does not open the page")
+    return _entered(site, call, entry.cookie, {**entry.device.to_json(entry.device.login_id), "key": entry.key.hex()})
+
+
+def _entered(site: Site, call: Call, cookie: str, answer: dict[str, object]) -> Response:
+    response = JSONResponse(answer)
+    secure = host_name(call.request.headers["host"]) not in LOOPBACK
+    age = int(site.settings.login_ttl_s)
+    response.set_cookie(
+        site.access.cookie_name, cookie, max_age=age, httponly=True, samesite="strict", secure=secure, path="/"
+    )
+    return response
+
+
+def _own_port(site: Site, call: Call) -> int:
+    """The port of the page, when the browser came straight to it; 0: through a tunnel, a proxy or the LAN."""
+    host = call.request.headers["host"]
+    return site.access.port if host_name(host) in LOOPBACK and host.endswith(f":{site.access.port}") else 0
+
+
+def _over_tls(call: Call) -> bool:
+    request = call.request
+    proxied = request.headers.get("x-forwarded-proto", "") == "https"
+    return request.url.scheme == "https" or (proxied and request.client is not None and request.client.host in LOOPBACK)
+
+
+async def logout(site: Site, call: Call) -> Response:
+    ended = site.end_device(call.caller.key, revoked=False)
+    response = JSONResponse({"ended": ended})
+    response.delete_cookie(site.access.cookie_name, path="/", httponly=True, samesite="strict")
+    return response
+
+
+async def logout_all(site: Site, call: Call) -> Response:
+    return JSONResponse({"ended": site.end_all_devices()})
+
+
+async def me(site: Site, call: Call) -> Response:
+    device = site.access.devices.get(call.caller.key)
+    shown = device.to_json(device.login_id) if device else None
+    return JSONResponse({"identity": call.caller.identity, "scope": call.caller.scope, "device": shown})
+
+
+async def rename_me(site: Site, call: Call) -> Response:
+    """Names of people are given by whoever runs the hub: two of them may have to agree."""
+    if not call.caller.may("admin") and not site.access.devices.may_take(call.caller.key, call.body.name):
+        return problem(409, "name_taken", "by that name another person would speak; see: atlasbridge web rename")
+    return _rename(site, call.caller.key, call.body.name)
+
+
+async def list_devices(site: Site, call: Call) -> Response:
+    return JSONResponse({"devices": [device.to_json(call.caller.key) for device in site.access.devices.all()]})
+
+
+async def rename_device(site: Site, call: Call) -> Response:
+    return _rename(site, call.path("login_id"), call.body.name)
+
+
+def _rename(site: Site, login_id: str, name: str) -> Response:
+    if site.access.devices.get(login_id) is None:
+        return problem(*NO_DEVICE)
+    renamed = site.access.devices.rename(login_id, name)
+    return JSONResponse(renamed.to_json()) if renamed else problem(409, "name_taken", "another device has that name")
+
+
+async def end_device(site: Site, call: Call) -> Response:
+    ended = site.end_device(call.path("login_id"))
+    return JSONResponse({"ended": True}) if ended else problem(*NO_DEVICE)
+
+
+async def make_link(site: Site, call: Call) -> Response:
+    return JSONResponse(site.new_links(call.body.name, call.body.scope))
+
+
+async def set_password(site: Site, call: Call) -> Response:
+    site.access.set_password(call.body.password)
+    return JSONResponse({"set": True})
+
+
+async def list_tokens(site: Site, call: Call) -> Response:
+    return JSONResponse({"tokens": [token.to_json() for token in site.access.tokens()]})
+
+
+async def create_token(site: Site, call: Call) -> Response:
+    if any(token.name == call.body.name for token in site.access.tokens()):
+        return problem(409, "name_taken", "there is a token of that name; revoke it first")
+    token, secret = site.access.create_token(call.body.name, call.body.scope)
+    return JSONResponse({**token.to_json(), "token": secret})
+
+
+async def revoke_token(site: Site, call: Call) -> Response:
+    if not site.access.revoke_token(call.path("token_id")):
+        return problem(404, "unknown_token", "there is no such token")
+    site.broadcast.cut_all()
+    return JSONResponse({"revoked": True})
+
+
+async def push_key(site: Site, call: Call) -> Response:
+    return JSONResponse({"available": site.push.available, "public_key": site.push.public_key()})
+
+
+async def subscribe(site: Site, call: Call) -> Response:
+    if not site.push.available:
+        return problem(409, "push_missing", f"install the push extra: {install_line('push')}")
+    if site.access.devices.get(call.caller.key) is None:
+        return problem(409, "no_device", "only a browser that is logged in can ask for push messages")
+    if not site.push.allows(call.body.endpoint):
+        return problem(422, "bad_value", "this is no push service that the configuration allows (web.push_hosts)")
+    site.push.subscribe(call.caller.key, call.body.subscription())
+    return JSONResponse({"subscribed": True})
+
+
+async def unsubscribe(site: Site, call: Call) -> Response:
+    return JSONResponse({"removed": site.push.unsubscribe(call.body.endpoint, call.caller.key)})

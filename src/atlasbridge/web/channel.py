@@ -1,0 +1,172 @@
+"""The web channel: carries prompts to every open page and answers back.  The gate decides, here as everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from atlasbridge.channels.base import BaseChannel
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.web.access import Access
+from atlasbridge.web.app import build_app
+from atlasbridge.web.command import PageCommands
+from atlasbridge.web.metrics import Counters
+from atlasbridge.web.push import Push, render_ask, render_settled
+from atlasbridge.web.server import Place, own_names, own_places, write_private
+from atlasbridge.web.settings import WebSettings
+from atlasbridge.web.site import Reports, Site
+from atlasbridge.web.view import render_session
+
+log = logging.getLogger(__name__)
+LOOK_AGAIN_S = 1.0  # whether a port that was taken is free
+SETTLED_S = 3600.0  # how long a phone that sleeps may hear that a prompt is settled
+
+
+class WebChannel(BaseChannel):
+    name: ClassVar[str] = "web"
+    remote: ClassVar[bool] = False  # loopback or TLS only: the page may ask for a secret
+
+    def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
+        super().__init__(settings, hub_api, clock)
+        chosen = WebSettings.read(settings)
+        self.web = chosen
+        push = Push(hub_api, clock, chosen, self._name_of)
+        self.site = Site(
+            hub_api=hub_api,
+            clock=clock,
+            settings=chosen,
+            access=Access(hub_api, clock, chosen, push.end),
+            push=push,
+            reports=Reports(hub_api.home, clock),
+            counters=Counters(),
+        )
+        self.places: list[Place] = []
+        self._pump: asyncio.Task[None] | None = None
+        self._waiting: asyncio.Task[None] | None = None
+
+    def _name_of(self, login_id: str) -> str:
+        device = self.site.access.devices.get(login_id)
+        return device.name if device else ""
+
+    @property
+    def url(self) -> str:
+        return self.site.urls.get("local", "")
+
+    async def start(self) -> None:
+        self._record.unlink(missing_ok=True)  # a dead hub's
+        names = self.web.hosts
+        if self.web.lan:
+            names += self.web.lan_names or own_names()
+        app = build_app(self.site, names)
+        self.places = own_places(self.web, self.hub_api, app)
+        for host in self.web.hosts:
+            self.site.urls.setdefault("proxy", f"https://{host}")
+        taken = await self._open_places()
+        if taken:
+            self._alarm(taken)
+            self._waiting = asyncio.create_task(self._wait_for_places(), name="web-port")
+        self.hub_api.offer("web", PageCommands(self.site).answer)
+        self._pump = asyncio.create_task(self._follow(), name="web-events")
+
+    @property
+    def _record(self) -> Any:
+        return self.hub_api.home / "web.json"
+
+    async def _open_places(self) -> list[Place]:
+        """Listen wherever it is possible; returns where another program listens."""
+        for place in self.places:
+            if await place.open():
+                self.site.urls[place.name] = place.url
+                if place.name == "local":
+                    self.site.access.port = place.port
+                else:
+                    self.site.fingerprint = place.fingerprint
+        if self.url:
+            record = {"url": self.url, "port": self.site.access.port, "pid": os.getpid(), "urls": self.site.urls}
+            write_private(self._record, record)
+        return [place for place in self.places if place.listener is None]
+
+    def _alarm(self, taken: list[Place]) -> None:
+        """Never another port instead: open pages would speak to whoever has taken theirs."""
+        for place in taken:
+            log.error("the page is off: %s", place.fault)
+            self.hub_api.note("WEB_PORT_TAKEN", port=place.wanted)
+            self.hub_api.tell(f"The web page is off: {place.fault}. Do not log in there until it is back.")
+
+    async def _wait_for_places(self) -> None:
+        while await self._open_places():
+            await asyncio.sleep(LOOK_AGAIN_S)
+        self.hub_api.tell(f"The web page is back: {self.url}")
+
+    async def _follow(self) -> None:
+        """Everything that happens goes to every page, with the prompt or session as it is now."""
+        async for event in self.hub_api.events():
+            self.site.counters.count_event(event)
+            self.site.broadcast.publish(self._enrich(event))
+
+    def _enrich(self, event: dict[str, Any]) -> dict[str, Any]:
+        names = ("event", "at", "session_id", "prompt_id", "reason")
+        out: dict[str, Any] = {name: event[name] for name in names if name in event}
+        record = self.hub_api.prompt(str(event.get("prompt_id", ""))) if event.get("prompt_id") else None
+        session = self.site.session(str(event.get("session_id", "")))
+        out["prompt"] = self.site.show(record) if record else None
+        out["session"] = render_session(session) if session else None
+        return out
+
+    async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
+        """Pages hear of it by the event stream; phones that sleep, by push.  The id is the prompt's own."""
+        self.site.push.tell(render_ask(event, session, event.deadline))
+        return event.prompt_id
+
+    async def receive_reply(self) -> InboundReply:
+        return await self.site.replies.get()
+
+    async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
+        if isinstance(reply.token, asyncio.Future) and not reply.token.done():
+            reply.token.set_result(outcome)
+
+    async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
+        if event.state not in OPEN:
+            self.site.push.settle(render_settled(event, receipt.sentence, self.clock.now() + SETTLED_S))
+        self.site.broadcast.publish(
+            {
+                "event": "receipt",
+                "prompt_id": event.prompt_id,
+                "session_id": event.session_id,
+                "stage": receipt.stage,
+                "sentence": escape_controls(receipt.sentence),
+                "by": escape_controls(receipt.by),
+                "audit_head": receipt.audit_head,
+                "prompt": self.site.show(event),
+            }
+        )
+
+    async def notify(self, message: str, session: SessionRecord | None = None) -> None:
+        where = session.session_id if session else ""
+        self.site.broadcast.publish({"event": "notice", "sentence": escape_controls(message), "session_id": where})
+
+    async def close(self) -> None:
+        self.site.broadcast.close()
+        for task in (self._pump, self._waiting):
+            if task is not None:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+        await asyncio.gather(*(place.close() for place in self.places))
+        await self.site.push.close()
+        self._record.unlink(missing_ok=True)
+
+    def health(self) -> dict[str, Any]:
+        ended = self._pump is not None and self._pump.done()
+        report = {"state": "failed" if ended else "ok", "url": self.url, "pages": self.site.broadcast.listeners}
+        taken = [place.fault for place in self.places if place.listener is None]
+        return {**report, "state": "alarm", "fault": "; ".join(taken)} if taken else report

@@ -1,0 +1,439 @@
+"""Web Push: which browsers want to be told, and which services may be posted to.
+
+A subscription belongs to a login and ends with it.  What is said stands in `push_text.py`; sending is `push_send.py`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import PromptRecord, PromptType
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.system import OWN_FILE
+from atlasbridge.web.settings import WebSettings
+
+if TYPE_CHECKING:
+    import httpx
+    from py_vapid import Vapid02
+
+
+# Sends Web Push from inside the hub: one lane per browser, one message of it on its way, few waiting.
+#
+# Many prompts at once become one message that counts them.  Encryption comes with the `push` extra and is imported when
+# the first message is sent.
+
+log = logging.getLogger(__name__)
+TIMEOUT_S = 10.0
+RETRIES_S = (2.0, 8.0, 30.0)
+LANE_LIMIT = 4  # questions waiting in one lane before they become one message
+REMEMBERED = 256  # tags a lane has said, for taking them back
+MANY = "atlasbridge-many"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """`tag` names what it is about: a later message of the same tag takes its place, here and on the phone."""
+
+    tag: str
+    body: dict[str, Any]
+    until: float  # steady time: nobody wants to hear of it afterwards
+    urgent: bool = True
+    count: int = 1
+
+
+def hushed(message: Message) -> Message:
+    """The same without a sound: for somebody who sleeps, or while something more important waits."""
+    return replace(message, urgent=False, body={**message.body, "silent": True})
+
+
+@dataclass(slots=True)
+class Lane:
+    subscription: dict[str, Any]
+    waiting: dict[str, Message] = field(default_factory=dict)
+    said: dict[str, None] = field(default_factory=dict)
+    on_its_way: str = ""  # a tag: whatever is settled meanwhile may have been shown
+    task: asyncio.Task[None] | None = None
+
+    def put(self, message: Message) -> None:
+        self.waiting[message.tag] = message
+        asked = [known for known in self.waiting.values() if known.body.get("kind") == "ask"]
+        if len(asked) > LANE_LIMIT:
+            for known in asked:
+                del self.waiting[known.tag]
+            self.waiting[MANY] = _together(asked)
+
+
+def _together(messages: list[Message]) -> Message:
+    count = sum(message.count for message in messages)
+    lines = [str(message.body["body"]).split("\n")[0][:80] for message in messages if message.tag != MANY]
+    body = {
+        "kind": "ask",
+        "tag": MANY,
+        "title": f"{count} programs are waiting for you",
+        "body": "\n".join(lines[-4:]),
+        "url": "/#prompts",
+        "actions": [],
+        "count": count,
+    }
+    return Message(MANY, body, max(message.until for message in messages), any(m.urgent for m in messages), count)
+
+
+class PushSender:
+    """`on_gone(endpoint)` is called when a push service does not know a subscription any more."""
+
+    def __init__(self, clock: Clock, key_file: Path, contact: str, on_gone: Callable[[str], Any]) -> None:
+        self._clock = clock
+        self._key_file = key_file
+        self._contact = contact
+        self._on_gone = on_gone
+        self._chat_routes: dict[str, Lane] = {}
+        self._client: httpx.AsyncClient | None = None
+        self._vapid: Vapid02 | None = None
+
+    def put(self, subscription: dict[str, Any], message: Message) -> None:
+        chat_route = self._chat_routes.setdefault(subscription["endpoint"], Lane(subscription))
+        chat_route.put(message)
+        if chat_route.task is None or chat_route.task.done():
+            chat_route.task = asyncio.create_task(self._drain(chat_route), name="web-push")
+
+    def settle(self, subscription: dict[str, Any], message: Message) -> None:
+        chat_route = self._chat_routes.get(subscription["endpoint"])
+        if chat_route is None:
+            return
+        many = chat_route.waiting.get(MANY)
+        if chat_route.waiting.pop(message.tag, None) is None and message.tag in (
+            *chat_route.said,
+            chat_route.on_its_way,
+        ):
+            self.put(subscription, message)
+        elif many is not None and many.count > 1:
+            count = many.count - 1
+            title = f"{count} programs are waiting for you"
+            chat_route.waiting[MANY] = replace(many, count=count, body={**many.body, "title": title})
+
+    def forget(self, endpoint: str) -> None:
+        chat_route = self._chat_routes.pop(endpoint, None)
+        if chat_route is not None and chat_route.task is not None:
+            chat_route.task.cancel()
+
+    async def close(self) -> None:
+        tasks = [chat_route.task for chat_route in self._chat_routes.values() if chat_route.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _drain(self, chat_route: Lane) -> None:
+        while chat_route.waiting:
+            message = chat_route.waiting.pop(next(iter(chat_route.waiting)))
+            chat_route.on_its_way = message.tag
+            taken = await self._deliver(chat_route, message)
+            chat_route.on_its_way = ""
+            if taken:
+                chat_route.said[message.tag] = None
+                while len(chat_route.said) > REMEMBERED:
+                    del chat_route.said[next(iter(chat_route.said))]
+
+    async def _deliver(self, chat_route: Lane, message: Message) -> bool:
+        """True: the service took it.  Tried again a few times, as long as somebody may want to hear of it."""
+        for pause_s in (*RETRIES_S, 0.0):
+            if self._clock.now() >= message.until:
+                return False
+            try:
+                status = await self._post(chat_route.subscription, message)
+            except OSError as error:
+                log.warning("a push service could not be reached: %s", error)
+                status = 503
+            if status in (404, 410):
+                self._on_gone(chat_route.subscription["endpoint"])
+                return False
+            if status < 300:
+                return True
+            if status not in (429,) and status < 500:
+                log.warning("a push service refused a message with status %s", status)
+                return False
+            await asyncio.sleep(pause_s)
+        log.warning("a push message was given up")
+        return False
+
+    async def _post(self, subscription: dict[str, Any], message: Message) -> int:
+        import httpx
+
+        if self._client is None:
+            self._client = httpx.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False)
+        url = httpx.URL(subscription["endpoint"])
+        headers = {
+            "TTL": str(max(1, int(message.until - self._clock.now()))),
+            "Urgency": "high" if message.urgent else "low",
+            "Topic": message.tag.replace("-", "")[:32],
+            "Content-Encoding": "aes128gcm",
+            "Content-Type": "application/octet-stream",
+            "Authorization": self._authorization(f"{url.scheme}://{url.netloc.decode()}"),
+        }
+        try:
+            answer = await self._client.post(url, content=_encrypt(subscription["keys"], message.body), headers=headers)
+        except httpx.HTTPError as error:
+            raise OSError(str(error) or type(error).__name__) from error
+        return answer.status_code
+
+    def _authorization(self, audience: str) -> str:
+        signed: dict[str, str] = self._key().sign({"aud": audience, "sub": self._contact})
+        return signed["Authorization"]
+
+    def public_key(self) -> str:
+        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+        raw = self._key().public_key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+        return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+    def _key(self) -> Vapid02:
+        """The server's key pair, made once, for this user alone."""
+        if self._vapid is None:
+            from py_vapid import Vapid02
+
+            if not self._key_file.exists():
+                fresh = Vapid02()
+                fresh.generate_keys()
+                fd = os.open(self._key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600)
+                with open(fd, "wb") as file:
+                    file.write(fresh.private_pem())
+            self._vapid = Vapid02.from_file(str(self._key_file))
+        return self._vapid
+
+
+def _encrypt(keys: dict[str, str], body: dict[str, Any]) -> bytes:
+    import http_ece
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    text = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    sealed: bytes = http_ece.encrypt(
+        text,
+        private_key=ec.generate_private_key(ec.SECP256R1()),
+        dh=_bytes(keys["p256dh"]),
+        auth_secret=_bytes(keys["auth"]),
+        version="aes128gcm",
+    )
+    return sealed
+
+
+def _bytes(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4))
+
+
+MAX_SUBSCRIPTIONS = 16
+_PLAIN = re.compile(r"[\x21-\x7e]+")
+_LABELS = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
+
+
+def is_known_service(endpoint: str, hosts: tuple[str, ...]) -> bool:
+    """Whether this address, read as the sender reads it, leads to one of `hosts`: it is a page's word, no more."""
+    from httpx import URL, InvalidURL
+
+    if not _PLAIN.fullmatch(endpoint) or "\\" in endpoint:
+        return False
+    try:
+        url = URL(endpoint)
+        scheme, host, port = url.scheme, url.host.lower(), url.port
+    except (InvalidURL, ValueError):
+        return False
+    if url.userinfo or "@" in url.netloc.decode("ascii", "replace") or not _LABELS.fullmatch(host):
+        return False
+    if f"{host}:{port}" in hosts and host in ("127.0.0.1", "localhost"):
+        return scheme in ("http", "https")  # a test's own service, named with its port in the configuration
+    known = any(host == name or (name.startswith(".") and host.endswith(name)) for name in hosts)
+    return scheme == "https" and port in (None, 443) and known
+
+
+class Push:
+    """`name_of(login_id)`: how the browser with that login is called."""
+
+    def __init__(self, hub_api: HubApi, clock: Clock, settings: WebSettings, name_of: Callable[[str], str]) -> None:
+        self._hub_api = hub_api
+        self._name_of = name_of
+        self._held: dict[tuple[str, str], asyncio.TimerHandle] = {}
+        self._settings = settings
+        self._subscriptions: list[dict[str, Any]] = [
+            known for known in json.loads(hub_api.recall("web.push", "[]")) if known.get("login_id")
+        ]
+        key_file = Path(hub_api.home) / "web-push.pem"
+        self._sender = PushSender(clock, key_file, settings.push_contact, self.unsubscribe)
+
+    @property
+    def available(self) -> bool:
+        return all(find_spec(name) is not None for name in ("http_ece", "py_vapid"))
+
+    @property
+    def count(self) -> int:
+        return len(self._subscriptions)
+
+    def allows(self, endpoint: str) -> bool:
+        return is_known_service(endpoint, self._settings.push_hosts)
+
+    def public_key(self) -> str:
+        """The server's public key for PushManager.subscribe; "" without the extra."""
+        return self._sender.public_key() if self.available else ""
+
+    def subscribe(self, login_id: str, subscription: dict[str, Any]) -> None:
+        self.unsubscribe(subscription["endpoint"])
+        self._subscriptions = [*self._subscriptions, {**subscription, "login_id": login_id}][-MAX_SUBSCRIPTIONS:]
+        self._save()
+
+    def unsubscribe(self, endpoint: str, login_id: str = "") -> bool:
+        """`login_id`: only if it is this login's own."""
+        gone = [
+            known
+            for known in self._subscriptions
+            if known["endpoint"] == endpoint and login_id in ("", known["login_id"])
+        ]
+        return self._remove(gone)
+
+    def end(self, login_id: str) -> None:
+        """A login is over, and so is what it subscribed to."""
+        self._remove([known for known in self._subscriptions if known["login_id"] == login_id])
+
+    def _remove(self, gone: list[dict[str, Any]]) -> bool:
+        if not gone:
+            return False
+        self._subscriptions = [known for known in self._subscriptions if known not in gone]
+        for known in gone:
+            self._sender.forget(known["endpoint"])
+        self._save()
+        return True
+
+    def tell(self, message: Message) -> None:
+        """Handed over at once and sent in the background: a push service that is away never holds anything up.
+
+        Who types at the session's terminal needs no push yet: it is looked at again, and sent if it still waits.
+        """
+        if not self._subscriptions or not self.available:
+            return
+        for subscription in self._subscriptions:
+            self._offer(subscription["endpoint"], message)
+
+    def _offer(self, endpoint: str, message: Message) -> None:
+        known = next((one for one in self._subscriptions if one["endpoint"] == endpoint), None)
+        self._held.pop((endpoint, message.tag), None)
+        if known is None or not self._waits(message.tag):
+            return
+        hold_s, silent = self._hub_api.aside(message.tag, f"web:{self._name_of(known['login_id'])}")
+        if hold_s > 0:
+            later = asyncio.get_running_loop().call_later(hold_s, self._offer, endpoint, message)
+            self._held[endpoint, message.tag] = later
+            return
+        self._sender.put(known, hushed(message) if silent else message)
+
+    def _waits(self, prompt_id: str) -> bool:
+        record = self._hub_api.prompt(prompt_id)
+        return record is not None and record.state in OPEN
+
+    def settle(self, message: Message) -> None:
+        """Take back what was said under the same tag, where it was said."""
+        for key in [key for key in self._held if key[1] == message.tag]:
+            self._held.pop(key).cancel()
+        for subscription in self._subscriptions:
+            self._sender.settle(subscription, message)
+
+    async def close(self) -> None:
+        for later in self._held.values():
+            later.cancel()
+        await self._sender.close()
+
+    def _save(self) -> None:
+        self._hub_api.remember("web.push", json.dumps(self._subscriptions))
+
+
+# What a phone that sleeps is told about a prompt, and with which buttons.  Pure.
+#
+# Agreeing is offered only where everything that is asked stands in the message; refusing is offered wherever there is
+# one
+# way to refuse.
+
+BODY_LIMIT = 480
+WHOLE_LIMIT = 240  # what a phone shows of a message without opening it
+TITLE_LIMIT = 80
+BUTTON_LIMIT = 40
+NOT_WHOLE = "… open it to read all of it"
+
+
+def render_ask(record: PromptRecord, session: SessionRecord, until: float) -> Message:
+    name = escape_controls(session.label or session.tool, keep_lines=False)[:TITLE_LIMIT]
+    prompt = record.prompt
+    all_of_it = escape_controls(prompt.asked)
+    whole = prompt.asked_whole and len(all_of_it) <= WHOLE_LIMIT  # who agrees without opening it has read all of it
+    text = "It asks for a secret." if prompt.secret else all_of_it if whole else escape_controls(asked(record))
+    body = {
+        "kind": "ask",
+        "tag": record.prompt_id,
+        "title": f"{name} is finished" if prompt.idle else f"{name} asks",
+        "body": _fitting(text) if whole or prompt.secret or prompt.idle else f"{_fitting(text)}\n{NOT_WHOLE}",
+        "url": f"/#prompt/{record.prompt_id}",
+        "actions": _actions(record, agree=whole),
+        "session_id": record.session_id,
+    }
+    return Message(record.prompt_id, body, until, urgent=not prompt.idle)
+
+
+def _fitting(text: str) -> str:
+    return text if len(text) <= BODY_LIMIT else f"{text[:BODY_LIMIT]}… ({len(text) - BODY_LIMIT} characters more)"
+
+
+def render_settled(record: PromptRecord, sentence: str, until: float) -> Message:
+    body = {
+        "kind": "settled",
+        "tag": record.prompt_id,
+        "title": "Settled",
+        "body": escape_controls(sentence)[:BODY_LIMIT],
+        "url": f"/#prompt/{record.prompt_id}",
+        "actions": [],
+    }
+    return Message(record.prompt_id, body, until, urgent=False)
+
+
+def asked(record: PromptRecord) -> str:
+    """The question, and below it what it is about where the question does not say it itself."""
+    subject = record.prompt.subject
+    if subject is None or not subject.shown or subject.shown in record.prompt.excerpt:
+        return record.prompt.excerpt
+    return f"{record.prompt.excerpt}\n{subject.shown}"
+
+
+def _actions(record: PromptRecord, agree: bool) -> list[dict[str, Any]]:
+    prompt = record.prompt
+    if prompt.secret or prompt.constraints.get("multi_select"):
+        return []
+    if prompt.type is PromptType.TYPE_YES_NO and not prompt.choices:
+        offered = [("refuse", "No", "n"), ("agree", "Yes", "y")]
+    else:
+        refusing = [choice for choice in prompt.choices if choice.refuses]
+        words = bool(prompt.text_steps)  # a choice without steps of its own is then chosen by saying something
+        agreeing = [
+            choice for choice in prompt.choices if not (choice.refuses or choice.always or (words and not choice.steps))
+        ]
+        offered = [("refuse", refusing[0].label, refusing[0].value)] if len(refusing) == 1 else []
+        offered += [("agree", agreeing[0].label, agreeing[0].value)] if agreeing and refusing else []
+    return [
+        {"action": action, "title": title, "value": value}
+        for action, label, value in offered
+        if (title := _title(label)) and (action == "refuse" or (agree and not title.endswith("…")))
+    ]
+
+
+def _title(label: str) -> str:
+    """What cannot be said whole on a button is not agreed to by it."""
+    flat = escape_controls(label, keep_lines=False).strip()
+    return flat if len(flat) <= BUTTON_LIMIT else f"{flat[: BUTTON_LIMIT - 1]}…"

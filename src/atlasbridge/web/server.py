@@ -1,0 +1,361 @@
+"""Listens: uvicorn inside the hub's own event loop, on loopback, and on the LAN with TLS when asked to.
+
+It installs no signal handlers and has no timer: the hub decides when to stop, and an idle page costs no wake-up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import socket
+import ssl
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from atlasbridge.core.errors import ChannelError
+from atlasbridge.core.hub_connection import bind_alone, is_taken
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.system import OWN_FILE
+from atlasbridge.web.settings import WebSettings
+
+# The door in front of a listening socket: who connects is counted before anything is spent on it.
+#
+# A connection that has not said anything yet costs a socket and nothing else; TLS begins when its first byte is there.
+# How many may stand in the door is bounded, per address and in all, and so is their time.
+
+log = logging.getLogger(__name__)
+GREETING_S = 5.0  # for the first byte, and again for the handshake
+MAX_GREETINGS = 64
+MAX_PER_ADDRESS = 16
+PAUSE_S = 0.2  # after a fault of the system, such as too many open files
+
+
+class Acceptor:
+    def __init__(
+        self, sock: socket.socket, protocol: Callable[[], asyncio.Protocol], tls: ssl.SSLContext | None
+    ) -> None:
+        self._socket = sock
+        self._protocol = protocol
+        self._tls = tls
+        self._greetings: dict[asyncio.Task[None], str] = {}  # in the order in which they came
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._accept(), name="web-door")
+
+    async def close(self) -> None:
+        tasks = [task for task in (self._task, *self._greetings) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                link, address = await loop.sock_accept(self._socket)
+            except OSError as error:
+                log.warning("the page cannot take a connection: %s", error)
+                await asyncio.sleep(PAUSE_S)
+                continue
+            self._admit(link, str(address[0]))
+
+    def _admit(self, link: socket.socket, address: str) -> None:
+        if self._tls is not None and list(self._greetings.values()).count(address) >= MAX_PER_ADDRESS:
+            link.close()
+            return
+        if len(self._greetings) >= MAX_GREETINGS:
+            next(iter(self._greetings)).cancel()
+        task = asyncio.create_task(self._greet(link), name="web-greeting")
+        self._greetings[task] = address
+        task.add_done_callback(lambda done: self._greetings.pop(done, None))
+
+    async def _greet(self, link: socket.socket) -> None:
+        """Hand the connection over to HTTP, or close it."""
+        loop = asyncio.get_running_loop()
+        try:
+            if self._tls is None:
+                await loop.connect_accepted_socket(self._protocol, link)
+                return
+            async with asyncio.timeout(GREETING_S):
+                await _first_byte(link)
+            await loop.connect_accepted_socket(
+                self._protocol, link, ssl=self._tls, ssl_handshake_timeout=GREETING_S, ssl_shutdown_timeout=GREETING_S
+            )
+        except (OSError, TimeoutError):
+            link.close()  # it went, said nothing in time, or does not speak TLS
+        except asyncio.CancelledError:
+            link.close()
+            raise
+
+
+async def _first_byte(link: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    came = asyncio.Event()
+    loop.add_reader(link, came.set)
+    try:
+        await came.wait()
+    finally:
+        with contextlib.suppress(ValueError, OSError):  # already closed
+            loop.remove_reader(link)
+
+
+GRACE_S = 2
+PATIENCE_S = 15.0  # for a connection to say what it wants
+MAX_CONNECTIONS = 256
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP that does not wait for ever: a connection that asks nothing is closed, and sooner when there are many."""
+
+    _alarm: asyncio.TimerHandle | None = None
+    _since = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        if len(self.connections) > MAX_CONNECTIONS:
+            self._make_room()
+        self._alarm = self.loop.call_later(PATIENCE_S, self._look)
+
+    @property
+    def idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _make_room(self) -> None:
+        """The one that has asked nothing for longest goes: a person's request is asked and answered at once."""
+        idle = [peer for peer in self.connections if isinstance(peer, PatientProtocol) and peer.idle]
+        min(idle, key=lambda peer: peer._since, default=self).transport.abort()
+
+    def _look(self) -> None:
+        if self.idle:
+            self.transport.close()
+        else:
+            self._alarm = self.loop.call_later(PATIENCE_S, self._look)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        super().connection_lost(exc)
+
+
+class HubServer(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._stopped = asyncio.Event()
+        self._integrations: list[Acceptor] = []
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn does, but through a door of our own: it counts who comes before TLS costs anything."""
+        self.servers = []
+        self._integrations = [Acceptor(sock, self._protocol, self.config.ssl) for sock in sockets or []]
+        for open_question in self._integrations:
+            open_question.start()
+        self.started = True
+
+    def _protocol(self) -> asyncio.Protocol:
+        config = self.config
+        return PatientProtocol(config=config, server_state=self.server_state, app_state=self.lifespan.state)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for open_question in self._integrations:
+            await open_question.close()
+        await super().shutdown(sockets=sockets)
+
+    async def main_loop(self) -> None:
+        await self._stopped.wait()
+
+    def stop(self) -> None:
+        self.should_exit = True
+        self._stopped.set()
+
+
+class Listener:
+    """One listening socket and the task that serves it."""
+
+    def __init__(self, app: ASGIApp, sock: socket.socket, cert: str = "", key: str = "") -> None:
+        config = uvicorn.Config(
+            app,
+            http=PatientProtocol,
+            ws="none",
+            loop="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE_S,
+            ssl_certfile=cert or None,
+            ssl_keyfile=key or None,
+        )
+        self._server = HubServer(config)
+        self._socket = sock
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._task = asyncio.create_task(self._server.serve(sockets=[self._socket]), name="web-listener")
+        while not self._server.started:
+            if self._task.done():
+                self._task.result()
+                raise ChannelError("the web page's server ended at once")
+            await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        if self._task is None:
+            self._socket.close()
+            return
+        self._server.stop()
+        await self._task
+
+
+class PortTaken(ChannelError):
+    """Another program listens where the page should."""
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Listen there and nowhere else; 0: on any free port."""
+    try:
+        sock = bind_alone(host, port)
+    except OSError as error:
+        if is_taken(error):
+            raise PortTaken(
+                f"another program listens on port {port}, where the page should be",
+                "find it with: ss -ltnp; or choose another port in [channels.web]",
+            ) from error
+        raise ChannelError(
+            f"the web page cannot listen on {host}:{port}: {error.strerror}",
+            "check [channels.web] in the configuration",
+        ) from error
+    sock.listen(128)
+    sock.setblocking(False)
+    return sock
+
+
+def write_private(path: Path, record: dict[str, Any]) -> None:
+    """For this user alone, and never half written."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600), "w") as file:
+        json.dump(record, file)
+    os.replace(draft, path)
+
+
+def own_names() -> tuple[str, ...]:
+    """This machine's names and its address towards the network (no packet is sent to find it)."""
+    names = {socket.gethostname(), f"{socket.gethostname()}.local"}
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))
+        names.add(str(probe.getsockname()[0]))
+    return tuple(sorted(names))
+
+
+def self_signed(home: Path, names: tuple[str, ...]) -> tuple[str, str]:
+    """A certificate for the LAN listener, made once by openssl."""
+    cert, key = home / "web-cert.pem", home / "web-key.pem"
+    if not (cert.exists() and key.exists()):
+        alternatives = ",".join(f"{'IP' if name.replace('.', '').isdigit() else 'DNS'}:{name}" for name in names)
+        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        command += ["-days", "825", "-subj", "/CN=AtlasBridge", "-addext", f"subjectAltName={alternatives}"]
+        command += ["-addext", "extendedKeyUsage=serverAuth"]  # phones refuse a certificate without it
+        try:
+            subprocess.run([*command, "-keyout", key, "-out", cert], check=True, capture_output=True, umask=0o077)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise ChannelError(
+                "no certificate for the page on the LAN could be made", "install openssl, or set web.cert and web.key"
+            ) from error
+    return str(cert), str(key)
+
+
+def fingerprint(cert: str) -> str:
+    """What a careful person compares with what the phone shows."""
+    whole = Path(cert).read_text("ascii")
+    first = whole[whole.index("-----BEGIN") : whole.index("-----END CERTIFICATE-----") + 25]
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(first)).digest().hex(":").upper()
+
+
+# Where the page listens: on loopback always, on the LAN with TLS when asked to.  Each place keeps its one port.
+
+
+class Place:
+    """`open` is called until it succeeds: a port that another program has taken may become free."""
+
+    def __init__(self, name: str, app: ASGIApp, host: str, wanted: int, shown: str, pair: tuple[str, str]) -> None:
+        self.name = name
+        self.wanted = wanted
+        self.port = 0
+        self.listener: Listener | None = None
+        self.fault = ""
+        self.fingerprint = fingerprint(pair[0]) if pair[0] else ""
+        self._app = app
+        self._host = host
+        self._shown = shown
+        self._pair = pair
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self._pair[0] else 'http'}://{self._shown}:{self.port}"
+
+    async def open(self) -> bool:
+        if self.listener is not None:
+            return True
+        try:
+            sock = bind(self._host, self.wanted)
+        except PortTaken as error:
+            self.fault = str(error)
+            return False
+        self.port = int(sock.getsockname()[1])
+        listener = Listener(self._app, sock, *self._pair)
+        await listener.start()
+        self.listener = listener
+        return True
+
+    async def close(self) -> None:
+        if self.listener is not None:
+            await self.listener.close()
+
+
+class KeptPlace(Place):
+    """Remembers its port for the next start.  Only at the very first start, when no browser can know it yet, may it
+    choose another one than was configured."""
+
+    def __init__(self, app: ASGIApp, configured: int, hub_api: HubApi) -> None:
+        before, _, kept = hub_api.recall("web.place").partition(":")
+        self._first = before != str(configured)
+        self._configured = configured
+        self._hub_api = hub_api
+        super().__init__("local", app, "127.0.0.1", configured if self._first else int(kept), "127.0.0.1", ("", ""))
+
+    async def open(self) -> bool:
+        if self.listener is not None:
+            return True
+        opened = await super().open()
+        if not opened and self._first and not self._hub_api.recall("web.place"):
+            self.wanted = 0
+            opened = await super().open()
+        if opened:
+            self._hub_api.remember("web.place", f"{self._configured}:{self.port}")
+        return opened
+
+
+def own_places(settings: WebSettings, hub_api: HubApi, app: ASGIApp) -> list[Place]:
+    places: list[Place] = [KeptPlace(app, settings.port, hub_api)]
+    if settings.lan:
+        names = settings.lan_names or own_names()
+        pair = (settings.cert, settings.key) if settings.cert else self_signed(hub_api.home, names)
+        addresses = [name for name in names if name.replace(".", "").isdigit()] or list(names)
+        places.append(Place("lan", app, settings.lan_host, settings.lan_port, addresses[0], pair))
+    return places

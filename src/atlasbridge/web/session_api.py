@@ -1,0 +1,153 @@
+"""The API's sessions: list, screen, live screen, keys (opted in), end, and start from the configured list."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from atlasbridge.core.errors import AtlasBridgeError, ConfigError
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.session.model import SessionRecord, SessionState
+from atlasbridge.web.operation import Call, problem
+from atlasbridge.web.site import Site
+from atlasbridge.web.stream import encode_event, event_stream, until_cut
+from atlasbridge.web.view import diff_screen, render_screen, render_session
+
+FPS = 10.0
+NO_SESSION = (404, "unknown_session", "there is no such session")
+NO_SCREEN = (409, "no_screen", "this session has no screen to show")
+
+
+async def list_sessions(site: Site, call: Call) -> Response:
+    found = site.hub_api.sessions(include_ended=call.query["all"])
+    return JSONResponse({"sessions": [render_session(session) for session in found]})
+
+
+async def get_session(site: Site, call: Call) -> Response:
+    session = site.session(call.path("session_id"))
+    return JSONResponse(render_session(session)) if session else problem(*NO_SESSION)
+
+
+async def screen(site: Site, call: Call) -> Response:
+    session = _active(site, call)
+    if session is None:
+        return problem(*NO_SESSION)
+    frame = await site.hub_api.screen(session.session_id, styled=call.query["styled"], past=call.query["past"])
+    return JSONResponse(render_screen(frame)) if frame is not None else problem(*NO_SCREEN)
+
+
+async def why(site: Site, call: Call) -> Response:
+    """What was judged last, and from what: the answer to "why am I not asked?"."""
+    session = _active(site, call)
+    if session is None:
+        return problem(*NO_SESSION)
+    frame = await site.hub_api.screen(session.session_id)
+    if frame is None:
+        return problem(*NO_SCREEN)
+    return JSONResponse({"why": [escape_controls(str(line)) for line in frame.get("why") or []]})
+
+
+async def rename(site: Site, call: Call) -> Response:
+    session = site.session(call.path("session_id"))
+    if session is None:
+        return problem(*NO_SESSION)
+    label = escape_controls(call.body.name.strip(), keep_lines=False)
+    site.hub_api.rename(session.session_id, label, call.caller.identity)
+    return JSONResponse({"name": label})
+
+
+async def screen_stream(site: Site, call: Call) -> Response:
+    session = _active(site, call)
+    if session is None:
+        return problem(*NO_SESSION)
+    if site.watchers >= site.max_watchers:
+        return problem(503, "unavailable", "too many screens are being watched")
+    return event_stream(_frames(site, session.session_id))
+
+
+async def _frames(site: Site, session_id: str) -> AsyncIterator[bytes]:
+    before: dict[str, Any] | None = None
+    site.watchers += 1
+    try:
+        async with aclosing(until_cut(site.hub_api.watch(session_id, FPS), site.broadcast.cut)) as frames:
+            async for frame in frames:
+                shown = render_screen(frame)
+                yield encode_event({"event": "screen", **diff_screen(before, shown)})
+                before = shown
+        session = site.session(session_id)
+        if session is None or session.state is not SessionState.ACTIVE:
+            yield encode_event({"event": "ended"})
+    finally:
+        site.watchers -= 1
+
+
+async def opt_in(site: Site, call: Call) -> Response:
+    session = _active(site, call)
+    if session is None:
+        return problem(*NO_SESSION)
+    site.typing.switch(call.caller.key, session.session_id, call.body.on)
+    site.hub_api.note("WEB_TYPING", session_id=session.session_id, identity=call.caller.identity, on=call.body.on)
+    return JSONResponse({"on": call.body.on})
+
+
+async def type_keys(site: Site, call: Call) -> Response:
+    session = _active(site, call)
+    if session is None:
+        return problem(*NO_SESSION)
+    who = (call.caller.key, session.session_id)
+    if not site.typing.is_on(*who):
+        return problem(403, "typing_off", "switch typing on for this session first")
+    try:
+        data = call.body.data.encode()
+    except UnicodeEncodeError:
+        return problem(422, "bad_value", "that is not text")
+    if call.body.stream:
+        wanted = site.typing.expected(*who, call.body.stream)
+        if call.body.number < wanted:
+            return JSONResponse({"typed": True, "next": wanted})  # it was typed, and its sender did not hear of it
+        if call.body.number > wanted:
+            return problem(409, "out_of_order", f"number {wanted} comes first")
+        site.typing.took(*who)
+    if not await site.hub_api.type_keys(session.session_id, data, call.caller.identity):
+        return problem(409, "not_typed", "the session did not take the keys")
+    return JSONResponse({"typed": True, "next": call.body.number + 1})
+
+
+async def end(site: Site, call: Call) -> Response:
+    session = _active(site, call)
+    if session is None:
+        return problem(*NO_SESSION)
+    ended = await site.hub_api.kill(session.session_id, force=call.body.force)
+    return JSONResponse({"ending": True}) if ended else problem(409, "not_ended", "the session cannot be reached")
+
+
+async def resume(site: Site, call: Call) -> Response:
+    session = _active(site, call)
+    if session is None:
+        return problem(*NO_SESSION)
+    resumed = await site.hub_api.resume(session.session_id)
+    return JSONResponse({"resumed": True}) if resumed else problem(409, "not_resumed", "the session cannot be reached")
+
+
+async def list_launchers(site: Site, call: Call) -> Response:
+    return JSONResponse({"launchers": site.hub_api.launchers()})
+
+
+async def launch(site: Site, call: Call) -> Response:
+    try:
+        wish = (call.body.folder, tuple(call.body.arguments), call.body.name.strip())
+        session_id = await site.hub_api.launch(call.body.launcher, call.caller.identity, *wish)
+    except ConfigError as error:
+        known = any(item["name"] == call.body.launcher for item in site.hub_api.launchers())
+        return problem(403, "not_allowed", str(error)) if known else problem(404, "unknown_launcher", str(error))
+    except AtlasBridgeError as error:
+        return problem(503, "unavailable", str(error))
+    return JSONResponse({"session_id": session_id})
+
+
+def _active(site: Site, call: Call) -> SessionRecord | None:
+    session = site.session(call.path("session_id"))
+    return session if session and session.state is SessionState.ACTIVE else None

@@ -1,0 +1,234 @@
+"""What the handlers share: the hub, who may come in, live streams, limits, counters, and replies on their way."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from atlasbridge import __version__
+from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ids import new_id, short_id
+from atlasbridge.core.policy.quorum import QUORUM
+from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
+from atlasbridge.core.prompt.redact import redact_data
+from atlasbridge.core.rate import RateWindow
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.values import mutable, replace
+from atlasbridge.web.access import Access, Device
+from atlasbridge.web.guard import Readers
+from atlasbridge.web.metrics import Counters
+from atlasbridge.web.push import Push
+from atlasbridge.web.server import write_private
+from atlasbridge.web.settings import WebSettings
+from atlasbridge.web.stream import Broadcast
+from atlasbridge.web.view import render_answer, render_plain, render_prompt, render_session
+
+# Keys from a page, in one order: each piece has a number, and is typed once, after the one before it.
+
+MAX_STREAMS = 256
+
+
+@mutable
+class TypingStream:
+    stream: str
+    next_number: int = 0
+
+
+class PageTyping:
+    """Who has switched typing on, and how far each stream has come."""
+
+    def __init__(self) -> None:
+        self._on: dict[tuple[str, str], TypingStream] = {}
+
+    def switch(self, caller: str, session_id: str, on: bool) -> None:
+        self._on.pop((caller, session_id), None)
+        if on:
+            while len(self._on) >= MAX_STREAMS:
+                del self._on[next(iter(self._on))]
+            self._on[caller, session_id] = TypingStream("")
+
+    def stop(self, caller: str) -> None:
+        self._on = {key: value for key, value in self._on.items() if key[0] != caller}
+
+    def is_on(self, caller: str, session_id: str) -> bool:
+        return (caller, session_id) in self._on
+
+    def expected(self, caller: str, session_id: str, stream: str) -> int:
+        """The number that comes next in this stream; a new stream begins with 0."""
+        known = self._on[caller, session_id]
+        if known.stream != stream:
+            known.stream, known.next_number = stream, 0
+        return known.next_number
+
+    def took(self, caller: str, session_id: str) -> None:
+        known = self._on.get((caller, session_id))
+        if known is not None:
+            known.next_number += 1
+
+
+# What people report about detection: "not a prompt" and "you missed one", as files that the lab reads.
+#
+# One file per report in HOME/reports; the detector's makers turn them into recordings and tests.
+
+MAX_REPORTS = 1000
+
+
+class Reports:
+    def __init__(self, home: Path, clock: Clock) -> None:
+        self._folder = home / "reports"
+        self._clock = clock
+
+    def write(self, verdict: str, session_id: str, prompt_id: str, note: str, detail: dict[str, Any]) -> Path | None:
+        """None: there are so many already that one more would only fill the disk."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        if self.count() >= MAX_REPORTS:
+            return None
+        at = iso(self._clock.wall())
+        path = self._folder / f"{at[:19].replace(':', '')}-{short_id(new_id())}.json"
+        record = {"prompt_id": prompt_id, "verdict": verdict, "at": at, "session_id": session_id, "note": note}
+        write_private(path, redact_data({**record, **detail}))
+        return path
+
+    def count(self, verdict: str = "") -> int:
+        files = list(self._folder.glob("*.json")) if self._folder.is_dir() else []
+        return sum(1 for path in files if not verdict or f'"verdict": "{verdict}"' in path.read_text("utf-8"))
+
+
+MAX_KEPT = 1024
+Verdict = Receipt | Reject | None
+Key = tuple[str, str, str]  # caller, prompt, request key
+
+
+class Outcomes:
+    """What became of answers, by the key that their sender chose: asking or sending again does nothing twice."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[Key, asyncio.Task[Verdict]] = {}
+
+    def knows(self, key: Key) -> bool:
+        return key in self._tasks
+
+    async def once(self, key: Key, work: Coroutine[Any, Any, Verdict]) -> Verdict:
+        """Do the work, unless it was done or is being done under this key; then hear its outcome."""
+        if key in self._tasks:
+            work.close()
+            return await asyncio.shield(self._tasks[key])
+        task = asyncio.create_task(work, name="web-reply")
+        if key[2]:
+            while len(self._tasks) >= MAX_KEPT:
+                del self._tasks[next(iter(self._tasks))]
+            self._tasks[key] = task
+        return await asyncio.shield(task)
+
+    async def of(self, key: Key) -> Verdict:
+        return await asyncio.shield(self._tasks[key])
+
+
+@dataclass(slots=True)
+class Site:
+    hub_api: HubApi
+    clock: Clock
+    settings: WebSettings
+    access: Access
+    push: Push
+    reports: Reports
+    counters: Counters
+    replies: asyncio.Queue[InboundReply] = field(default_factory=lambda: asyncio.Queue(256))
+    broadcast: Broadcast = field(default_factory=Broadcast)
+    typing: PageTyping = field(default_factory=PageTyping)
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    readers: Readers = field(default_factory=lambda: Readers(32))
+    stretching: asyncio.Lock = field(default_factory=asyncio.Lock)
+    urls: dict[str, str] = field(default_factory=dict)  # "local", "lan" and "proxy"
+    fingerprint: str = ""  # of the LAN's certificate
+    shell: str = ""  # names the page's files as they are in this version
+    watchers: int = 0
+    questions: int = 0  # that wait over HTTP
+    max_watchers: int = 32
+    wrong: RateWindow = field(default_factory=lambda: RateWindow(10))
+    guesses: RateWindow = field(default_factory=lambda: RateWindow(10))
+    answers: RateWindow = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.answers = RateWindow(self.settings.replies_per_minute)
+
+    def new_links(self, name: str, scope: str) -> dict[str, Any]:
+        """One link for every way to the page; the first browser that comes uses it up."""
+        secret = self.access.make_link(name, scope)
+        links = {place: f"{url}/#link={secret}" for place, url in self.urls.items()}
+        out = {"url": self.urls.get("local", ""), "links": links, "valid_s": self.settings.link_ttl_s}
+        return {**out, "fingerprint": self.fingerprint}
+
+    def end_device(self, login_id: str, revoked: bool = True) -> bool:
+        """A login ends, and with it its push messages, its typing and every stream that it follows; if it was revoked,
+        also what it kept for later."""
+        device = self.access.devices.get(login_id)
+        ended = self.access.devices.end(login_id)
+        if ended and revoked and device is not None:
+            self._send_away(device)
+        self.typing.stop(login_id)
+        self.broadcast.cut_all()
+        return ended
+
+    def end_all_devices(self) -> int:
+        devices = self.access.devices.all()
+        count = self.access.logout_all()
+        for device in devices:
+            self._send_away(device)
+        self.typing = PageTyping()
+        self.broadcast.cut_all()
+        return count
+
+    def _send_away(self, device: Device) -> None:
+        for name in (device.name, *device.former):
+            self.hub_api.sent_away(f"web:{name}")
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        """By full or short id, with its open prompt."""
+        found = self.hub_api.session(session_id)
+        if found is None:
+            return None
+        opened = [record.prompt_id for record in self.hub_api.open_prompts() if record.session_id == found.session_id]
+        return replace(found, open_prompt=opened[0] if opened else "")
+
+    def show(self, record: PromptRecord) -> dict[str, Any]:
+        answer = None if record.state in OPEN else self.hub_api.answer(record.prompt_id)
+        shown = render_prompt(record, self.hub_api.session(record.session_id))
+        agreed = self.hub_api.agreed(record.prompt_id) if QUORUM in record.prompt.constraints else []
+        names = {one: name for one in (record.decided_by, (answer or {}).get("by", "")) if (name := self._name(one))}
+        later = render_plain(self.hub_api.later(record.prompt_id)) if record.state in OPEN else []
+        told = {"answer": render_answer(record, answer) if answer else None, "agreed": agreed}
+        return {**shown, **told, "names": names, "later": later}
+
+    def _name(self, identity: str) -> str:
+        """The one name of a person; "": nobody gave them one."""
+        return escape_controls(self.hub_api.name_of(identity), keep_lines=False) if identity else ""
+
+    def snapshot(self) -> dict[str, Any]:
+        """The first event of every stream: all that a page needs to draw itself."""
+        return {
+            "event": "hello",
+            "now": iso(self.clock.wall()),
+            "host": escape_controls(socket.gethostname()),
+            "version": __version__,
+            "shell": self.shell,
+            "prompts": [self.show(record) for record in self.hub_api.open_prompts()],
+            "waiting": [self.show(record) for record in self.hub_api.still_waiting()],
+            "sessions": [render_session(session) for session in self.hub_api.sessions()],
+        }
+
+    async def submit(self, reply: InboundReply, timeout_s: float) -> Receipt | Reject | None:
+        """Hand a reply to the router and wait for its verdict; None: none came in time."""
+        verdict: asyncio.Future[Receipt | Reject] = reply.token
+        self.replies.put_nowait(reply)
+        try:
+            return await asyncio.wait_for(asyncio.shield(verdict), timeout_s)
+        except TimeoutError:
+            return None

@@ -1,0 +1,97 @@
+"""How prompts, sessions and screens look to a page: plain JSON, every text made visible once more on its way out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from atlasbridge.channels.excerpt import warn_incomplete
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.policy.choice import may_be_granted
+from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.session.model import SessionRecord
+
+_PICTURES = "[\u2190-\u2bff\U0001f000-\U0001faff]"
+_JOINED = re.compile(f"(?<={_PICTURES})\u200d(?={_PICTURES})")
+
+
+def render_session(session: SessionRecord) -> dict[str, Any]:
+    out = session.to_json()
+    for name in ("tool", "cwd", "label"):
+        out[name] = escape_controls(out[name], keep_lines=False)
+    out["command"] = [escape_controls(word, keep_lines=False) for word in out["command"]]
+    out["open_prompt"] = out["open_prompt"] or ""
+    return out
+
+
+def render_prompt(record: PromptRecord, session: SessionRecord | None) -> dict[str, Any]:
+    out: dict[str, Any] = _clean(record.to_json())
+    out["asked"] = escape_controls(record.prompt.asked)
+    out["warning"] = warn_incomplete(record.prompt)
+    out["decided_at"] = record.decided_at
+    out["free_text"] = takes_text(record)
+    out["multiline"] = record.prompt.multiline
+    out["grantable"] = may_be_granted(record.prompt)
+    for shown, choice in zip(out["choices"], record.prompt.choices, strict=True):
+        shown["words"] = bool(record.prompt.text_steps) and not choice.steps  # chosen by saying something
+    out["session"] = render_session(session) if session else None
+    return out
+
+
+def render_plain(value: Any) -> Any:
+    """Whatever the hub tells, with every text in it made visible."""
+    return _clean(value)
+
+
+def render_answer(record: PromptRecord, answer: dict[str, Any]) -> dict[str, Any]:
+    """Which answer was given, in the words of its choice, by whom and when.  A secret has no words."""
+    value = answer["value"]
+    labels = {choice.value: choice.label for choice in record.prompt.choices}
+    words = {"yes": "Yes", "no": "No", "enter": "Enter"}.get(answer["kind"], "")
+    if value is None:
+        label = "a secret"
+    elif answer["kind"] in ("choice", "choices"):
+        label = ", ".join(labels.get(part, part) for part in value.split(",")) or "none of them"
+    else:
+        label = words or value
+    shown: dict[str, Any] = _clean({**answer, "label": label})
+    return shown
+
+
+def takes_text(record: PromptRecord) -> bool:
+    """Whether a text field makes sense: the tool takes text here, or nobody knows what it takes."""
+    prompt = record.prompt
+    asked = prompt.type.value in ("free_text", "unknown")
+    return asked or bool(prompt.text_steps) or bool(prompt.constraints.get("allows_other"))
+
+
+def render_screen(frame: dict[str, Any]) -> dict[str, Any]:
+    """The host's words for a screen are kept; texts inside are made visible.  `why` is for `lab explain`."""
+    cleaned: dict[str, Any] = _clean({name: value for name, value in frame.items() if name != "why"}, _visible_cells)
+    return cleaned
+
+
+def _visible_cells(text: str) -> str:
+    """Pictures that are joined into one stay joined: on a screen that is a letter, not a trick."""
+    parts = _JOINED.split(text.replace("\ufe0f", ""))
+    return "\u200d".join(escape_controls(part) for part in parts)
+
+
+def diff_screen(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]:
+    """Only the rows that changed, by number; the whole picture when there was none, or its size is another."""
+    rows, old = now.get("styled"), before.get("styled") if before else None
+    if not isinstance(rows, list) or not isinstance(old, list) or len(rows) != len(old):
+        return now
+    changed = {str(at): row for at, row in enumerate(rows) if row != old[at]}
+    return {**{name: value for name, value in now.items() if name != "styled"}, "changed": changed}
+
+
+def _clean(value: Any, show: Callable[[str], str] = escape_controls) -> Any:
+    if isinstance(value, str):
+        return show(value)
+    if isinstance(value, dict):
+        return {name: _clean(item, show) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item, show) for item in value]
+    return value

@@ -1,0 +1,104 @@
+"""What a machine tells of its prompts, as the chats read it: faithful where it makes sense, harmless where not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.channels import prompts
+
+from atlasbridge.channels.matrix import templates as matrix_looks
+from atlasbridge.channels.ntfy.channel import render_prompt as render_ntfy
+from atlasbridge.channels.slack import blocks
+from atlasbridge.channels.telegram import messages
+from atlasbridge.core.clock import ManualClock
+from atlasbridge.core.daemon.receipts import describe_raised
+from atlasbridge.core.policy.escalation import Route
+from atlasbridge.core.policy.people import PeopleBook, Person
+from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState
+from atlasbridge.core.routing.channel_worker import ChatRoute
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.values import replace
+from atlasbridge.fleet.server.chats.directory import Directory, routes_for
+from atlasbridge.fleet.server.chats.escalation import receipt_of
+from atlasbridge.fleet.server.chats.mapping import FleetPrompt, chat_id, nonce_of, read_asked, read_session
+
+NOW = datetime.fromtimestamp(1_700_000_000, UTC)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=8,
+)
+TOLD = (
+    "type confidence excerpt screen choices constraints evidence safe_default question whole says subject"
+    " decided_by decided_value decided_from decided_at agreed"
+)
+NAMES = st.sampled_from(TOLD.split())
+CHOICES = st.lists(
+    st.fixed_dictionaries({"value": JSON, "label": JSON}, optional={"detail": JSON, "refuses": JSON, "default": JSON}),
+    max_size=12,
+)
+CONSTRAINTS = st.dictionaries(
+    st.sampled_from(["quorum", "multi_select", "max_length", "min_choice", "idle", "secret", "allows_other"]), JSON
+)
+
+
+def row(body: dict[str, Any], **more: Any) -> dict[str, Any]:
+    ids = {"machine_id": "m1", "prompt_id": "0123abcd-1111-4111-8111-111111111111", "session_id": "s1", "seq": 1}
+    times = {"raised_at": NOW, "expires_at": NOW, "last_key_at": None}
+    return {**ids, **times, "state": "awaiting_reply", "body": body, "folder": "", "machine": "box", **more}
+
+
+def read(body: dict[str, Any], **more: Any) -> FleetPrompt:
+    return read_asked(row(body, **more), "secret", ManualClock())
+
+
+def session(body: dict[str, Any]) -> SessionRecord:
+    return read_session({"machine_id": "m1", "session_id": "s1", "state": "active", "machine": "box", "body": body})
+
+
+@given(st.dictionaries(NAMES, JSON | CHOICES, max_size=6), CONSTRAINTS, JSON)
+def test_no_nonsense_of_a_machine_stops_a_channel(body: dict[str, Any], constraints: dict[str, Any], tool: Any) -> None:
+    for given_constraints in (body.get("constraints"), constraints):
+        asked = read({**body, "constraints": given_constraints})
+        of = session({"tool": tool, "label": tool, "cwd": tool, "command": tool, "started_at": tool})
+        messages.render_prompt(asked.record, of, "server")
+        blocks.render_prompt(asked.record, of, "server")
+        matrix_looks.render_prompt(asked.record, of, "server")
+        render_ntfy(asked.record, of, "server", True, True)
+        for state in ("resolved", "withdrawn", "gone", "expired", "what?"):
+            receipt_of(read(body, state=state))
+
+
+def test_every_prompt_comes_out_as_it_went_in() -> None:
+    known = [value for value in vars(prompts).values() if isinstance(value, Prompt)]
+    assert len(known) > 5
+    for prompt in known:
+        record = PromptRecord("p", "s", prompt, PromptState.AWAITING_REPLY, "n", "", "", 0.0)
+        told = describe_raised(record, None)
+        again = read(told).record.prompt.to_json()
+        assert again == {**prompt.to_json(), "constraints": again["constraints"]}
+        assert {k: v for k, v in again["constraints"].items() if v} == {
+            k: v for k, v in prompt.to_json()["constraints"].items() if v and k in again["constraints"]
+        }
+
+
+def test_an_id_begins_as_at_its_machine_and_is_never_another_machines() -> None:
+    own = "0123abcd-1111-4111-8111-111111111111"
+    mine, theirs = chat_id(("m1", own)), chat_id(("m2", own))
+    assert mine != theirs and mine[:8] == theirs[:8] == "0123abcd" and len(mine) == len(own)
+    assert chat_id(("m1", "../../x"))[:8] != "../../x"
+    assert nonce_of("a", ("m1", own)) != nonce_of("b", ("m1", own)) != nonce_of("b", ("m2", own))
+
+
+def test_a_prompt_goes_only_where_nobody_reads_who_may_not() -> None:
+    directory = Directory(PeopleBook.of(Person("ada", ("chat:1", "room:a")), Person("bob", ("chat:2", "room:b"))))
+    chat_routes = tuple(ChatRoute(name, name == "chat", lambda fleet_server: None, "") for name in ("chat", "room"))  # type: ignore[arg-type, return-value]
+    asked = read({})
+    assert routes_for(asked, chat_routes, directory) == ()
+    one = replace(asked, readers=frozenset({"ada"}))
+    assert routes_for(one, chat_routes, directory) == (Route("chat", True, ("ada",)),)
+    both = replace(asked, readers=frozenset({"ada", "bob"}))
+    assert [route.name for route in routes_for(both, chat_routes, directory)] == ["chat", "room"]

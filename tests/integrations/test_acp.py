@@ -1,0 +1,164 @@
+"""The proxy between an editor and its agent: everything passes unchanged; a permission has two askers, one winner."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.integrations.conftest import HubApi
+from tests.support.acp_lines import pass_lines
+from tests.support.waiting import wait_for
+
+# asks for one permission, tells on a line what it was answered, then what else it got
+AGENT = """
+import json, sys
+request = json.loads(sys.argv[1])
+sys.stdout.write(json.dumps(request) + "\\n"); sys.stdout.flush()
+for line in sys.stdin:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "method": "got", "params": json.loads(line)}) + "\\n")
+    sys.stdout.flush()
+"""
+REQUEST: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 7,
+    "method": "session/request_permission",
+    "params": {
+        "sessionId": "s1",
+        "toolCall": {
+            "toolCallId": "c1",
+            "title": "Run a command",
+            "kind": "execute",
+            "rawInput": {"command": "rm -rf /tmp/x | cat"},
+        },
+        "options": [
+            {"optionId": "go", "name": "Allow", "kind": "allow_once"},
+            {"optionId": "ever", "name": "Allow for ever", "kind": "allow_always"},
+            {"optionId": "stop", "name": "Nope", "kind": "reject_once"},
+        ],
+    },
+}
+
+
+class Editor:
+    """Reads what the proxy writes, in a thread, so that nothing blocks."""
+
+    def __init__(self, proxy: subprocess.Popen[bytes]) -> None:
+        self.proxy = proxy
+        self.lines: list[bytes] = []
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
+
+    def _read(self) -> None:
+        assert self.proxy.stdout is not None
+        for line in self.proxy.stdout:
+            self.lines.append(line)
+
+    def say(self, message: Any) -> None:
+        self.write(json.dumps(message).encode() + b"\n")
+
+    def write(self, data: bytes) -> None:
+        assert self.proxy.stdin is not None
+        self.proxy.stdin.write(data)
+        self.proxy.stdin.flush()
+
+    def heard(self, method: str) -> list[Any]:
+        found = [json.loads(line) for line in list(self.lines)]
+        return [message["params"] for message in found if message.get("method") == method]
+
+    def end(self) -> int:
+        assert self.proxy.stdin is not None
+        self.proxy.stdin.close()
+        status = self.proxy.wait(30)
+        self._reading.join(30)
+        return status
+
+
+@contextmanager
+def editor_of(hub_api: HubApi, *agent: str) -> Iterator[Editor]:
+    command = hub_api.hub.command("acp", "--", sys.executable, "-c", *agent)
+    with subprocess.Popen(command, env=hub_api.hub.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as proxy:
+        try:
+            yield Editor(proxy)
+        finally:
+            proxy.kill()
+
+
+def test_everything_passes_byte_for_byte(hub_api: HubApi) -> None:
+    assert pass_lines(hub_api.hub, 2000, random.Random(20)) > 10_000_000
+
+
+def test_the_hub_api_answers_first_and_the_editor_is_told(hub_api: HubApi) -> None:
+    with editor_of(hub_api, AGENT, json.dumps(REQUEST)) as editor:
+        prompt = hub_api.answer("n")
+        wait_for(lambda: bool(editor.heard("got")))
+        assert prompt["subject"]["text"] == "rm -rf /tmp/x | cat"
+        assert [choice.get("refuses", False) for choice in prompt["choices"]] == [False, False, True]
+        answered = {"jsonrpc": "2.0", "id": 7, "result": {"outcome": {"outcome": "selected", "optionId": "stop"}}}
+        assert editor.heard("got") == [answered]
+        wait_for(lambda: editor.heard("$/cancel_request") == [{"requestId": 7}])
+        editor.say({"jsonrpc": "2.0", "id": 7, "result": {"outcome": {"outcome": "selected", "optionId": "go"}}})
+        editor.say({"jsonrpc": "2.0", "method": "later"})
+        wait_for(lambda: len(editor.heard("got")) == 2)
+        assert editor.heard("got")[1]["method"] == "later"  # the editor's own word came too late and went no further
+
+
+def test_yes_takes_the_option_for_once_only(hub_api: HubApi) -> None:
+    with editor_of(hub_api, AGENT, json.dumps(REQUEST)) as editor:
+        hub_api.answer("y")
+        wait_for(lambda: bool(editor.heard("got")))
+        assert editor.heard("got")[0]["result"]["outcome"]["optionId"] == "go"
+
+
+def test_the_editor_answers_first_and_the_hub_api_is_withdrawn(hub_api: HubApi) -> None:
+    with editor_of(hub_api, AGENT, json.dumps(REQUEST)) as editor:
+        hub_api.next()
+        editor.say({"jsonrpc": "2.0", "id": 7, "result": {"outcome": {"outcome": "selected", "optionId": "go"}}})
+        hub_api.wait_quiet()
+        wait_for(lambda: bool(editor.heard("got")))
+        assert editor.heard("got")[0]["result"]["outcome"]["optionId"] == "go"
+        assert editor.end() == 0
+    assert not any(entry["event"] == "REPLY_RECEIVED" for entry in hub_api.audit())
+
+
+def test_an_agent_that_takes_its_request_back_withdraws_its_question(hub_api: HubApi) -> None:
+    taking_back = AGENT.replace(
+        "for line in sys.stdin:",
+        "sys.stdin.readline()\n"
+        'back = {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": request["id"]}}\n'
+        'sys.stdout.write(json.dumps(back) + "\\n"); sys.stdout.flush()\n'
+        "for line in sys.stdin:",
+    )
+    with editor_of(hub_api, taking_back, json.dumps(REQUEST)) as editor:
+        hub_api.next()
+        editor.say({"jsonrpc": "2.0", "method": "session/cancel"})
+        hub_api.wait_quiet()
+        assert editor.heard("$/cancel_request") == [{"requestId": 7}]  # and it passed, as everything does
+        assert editor.end() == 0
+
+
+def test_an_agent_that_dies_withdraws_its_question_and_its_status_is_ours(hub_api: HubApi) -> None:
+    dying = AGENT.replace("for line in sys.stdin:", "sys.stdin.readline()\nsys.exit(7)\nfor line in sys.stdin:")
+    with editor_of(hub_api, dying, json.dumps(REQUEST)) as editor:
+        hub_api.next()
+        editor.say({"jsonrpc": "2.0", "method": "die"})
+        assert editor.proxy.wait(30) == 7
+    hub_api.wait_quiet()
+
+
+def test_a_proxy_that_is_killed_withdraws_its_question(hub_api: HubApi) -> None:
+    with editor_of(hub_api, AGENT, json.dumps(REQUEST)) as editor:
+        hub_api.next()
+        editor.proxy.kill()
+        editor.proxy.wait(30)
+        hub_api.wait_quiet()
+
+
+def test_an_agent_that_is_not_there_is_said_in_two_lines(hub_api: HubApi) -> None:
+    done = hub_api.hub.cli("acp", "--", "no-such-agent-here")
+    assert done.returncode == 1 and "cannot start no-such-agent-here" in done.stderr

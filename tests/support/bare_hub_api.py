@@ -1,0 +1,223 @@
+"""A hub that answers nothing: the ground on which the small servers of the tests stand.
+
+It keeps the whole of core.ports.HubApi, so that the type checker holds those servers to it; what a test did not
+expect to
+be asked fails at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any, NoReturn, Self
+
+from atlasbridge.core.ids import new_id
+from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.question import RemoteQuestion
+from atlasbridge.core.session.model import SessionRecord
+
+
+def _unexpected(what: str) -> NoReturn:
+    raise AssertionError(f"this hub was not expected to be asked for {what}")
+
+
+class BareQuestions:
+    """Nobody answers here what is asked over HTTP: that is tried with a real hub."""
+
+    async def ask(self, asked: RemoteQuestion) -> AsyncGenerator[dict[str, Any], None]:
+        yield {"event": "raised", "prompt_id": new_id()}
+        yield {"event": "expired", "outcome": "expired"}
+
+    def withdraw(self, session_id: str) -> bool:
+        return False
+
+    def owner(self, session_id: str) -> str:
+        return ""
+
+    def is_foreign(self, session_id: str, identity: str) -> bool:
+        return False
+
+
+class BareHubApi:
+    @property
+    def integrations(self) -> BareQuestions:
+        return BareQuestions()
+
+    async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+        return ""
+
+    def mark_asker(self, label: str, inside_session: str) -> str:
+        return label
+
+    def refuse_inside_session(self, inside_session: str, op: str, prompt_id: str = "") -> Reject:
+        return Reject(Refusal.SELF, "Only a person decides.")
+
+    def seen_by(self, identity: str, alone: bool = True) -> Self:
+        """Everybody may see everything here."""
+        return self
+
+    def sent_away(self, identity: str) -> None:
+        """Nobody has left anything to be answered later here."""
+
+    def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
+        return None
+
+    def folder(self, session_id: str) -> str:
+        session = self.session(session_id)
+        return session.cwd if session else ""
+
+    def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
+        _unexpected("sessions")
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        _unexpected("a session")
+
+    def open_prompts(self) -> list[PromptRecord]:
+        _unexpected("open prompts")
+
+    def prompt(self, prompt_id: str) -> PromptRecord | None:
+        _unexpected("a prompt")
+
+    def deliveries(self, prompt_id: str, channel: str) -> list[str]:
+        _unexpected("deliveries")
+
+    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
+        _unexpected("the prompt of a message")
+
+    async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
+        _unexpected("its inbox")
+
+    async def settle_update(self, channel: str, update_id: str) -> None:
+        _unexpected("its inbox")
+
+    def pending_updates(self, channel: str) -> list[tuple[str, str]]:
+        _unexpected("pending updates")
+
+    def remember(self, key: str, value: str) -> None:
+        _unexpected("a note")
+
+    def recall(self, key: str, default: str = "") -> str:
+        _unexpected("a note")
+
+    def name_of(self, identity: str) -> str:
+        return ""
+
+    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
+        _unexpected("an answer for later")
+
+    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
+        _unexpected("a snooze")
+
+    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
+        _unexpected("what is kept for later")
+
+    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
+        return []
+
+    def enqueue(self, reply: InboundReply) -> Receipt | Reject:
+        _unexpected("an instruction for later")
+
+    def queued(self, session_id: str = "") -> list[dict[str, Any]]:
+        return []
+
+    def dequeue(self, reply: InboundReply, queue_id: str) -> Receipt | Reject:
+        _unexpected("what is queued")
+
+    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
+        return 0.0, False
+
+    def tone(self, prompt_id: str, channel: str) -> Tone:
+        return Tone()
+
+    def go_away(self, for_s: float | None = None) -> None:
+        _unexpected("leave")
+
+    def come_back(self) -> None:
+        _unexpected("leave")
+
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        _unexpected("a screen")
+
+    def rename(self, session_id: str, label: str, by: str) -> bool:
+        _unexpected("a name")
+
+    async def kill(self, session_id: str, force: bool = False) -> bool:
+        _unexpected("a kill")
+
+    async def resume(self, session_id: str) -> bool:
+        _unexpected("a resume")
+
+    async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
+        _unexpected("keys")
+
+    def events(self) -> AsyncIterator[dict[str, Any]]:
+        _unexpected("events")
+
+    def note(self, event: str, **fields: Any) -> None:
+        _unexpected("an audit entry")
+
+    @property
+    def home(self) -> Path:
+        _unexpected("its home")
+
+    def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:
+        _unexpected("a live screen")
+
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
+        _unexpected("the history")
+
+    def statistics(self) -> dict[str, Any]:
+        _unexpected("figures")
+
+    def audit_entries(
+        self,
+        limit: int = 100,
+        before: int | None = None,
+        events: tuple[str, ...] = (),
+        session_id: str = "",
+        prompt_id: str = "",
+    ) -> list[dict[str, Any]]:
+        _unexpected("audit entries")
+
+    async def audit_state(self) -> dict[str, Any]:
+        _unexpected("the audit log")
+
+    def launchers(self) -> list[dict[str, Any]]:
+        _unexpected("launchers")
+
+    def answer(self, prompt_id: str) -> dict[str, Any] | None:
+        _unexpected("an answer")
+
+    def still_waiting(self) -> list[PromptRecord]:
+        _unexpected("what still waits")
+
+    def ask_again(self, prompt_id: str) -> bool:
+        _unexpected("a prompt once more")
+
+    def tell(self, message: str) -> None:
+        _unexpected("a notice")
+
+    def offer(self, name: str, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
+        _unexpected("an offer")
+
+    def grant(
+        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
+    ) -> dict[str, Any]:
+        _unexpected("a grant")
+
+    def rules(self) -> dict[str, Any]:
+        _unexpected("rules")
+
+    def revoke_grant(self, grant_id: str, identity: str) -> bool:
+        _unexpected("a grant")
+
+    def agreed(self, prompt_id: str) -> list[str]:
+        _unexpected("who agreed")
+
+    async def launch(
+        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
+    ) -> str:
+        _unexpected("a launch")

@@ -1,0 +1,129 @@
+"""Many machines, many sessions, two servers: `python -m tests.torture fleet_storm [--machines N --sessions M]`.
+
+The whole storm: `fleet_storm --machines 50 --sessions 100 --seconds 300 --rate 200` (it wants four cores, and 4 GB).
+Real hubs with their stores, links and gates; their sessions are driven from within.  `--light N` adds machines without
+hubs, which to the servers are like the others: so a small computer shows what the servers take, not what its hubs
+do.  Two
+people answer at a given rate; what is measured is the time from the press of a button to the machine's word that it was
+typed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import statistics
+from functools import partial
+from pathlib import Path
+
+from tests.benchmarks.measure import pss_kb
+from tests.support.fleet import until
+from tests.support.server_rig import Rig, rig
+
+DURABLE = "-c max_connections=200 -c listen_addresses='' -c log_min_messages=fatal"
+TICK = os.sysconf("SC_CLK_TCK")
+AT_ONCE = 4
+TELL_EVERY_S = 30.0
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="fleet_storm")
+    parser.add_argument("--machines", type=int, default=5)
+    parser.add_argument("--light", type=int, default=0, help="machines without hubs, besides")
+    parser.add_argument("--sessions", type=int, default=100, help="on each of them")
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--rate", type=float, default=50.0, help="decisions a second, at most")
+    given = parser.parse_args(arguments)
+    try:
+        asyncio.run(storm(given.machines, given.light, given.sessions, given.seconds, given.rate))
+    except AssertionError as error:
+        print(f"fleet_storm: FAILED: {error}")
+        return 1
+    return 0
+
+
+async def storm(machines: int, light: int, sessions: int, seconds: float, rate: float) -> None:
+    async with rig(fleet_servers=2, options=DURABLE) as fleet:
+        await _gather(fleet, machines, sessions)
+        if light:
+            await fleet.add_light([f"light{number}" for number in range(light)], sessions, 0.5)
+            await until(partial(_shown, fleet, (machines + light) * sessions), deadline_s=600)
+            _tell(f"{light} machines without hubs are there, too")
+        over = asyncio.Event()
+        ports = list(fleet.fleet_servers)
+        people = [
+            asyncio.create_task(fleet.decide_on(await fleet.visitor(name, port), over, 2 / rate, 100))
+            for name, port in (("alice", ports[0]), ("bert", ports[1]))
+        ]
+        loop = asyncio.get_running_loop()
+        began, worked = loop.time(), _work_s(fleet)
+        while (left_s := began + seconds - loop.time()) > 0:
+            await asyncio.sleep(min(left_s, TELL_EVERY_S))
+            _tell(f"{fleet.settled.total()} decisions in {loop.time() - began:.0f} s")
+        over.set()
+        await asyncio.gather(*people)
+        took, used = loop.time() - began, {name: after - worked[name] for name, after in _work_s(fleet).items()}
+        memory = {name: f"{share:.0f} MB" for name, share in _memory_mb(fleet).items()}
+        await fleet.settle(600)
+        figures = await fleet.check()
+        waits = sorted(fleet.waits_s)
+        tell = f"{figures['accepted']} decisions in {took:.0f} s ({figures['accepted'] / took:.0f} a second)"
+        there = f"{machines} hubs, {light} machines without, {(machines + light) * sessions} sessions, 2 servers"
+        print(f"fleet_storm: {there}: {tell}, {dict(fleet.decisions)}")
+        late_s = waits[min(len(waits) - 1, int(len(waits) * 0.99))]
+        print(
+            f"fleet_storm: pressed to typed p50 {statistics.median(waits):.3f} s, p99 {late_s:.3f} s; 0 lost, 0 doubled"
+        )
+        each = {name: f"{1000 * spent / max(1, figures['accepted']):.1f} ms" for name, spent in used.items()}
+        print(f"fleet_storm: processor time for each decision: {each}")
+        core = figures["accepted"] / max(0.001, used["servers"] + used["postgresql"])
+        print(f"fleet_storm: one core of server and PostgreSQL takes {core:.0f} decisions a second; memory: {memory}")
+
+
+async def _gather(fleet: Rig, machines: int, sessions: int) -> None:
+    """Every hub runs and all that its sessions ask is shown; a few start at a time, so that none waits for ever."""
+    for first in range(0, machines, AT_ONCE):
+        there = min(machines, first + AT_ONCE)
+        for number in range(first, there):
+            await fleet.add_member(f"m{number}", sessions, 0.5)
+        await until(partial(_shown, fleet, there * sessions), deadline_s=600)
+        _tell(f"{there} hubs, {there * sessions} prompts are shown")
+
+
+def _tell(line: str) -> None:
+    print(f"fleet_storm: {line}", flush=True)
+
+
+def _memory_mb(fleet: Rig) -> dict[str, float]:
+    """Each, on average."""
+    groups = {"server": fleet.fleet_servers.values(), "hub": fleet.members.values()}
+    return {name: sum(pss_kb(one.pid) for one in group) / 1024 / max(1, len(group)) for name, group in groups.items()}
+
+
+async def _shown(fleet: Rig, count: int) -> bool:
+    found = await fleet.database.rows("SELECT count(*) AS open FROM prompts WHERE is_open")
+    return int(found[0]["open"]) >= count
+
+
+def _work_s(fleet: Rig) -> dict[str, float]:
+    """Processor time so far."""
+    postmaster = int((fleet.server.data / "postmaster.pid").read_text().split()[0])
+    servers = [postmaster, *_children(postmaster)]
+    return {
+        "servers": sum(_spent_s(process.pid) for process in fleet.fleet_servers.values()),
+        "hubs": sum(_spent_s(process.pid) for process in fleet.members.values()),
+        "postgresql": sum(_spent_s(pid) for pid in servers),
+    }
+
+
+def _children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _spent_s(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / TICK

@@ -1,0 +1,409 @@
+"""The page in a real browser: every type of prompt, two tabs, a phone, keys only, a restart, and hostile text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.keys import Keys
+from tests.support import sample_prompt as sample
+from tests.support.browser import complaints, find, phone, text_of, wait, wait_text
+from tests.support.threaded_hub import ThreadedHub
+
+from atlasbridge.core.prompt.model import Prompt, PromptState, Receipt
+
+CONTRAST = (Path(sample.__file__).parent / "contrast.js").read_text()
+_LOOKS_AT_REST = 12  # a twentieth of a second each
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def browser(browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    """In the end its console must have stayed clean."""
+    yield browser
+    found = [line for line in complaints(browser) if "Failed to load resource" not in line and "ERR_" not in line]
+    assert found == []
+
+
+def click(browser: webdriver.Chrome, css: str) -> None:
+    """As a person does: when the page has come to rest, since it ignores taps in the moment in which it moved; and
+    again until it has an effect."""
+    before = _at_rest(browser)
+
+    def tapped(it: webdriver.Chrome) -> bool:
+        it.find_element("css selector", css).click()
+        return _still(it) != before
+
+    wait(browser, tapped, f"a tap on {css} had no effect")
+
+
+def _still(browser: webdriver.Chrome) -> str:
+    """What the page shows, but for its clocks: they move by themselves."""
+    return re.sub(r"\d+:\d\d", "", text_of(browser, "main"))
+
+
+def _at_rest(browser: webdriver.Chrome) -> str:
+    looks = [_still(browser)]
+
+    def same_for_a_while(it: webdriver.Chrome) -> bool:
+        looks.append(_still(it))
+        return len(looks) > _LOOKS_AT_REST and len(set(looks[-_LOOKS_AT_REST:])) == 1
+
+    wait(browser, same_for_a_while, "the page never came to rest")
+    return looks[-1]
+
+
+def answered(hub: ThreadedHub, browser: webdriver.Chrome) -> str:
+    wait(browser, lambda _: hub.hub.answered, "nothing was answered")
+    return hub.hub.answered[-1][1]
+
+
+def test_the_link_vanishes_from_the_address_and_the_cookie_is_out_of_reach(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    assert "link=" not in browser.current_url
+    assert browser.execute_script("return document.cookie") == ""
+
+
+@pytest.mark.parametrize(
+    ("prompt", "button", "value"),
+    [
+        (sample.YES_NO, "[data-value=y]", "y"),
+        (sample.YES_NO, "[data-value=n]", "n"),
+        (sample.ENTER, "[data-value=enter]", "enter"),
+        (sample.MENU, "[data-value='3']", "3"),
+        (sample.MENU, "[data-value='2']", "2"),
+    ],
+    ids=["yes", "no", "enter", "menu-refuse", "menu-always"],
+)
+def test_a_button_answers(hub: ThreadedHub, browser: webdriver.Chrome, prompt: Prompt, button: str, value: str) -> None:
+    hub.ask(prompt)
+    find(browser, button)
+    click(browser, button)
+    assert answered(hub, browser) == value
+    wait_text(browser, ".card.over .stages .done:last-child", "taken")
+    wait_text(browser, "#cards", "Nothing waits for you")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"),
+    [
+        (sample.TEXT, "my shop"),
+        (sample.MENU_WITH_TEXT, "neither"),
+        (sample.UNKNOWN, "q"),
+    ],
+    ids=["text", "menu", "unknown"],
+)
+def test_text_is_sent_by_the_enter_key(hub: ThreadedHub, browser: webdriver.Chrome, prompt: Prompt, text: str) -> None:
+    hub.ask(prompt)
+    find(browser, ".say input").send_keys(text)
+    wait(browser, lambda it: hub.hub.answered or it.find_element("css selector", ".say input").send_keys(Keys.ENTER))
+    assert answered(hub, browser) == text
+
+
+def test_several_lines_are_sent_where_the_tool_takes_them(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.IDLE)
+    find(browser, ".say textarea").send_keys("first", Keys.ENTER, "second")
+    assert hub.hub.answered == []
+    click(browser, ".send")
+    assert answered(hub, browser) == "first\nsecond"
+
+
+def test_a_choice_that_needs_words_leads_to_the_text_field(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.MENU_WITH_TEXT)
+    find(browser, "[data-value='2']")
+    wait(browser, lambda it: (it.find_element("css selector", "[data-value='2']").click(), in_text_field(it))[1])
+    assert hub.hub.answered == []
+
+
+def in_text_field(browser: webdriver.Chrome) -> bool:
+    return bool(browser.execute_script("return document.activeElement.matches('.say input')"))
+
+
+def test_a_secret_is_typed_into_a_hidden_field_and_forgotten(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.SECRET)
+    field = find(browser, ".say input")
+    assert field.get_attribute("type") == "password"
+    field.send_keys("hunter2")
+    click(browser, ".send")
+    assert answered(hub, browser) == "hunter2"
+    kept = "return JSON.stringify({...localStorage}) + JSON.stringify({...sessionStorage}) + document.body.innerText"
+    assert "hunter2" not in browser.execute_script(kept)
+
+
+def test_several_marked_choices_are_sent_together(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.SEVERAL)
+    for value in ("1", "3"):
+        find(browser, f"input[type=checkbox][value='{value}']").click()
+    click(browser, ".choices button.main")
+    assert answered(hub, browser) == "1,3"
+
+
+def test_a_list_can_be_left_without_marking_anything(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.SEVERAL)
+    find(browser, "[data-value=c]")
+    click(browser, "[data-value=c]")
+    assert answered(hub, browser) == "c"
+
+
+def test_a_refusal_is_told_in_words_and_the_card_can_be_used_again(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    record = hub.ask(sample.YES_NO)
+    find(browser, "[data-value=y]")
+    hub.hub_api.all_prompts[record.prompt_id] = sample_closed(record)
+    click(browser, "[data-value=y]")
+    wait_text(browser, ".word.bad", "Too late: answered by telegram:7")
+    assert find(browser, "[data-value=y]").is_enabled()
+
+
+def sample_closed(record: object) -> object:
+    from atlasbridge.core.values import replace
+
+    return replace(record, state=PromptState.RESOLVED, decided_by="telegram:7")
+
+
+def test_answered_elsewhere_says_by_whom(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    record = hub.ask(sample.YES_NO)
+    find(browser, "[data-prompt]")
+    receipt = Receipt("answered_elsewhere", "Answered by telegram:123.", "telegram:123")
+    hub.run(hub.hub.move(record, PromptState.REPLY_RECEIVED, receipt))
+    wait_text(browser, ".card.over .who", "by telegram (123)")
+    assert browser.find_elements("css selector", "[data-prompt]") == []
+
+
+def test_the_newest_prompt_stands_first_and_the_title_counts(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.YES_NO)
+    hub.ask(sample.TEXT)
+    wait(browser, lambda it: len(it.find_elements("css selector", "[data-prompt]")) == 2)
+    assert text_of(browser, "[data-prompt]:first-child .ask") == "Project name:"
+    assert browser.title == "(2) AtlasBridge"
+    assert text_of(browser, "#badge") == "2"
+
+
+def test_the_refusing_choice_is_set_apart_and_always_is_marked(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.MENU)
+    find(browser, "[data-prompt]")
+    assert "refuses" in text_of(browser, ".choices button:last-child.refuse")
+    assert "always" in text_of(browser, "[data-value='2'].always")
+    gap = "const box = (css) => document.querySelector(css).getBoundingClientRect();"
+    apart = browser.execute_script(gap + "return box('[data-value=\"3\"]').top - box('[data-value=\"2\"]').bottom")
+    close = browser.execute_script(gap + "return box('[data-value=\"2\"]').top - box('[data-value=\"1\"]').bottom")
+    assert apart > close
+
+
+def test_keys_alone_answer(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    for prompt, key, value in ((sample.YES_NO, "n", "n"), (sample.MENU, "1", "1"), (sample.MENU, "n", "3")):
+        count = len(hub.hub.answered)
+        hub.ask(prompt)
+        find(browser, "[data-prompt]")
+        wait(browser, partial(_pressed, hub, key, count))
+        assert hub.hub.answered[-1][1] == value
+        wait(browser, lambda it: not it.find_elements("css selector", "[data-prompt]"))
+
+
+def press(browser: webdriver.Chrome, key: str) -> None:
+    webdriver.ActionChains(browser).send_keys(key).perform()
+
+
+def test_a_key_answers_nothing_while_two_prompts_are_open_and_none_is_chosen(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    hub.ask(sample.YES_NO)
+    hub.ask(sample.YES_NO)
+    wait(browser, lambda it: len(it.find_elements("css selector", "[data-prompt]")) == 2)
+    wait(browser, lambda it: (press(it, "y"), it.switch_to.active_element.get_attribute("data-prompt"))[1])
+    assert hub.hub.answered == []
+    chosen = browser.switch_to.active_element.get_attribute("data-prompt")
+    press(browser, "y")
+    assert answered(hub, browser) == "y"
+    assert hub.hub.answered[0][0] == chosen
+
+
+def test_a_letter_in_a_text_field_is_text(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.MENU_WITH_TEXT)
+    field = find(browser, ".say input")
+    field.send_keys("1yn2")
+    assert field.get_attribute("value") == "1yn2"
+    assert hub.hub.answered == []
+
+
+def test_two_tabs_see_the_same_and_only_one_answer_counts(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.YES_NO)
+    find(browser, "[data-prompt]")
+    first = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    browser.get(hub.url)
+    find(browser, "[data-value=y]")
+    click(browser, "[data-value=y]")
+    assert answered(hub, browser) == "y"
+    browser.switch_to.window(first)
+    wait_text(browser, ".card.over .verdict", "“Yes” by page (this browser)")
+    assert browser.find_elements("css selector", "[data-prompt]") == []
+    assert len(hub.hub.answered) == 1
+
+
+def test_the_page_says_that_it_is_cut_off_and_comes_back_after_a_restart(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    hub.run(hub.hub.stop())
+    wait_text(browser, "#link", "not connected")
+    record = hub.ask(sample.YES_NO)
+    hub.run(hub.hub.restart_after_stop())
+    wait_text(browser, "#link", "live")
+    find(browser, f"[data-prompt='{record.prompt_id}']")
+    click(browser, "[data-value=y]")
+    assert answered(hub, browser) == "y"
+
+
+def test_nothing_is_wider_than_a_small_phone(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    phone(browser)
+    session = hub.add_session(tool="claude", cwd="/a/very/long/path/" + "x" * 120, label="L" * 60)
+    hub.show(session.session_id, ["─" * 200])
+    hub.ask(sample.hostile_prompt("W" * 180), session)
+    hub.ask(sample.MENU, session)
+    wait(browser, lambda it: len(it.find_elements("css selector", "[data-prompt]")) == 2)
+    views = ("prompts", "sessions", f"session/{session.session_id}", "history", "audit", "figures", "settings")
+    for view in views:
+        browser.execute_script(f"location.hash = '#{view}'")
+        wait(browser, partial(_is_at, view))
+        wide = browser.execute_script("return document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0, view
+    browser.execute_script("location.hash = '#prompts'")
+    find(browser, "[data-value='3']")
+    small = (
+        "return [...document.querySelectorAll('.choice')].filter((it) => it.getBoundingClientRect().height < 44).length"
+    )
+    assert browser.execute_script(small) == 0
+    click(browser, "[data-value='1']")
+    assert answered(hub, browser) == "1"
+
+
+@pytest.mark.parametrize("text", sample.HOSTILE)
+def test_hostile_text_is_shown_as_text_in_every_view(hub: ThreadedHub, browser: webdriver.Chrome, text: str) -> None:
+    session = hub.add_session(tool=text, cwd=f"/{text}", label=text)
+    hub.show(session.session_id, [text, [[text, "red;background:url(x)", "<b>", 0]]])
+    hub.ask(sample.hostile_prompt(text), session)
+    find(browser, "[data-prompt]")
+    assert text_of(browser, "[data-prompt] .ask") == text
+    hub.hub_api.note(text, identity=text, detail=text)
+    for view in ("sessions", f"session/{session.session_id}", "history", "audit", "figures", "prompts"):
+        browser.execute_script(f"location.hash = '#{view}'")
+        wait(browser, lambda it: "h1" and it.find_elements("css selector", "main h1"))
+        assert browser.execute_script("return window.owned") is None
+    find(browser, "[data-prompt]")
+    planted = (
+        "return document.querySelectorAll('main script, main iframe, main img, main [onerror], main [onload]').length"
+    )
+    assert browser.execute_script(planted) == 0
+
+
+def test_a_session_is_watched_typed_into_and_ended(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    session = hub.add_session(tool="bash")
+    hub.show(session.session_id, [[["red", 1, None, 1], [" true", "#12ab34", None, 0]]])
+    browser.execute_script(f"location.hash = '#session/{session.session_id}'")
+    wait_text(browser, ".term", "red true")
+    colours = [
+        browser.execute_script(
+            "return getComputedStyle(document.querySelectorAll('.term span')[arguments[0]]).color", at
+        )
+        for at in (0, 1)
+    ]
+    assert colours == ["rgb(224, 108, 117)", "rgb(18, 171, 52)"]
+    hub.show(session.session_id, ["changed"])
+    wait_text(browser, ".term", "changed")
+    find(browser, "#typing").click()
+    wait(browser, lambda it: it.find_element("css selector", ".keybar").is_displayed())
+    find(browser, "input[aria-label='Text to type']").send_keys("ls")
+    browser.find_element("xpath", "//button[text()='Type']").click()
+    browser.find_element("xpath", "//button[text()='Enter']").click()
+    wait(browser, lambda _: [data for _, data, _ in hub.hub_api.typed] == [b"ls", b"\r"])
+    browser.execute_script("document.querySelector('.manage').open = true")
+    browser.find_element("xpath", "//button[text()='End it']").click()
+    wait(browser, lambda it: it.switch_to.alert).accept()
+    wait(browser, lambda _: hub.hub_api.killed == [(session.session_id, False)])
+
+
+def test_a_screen_is_sent_only_while_somebody_looks(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    session = hub.add_session(tool="bash")
+    browser.execute_script(f"location.hash = '#session/{session.session_id}'")
+    wait(browser, lambda _: hub.hub_api.watching == 1)
+    browser.execute_script("location.hash = '#prompts'")
+    wait(browser, lambda _: hub.hub_api.watching == 0)
+
+
+def test_not_a_prompt_writes_a_report(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    record = hub.ask(sample.MENU)
+    find(browser, "[data-prompt]")
+    click(browser, "[data-prompt] .report")
+    wait_text(browser, "[data-prompt] .report", "Reported")
+    (report,) = (hub.hub_api.home / "reports").glob("*.json")
+    assert record.prompt_id in report.read_text()
+
+
+def test_every_control_has_a_name_and_every_colour_enough_contrast(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.MENU)
+    hub.ask(sample.SECRET)
+    wait(browser, lambda it: len(it.find_elements("css selector", "[data-prompt]")) == 2)
+    for scheme in ("light", "dark"):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        wait(browser, lambda it: not it.execute_script("return document.getAnimations().length"))
+        assert browser.execute_script(CONTRAST) == [], scheme
+    nameless = """return [...document.querySelectorAll('button, a, input, [role]')].filter((node) =>
+        !(node.textContent.trim() || node.getAttribute('aria-label') || node.labels?.length || node.hidden
+          || ['status', 'group', 'timer'].includes(node.getAttribute('role')))).map((node) => node.outerHTML)"""
+    assert browser.execute_script(nameless) == []
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_a_page_without_login_shows_how_to_get_in_and_takes_a_pasted_link(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    browser.execute_async_script("const gone = indexedDB.deleteDatabase('atlasbridge'); gone.onsuccess = arguments[0]")
+    browser.execute_script("location.hash = ''; location.reload()")
+    wait_text(browser, ".login", "atlasbridge web")
+    find(browser, "#pass").send_keys("http://127.0.0.1/#link=wrong", Keys.ENTER)
+    wait_text(browser, ".login .word", "not a whole link")
+    find(browser, "#pass").clear()
+    find(browser, "#pass").send_keys(f"http://127.0.0.1/#link=0123456789ab.{'0' * 64}", Keys.ENTER)
+    wait_text(browser, ".login .word", "was used, or has waited too long")
+    find(browser, "#pass").clear()
+    find(browser, "#pass").send_keys(hub.link(), Keys.ENTER)
+    wait_text(browser, "#link", "live")
+
+
+def test_a_notification_is_shown_when_the_page_is_out_of_sight(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    browser.execute_cdp_cmd("Browser.grantPermissions", {"origin": hub.url, "permissions": ["notifications"]})
+    browser.execute_script("localStorage.setItem('atlasbridge-notify', 'on')")
+    wait(browser, lambda it: it.execute_async_script("navigator.serviceWorker.ready.then(() => arguments[0](true))"))
+    assert browser.execute_script("return Notification.permission") == "granted"
+    hide = "Object.defineProperty(document, 'visibilityState', {get: () => 'hidden', configurable: true})"
+    browser.execute_script(hide)
+    browser.execute_script(TOLD)
+    hub.ask(sample.MENU)
+    wait(browser, lambda it: it.execute_script("return window.told"), "no notification was shown")
+    shown = """navigator.serviceWorker.ready.then((worker) => worker.getNotifications())
+        .then((list) => arguments[0](list.map((item) => item.title + '|' + item.body)))"""
+    found = browser.execute_async_script(shown)
+    assert found == ["claude asks|Do you want to proceed?"]
+
+
+# chromium forgets a notification that is asked for before it is drawn: wait for it, then ask once
+TOLD = """
+const show = ServiceWorkerRegistration.prototype.showNotification;
+ServiceWorkerRegistration.prototype.showNotification = function (...words) {
+  return show.apply(this, words).then(() => { window.told = true; });
+};
+"""
+
+
+def _pressed(hub: ThreadedHub, key: str, count: int, browser: webdriver.Chrome) -> bool:
+    press(browser, key)
+    return len(hub.hub.answered) > count
+
+
+def _is_at(view: str, browser: webdriver.Chrome) -> bool:
+    return bool(browser.execute_script("return location.hash") == f"#{view}")
