@@ -44,6 +44,7 @@ HOME_OF = {
     "slack_sdk": {"channels/slack"},
     "aiohttp": {"channels/slack"},
     "apprise": {"channels/tell"},
+    "webauthn": {"core/audit"},
     "pydantic": {"config", "channels", "web"},
     "sqlite3": {"core/store"},
     "ptyprocess": set(),

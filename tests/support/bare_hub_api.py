@@ -16,6 +16,7 @@ from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.prompt.question import RemoteQuestion
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.fleet.server.chats.refused_operations import NoPasskeys
 
 
 def _unexpected(what: str) -> NoReturn:
@@ -40,6 +41,10 @@ class BareQuestions:
 
 
 class BareHubApi:
+    @property
+    def passkeys(self) -> NoPasskeys:
+        return NoPasskeys()
+
     @property
     def integrations(self) -> BareQuestions:
         return BareQuestions()

@@ -45,7 +45,7 @@ def opened(hub: HubProcess) -> Iterator[httpx.Client]:
 def test_the_command_prints_a_link_that_opens_the_page_and_a_code_to_scan(hub: HubProcess) -> None:
     done = hub.cli("web", "--no-open", "--qr")
     assert done.returncode == 0, done.stderr
-    assert "http://127.0.0.1:" in done.stdout and "/#link=" in done.stdout
+    assert "http://localhost:" in done.stdout and "/#link=" in done.stdout
     assert "▀" in done.stdout or "█" in done.stdout
     with opened(hub) as page:
         me = page.get(f"{API}/me").json()

@@ -17,6 +17,7 @@ from atlasbridge.core.clock import parse_iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.policy.choice import may_be_granted
+from atlasbridge.core.policy.quorum import PROOF
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
 from atlasbridge.core.scheduler.times import LIMIT
@@ -138,6 +139,10 @@ def listed_choices(prompt: Prompt, choices: Sequence[Choice], room: int) -> list
 
 def render_hint(prompt: Prompt, prompt_id: str) -> str:
     """What to do, where the buttons alone do not say it."""
+    proof = prompt.constraints.get(PROOF)
+    if isinstance(proof, dict):
+        where = escape_controls(str(proof.get("page") or ""), keep_lines=False) or "atlasbridge web"
+        return f"🔑 To approve this, sign it with your passkey on the page: {where}\nYou can refuse it here."
     wanted = prompt.constraints.get("quorum")
     if isinstance(wanted, dict):
         return (
@@ -191,12 +196,16 @@ def render_buttons(prompt: Prompt) -> list[Button]:
     show = [Button("📄 The whole answer", "", Role.SHOW)] if prompt.idle and not prompt.secret else show
     if prompt.secret:
         return []
+    if is_ambiguous(prompt) and PROOF in prompt.constraints:
+        return [*show, Button("✖ Cancel", "cancel", Role.CANCEL)]
     if is_ambiguous(prompt):
         return [
             Button("↩ Send Enter", "enter", Role.ANSWER),
             Button("🔎 Show last output", "", Role.SHOW),
             Button("✖ Cancel", "cancel", Role.CANCEL),
         ]
+    if PROOF in prompt.constraints:
+        return [*(one for one in _answer_buttons(prompt) if one.role is Role.REFUSE), *show]
     grant = [Button("⏱ Allow for a while …", "", Role.GRANT)] if may_be_granted(prompt) else []
     return [*_answer_buttons(prompt), *_default_button(prompt), *_limit_button(prompt), *grant, *show]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,7 +46,7 @@ def verify(as_json: bool) -> int:
 
 def _verdict() -> dict[str, Any]:
     """The hub looks at its own store; without one, the files are read as they are."""
-    if lock_holder(home().lock) is not None:
+    if home().system or lock_holder(home().lock) is not None:
         with hub_client() as hub:
             return dict(hub.ask("audit.verify")["verdict"])
     return verify_audit_offline(home())
@@ -59,7 +60,7 @@ def _verdict() -> dict[str, Any]:
 @json_option
 def show(limit: int, session: str, prompt: str, event: str, as_json: bool) -> None:
     """Show the last entries."""
-    entries = list(read_audit_file(home()))
+    entries = list(_entries())
     session_id = find_session_id(session, sessions_in(entries)) if session else ""
     prompt_id = find_in_log(prompt, entries) if prompt else ""
     if event and event.upper() not in AuditEvent.__members__:
@@ -77,6 +78,18 @@ def show(limit: int, session: str, prompt: str, event: str, as_json: bool) -> No
         print_json(entries)
         return
     print_table(("seq", "time", "event", "session", "prompt", "what"), [entry_row(entry) for entry in entries], "empty")
+
+
+def _entries() -> Iterator[dict[str, Any]]:
+    """From the file, or from the hub where the file is another user's."""
+    if not home().system or os.access(home().audit, os.R_OK):
+        yield from read_audit_file(home())
+        return
+    after = 0
+    with hub_client() as hub:
+        while found := hub.ask("audit", after=after, limit=1000)["entries"]:
+            yield from found
+            after = int(found[-1]["seq"])
 
 
 def sessions_in(entries: list[dict[str, Any]]) -> list[Named]:
@@ -120,7 +133,7 @@ def entry_row(entry: dict[str, Any]) -> tuple[object, ...]:
 @click.option("--format", "form", type=click.Choice(["jsonl", "json", "csv"]), default="jsonl", show_default=True)
 def export(output: Path | None, form: str) -> None:
     """Copy the log, entry by entry; characters that steer a terminal or deceive a reader are escaped."""
-    entries = read_audit_file(home())
+    entries = _entries()
     if output is None:
         _write(entries, form, sys.stdout)
     else:

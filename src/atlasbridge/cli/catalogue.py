@@ -30,6 +30,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "grants": ("atlasbridge.cli.grants:command", "What you allowed for a while: add, list, revoke."),
     "web": ("atlasbridge.cli.web:web_command", "Open the web page."),
     "token": ("atlasbridge.cli.web:token_command", "Make, list and revoke tokens for the HTTP API."),
+    "passkey": (
+        "atlasbridge.cli.passkey:command",
+        "Add, list or remove the passkeys that sign approvals.",
+    ),
     "setup": ("atlasbridge.cli.setup:command", "Connect a phone or a chat, step by step."),
     "status": ("atlasbridge.cli.status:command", "Show the hub, its channels, sessions and open prompts."),
     "logs": ("atlasbridge.cli.logs:command", "Show what was decided, or the hub's own log."),

@@ -36,6 +36,7 @@ from atlasbridge.core.hub_connection import (
 )
 from atlasbridge.core.peer import own_uid
 from atlasbridge.core.store.database import sqlite_warning
+from atlasbridge.core.system_setup import read_setup
 from atlasbridge.core.values import frozen
 
 # What `doctor` looks at.  Each check says how it is, and what to do when it is not well; some can be put right.
@@ -371,12 +372,21 @@ def check_ancestry() -> Check:
     return Check("ancestry", "ok", "a command of a session's tool is told from a person's")
 
 
+def setup_user() -> str:
+    setup = read_setup()
+    return setup.user if setup else "?"
+
+
 def check_separation(home: Home) -> Check:
     name = "separation"
+    if home.system:
+        return Check(
+            name, "ok", f"system set-up: the hub is the user {setup_user()}'s; your tools cannot read its store"
+        )
     if home.hub is not None and home.hub.exists() and home.hub.stat().st_uid != own_uid():
         return Check(name, "ok", "the hub is another user's: sessions of yours can ask it, and decide nothing")
     return Check(
-        name, "ok", "hub and tools are one user's; to keep its store from them: docs/howto/hub-as-another-user.md"
+        name, "ok", "hub and tools are one user's; to keep its store from them: sudo atlasbridge hub install --system"
     )
 
 

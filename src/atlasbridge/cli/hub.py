@@ -13,9 +13,18 @@ from atlasbridge.cli.printing import home, hub_client, json_option, print_json, 
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.starter import ensure_hub, stop_hub
 from atlasbridge.core.daemon.version_check import HINT, compare_version, look_at_hub
+from atlasbridge.core.peer import own_uid
 from atlasbridge.core.process import own_environ, own_python
+from atlasbridge.core.system_setup import SystemSetup, read_setup
 
 _PATIENCE_S = 60.0  # for who asks for nothing else: a slow machine takes longer than others would wait
+
+
+def _system_setup() -> SystemSetup | None:
+    """Where root, or a person of the system set-up, speaks of this machine's own hub."""
+    named = os.environ.get("ATLASBRIDGE_HOME") or os.environ.get("ATLASBRIDGE_HUB_SOCKET")
+    setup = None if named else read_setup()
+    return setup if setup is not None and (own_uid() == 0 or setup.concerns(own_uid())) else None
 
 
 @click.group("hub")
@@ -27,6 +36,12 @@ def command() -> None:
 @click.option("--foreground", is_flag=True, help="Stay in this terminal and log to it.")
 def start(foreground: bool) -> int:
     """Start the hub; nothing happens when it runs already."""
+    if (setup := _system_setup()) is not None:
+        from atlasbridge.cli.system_hub import start_system
+
+        for line in start_system(setup):
+            click.echo(line)
+        return 0
     if foreground:
         words = own_python("atlasbridge.core.daemon", "--foreground")
         if not hasattr(os, "fork"):  # Windows would go on without us, and the shell with it
@@ -49,12 +64,24 @@ def warn_of_version() -> None:
 @command.command()
 def stop() -> None:
     """Stop the hub.  Sessions go on; their prompts wait for the next hub."""
+    if (setup := _system_setup()) is not None:
+        from atlasbridge.cli.system_hub import stop_system
+
+        for line in stop_system(setup):
+            click.echo(line)
+        return
     click.echo("the hub has stopped" if stop_hub(home()) else "the hub was not running")
 
 
 @command.command()
 def restart() -> None:
     """Stop the hub and start it again, with the version of this command.  Sessions and their open prompts are kept."""
+    if (setup := _system_setup()) is not None:
+        from atlasbridge.cli.system_hub import start_system, stop_system
+
+        for line in (*stop_system(setup), *start_system(setup)):
+            click.echo(line)
+        return
     stop_hub(home())
     ensure_hub(home(), _PATIENCE_S)
     click.echo(f"the hub runs (process {lock_holder(home().lock)})")
@@ -70,9 +97,26 @@ def reload() -> None:
 
 @command.command()
 @click.option("--now/--later", default=True, show_default=True, help="Start it at once, where the system can.")
-def install(now: bool) -> None:
-    """Start the hub with every login: a systemd user unit, or a launchd agent on macOS."""
+@click.option("--system", is_flag=True, help="As a user of its own, for the whole machine. Needs root.")
+@click.option(
+    "--for", "people", multiple=True, help="With --system: whose sessions ask it.  [default: who called sudo]"
+)
+@click.option(
+    "--sudo-only", is_flag=True, help="With --system: in a terminal only sudo decides; the page and chats as ever."
+)
+def install(now: bool, system: bool, people: tuple[str, ...], sudo_only: bool) -> None:
+    """Start the hub with every login: a systemd user unit, or a launchd agent on macOS.
+
+    With --system: make the hub a user of its own, whose files and socket your tools cannot read or replace.
+    """
     needs_unix("hub install", "the hub starts on demand")
+    if system:
+        from atlasbridge.cli.system_hub import install_system
+
+        caller = os.environ.get("SUDO_USER", "")
+        for line in install_system(people or ((caller,) if caller not in ("", "root") else ()), sudo_only):
+            click.echo(line)
+        return
     from atlasbridge.cli.service import install_service
 
     for line in install_service(home(), now):
@@ -80,8 +124,16 @@ def install(now: bool) -> None:
 
 
 @command.command()
-def uninstall() -> None:
+@click.option("--system", is_flag=True, help="The user, folder and service that install --system has made. Needs root.")
+@click.option("--keep-data", is_flag=True, help="With --system: keep the hub's folder, for root.")
+def uninstall(system: bool, keep_data: bool) -> None:
     """Take the hub out of the login again.  It can still be started on demand."""
+    if system:
+        from atlasbridge.cli.system_hub import uninstall_system
+
+        for line in uninstall_system(keep_data):
+            click.echo(line)
+        return
     from atlasbridge.cli.service import uninstall_service
 
     for line in uninstall_service():

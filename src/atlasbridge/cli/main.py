@@ -62,8 +62,38 @@ def cli(ctx: click.Context, version: bool) -> None:
         click.echo(render_help())
 
 
+# What root does for the hub of this machine: as the hub's own user, with the hub's own files.
+_FOR_THE_HUB = frozenset(
+    {
+        *("approvals", "reply", "later", "queue", "grants", "policy", "people", "away", "here", "notify", "events"),
+        *("web", "token", "passkey", "setup", "config", "audit", "logs", "status", "doctor", "debug", "ps"),
+        *("join", "leave", "fleet"),
+    }
+)
+
+
+def become_hub_user(arguments: list[str]) -> None:
+    """`sudo atlasbridge passkey add`, where the hub is a user of its own, is that user's command."""
+    if not arguments or arguments[0] not in _FOR_THE_HUB or not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return
+    if os.environ.get("ATLASBRIDGE_HOME") or os.environ.get("ATLASBRIDGE_HUB_SOCKET"):
+        return
+    from atlasbridge.core.system_setup import read_setup
+
+    if (setup := read_setup()) is None:
+        return
+    import pwd
+
+    owner = pwd.getpwnam(setup.user)
+    os.initgroups(owner.pw_name, owner.pw_gid)
+    os.setgid(owner.pw_gid)
+    os.setuid(owner.pw_uid)
+    os.environ["HOME"] = setup.home
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit status."""
+    become_hub_user(sys.argv[1:] if arguments is None else arguments)
     hide_memory()  # a tool of the same user must not reach into a command that a person runs
     try:
         outcome = cli.main(arguments, prog_name="atlasbridge", standalone_mode=False)

@@ -102,7 +102,7 @@ def _show_link(page: PageClient, opens: bool | None, draws: bool | None, scope: 
         click.echo(f"\nThe certificate's SHA-256 fingerprint, to compare on the phone:\n{made['fingerprint']}")
     best = links.get("lan") or links.get("proxy")
     if draws or (draws is None and sys.stdout.isatty() and best):
-        _draw(best or links["local"])
+        draw_code(best or links["local"])
     if set(links) == {"local"}:
         click.echo(
             "\nThis link works on this machine, or through a tunnel. A phone needs one of: lan = true, hosts = [...]"
@@ -160,7 +160,7 @@ def _open(link: str) -> None:
     webbrowser.open(path.as_uri())
 
 
-def _draw(link: str) -> None:
+def draw_code(link: str) -> None:
     import segno
 
     click.echo()

@@ -26,7 +26,8 @@ def hub_settings(config: Configuration) -> HubSettings:
         type_timeout_s=hub.type_timeout_seconds,
         host_lost_s=hub.host_lost_seconds,
         graceful_timeout_s=hub.graceful_timeout_seconds,
-        guests=frozenset(user_number(name) for name in hub.users),
+        guests=frozenset(user_number(name) for name in (*hub.users, *hub.members)),
+        members=frozenset(user_number(name) for name in hub.members),
         transport=transport_of(config),
         cleanup_every_s=keep.cleanup_every_seconds,
         retention=Retention(

@@ -160,6 +160,10 @@ class Hub(Table):
     users: list[str] = Field(
         default=[], description="Other users whose sessions may ask here. They may look and ask, and decide nothing."
     )
+    members: list[str] = Field(
+        default=[],
+        description="Those of `users` who decide like the hub's own user, from a terminal that no session has started.",
+    )
 
 
 class Retention(Table):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home_folder import find_home_folder
+from atlasbridge.core.system_setup import setup_for
 from atlasbridge.core.values import frozen
 
 MAX_SOCKET_PATH = 100  # sun_path holds 104 bytes on macOS and 108 on Linux
@@ -17,9 +18,14 @@ MAX_SOCKET_PATH = 100  # sun_path holds 104 bytes on macOS and 108 on Linux
 class Home:
     root: Path
     hub: Path | None = None  # where a hub listens that is not this folder's own: another user's
+    system: bool = False  # the hub of this machine, a user of its own
 
     @classmethod
     def find(cls, environ: Mapping[str, str]) -> Home:
+        setup = setup_for(environ)
+        if setup is not None:
+            own = setup.home if os.getuid() == setup.uid else find_home_folder(environ)
+            return cls(Path(own), Path(setup.socket), system=True)
         elsewhere = environ.get("ATLASBRIDGE_HUB_SOCKET", "")
         return cls(Path(find_home_folder(environ)), Path(elsewhere) if elsewhere else None)
 
@@ -30,7 +36,7 @@ class Home:
     @property
     def may_start_hub(self) -> bool:
         """A hub that listens elsewhere is started by whoever may write there."""
-        return self.hub is None or os.access(self.hub.parent, os.W_OK)
+        return not self.system and (self.hub is None or os.access(self.hub.parent, os.W_OK))
 
     @property
     def lock(self) -> Path:

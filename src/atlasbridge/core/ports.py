@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -43,6 +43,29 @@ class Integrations(Protocol):
 
     def is_foreign(self, session_id: str, identity: str) -> bool:
         """Whether the id is another's, or of something that was not asked here."""
+
+
+class PasskeyService(Protocol):
+    """Keys with which people sign what they agree to, where a rule wants that.  PasskeyRefused: it is not taken."""
+
+    def get_ready(self) -> None:
+        """Load what checks signatures; that takes a moment, so it is another thread's work."""
+
+    def listed(self) -> list[dict[str, Any]]:
+        """{"key_id", "name", "rp_id", "created_at", "by"} of each."""
+
+    def make_code(self) -> str:
+        """For one new key; only a command of a person's own gets one."""
+
+    def begin(self, rp_id: str) -> dict[str, Any]:
+        """{"challenge", "rp_id", "keys", "user"} for a new key of the page of that name."""
+
+    def add(self, given: Mapping[str, Any], origins: Iterable[str], by: str) -> dict[str, Any]: ...
+    def remove(self, word: str, by: str) -> str:
+        """By its id, the beginning of it, or its name; the name of what was removed, or ""."""
+
+    def ask(self, record: PromptRecord, value: str, as_text: bool, rp_id: str) -> dict[str, Any] | Reject:
+        """{"needed", "challenge", "rp_id", "keys"}: what has to be signed before this answer is given."""
 
 
 class HubApi(Protocol):
@@ -165,6 +188,8 @@ class HubApi(Protocol):
 
     @property
     def integrations(self) -> Integrations: ...
+    @property
+    def passkeys(self) -> PasskeyService: ...
 
     async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int]) -> str:
         """The session whose tool, or what it started, is at the other end of this connection; "" for a person's own

@@ -32,6 +32,35 @@ class NameBody(Body):
     name: Annotated[str, StringConstraints(min_length=1, max_length=40)]
 
 
+Hex = Annotated[str, StringConstraints(min_length=2, max_length=16_384, pattern=r"^([0-9a-f]{2})+$")]
+
+
+class PasskeyProof(Body):
+    """What navigator.credentials.get() gives, each part in hexadecimal."""
+
+    key_id: Hex
+    client_data: Hex
+    authenticator_data: Hex
+    signature: Hex
+
+
+class NewPasskeyBody(Body):
+    """What navigator.credentials.create() gives, and by whose word: a code of a terminal, or a key that is enrolled."""
+
+    challenge: Hex
+    key_id: Hex
+    client_data: Hex
+    attestation: Hex
+    name: Annotated[str, StringConstraints(max_length=40)] = ""
+    code: Annotated[str, StringConstraints(max_length=64)] = ""
+    confirm: PasskeyProof | None = None
+
+
+class ChallengeBody(Body):
+    value: Annotated[str, StringConstraints(max_length=8192)]
+    as_text: bool = Field(default=False, description="never read the value as a choice")
+
+
 class ReplyBody(Body):
     """An answer: `y`, `n`, `enter`, a choice's value or label, `default`, or text."""
 
@@ -42,6 +71,7 @@ class ReplyBody(Body):
         default="",
         description="chosen by the sender: the same key again gets the same outcome, and nothing is done twice",
     )
+    passkey: PasskeyProof | None = Field(default=None, description="where its rule wants an agreement to be signed")
 
 
 class QuestionBody(Body):

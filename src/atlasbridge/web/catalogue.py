@@ -8,6 +8,7 @@ from atlasbridge.web import (
     admin_api,
     body,
     later_api,
+    passkey_api,
     prompt_api,
     question_api,
     queue_api,
@@ -38,6 +39,7 @@ TOKEN: Final = thing(token_id=TEXT, name=TEXT, scope=TEXT, created_at=TEXT)
 STREAM: Final = {"stream": "server-sent events: one JSON object per event"}
 
 DEVICE: Final = thing(login_id=TEXT, name=TEXT, scope=TEXT, created_at=TEXT, seen_at=TEXT, until=TEXT, this=FLAG)
+PASSKEY: Final = thing(key_id=TEXT, name=TEXT, rp_id=TEXT, created_at=TEXT, by=TEXT)
 MAYBE: Final = {"type": ["object", "null"]}
 
 WHO = Param("who", {"type": "string", "maxLength": 64}, "the id of a link, a login or a token", "")
@@ -95,6 +97,23 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "POST", "/prompts/{prompt_id}/reply", prompt_api.reply, "answer", "Answer a prompt.",
         thing(stage=TEXT, message=TEXT, prompt_id=TEXT, audit_head=TEXT, prompt=PROMPT), body=body.ReplyBody,
         errors=(403, 404, 409, 429, 503),
+    ),
+    Operation(
+        "POST", "/prompts/{prompt_id}/challenge", passkey_api.challenge, "answer", "What an answer has to sign.",
+        thing(needed=FLAG, challenge=TEXT, rp_id=TEXT, keys=TEXTS), body=body.ChallengeBody, errors=(404, 409),
+    ),
+    Operation("GET", "/passkeys", passkey_api.list_passkeys, "read", "Passkeys.", listing("passkeys", PASSKEY)),
+    Operation(
+        "POST", "/passkeys/begin", passkey_api.begin_passkey, "answer", "Begin to enrol a passkey.",
+        thing(challenge=TEXT, rp_id=TEXT, keys=TEXTS, user=TEXT), errors=(409,),
+    ),
+    Operation(
+        "POST", "/passkeys", passkey_api.add_passkey, "answer", "Enrol a passkey, with a code or with another passkey.",
+        PASSKEY, body=body.NewPasskeyBody, errors=(403, 409, 429),
+    ),
+    Operation(
+        "DELETE", "/passkeys/{key_id}", passkey_api.remove_passkey, "answer", "Remove a passkey.",
+        thing(removed=FLAG), errors=(404,),
     ),
     Operation(
         "POST", "/prompts/{prompt_id}/again", prompt_api.again, "answer", "Ask a prompt whose time is over once more.",

@@ -20,6 +20,7 @@ from atlasbridge.web.access import Access
 from atlasbridge.web.app import build_app
 from atlasbridge.web.command import PageCommands
 from atlasbridge.web.metrics import Counters
+from atlasbridge.web.passkey_api import best_page
 from atlasbridge.web.push import Push, render_ask, render_settled
 from atlasbridge.web.server import Place, own_names, own_places, write_private
 from atlasbridge.web.settings import WebSettings
@@ -93,7 +94,14 @@ class WebChannel(BaseChannel):
         if self.url:
             record = {"url": self.url, "port": self.site.access.port, "pid": os.getpid(), "urls": self.site.urls}
             write_private(self._record, record)
+            self._say_where()
         return [place for place in self.places if place.listener is None]
+
+    def _say_where(self) -> None:
+        """Chats link to a card by this; where only an address is known, they name the command instead."""
+        page = best_page(self.site.urls)
+        if page != self.hub_api.recall("web.page"):
+            self.hub_api.remember("web.page", page)
 
     def _alarm(self, taken: list[Place]) -> None:
         """Never another port instead: open pages would speak to whoever has taken theirs."""

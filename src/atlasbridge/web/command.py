@@ -6,10 +6,13 @@ The socket knows who asks and refuses a session's own tool; nothing on disk is n
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from atlasbridge.core.audit.signed_approval import PasskeyRefused, why_not_here
 from atlasbridge.web.body import LinkBody, NameBody, PasswordBody, TokenBody
+from atlasbridge.web.guard import host_name
 from atlasbridge.web.site import Site
 
 
@@ -45,6 +48,17 @@ class PageCommands:
             case "password":
                 access.set_password(PasswordBody(password=message.get("password", "")).password)
                 return {"ok": True}
+            case "passkey-code":
+                return self._passkey_code(message)
+            case "passkeys":
+                return {"ok": True, "passkeys": self._site.hub_api.passkeys.listed()}
+            case "passkey-remove":
+                name = self._site.hub_api.passkeys.remove(word, "cli:local")
+                return (
+                    {"ok": True, "name": name}
+                    if name
+                    else _refuse("unknown_passkey", "there is no such passkey", _KEYS)
+                )
             case "tokens" | "token-create" | "token-revoke":
                 return self._token(what, word, message)
             case _:
@@ -56,6 +70,25 @@ class PageCommands:
             return _refuse("unknown_device", "there is no such device", _LIST)
         renamed = self._site.access.devices.rename(device.login_id, name)
         return {"ok": True, "name": renamed.name} if renamed else _refuse("name_taken", "another device has that name")
+
+    def _passkey_code(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Links that let a browser in and enrol a passkey there, in one go; only where the page has a name."""
+        try:
+            self._site.hub_api.passkeys.get_ready()
+        except PasskeyRefused as error:
+            return _refuse("passkey_refused", str(error), error.hint)
+        link = LinkBody(name=message.get("name", ""), scope=message.get("scope", "answer"))
+        made = self._site.new_links(link.name, link.scope)
+        code = self._site.hub_api.passkeys.make_code()
+        named = {
+            place: url for place, url in made["links"].items() if not why_not_here(host_name(urlsplit(url).netloc))
+        }
+        return {
+            "ok": True,
+            **made,
+            "code": code,
+            "links": {place: f"{url}&enrol={code}" for place, url in named.items()},
+        }
 
     def _token(self, what: str, word: str, message: dict[str, Any]) -> dict[str, Any]:
         access = self._site.access
@@ -77,6 +110,7 @@ class PageCommands:
 
 _STATUS = "see: atlasbridge hub status"
 _LIST = "list them with: atlasbridge web devices"
+_KEYS = "list them with: atlasbridge passkey list"
 
 
 def _refuse(reason: str, message: str, hint: str = "") -> dict[str, Any]:

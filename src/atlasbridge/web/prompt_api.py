@@ -21,6 +21,7 @@ STATUS = {
     Refusal.UNKNOWN_PROMPT: 404,
     Refusal.NOT_ALLOWED: 403,
     Refusal.SELF: 403,
+    Refusal.NEEDS_PASSKEY: 403,
     Refusal.BAD_VALUE: 422,
     Refusal.RATE_LIMITED: 429,
     Refusal.UNAVAILABLE: 503,
@@ -56,7 +57,7 @@ async def reply(site: Site, call: Call) -> Response:
     if wait_s:
         return problem(429, "rate_limited", "too many answers in a short time; wait a little", wait_s)
     try:
-        outcome = await site.outcomes.once(key, site.submit(_inbound(record, call), VERDICT_TIMEOUT_S))
+        outcome = await site.outcomes.once(key, site.submit(_inbound(site, record, call), VERDICT_TIMEOUT_S))
     except asyncio.QueueFull:
         return problem(503, "unavailable", "too many answers are waiting")
     if record.state in OPEN and isinstance(outcome, Receipt):
@@ -124,7 +125,7 @@ async def grant(site: Site, call: Call) -> Response:
     return JSONResponse({"grant_id": "", "answered": False, **{name: made[name] for name in made if name != "ok"}})
 
 
-def _inbound(record: PromptRecord, call: Call) -> InboundReply:
+def _inbound(site: Site, record: PromptRecord, call: Call) -> InboundReply:
     return InboundReply(
         channel="web",
         identity=call.caller.identity,
@@ -135,6 +136,7 @@ def _inbound(record: PromptRecord, call: Call) -> InboundReply:
         as_text=call.body.as_text,
         place=call.caller.identity.partition(":")[2],
         request_key=call.body.request_key,
+        passkey={**call.body.passkey.model_dump(), "origins": site.origins()} if call.body.passkey else {},
         token=asyncio.get_running_loop().create_future(),
     )
 

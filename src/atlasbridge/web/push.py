@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.policy.quorum import PROOF
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord, PromptType
@@ -382,7 +383,7 @@ def render_ask(record: PromptRecord, session: SessionRecord, until: float) -> Me
         "title": f"{name} is finished" if prompt.idle else f"{name} asks",
         "body": _fitting(text) if whole or prompt.secret or prompt.idle else f"{_fitting(text)}\n{NOT_WHOLE}",
         "url": f"/#prompt/{record.prompt_id}",
-        "actions": _actions(record, agree=whole),
+        "actions": _actions(record, agree=whole and PROOF not in prompt.constraints),
         "session_id": record.session_id,
     }
     return Message(record.prompt_id, body, until, urgent=not prompt.idle)

@@ -246,6 +246,18 @@ def bind(host: str, port: int) -> socket.socket:
     return sock
 
 
+def bind_too(host: str, port: int) -> socket.socket | None:
+    """The same at a further address of this machine; None: it has no such address."""
+    if not socket.has_ipv6:
+        return None
+    try:
+        return bind(host, port)
+    except PortTaken:
+        raise
+    except ChannelError:
+        return None
+
+
 def write_private(path: Path, record: dict[str, Any]) -> None:
     """For this user alone, and never half written."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -293,11 +305,15 @@ def fingerprint(cert: str) -> str:
 class Place:
     """`open` is called until it succeeds: a port that another program has taken may become free."""
 
-    def __init__(self, name: str, app: ASGIApp, host: str, wanted: int, shown: str, pair: tuple[str, str]) -> None:
+    def __init__(
+        self, name: str, app: ASGIApp, host: str, wanted: int, shown: str, pair: tuple[str, str], also: str = ""
+    ) -> None:
         self.name = name
         self.wanted = wanted
         self.port = 0
         self.listener: Listener | None = None
+        self._also = also  # the other address of the same name: nobody else may answer there
+        self._twin: Listener | None = None
         self.fault = ""
         self.fingerprint = fingerprint(pair[0]) if pair[0] else ""
         self._app = app
@@ -318,14 +334,25 @@ class Place:
             self.fault = str(error)
             return False
         self.port = int(sock.getsockname()[1])
+        if self._also:
+            try:
+                other = bind_too(self._also, self.port)
+            except PortTaken as error:
+                sock.close()
+                self.fault = str(error)
+                return False
+            if other is not None:
+                self._twin = Listener(self._app, other, *self._pair)
+                await self._twin.start()
         listener = Listener(self._app, sock, *self._pair)
         await listener.start()
         self.listener = listener
         return True
 
     async def close(self) -> None:
-        if self.listener is not None:
-            await self.listener.close()
+        for listener in (self.listener, self._twin):
+            if listener is not None:
+                await listener.close()
 
 
 class KeptPlace(Place):
@@ -337,7 +364,8 @@ class KeptPlace(Place):
         self._first = before != str(configured)
         self._configured = configured
         self._hub_api = hub_api
-        super().__init__("local", app, "127.0.0.1", configured if self._first else int(kept), "127.0.0.1", ("", ""))
+        wanted = configured if self._first else int(kept)
+        super().__init__("local", app, "127.0.0.1", wanted, "localhost", ("", ""), also="::1")
 
     async def open(self) -> bool:
         if self.listener is not None:

@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.policy.quorum import PROOF
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.web.operation import Call, problem
 from atlasbridge.web.site import Site
@@ -17,6 +18,7 @@ from atlasbridge.web.stream import encode_event, event_stream, until_cut
 from atlasbridge.web.view import diff_screen, render_screen, render_session
 
 FPS = 10.0
+ESC = b"\x1b"
 NO_SESSION = (404, "unknown_session", "there is no such session")
 NO_SCREEN = (409, "no_screen", "this session has no screen to show")
 
@@ -104,6 +106,9 @@ async def type_keys(site: Site, call: Call) -> Response:
         data = call.body.data.encode()
     except UnicodeEncodeError:
         return problem(422, "bad_value", "that is not text")
+    asked = [one for one in site.hub_api.open_prompts() if one.session_id == session.session_id]
+    if data != ESC and any(PROOF in one.prompt.constraints for one in asked):
+        return problem(409, "needs_passkey", "a rule wants a passkey for what it asks: answer its card, or press Esc")
     if call.body.stream:
         wanted = site.typing.expected(*who, call.body.stream)
         if call.body.number < wanted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, R
 from atlasbridge.core.prompt.redact import redact_data
 from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.system_setup import read_setup
 from atlasbridge.core.values import mutable, replace
 from atlasbridge.web.access import Access, Device
 from atlasbridge.web.guard import Readers
@@ -131,6 +133,14 @@ class Outcomes:
         return await asyncio.shield(self._tasks[key])
 
 
+def _which_setup() -> str:
+    """For people: whether the tools could reach the hub's own files."""
+    setup = read_setup()
+    if setup is not None and hasattr(os, "getuid") and os.getuid() == setup.uid:
+        return f"The hub is a user of its own ({setup.user})."
+    return "The hub and your tools are one user."
+
+
 @dataclass(slots=True)
 class Site:
     hub_api: HubApi
@@ -158,6 +168,14 @@ class Site:
 
     def __post_init__(self) -> None:
         self.answers = RateWindow(self.settings.replies_per_minute)
+
+    def origins(self) -> list[str]:
+        """Where the page really is.  A name of this machine counts with the page's own port only: whatever else listens
+        on `localhost` could ask a browser for the same passkey."""
+        names = {url.rstrip("/") for url in self.urls.values()} | {f"https://{host}" for host in self.settings.hosts}
+        if self.settings.lan:
+            names |= {f"https://{name}:{self.settings.lan_port}" for name in self.settings.lan_names}
+        return sorted(names | ({f"http://localhost:{self.access.port}"} if self.access.port else set()))
 
     def new_links(self, name: str, scope: str) -> dict[str, Any]:
         """One link for every way to the page; the first browser that comes uses it up."""
@@ -219,6 +237,7 @@ class Site:
             "host": escape_controls(socket.gethostname()),
             "version": __version__,
             "shell": self.shell,
+            "setup": _which_setup(),
             "prompts": [self.show(record) for record in self.hub_api.open_prompts()],
             "waiting": [self.show(record) for record in self.hub_api.still_waiting()],
             "sessions": [render_session(session) for session in self.hub_api.sessions()],

@@ -61,6 +61,8 @@ class AuditEvent(StrEnum):
     WEB_TYPING = "WEB_TYPING"  # typing into a session from afar was switched on or off
     TOKEN_CREATED = "TOKEN_CREATED"  # a token for the HTTP API; its secret is nowhere kept
     TOKEN_REVOKED = "TOKEN_REVOKED"  # a token of the HTTP API was made worthless
+    PASSKEY_ADDED = "PASSKEY_ADDED"  # a person enrolled a key with which they agree
+    PASSKEY_REMOVED = "PASSKEY_REMOVED"  # a lost or old one: it agrees to nothing any more
     FLEET_JOINED = "FLEET_JOINED"  # this machine belongs to a fleet server from now on
     FLEET_LEFT = "FLEET_LEFT"  # and does not any more: it left, or was sent away
     STORE_CLEANED = "STORE_CLEANED"  # retention removed old prompts and sessions

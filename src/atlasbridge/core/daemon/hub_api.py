@@ -12,6 +12,7 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.fleet_outbox import FleetOutbox
 from atlasbridge.core.daemon.hosts import HostBook, HostLink
+from atlasbridge.core.daemon.passkeys import Passkeys
 from atlasbridge.core.daemon.remote_launch import Launcher
 from atlasbridge.core.daemon.remote_questions import RemoteQuestions
 from atlasbridge.core.daemon.rule_operations import RuleOperations
@@ -21,6 +22,7 @@ from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.policy.quorum import PROOF
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.routing.policy import decide_allowed, is_listed
@@ -196,12 +198,14 @@ async def _look_at(session: SessionRecord, link: HostLink | None, timeout_s: flo
     return OK
 
 
+ESC = b"\x1b"
 SHORTEST_ID = 8  # of a grant that a button ends
 
 
 class LocalHubApi(HubApiAttention, FleetOutbox):
     integrations: RemoteQuestions  # set by `service`, as the next
     caller_check: CallerCheck
+    passkeys: Passkeys
 
     def __init__(
         self,
@@ -330,6 +334,8 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
         link = self._hosts.get(session_id)
         if link is None:
             return False
+        if data != ESC and any(PROOF in one.prompt.constraints for one in self.ledger.open_prompts(session_id)):
+            return False  # keys from afar would agree without the signature that a rule wants
         self.ledger.note(AuditEvent.KEYS_TYPED, session_id=session_id, decided_by=identity, count=len(data))
         link.send("keys", data=data.decode("latin-1"))
         return True

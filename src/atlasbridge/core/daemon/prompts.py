@@ -16,7 +16,7 @@ from atlasbridge.core.daemon.escalation import Escalation
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.daemon.rule_digest import describe_decision
-from atlasbridge.core.policy.quorum import with_quorum
+from atlasbridge.core.policy.quorum import PAGE, PROOF, with_proof, with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.gate import fate
@@ -85,6 +85,8 @@ class PromptLife:
         verdict = self.hub.rules.judge(prompt, session)
         if verdict.verdict is Say.ASK:
             prompt = with_quorum(prompt, verdict)
+            page = self.hub.ledger.recall(PAGE) if verdict.proof else ""
+            prompt = with_proof(prompt, verdict, f"{page}/#prompt/{prompt_id}" if page else "")
         record = self.hub.ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
         self.hub.stream.publish("prompt.raised", **describe_raised(record, session))
         self._watch(record)
@@ -142,6 +144,8 @@ class PromptLife:
     def _answer_by(self, verdict: Verdict, record: PromptRecord, session: SessionRecord) -> bool:
         """What a rule or a grant decides is claimed, recorded and typed like any reply."""
         decided = self.hub.rules.answer(record.prompt, verdict)
+        if verdict.verdict is Say.ALLOW and PROOF in record.prompt.constraints:
+            return False  # it was asked with the wish for a signature, and rules sign nothing
         if decided is None:
             return False
         answer, decider = decided

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Any
 
 from atlasbridge.core.daemon.parts import HubParts
+from atlasbridge.core.daemon.passkeys import Passkeys
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.receipts import RefusalLog, decision_of
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.choice import agrees
-from atlasbridge.core.policy.quorum import QUORUM, describe_votes, quorum_of
+from atlasbridge.core.policy.quorum import PROOF, QUORUM, describe_votes, quorum_of
 from atlasbridge.core.prompt.gate import Cancel, decide_reply, refuse_inside_session
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, InboundReply, PromptRecord, PromptState, Receipt, Refusal, Reject
@@ -22,7 +24,9 @@ from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.routing.policy import decide_allowed, is_listed
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.store.moves import Decider
+from atlasbridge.core.store.replies import shown
 from atlasbridge.core.store.tables import RequestRecord
+from atlasbridge.core.values import replace
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +42,7 @@ class ReplyService:
         self.settings = settings
         self._recent = RateWindow(settings.rate_limit_per_minute)
         self._only_told: dict[str, Reject] = {}  # refusals that the disk did not take: they hold all the same
+        self.passkeys = Passkeys(hub.ledger, hub.clock, hub.router.notify)
         self.person_of: Callable[[str], str] = lambda identity: identity  # who speaks as that identity; "": unknown
 
     async def reply(self, reply: InboundReply) -> Receipt | Reject:
@@ -89,6 +94,8 @@ class ReplyService:
         if record is None or not isinstance(decision, Answer):
             refusal = decision if isinstance(decision, Reject) else _NO_LATER_CANCEL
             return self._refused(record, reply, refusal)
+        if refused := self.passkeys.refuse_early(record, decision):
+            return self._refused(record, reply, refused)
         return record, decision
 
     def refuse_person(self, record: PromptRecord, reply: InboundReply) -> Reject | None:
@@ -157,13 +164,19 @@ class ReplyService:
             return self._cancel(record, reply)
         if self.hub.hosts.get(record.session_id) is None:
             return Reject(Refusal.UNAVAILABLE, "The session is not connected to the hub right now; try again.")
+        proven = PROOF in record.prompt.constraints
+        signed = self.passkeys.check(record, reply, decision) if proven else {}
+        if isinstance(signed, Reject):
+            return signed
         if QUORUM in record.prompt.constraints:
-            return self._vote(record, reply, decision)
+            return self._vote(record, reply, decision, signed)
         if self.hub.router.remote(reply.channel):
             self._recent.forget_last(record.session_id)  # a good answer is no flood: each prompt takes only one
-        return self._write(record, reply, decision, _decider(reply))
+        return self._write(record, reply, decision, replace(_decider(reply), noted=signed))
 
-    def _vote(self, record: PromptRecord, reply: InboundReply, answer: Answer) -> Answer | Receipt | Reject:
+    def _vote(
+        self, record: PromptRecord, reply: InboundReply, answer: Answer, signed: dict[str, Any]
+    ) -> Answer | Receipt | Reject:
         """One of several who must agree.  The last of them decides; a refusal by anybody ends it at once."""
         quorum = quorum_of(record.prompt.constraints)
         if not agrees(record.prompt, answer):
@@ -176,7 +189,8 @@ class ReplyService:
             return Reject(Refusal.NOT_ALLOWED, f"The rule {quorum.rule!r} wants the agreement of {allowed}.")
         wanted = f"{answer.kind.value}:{answer.value}"
         try:
-            cast = self.hub.ledger.vote(record, person, reply.identity, wanted)
+            noted = {"kind": answer.kind.value, "value": shown(record, answer), **signed} if signed else None
+            cast = self.hub.ledger.vote(record, person, reply.identity, wanted, noted)
         except StoreError as error:
             return Reject(Refusal.UNAVAILABLE, f"Nothing was counted, because it could not be recorded: {error}.")
         agreed = self._agreed(cast, wanted)
@@ -187,7 +201,8 @@ class ReplyService:
             )
             self.hub.router.update(record, Receipt("reminder", sentence, reply.identity))
             return Receipt("voted", sentence, reply.identity)
-        together = Decider(", ".join(agreed), reply.place, request=_request(reply) if reply.request_key else "")
+        request = _request(reply) if reply.request_key else ""
+        together = Decider(", ".join(agreed), reply.place, request=request, noted=signed)
         return self._write(record, reply, answer, together)
 
     def _agreed(self, cast: list[tuple[str, str]], wanted: str) -> list[str]:

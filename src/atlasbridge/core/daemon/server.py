@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import look_at, own_tool, started_at
+from atlasbridge.core.ancestry import is_inside, look_at, own_tool, started_at, trace_ancestry
 from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.daemon.sessions import AWAITED, UNRECORDED, SessionLife
@@ -130,11 +130,13 @@ class Listener(Protocol):
 
 
 class SocketListener:
-    """`guests`: other users who may connect; whom else the folder's own modes let in is refused here."""
+    """`guests`: other users who may connect, `members` those of them who count as this user where no session is behind
+    it; whom else the folder's own modes let in is refused here."""
 
-    def __init__(self, path: Path, guests: Callable[[], frozenset[int]]) -> None:
+    def __init__(self, path: Path, guests: Callable[[], frozenset[int]], members: Callable[[], frozenset[int]]) -> None:
         self._path = path
         self._guests = guests
+        self._members = members
 
     async def open(self, connected: Connected) -> asyncio.Server:
         self.close()
@@ -155,10 +157,16 @@ class SocketListener:
         if peer.uid != own_uid() and peer.uid not in self._guests():
             log.warning("a connection of user %s was refused", peer.uid)
             return None
-        return peer
+        return replace(peer, uid=own_uid()) if peer.uid in self._members() and not _is_inside(peer) else peer
 
     def close(self) -> None:
         self._path.unlink(missing_ok=True)
+
+
+def _is_inside(peer: Peer) -> bool:
+    """Whether a session's host is above it, also one that has not reported yet; a host itself is not inside."""
+    line = trace_ancestry(peer.pid, look_at) if peer.pid > 0 else ()
+    return not line or is_inside((replace(line[0], name=""), *line[1:]))
 
 
 class LoopbackListener:
@@ -230,8 +238,9 @@ def make_listener(
     transport: str,
     guests: Callable[[], frozenset[int]],
     whose: Callable[[Address, Address], Awaitable[Peer]],
+    members: Callable[[], frozenset[int]] = frozenset,
 ) -> Listener:
-    return LoopbackListener(path, whose) if wants_loopback(transport) else SocketListener(path, guests)
+    return LoopbackListener(path, whose) if wants_loopback(transport) else SocketListener(path, guests, members)
 
 
 def _cannot_listen(path: Path, error: OSError) -> AtlasBridgeError:

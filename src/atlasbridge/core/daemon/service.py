@@ -132,6 +132,7 @@ class Hub:
         ledger.name_people_by(self.hub_api.name_of)
         self.replies.person_of = self._person_of
         self.hub_api.tell_people = self.router.notify
+        self.hub_api.passkeys = self.replies.passkeys
         self.hub_api.read_rules = lambda: self.rules.use(self._read_plan().rules)
         self.caller_check = self.hub_api.caller_check = CallerCheck(parts, refusals)
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
@@ -148,7 +149,11 @@ class Hub:
             self.rule_operations,
         )
         listener = make_listener(
-            home.socket, settings.transport, lambda: self._plan.settings.guests, self.caller_check.peer_of
+            home.socket,
+            settings.transport,
+            lambda: self._plan.settings.guests,
+            self.caller_check.peer_of,
+            lambda: self._plan.settings.members,
         )
         self.server = HubServer(listener, self.sessions, self.operations.operate, self.caller_check, self.rounds)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atlasbridge.core.policy.quorum import QUORUM
+from atlasbridge.core.policy.quorum import PROOF, QUORUM
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, SubjectKind
 from atlasbridge.core.values import replace
@@ -28,7 +28,9 @@ def once_answer(prompt: Prompt) -> Answer | None:
 def may_be_granted(prompt: Prompt) -> bool:
     """Whether a card offers to allow what looks like it for a while; a closer look may still say no."""
     subject = prompt.subject and prompt.subject.restored()
-    if subject is None or not subject.certain or subject.kind not in _GRANTED or QUORUM in prompt.constraints:
+    if subject is None or not subject.certain or subject.kind not in _GRANTED:
+        return False
+    if QUORUM in prompt.constraints or PROOF in prompt.constraints:
         return False
     return once_answer(prompt) is not None
 
@@ -59,6 +61,16 @@ def agrees(prompt: Prompt, answer: Answer) -> bool:
     if answer.kind is AnswerKind.TEXT and _words_refuse(prompt):
         return False
     return chosen is None or not chosen.refuses
+
+
+def refusing_forms(prompt: Prompt) -> list[str]:
+    """Every answer that does not agree, as "kind:value", or "kind:" for all of that kind: for the record of a prompt
+    whose agreement needs a proof."""
+    values = [choice.value for choice in prompt.choices if choice.refuses]
+    kinds = (AnswerKind.CHOICE, AnswerKind.CHOICES)
+    forms = {f"{AnswerKind.NO.value}:", *(f"{kind.value}:{value}" for kind in kinds for value in values)}
+    forms |= {f"{AnswerKind.YES.value}:y"} if "y" in values else set()
+    return sorted(forms | ({f"{AnswerKind.TEXT.value}:"} if _words_refuse(prompt) else set()))
 
 
 def _decidable(prompt: Prompt) -> bool:

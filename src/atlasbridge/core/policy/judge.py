@@ -60,6 +60,7 @@ def _strict(verdict: Say, rules: list[PolicyRule]) -> Verdict:
         first.approvals,
         tuple(sorted(people)),
         (f"{verdict.value}: {names}",),
+        proof=next((rule.proof for rule in rules if rule.proof), ""),
     )
 
 

@@ -10,6 +10,9 @@ from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.values import frozen, replace
 
 QUORUM = "quorum"  # in a prompt's constraints
+PROOF = "proof"  # there, too: {"kind", "rule", "page"}
+PASSKEY = "passkey"
+PAGE = "web.page"  # the store's note that says where the page can be opened by its name
 
 
 @frozen
@@ -31,6 +34,14 @@ def with_quorum(prompt: Prompt, verdict: Verdict) -> Prompt:
         return prompt
     wanted = {"approvals": verdict.approvals, "rule": verdict.rule, "person": list(verdict.person)}
     return replace(prompt, constraints={**prompt.constraints, QUORUM: wanted})
+
+
+def with_proof(prompt: Prompt, verdict: Verdict, page: str) -> Prompt:
+    """The prompt with what an agreement must bring along; `page`: where that can be done."""
+    if not verdict.proof:
+        return prompt
+    wanted = {"kind": verdict.proof, "rule": verdict.rule, "page": page}
+    return replace(prompt, constraints={**prompt.constraints, PROOF: wanted})
 
 
 def quorum_of(constraints: Mapping[str, Any]) -> Quorum:

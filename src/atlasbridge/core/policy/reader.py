@@ -10,13 +10,14 @@ from typing import Any
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.pattern import REST, Shape, has_wildcard
+from atlasbridge.core.policy.quorum import PASSKEY
 from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say
 from atlasbridge.core.policy.shell import Parser
 from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 
 _TEXTS = ("name", "path", "host", "tool", "folder", "label", "reason")
 _LISTS = ("person", "match", "no_match")
-_KEYS = {*_TEXTS, *_LISTS, "verdict", "command", "kind", "approvals"}
+_KEYS = {*_TEXTS, *_LISTS, "verdict", "command", "kind", "approvals", "proof"}
 _HINT = "see docs/howto/policy.md"
 
 
@@ -86,6 +87,7 @@ def _read_rule(table: Any, origin: str, tightens: bool) -> PolicyRule:
         command=_shape(table),
         kind=_kind(table),
         approvals=_approvals(table),
+        proof=_proof(table),
         person=_list(table, "person"),
         match=_list(table, "match"),
         no_match=_list(table, "no_match"),
@@ -135,6 +137,15 @@ def _approvals(table: Mapping[str, Any]) -> int:
     if type(value) is not int or not 1 <= value <= 20:
         raise _Wrong("approvals", "approvals is a number from 1 to 20")
     return value
+
+
+def _proof(table: Mapping[str, Any]) -> str:
+    value = table.get("proof", "")
+    if value not in ("", PASSKEY) or ("proof" in table and not value):
+        raise _Wrong("proof", 'proof is "passkey"')
+    if value and table.get("verdict") != "ask":
+        raise _Wrong("proof", "proof stands in rules that ask")
+    return str(value)
 
 
 def _shape(table: Mapping[str, Any]) -> Shape | None:

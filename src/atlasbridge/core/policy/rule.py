@@ -34,6 +34,7 @@ class PolicyRule:
     label: str = ""
     person: tuple[str, ...] = ()  # whose agreement counts
     approvals: int = 1
+    proof: str = ""  # "passkey": an agreement counts only with the signature of one
     reason: str = ""
     match: tuple[str, ...] = ()
     no_match: tuple[str, ...] = ()
@@ -96,6 +97,7 @@ class Verdict:
     person: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()  # how it came about, for `explain`
     used: tuple[str, ...] = ()  # the names of all rules and grants that an `allow` stands on
+    proof: str = ""  # what an agreement must bring along
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -105,5 +107,6 @@ class Verdict:
             "digest": self.digest,
             "approvals": self.approvals,
             "person": list(self.person),
+            "proof": self.proof,
             "steps": list(self.steps),
         }

@@ -281,6 +281,7 @@ class Refusal(StrEnum):
     EXPIRED = "expired"
     NOT_OPEN = "not_open"
     BAD_VALUE = "bad_value"
+    NEEDS_PASSKEY = "needs_passkey"  # its rule wants an agreement to be signed, and this one is not
     STALE = "stale"
     RATE_LIMITED = "rate_limited"
     UNAVAILABLE = "unavailable"
@@ -351,6 +352,7 @@ class InboundReply:
     inside_session: str = ""  # the session whose own program sends this, so far as the kernel knows; "": a person
     place: str = ""  # the device or chat it came from, in words; "": the channel says it all
     request_key: str = ""  # of the sender's choice: the same key again gets the first outcome and does nothing more
+    passkey: Mapping[str, Any] = field(default_factory=dict)  # a signature, and the page's own `origins`
     token: Any = None  # whatever the channel needs to answer this very reply
     context: Mapping[str, Any] = field(default_factory=dict)
 

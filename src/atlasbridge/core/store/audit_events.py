@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from atlasbridge.core.audit.chain import START, Head, parse_entry, seal_entry
+from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.audit.signed_approval import FIELD, REFUSALS
 
 _INSERT: Final = "INSERT INTO audit_events (seq, event, session_id, prompt_id, entry) VALUES (?, ?, ?, ?, ?)"
 
@@ -68,6 +70,21 @@ def rows(connection: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
 def lines_after(connection: sqlite3.Connection, seq: int) -> Iterator[str]:
     for (line,) in connection.execute("SELECT entry FROM audit_events WHERE seq > ? ORDER BY seq", (seq,)):
         yield line
+
+
+def signed_lines(connection: sqlite3.Connection) -> Iterator[str]:
+    """What passkeys are about: the keys themselves, the prompts whose agreement needs one, and their answers."""
+    wanted = f'"{REFUSALS}":'
+    found = connection.execute(
+        "SELECT entry FROM audit_events WHERE event IN (?, ?) OR (event = ? AND instr(entry, ?) > 0)"
+        " OR (event IN (?, ?) AND (instr(entry, ?) > 0 OR prompt_id IN"
+        " (SELECT prompt_id FROM audit_events WHERE event = ? AND instr(entry, ?) > 0))) ORDER BY seq",
+        (
+            *(AuditEvent.PASSKEY_ADDED, AuditEvent.PASSKEY_REMOVED, AuditEvent.PROMPT_DETECTED, wanted),
+            *(AuditEvent.REPLY_RECEIVED, AuditEvent.VOTE_CAST, f'"{FIELD}":', AuditEvent.PROMPT_DETECTED, wanted),
+        ),
+    )
+    yield from (line for (line,) in found)
 
 
 def line_of(connection: sqlite3.Connection, seq: int) -> str | None:

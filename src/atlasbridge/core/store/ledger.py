@@ -6,17 +6,20 @@ that of two who try, one wins, and that what it returned is on disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.audit.signed_approval import REFUSALS
 from atlasbridge.core.clock import Clock, iso, parse_iso
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_nonce
+from atlasbridge.core.policy.choice import refusing_forms
 from atlasbridge.core.policy.grant import Grant
 from atlasbridge.core.policy.later import ANSWER, Later
+from atlasbridge.core.policy.quorum import PROOF
 from atlasbridge.core.prompt.gate import refuse_claim
 from atlasbridge.core.prompt.machine import PromptMoved
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
@@ -316,6 +319,7 @@ class Ledger(Postponed):
                 confidence=prompt.confidence.value,
                 excerpt=prompt.excerpt,
                 expires_at=record.expires_at,
+                **({REFUSALS: refusing_forms(prompt)} if PROOF in prompt.constraints else {}),
             )
             return record
 
@@ -386,11 +390,14 @@ class Ledger(Postponed):
         with self.journal.reading() as connection:
             return tables.live_grants(connection, self._boot_id, self._clock.now())
 
-    def vote(self, record: PromptRecord, person: str, identity: str, answer: str) -> list[tuple[str, str]]:
-        """(identity, answer) of every vote so far, this one included, the last word last."""
+    def vote(
+        self, record: PromptRecord, person: str, identity: str, answer: str, noted: Mapping[str, Any] | None = None
+    ) -> list[tuple[str, str]]:
+        """(identity, answer) of every vote so far, this one included, the last word last.  `noted`: for the record."""
         with self.journal.write() as work:
             if tables.insert_vote(work.connection, record.prompt_id, person, identity, answer, work.at):
-                moves.audit_prompt(work, AuditEvent.VOTE_CAST, record, person=person, decided_by=identity)
+                fields = {"person": person, "decided_by": identity, **(noted or {})}
+                moves.audit_prompt(work, AuditEvent.VOTE_CAST, record, **fields)
             return tables.cast_votes(work.connection, record.prompt_id)
 
     def drop_votes(self, gone: Callable[[str], bool]) -> int:

@@ -27,7 +27,7 @@ class Decider:
     source: str = "operator"
     request: str = ""
     grants: tuple[str, ...] = ()  # the first eight characters of each that allows it
-    noted: Mapping[str, str] = field(default_factory=dict)  # for the record: the rule and its digest
+    noted: Mapping[str, Any] = field(default_factory=dict)  # for the record: the rule, or a passkey's signature
 
 
 def audit_prompt(work: Work, event: AuditEvent, record: PromptRecord, **fields: Any) -> None:

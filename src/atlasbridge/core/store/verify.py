@@ -17,6 +17,7 @@ from atlasbridge.core.audit.anchor import read_anchor
 from atlasbridge.core.audit.chain import START, Fault, Head, check_entry, parse_entry
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.audit.log import read_lines
+from atlasbridge.core.audit.signed_approval import LogWalk
 from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.values import as_dict, frozen, replace
@@ -75,8 +76,19 @@ def verify(
         first = min(faults, key=lambda walk: walk.fault.seq if walk.fault else 0)
         assert first.fault is not None
         return _spoilt(whole, first.fault, first.where)
+    walk = LogWalk()
+    signed = next(filter(None, map(walk.take, map(_entry, audit_events.signed_lines(connection)))), None)
+    if walk.unchecked:
+        unchecked = f"{walk.unchecked} signatures of passkeys were not checked: webauthn is not installed here"
+        whole = replace(whole, incidents=(*whole.incidents, unchecked))
+    if signed:
+        return _spoilt(whole, signed, "audit.log")
     lost = _below_anchor(connection, anchor) or next((one.lost for one in told if one.lost), None)
     return _spoilt(whole, lost, "audit.log") if lost else whole
+
+
+def _entry(line: str) -> dict[str, Any]:
+    return parse_entry(line) or {}
 
 
 def _spoilt(verdict: AuditVerdict, fault: Fault, where: str) -> AuditVerdict:

@@ -3,6 +3,7 @@
 import { Refused, get, me, newKey, post } from "/api.js";
 import { speak } from "/dom.js";
 import { changed, learn, setMine } from "/model.js";
+import { sign } from "/passkey.js";
 import { OPEN } from "/words.js";
 
 const ASK_AGAIN_MS = 1500;
@@ -13,10 +14,15 @@ const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 export async function give(prompt, { value, asText = false, label = value }, say = () => {}) {
   const id = prompt.prompt_id;
   const key = newKey();
+  let passkey;
+  if (prompt.constraints.proof) {
+    say("Waiting for your passkey…", "");
+    try { passkey = await sign(prompt, value, asText); } catch (error) { return refused(id, label, error.message, say); }
+  }
   setMine(id, { label, state: "sending" });
   say("Sending…", "");
   try {
-    const answer = await post(`/prompts/${id}/reply`, { value, as_text: asText, session_id: prompt.session_id, request_key: key });
+    const answer = await post(`/prompts/${id}/reply`, { value, as_text: asText, session_id: prompt.session_id, request_key: key, ...(passkey ? { passkey } : {}) });
     return arrived(id, label, answer.message, answer.prompt, say);
   } catch (error) {
     if (error instanceof Refused && error.status === 0) return findOut(id, key, label, say);

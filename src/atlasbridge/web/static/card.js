@@ -6,6 +6,7 @@ import { PLAIN, el, svg, toast } from "/dom.js";
 import { grantPanel, votes } from "/grants.js";
 import { laterBox } from "/later.js";
 import { myAnswer, receipt } from "/model.js";
+import { proofNote } from "/passkey.js";
 import { Screen } from "/screen.js";
 import { asked } from "/subject.js";
 import { ways } from "/ways.js";
@@ -54,7 +55,7 @@ export class Card {
     this.ring = ring(prompt);
     this.word = el("div", { cls: "word", role: "status", hidden: true });
     this.stages = el("ol", { cls: "stages", hidden: true, "aria-label": "What became of your answer" });
-    this.answers = el("div", { cls: "stack" }, votes(prompt), this.choices(), this.textField(), grantPanel(prompt));
+    this.answers = el("div", { cls: "stack" }, votes(prompt), proofNote(prompt), this.choices(), this.textField(), grantPanel(prompt));
     if (!may("answer")) this.answers = el("p", { cls: "word" }, "This browser may only look. A link that may answer is made with: atlasbridge web");
     this.node = el("article", { cls: "card", tabindex: "-1", "aria-labelledby": `h-${prompt.prompt_id}`, "data-prompt": prompt.prompt_id },
       el("div", { cls: "card-top" }, heading(prompt, host), this.ring.node),

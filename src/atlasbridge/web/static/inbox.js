@@ -24,7 +24,7 @@ function about(prompt) {
   return known.get(prompt);
 }
 
-const canMark = (prompt) => !prompt.constraints.secret && !prompt.constraints.idle && prompt.type !== "unknown" && !prompt.constraints.multi_select && ways(prompt).length > 0;
+const canMark = (prompt) => !prompt.constraints.proof && !prompt.constraints.secret && !prompt.constraints.idle && prompt.type !== "unknown" && !prompt.constraints.multi_select && ways(prompt).length > 0;
 
 // What all of them can be given: each its own plain yes, a choice that is called the same everywhere, and the one way in which
 // each refuses.

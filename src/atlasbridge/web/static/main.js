@@ -15,7 +15,7 @@ const STRANGER = "Something else than your hub answers at this address. Nothing 
 const main = document.getElementById("main");
 const link = document.getElementById("link");
 const tabs = document.getElementById("tabs");
-const page = { host: "", version: "" };
+const page = { host: "", version: "", enrol: "" };
 const wide = window.matchMedia("(min-width: 1000px)");
 let leave = () => {};
 let shown = null;
@@ -86,7 +86,7 @@ async function begin() {
   subscribe((change) => {
     if (change.kind === "notice") toast(change.sentence);
     if (change.kind !== "hello") return;
-    Object.assign(page, { host: change.host, version: change.version });
+    Object.assign(page, { host: change.host, version: change.version, setup: change.setup || "" });
     document.getElementById("host").textContent = change.host;
     renew(change.shell, newShell);
     setTimeout(fetchOthers, 300); // the first card first
@@ -94,10 +94,11 @@ async function begin() {
   startTelling();
   worker();
   window.addEventListener("hashchange", route);
-  const given = /^#link=([\w.-]+)$/.exec(window.location.hash);
+  const given = /^#link=([\w.-]+)(?:&enrol=(\w+))?$/.exec(window.location.hash);
   const known = await load();
   if (given) {
-    window.history.replaceState(null, "", "/#prompts");
+    page.enrol = given[2] || "";
+    window.history.replaceState(null, "", page.enrol ? "/#settings" : "/#prompts");
     try { await login({ link: given[1] }); } catch (error) { if (!known) return out(error.message); toast(error.message); }
   }
   return known || (await load()) ? enter() : out("");

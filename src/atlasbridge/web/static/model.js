@@ -54,7 +54,7 @@ function begin(event) {
   for (const prompt of event.waiting || []) waiting.set(prompt.prompt_id, prompt);
   sessions.clear();
   for (const session of event.sessions) sessions.set(session.session_id, session);
-  tell({ kind: "hello", host: event.host, version: event.version, shell: event.shell, fresh: event.prompts.filter((p) => !before.has(p.prompt_id)) });
+  tell({ kind: "hello", host: event.host, version: event.version, setup: event.setup, shell: event.shell, fresh: event.prompts.filter((p) => !before.has(p.prompt_id)) });
 }
 
 function keepSession(session) {

@@ -4,6 +4,7 @@ import "/proof.js";
 import { call, forget, get, load, may, me, post, rename } from "/api.js";
 import { PLAIN, el, show, toast } from "/dom.js";
 import { askPermission, beep, setPush, setWant, subscribed, wants } from "/notify.js";
+import { passkeyPanel } from "/passkey.js";
 import { ago, moment } from "/words.js";
 
 function toggle(id, title, about, on, change) {
@@ -31,10 +32,10 @@ export function settingsView(main, page) {
   } } }, "Log this browser out");
   show(main, el("div", { cls: "head" }, el("h1", {}, "Settings")), el("div", { cls: "stack" },
     el("section", { cls: "panel" }, notify.node, sound.node, may("answer") ? push.node : null),
-    thisBrowser(), may("admin") ? devices() : null,
+    thisBrowser(), may("answer") ? passkeyPanel(page.enrol) : null, may("admin") ? devices() : null,
     el("section", { cls: "panel stack" }, el("h2", {}, "Keys"), el("p", {}, el("kbd", {}, "1"), " to ", el("kbd", {}, "9"), " choose, ", el("kbd", {}, "y"), " and ", el("kbd", {}, "n"), " answer, ",
       el("kbd", {}, "j"), " and ", el("kbd", {}, "k"), " go through a long list, ", el("kbd", {}, "/"), " filters it, ", el("kbd", {}, "Tab"), " moves between prompts.")),
-    el("section", { cls: "panel row" }, el("small", { cls: "grow" }, `AtlasBridge ${page.version} on ${page.host}`), leave)));
+    el("section", { cls: "panel row" }, el("small", { cls: "grow" }, `AtlasBridge ${page.version} on ${page.host}. ${page.setup || ""}`), leave)));
   return () => {};
 }
 

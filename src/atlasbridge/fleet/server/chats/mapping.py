@@ -139,6 +139,9 @@ def _constraints(told: Any) -> dict[str, Any]:
     found: dict[str, Any] = {name: True for name in _FLAGS if given.get(name) is True}
     found |= {name: given[name] for name in _NUMBERS if type(given.get(name)) is int and given[name] >= 0}
     quorum = given.get("quorum")
+    proof = given.get("proof")
+    if isinstance(proof, dict):
+        found["proof"] = {name: _text(proof.get(name), 300) for name in ("kind", "rule", "page")}
     if isinstance(quorum, dict) and type(quorum.get("approvals")) is int:
         found["quorum"] = {"approvals": quorum["approvals"], "rule": _text(quorum.get("rule"), 200)}
     return found

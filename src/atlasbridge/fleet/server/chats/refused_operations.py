@@ -6,10 +6,11 @@ Nothing here reaches a machine.  A machine's sessions are ended, typed into and 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from atlasbridge.core.audit.signed_approval import PasskeyRefused
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.prompt.question import RemoteQuestion
@@ -34,7 +35,36 @@ class NoQuestions:
         return True
 
 
+class NoPasskeys:
+    """A passkey belongs to a machine's own page: so nobody who has taken the server over can agree with one."""
+
+    def get_ready(self) -> None:
+        raise PasskeyRefused(AT_MACHINE)
+
+    def listed(self) -> list[dict[str, Any]]:
+        return []
+
+    def make_code(self) -> str:
+        raise PasskeyRefused(AT_MACHINE)
+
+    def begin(self, rp_id: str) -> dict[str, Any]:
+        raise PasskeyRefused(AT_MACHINE)
+
+    def add(self, given: Mapping[str, Any], origins: Iterable[str], by: str) -> dict[str, Any]:
+        raise PasskeyRefused(AT_MACHINE)
+
+    def remove(self, word: str, by: str) -> str:
+        return ""
+
+    def ask(self, record: PromptRecord, value: str, as_text: bool, rp_id: str) -> dict[str, Any] | Reject:
+        return _NOT_HERE
+
+
 class AtMachine:
+    @property
+    def passkeys(self) -> NoPasskeys:
+        return NoPasskeys()
+
     @property
     def integrations(self) -> NoQuestions:
         return NoQuestions()

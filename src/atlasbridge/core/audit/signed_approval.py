@@ -1,0 +1,272 @@
+"""Passkeys: what a person signs when they agree, and whether a signature is right.
+
+The hub asks before it claims an answer; `audit verify` asks again, later and elsewhere, with nothing but the log.
+Which keys there are, and who may add one, is `daemon.passkeys`' business.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from atlasbridge.core.audit.chain import Fault, canonical
+from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, PromptRecord
+from atlasbridge.core.prompt.redact import GONE
+from atlasbridge.core.values import as_dict, frozen
+
+FIELD: Final = "passkey"  # of an audit entry: the assertion that came with the answer
+REFUSALS: Final = "refusals"  # of PROMPT_DETECTED where a rule wants a passkey: the answers that need none
+PURPOSE: Final = "atlasbridge answer"  # a signature over something else is never taken for an answer
+INSTALL: Final = "install the passkey extra on the hub's machine (see docs/install.md)"
+SPOKEN: Final = {AnswerKind.YES: "y", AnswerKind.NO: "n", AnswerKind.ENTER: "enter"}  # as the record says them
+LONGEST: Final = 8192  # bytes of a part of an assertion
+
+
+class PasskeyRefused(AtlasBridgeError):
+    """The signature, or the new key, is not what it must be; the message says why."""
+
+
+@frozen
+class Passkey:
+    """A key that a person enrolled.  The private half never leaves the phone or laptop that made it."""
+
+    key_id: str  # the authenticator's own name for it, in hexadecimal
+    name: str
+    rp_id: str  # the host name for which the browser keeps it
+    public_key: str  # COSE, in hexadecimal
+    created_at: str = ""
+    by: str = ""  # who enrolled it
+    count: int = 0  # the authenticator's counter when it was last used; many always say 0
+
+    def to_json(self) -> dict[str, Any]:
+        """For people: what is needed to tell keys apart."""
+        shown = as_dict(self)
+        return {name: shown[name] for name in ("key_id", "name", "rp_id", "created_at", "by")}
+
+
+@frozen
+class Assertion:
+    """What a browser gives back when a person has touched the key; all in hexadecimal."""
+
+    key_id: str
+    client_data: str
+    authenticator_data: str
+    signature: str
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> Assertion:
+        """Raises PasskeyRefused when that is no assertion."""
+        values = [data.get(name) for name in ("key_id", "client_data", "authenticator_data", "signature")]
+        if not all(isinstance(value, str) and is_hex(value) for value in values):
+            raise PasskeyRefused("This is no signature of a passkey.")
+        return cls(*map(str, values))
+
+
+def is_hex(text: str) -> bool:
+    return 0 < len(text) <= 2 * LONGEST and len(text) % 2 == 0 and set(text) <= set("0123456789abcdef")
+
+
+def digest_question(prompt: Prompt) -> str:
+    """Of all that a person must have read before they agree, and of what the host compares before it types."""
+    shown = {
+        "asked": prompt.asked,
+        "choices": [[choice.value, choice.label, choice.detail] for choice in prompt.choices],
+        "screen": prompt.digest,
+        "subject": prompt.subject.kept().digest if prompt.subject is not None else "",
+    }
+    return hashlib.sha256(canonical(shown).encode("ascii")).hexdigest()
+
+
+def signed_fields(record: PromptRecord, answer: Answer) -> dict[str, str]:
+    """What the audit entry needs besides its own fields so that the signature can be checked again."""
+    nonce = hashlib.sha256(record.nonce.encode()).hexdigest()
+    value = answer.value or SPOKEN.get(answer.kind, "")
+    signed = digest_answer(nonce, answer.kind.value, value)
+    return {"question": digest_question(record.prompt), "nonce": nonce, "answer": signed}
+
+
+def digest_answer(nonce: str, kind: str, value: str) -> str:
+    """Of an answer whole, also where the log keeps its words redacted."""
+    return hashlib.sha256(canonical({"nonce": nonce, "kind": kind, "value": value}).encode("ascii")).hexdigest()
+
+
+def challenge(entry: Mapping[str, Any], signed: Mapping[str, Any]) -> bytes:
+    """What the key signs: which prompt of which session, its question, its one-time nonce, and this answer."""
+    fields = {
+        "for": PURPOSE,
+        "prompt_id": entry["prompt_id"],
+        "session_id": entry["session_id"],
+        "question": signed["question"],
+        "nonce": signed["nonce"],
+        "answer": signed["answer"],
+    }
+    return hashlib.sha256(canonical(fields).encode("ascii")).digest()
+
+
+def challenge_of(record: PromptRecord, answer: Answer) -> bytes:
+    return challenge({"prompt_id": record.prompt_id, "session_id": record.session_id}, signed_fields(record, answer))
+
+
+def why_not_here(host: str) -> str:
+    """Why a browser that opened the page under this name cannot use a passkey; "": it can."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return "" if host else "The page's own name is not known."
+    return "Browsers allow passkeys only for a name, never for an address such as this one."
+
+
+def is_origin_of(origin: str, rp_id: str) -> bool:
+    """A browser gives a key away only to its own name, over TLS or on this machine."""
+    parts = urlsplit(origin)
+    return parts.hostname == rp_id and (parts.scheme == "https" or (parts.scheme == "http" and rp_id == "localhost"))
+
+
+def check_assertion(key: Passkey, given: Assertion, wanted: bytes, origins: Iterable[str] | None = None) -> int:
+    """The authenticator's new counter; raises PasskeyRefused.
+
+    `origins`: the page's own addresses, since any program's page on `localhost` may ask for a key of that name.  None:
+    they are not known any more, as when the log is read years later; then the name alone has to fit.
+    """
+    origin = _origin(given)
+    if not is_origin_of(origin, key.rp_id) or (origins is not None and origin not in set(origins)):
+        raise PasskeyRefused(f"This was signed on another page ({origin}).")
+    webauthn = load_library()
+    raw = bytes.fromhex(given.key_id)
+    name = webauthn.helpers.bytes_to_base64url(raw)
+    parts = {
+        name: webauthn.helpers.bytes_to_base64url(bytes.fromhex(value))
+        for name, value in (
+            ("clientDataJSON", given.client_data),
+            ("authenticatorData", given.authenticator_data),
+            ("signature", given.signature),
+        )
+    }
+    try:
+        done = webauthn.verify_authentication_response(
+            credential={"id": name, "rawId": name, "type": "public-key", "response": parts},
+            expected_challenge=wanted,
+            expected_rp_id=key.rp_id,
+            expected_origin=origin,
+            credential_public_key=bytes.fromhex(key.public_key),
+            credential_current_sign_count=key.count,
+            require_user_verification=True,
+        )
+    except webauthn.helpers.exceptions.WebAuthnException as error:
+        raise PasskeyRefused(f"The passkey's signature does not fit: {error}.") from error
+    return int(done.new_sign_count)
+
+
+def check_new_key(data: Mapping[str, Any], wanted: bytes, rp_id: str, origins: Iterable[str]) -> tuple[str, str, int]:
+    """The id, public key and counter of a key that a browser has just made; raises PasskeyRefused."""
+    webauthn = load_library()
+    values = {name: str(data.get(name, "")) for name in ("key_id", "client_data", "attestation")}
+    if not all(map(is_hex, values.values())):
+        raise PasskeyRefused("This is no new passkey.")
+    code = {name: webauthn.helpers.bytes_to_base64url(bytes.fromhex(value)) for name, value in values.items()}
+    response = {"clientDataJSON": code["client_data"], "attestationObject": code["attestation"]}
+    try:
+        made = webauthn.verify_registration_response(
+            credential={"id": code["key_id"], "rawId": code["key_id"], "type": "public-key", "response": response},
+            expected_challenge=wanted,
+            expected_rp_id=rp_id,
+            expected_origin=[origin for origin in origins if is_origin_of(origin, rp_id)],
+            require_user_verification=True,
+        )
+    except webauthn.helpers.exceptions.WebAuthnException as error:
+        raise PasskeyRefused(f"The new passkey was not taken: {error}.") from error
+    return made.credential_id.hex(), made.credential_public_key.hex(), int(made.sign_count)
+
+
+def _origin(given: Assertion) -> str:
+    try:
+        said = json.loads(bytes.fromhex(given.client_data))
+    except ValueError as error:
+        raise PasskeyRefused("This is no signature of a passkey.") from error
+    if not isinstance(said, dict) or said.get("crossOrigin") is True or not isinstance(said.get("origin"), str):
+        raise PasskeyRefused("This was signed inside another page.")
+    return str(said["origin"])
+
+
+def load_library() -> Any:
+    """Heavy, and needed by few: imported when the first passkey is looked at."""
+    try:
+        import webauthn
+        import webauthn.helpers.exceptions
+    except ImportError as error:
+        raise PasskeyRefused("Passkeys cannot be checked here: webauthn is not installed.", INSTALL) from error
+    return webauthn
+
+
+def is_installed() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("webauthn") is not None
+
+
+# the log
+
+
+class LogWalk:
+    """Reads the entries that passkeys are about, oldest first, and says which one is not what it must be."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, Passkey] = {}
+        self._wanted: dict[str, frozenset[str]] = {}  # by prompt: the answers that need none
+        self.unchecked = 0  # signatures that nobody could check here, because the library is missing
+
+    EVENTS: Final = (
+        AuditEvent.PASSKEY_ADDED,
+        AuditEvent.PASSKEY_REMOVED,
+        AuditEvent.PROMPT_DETECTED,
+        AuditEvent.REPLY_RECEIVED,
+        AuditEvent.VOTE_CAST,
+    )
+
+    def take(self, entry: Mapping[str, Any]) -> Fault | None:
+        match entry.get("event"):
+            case AuditEvent.PASSKEY_ADDED:
+                key_id, name, rp_id, public_key = (
+                    str(entry.get(field, "")) for field in ("key_id", "name", "rp_id", "public_key")
+                )
+                self._keys[key_id] = Passkey(key_id, name, rp_id, public_key)
+            case AuditEvent.PASSKEY_REMOVED:
+                self._keys.pop(str(entry.get("key_id")), None)
+            case AuditEvent.PROMPT_DETECTED if REFUSALS in entry:
+                self._wanted[str(entry.get("prompt_id"))] = frozenset(map(str, entry[REFUSALS]))
+            case AuditEvent.REPLY_RECEIVED | AuditEvent.VOTE_CAST if problem := self._problem(entry):
+                return Fault(int(entry["seq"]), problem)
+        return None
+
+    def _problem(self, entry: Mapping[str, Any]) -> str:
+        signed = entry.get(FIELD)
+        if not isinstance(signed, Mapping):
+            return "" if self._needs_none(entry) else "agreed without the passkey that its rule wants"
+        key = self._keys.get(str(signed.get("key_id")))
+        if key is None:
+            return "is signed with a passkey that was not enrolled, or had been removed"
+        if GONE not in str(entry.get("value")) and signed.get("answer") != digest_answer(
+            str(signed.get("nonce")), str(entry.get("kind")), str(entry.get("value"))
+        ):
+            return "names another answer than the one that the passkey signed"
+        try:
+            check_assertion(key, Assertion.read(signed), challenge(entry, signed))
+        except (PasskeyRefused, KeyError) as error:
+            if isinstance(error, PasskeyRefused) and error.hint == INSTALL:
+                self.unchecked += 1
+                return ""
+            return f"has a passkey's signature that does not fit ({error})"
+        return ""
+
+    def _needs_none(self, entry: Mapping[str, Any]) -> bool:
+        free = self._wanted.get(str(entry.get("prompt_id")))
+        if free is None:
+            return True
+        kind = entry.get("kind")
+        return f"{kind}:" in free or f"{kind}:{entry.get('value', '')}" in free

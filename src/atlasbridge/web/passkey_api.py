@@ -1,0 +1,76 @@
+"""The API's passkeys: enrolling and removing keys, and what an agreement has to sign.
+
+A browser gives a key away only to the name it was made for, so each request is looked at under the name that it came
+to; the page's own addresses are the only ones where a signature may have been made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.responses import JSONResponse, Response
+
+from atlasbridge.core.audit.signed_approval import PasskeyRefused
+from atlasbridge.core.prompt.model import Reject
+from atlasbridge.web.guard import host_name
+from atlasbridge.web.operation import Call, problem
+from atlasbridge.web.prompt_api import NO_PROMPT, STATUS
+from atlasbridge.web.site import Site
+
+
+def best_page(urls: dict[str, str]) -> str:
+    """The address to send to a phone: one with a name that can be reached from elsewhere, else this machine's own."""
+    named = [urls[place] for place in ("proxy", "lan", "local") if place in urls]
+    return next((url for url in named if not host_name(url.partition("://")[2]).replace(".", "").isdigit()), "")
+
+
+def _name(call: Call) -> str:
+    return host_name(call.request.headers["host"])
+
+
+def _refused(error: PasskeyRefused) -> Response:
+    return problem(409, "passkey_refused", f"{error} {error.hint}".strip())
+
+
+async def list_passkeys(site: Site, call: Call) -> Response:
+    return JSONResponse({"passkeys": site.hub_api.passkeys.listed()})
+
+
+async def begin_passkey(site: Site, call: Call) -> Response:
+    try:
+        await asyncio.to_thread(site.hub_api.passkeys.get_ready)
+        return JSONResponse(site.hub_api.passkeys.begin(_name(call)))
+    except PasskeyRefused as error:
+        return _refused(error)
+
+
+async def add_passkey(site: Site, call: Call) -> Response:
+    """A program's token enrols nothing, and neither does a login alone: see `core.daemon.passkeys`."""
+    if call.caller.token:
+        return problem(403, "not_a_browser", "a passkey is enrolled in a browser")
+    if wait_s := site.guesses.admit(call.caller.key, site.clock.now()):
+        return problem(429, "rate_limited", "too many attempts; wait a minute", wait_s)
+    try:
+        made = site.hub_api.passkeys.add(call.body.model_dump(), site.origins(), call.caller.identity)
+    except PasskeyRefused as error:
+        return _refused(error)
+    return JSONResponse(made)
+
+
+async def remove_passkey(site: Site, call: Call) -> Response:
+    gone = site.hub_api.passkeys.remove(call.path("key_id"), call.caller.identity)
+    return JSONResponse({"removed": True}) if gone else problem(404, "unknown_passkey", "there is no such passkey")
+
+
+async def challenge(site: Site, call: Call) -> Response:
+    record = site.hub_api.prompt(call.path("prompt_id"))
+    if record is None:
+        return problem(*NO_PROMPT)
+    try:
+        await asyncio.to_thread(site.hub_api.passkeys.get_ready)
+    except PasskeyRefused as error:
+        return _refused(error)
+    wanted = site.hub_api.passkeys.ask(record, call.body.value, call.body.as_text, _name(call))
+    if isinstance(wanted, Reject):
+        return problem(STATUS.get(wanted.reason, 409), wanted.reason.value, wanted.sentence)
+    return JSONResponse(wanted)

@@ -1,0 +1,96 @@
+// Passkeys: enrolling one in this browser, and signing an answer with it.  What has to be signed is the hub's word.
+
+import { call, get, post } from "/api.js";
+import { el, show, toast } from "/dom.js";
+import { ago } from "/words.js";
+
+const hex = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+const bytes = (word) => Uint8Array.from(word.match(/[0-9a-f]{2}/g) || [], (pair) => parseInt(pair, 16));
+const keys = (ids) => ids.map((id) => ({ type: "public-key", id: bytes(id) }));
+const isAddress = (host) => /^[\d.]+$|:/.test(host);
+
+// Why no passkey can be used on this page; "": one can.
+export function whyNotHere() {
+  const { hostname, port } = window.location;
+  if (isAddress(hostname.replace(/^\[|\]$/g, ""))) {
+    return hostname === "127.0.0.1" || hostname === "[::1]" ? `This page was opened by its address. Browsers allow passkeys only for a name: open http://localhost:${port}/ instead.`
+      : "This page was opened by its address. Browsers allow passkeys only for a name with https: see docs/howto/phone.md.";
+  }
+  if (!window.isSecureContext || !navigator.credentials || !window.PublicKeyCredential) return "This browser has no passkeys here. They need https, or localhost.";
+  return "";
+}
+
+const refused = (error) => (error.name === "NotAllowedError" || error.name === "AbortError" ? new Error("The passkey was not used: it was canceled, or it took too long.")
+  : error.name === "InvalidStateError" ? new Error("This passkey is enrolled already.") : error);
+
+async function assertion(challenge, rpId, allowed) {
+  const publicKey = { challenge: bytes(challenge), rpId, allowCredentials: keys(allowed), userVerification: "required", timeout: 120000 };
+  const given = await navigator.credentials.get({ publicKey }).catch((error) => { throw refused(error); });
+  return { key_id: hex(given.rawId), client_data: hex(given.response.clientDataJSON), authenticator_data: hex(given.response.authenticatorData), signature: hex(given.response.signature) };
+}
+
+// The signature that this answer needs; undefined where it needs none.
+export async function sign(prompt, value, asText) {
+  if (!prompt.constraints.proof) return undefined;
+  const wanted = await post(`/prompts/${prompt.prompt_id}/challenge`, { value, as_text: asText });
+  if (!wanted.needed) return undefined;
+  const why = whyNotHere();
+  if (why) throw new Error(why);
+  return assertion(wanted.challenge, wanted.rp_id, wanted.keys);
+}
+
+// With a code from `atlasbridge passkey add`, or else by the word of a passkey that is enrolled.
+export async function enrol(name, code) {
+  const why = whyNotHere();
+  if (why) throw new Error(why);
+  const begun = await post("/passkeys/begin");
+  if (!code && !begun.keys.length) throw new Error("The first passkey of this page needs a code. On the computer, type: atlasbridge passkey add");
+  const confirm = code ? undefined : await assertion(begun.challenge, begun.rp_id, begun.keys);
+  const publicKey = {
+    challenge: bytes(begun.challenge), rp: { id: begun.rp_id, name: "AtlasBridge" }, user: { id: bytes(begun.user), name: `AtlasBridge at ${begun.rp_id}`, displayName: "AtlasBridge" },
+    pubKeyCredParams: [-8, -7, -257].map((alg) => ({ type: "public-key", alg })), excludeCredentials: keys(begun.keys),
+    authenticatorSelection: { userVerification: "required", residentKey: "preferred" }, attestation: "none", timeout: 120000,
+  };
+  const made = await navigator.credentials.create({ publicKey }).catch((error) => { throw refused(error); });
+  return post("/passkeys", { challenge: begun.challenge, key_id: hex(made.rawId), client_data: hex(made.response.clientDataJSON), attestation: hex(made.response.attestationObject), name, code: code || "", ...(confirm ? { confirm } : {}) });
+}
+
+// On a card: that approving needs a passkey, and why it cannot be used here, where it cannot.
+export function proofNote(prompt) {
+  const wanted = prompt.constraints.proof;
+  if (!wanted) return null;
+  const why = whyNotHere();
+  return el("p", { cls: `word ${why ? "bad" : "warn"} proof`, role: "status" }, `🔑 To approve this you sign it with your passkey (rule ${wanted.rule}). `, why ? `${why} You can refuse it here.` : "To refuse it you need none.");
+}
+
+// A panel of the settings.  `offered`: a code that came with the link by which this page was opened.
+export function passkeyPanel(offered) {
+  const list = el("ul", { cls: "list", id: "passkeys" });
+  const name = el("input", { type: "text", id: "passkey-name", maxlength: 40, placeholder: "such as: phone" });
+  const code = el("input", { type: "text", id: "passkey-code", maxlength: 64, autocomplete: "off" });
+  const word = el("div", { cls: "word", role: "status", hidden: true });
+  code.value = offered || "";
+  const say = (sentence, tone) => { word.hidden = false; word.className = `word ${tone}`; word.textContent = sentence; };
+  async function draw() {
+    const { passkeys } = await get("/passkeys").catch(() => ({ passkeys: [] }));
+    show(list, passkeys.map((key) => el("li", { cls: "item", "data-passkey": key.key_id }, el("div", { cls: "row" },
+      el("div", {}, el("strong", {}, key.name), el("span", { cls: "tag" }, key.rp_id), el("br"), el("small", {}, `added ${ago(key.created_at)} by ${key.by}`)),
+      el("button", { type: "button", cls: "refuse", on: { click: () => remove(key) } }, "Remove")))));
+  }
+  async function remove(key) {
+    try { await call("DELETE", `/passkeys/${key.key_id}`); toast(`${key.name} approves nothing any more.`); } catch (error) { toast(error.message); }
+    draw();
+  }
+  const add = el("button", { type: "button", cls: "main", id: "passkey-add", on: { click: async () => {
+    add.disabled = true;
+    try { const made = await enrol(name.value, code.value.trim()); say(`Added ${made.name}.`, "good"); code.value = ""; draw(); } catch (error) { say(error.message, "bad"); }
+    add.disabled = false;
+  } } }, "Add a passkey");
+  draw();
+  const why = whyNotHere();
+  return el("section", { cls: "panel stack", id: "passkey-panel" }, el("h2", {}, "Passkeys"),
+    el("small", {}, "Where a rule says proof = \"passkey\", an approval counts only when you sign it with one of these. To add one, get a code on the computer with: atlasbridge passkey add. A passkey of this page can confirm another one instead."),
+    list, why ? el("p", { cls: "word" }, why) : [
+      el("div", {}, el("label", { for: "passkey-name" }, "Name"), name),
+      el("div", {}, el("label", { for: "passkey-code" }, "Code from the terminal"), el("div", { cls: "row" }, el("div", { cls: "grow" }, code), add))], word);
+}

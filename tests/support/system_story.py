@@ -1,0 +1,237 @@
+"""The strong set-up from beginning to end, as root inside a mount namespace of its own: prints one JSON object.
+
+Users, /etc, /run and /var/lib are this namespace's own, so nothing of it is left on the machine.  The person is `dev`;
+their tool is this very file with the word `attack`, run inside a session of theirs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HUB_HOME = "/var/lib/atlasbridge"
+SOCKET = "/run/atlasbridge/hub.sock"
+SETUP = "/etc/atlasbridge/system"
+DEV_HOME = "/home/dev"
+CONFIG = """[channels.web]
+port = 0
+
+[channels.telegram]
+enabled = false
+bot_token = "123456:CANARY-token"
+
+[session]
+detach_key = "^] d"
+"""
+ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "ATLASBRIDGE_SESSION_ZYGOTE": "0"}
+if "PYTHONPATH" in os.environ:
+    ENVIRON["PYTHONPATH"] = os.environ["PYTHONPATH"]
+
+
+def ours(*words: str) -> list[str]:
+    return [sys.executable, "-P", "-m", "atlasbridge", *words]
+
+
+def as_root(*words: str) -> dict[str, Any]:
+    done = subprocess.run(ours(*words), env={**ENVIRON, "HOME": "/root"}, capture_output=True, text=True, timeout=120)
+    return {"code": done.returncode, "out": done.stdout, "err": done.stderr}
+
+
+def dev_command(*words: str) -> list[str]:
+    return [
+        "setpriv",
+        "--reuid",
+        "dev",
+        "--regid",
+        "dev",
+        "--init-groups",
+        "--bounding-set=-all",
+        "--inh-caps=-all",
+        *words,
+    ]
+
+
+def as_dev(*words: str) -> dict[str, Any]:
+    done = subprocess.run(
+        dev_command(*ours(*words)), env={**ENVIRON, "HOME": DEV_HOME}, cwd=DEV_HOME, capture_output=True, text=True,
+        timeout=120,
+    )  # fmt: skip
+    return {"code": done.returncode, "out": done.stdout, "err": done.stderr}
+
+
+def until(condition: Any, what: str, patience_s: float = 60.0) -> Any:
+    deadline = time.monotonic() + patience_s
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"{what} never came; hub: {tail(f'{HUB_HOME}/hub.log')}"
+        time.sleep(0.2)
+    return found
+
+
+def tail(path: str) -> str:
+    with contextlib.suppress(OSError):
+        return Path(path).read_text(errors="replace")[-2000:]
+    return ""
+
+
+def prompts() -> list[dict[str, Any]]:
+    return list(json.loads(as_dev("approvals", "--json")["out"] or "[]"))
+
+
+def ask_in_session(script: str) -> str:
+    """A session of dev's whose program asks; the prompt's id."""
+    known = {one["prompt_id"] for one in prompts()}
+    started = as_dev("run", "--detach", "bash", "-c", script)
+    assert started["code"] == 0, started
+    new = until(lambda: [one for one in prompts() if one["prompt_id"] not in known], "the question")
+    return str(new[0]["prompt_id"])
+
+
+# what a tool tries
+
+
+def attempt(work: Any) -> str:
+    """ "" where it worked."""
+    try:
+        return work() or ""
+    except OSError as error:
+        return type(error).__name__
+
+
+def refused(*words: str) -> str:
+    done = subprocess.run(ours(*words), capture_output=True, text=True, timeout=60)
+    return (done.stderr or done.stdout).strip() if done.returncode else ""
+
+
+def replace_socket() -> str:
+    own = socket.socket(socket.AF_UNIX)
+    own.bind(f"{SOCKET}.false")
+    own.listen()
+    os.rename(f"{SOCKET}.false", SOCKET)
+    return ""
+
+
+def attack(prompt_id: str, hub_pid: int) -> None:
+    """Inside dev's session, as dev; the results go to a file, then it asks."""
+    files = ["atlasbridge.db", "audit.log", "audit.head", "config.toml", "policy.toml", "hub.lock", "web.json"]
+    tried = {f"read {name}": attempt(lambda name=name: open(f"{HUB_HOME}/{name}").close()) for name in files}
+    tried |= {f"write {name}": attempt(lambda name=name: open(f"{HUB_HOME}/{name}", "a").close()) for name in files}
+    tried |= {
+        "replace the socket": attempt(replace_socket),
+        "remove the socket": attempt(lambda: os.unlink(SOCKET)),
+        "change the set-up": attempt(lambda: open(SETUP, "a").close()),
+        "replace the set-up": attempt(lambda: Path(f"{SETUP}.new").write_text("") and ""),
+        "kill the hub": attempt(lambda: os.kill(hub_pid, signal.SIGKILL)),
+        "stop the hub": attempt(lambda: os.kill(hub_pid, signal.SIGSTOP)),
+        "read the hub's memory": attempt(lambda: open(f"/proc/{hub_pid}/mem").close()),
+        "read the hub's environment": attempt(lambda: Path(f"/proc/{hub_pid}/environ").read_text() and ""),
+        "answer": refused("reply", prompt_id[:8], "y"),
+        "answer, cut loose": refused_alone("reply", prompt_id[:8], "y"),
+        "let a browser in": refused("web", "--no-open"),
+        "make a token": refused("token", "create", "x", "--scope", "admin"),
+        "enrol a passkey": refused("passkey", "add", "--no-qr"),
+        "reload the rules": refused("hub", "reload"),
+        "stop the service": refused("hub", "stop"),
+        "take it all back": refused("hub", "uninstall", "--system"),
+    }
+    Path(f"{DEV_HOME}/attacks.json").write_text(json.dumps(tried))
+    input("Attacks are over. Continue? [y/N] ")
+
+
+def refused_alone(*words: str) -> str:
+    """The same by a grandchild whose parents have ended."""
+    out = f"{DEV_HOME}/alone.out"
+    if os.fork() == 0:
+        os.setsid()
+        parent = os.getpid()
+        if os.fork() == 0:
+            while os.getppid() == parent:
+                time.sleep(0.05)
+            done = subprocess.run(ours(*words), capture_output=True, text=True)
+            Path(out + ".part").write_text(f"{done.returncode}\n{done.stderr or done.stdout}")
+            os.rename(out + ".part", out)
+        os._exit(0)
+    os.wait()
+    deadline = time.monotonic() + 60
+    while not os.path.exists(out) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    code, _, said = Path(out).read_text().partition("\n")
+    return said.strip() if code != "0" else ""
+
+
+def story() -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    subprocess.run(["useradd", "-m", "-d", DEV_HOME, "-s", "/bin/bash", "dev"], check=True, capture_output=True)
+    own = Path(DEV_HOME) / ".atlasbridge"
+    own.mkdir(mode=0o700)
+    (own / "config.toml").write_text(CONFIG)
+    (own / "config.toml").chmod(0o600)
+    subprocess.run(["chown", "-R", "dev:dev", str(own)], check=True)
+    told["install"] = as_root("hub", "install", "--system", "--for", "dev")
+    assert told["install"]["code"] == 0, told["install"]
+    told["config left"] = (own / "config.toml").read_text()
+    hub_pid = int(Path(f"{HUB_HOME}/hub.lock").read_text())
+    status = Path(f"/proc/{hub_pid}/status").read_text()
+    told["hub uid"] = next(line.split()[1] for line in status.splitlines() if line.startswith("Uid"))
+    told["capabilities"] = next(line.split()[1] for line in status.splitlines() if line.startswith("CapEff"))
+    told["modes"] = {path: oct(os.stat(path).st_mode & 0o7777) for path in (HUB_HOME, "/run/atlasbridge", SETUP)}
+    told["doctor"] = as_dev("doctor", "--json")["out"]
+    told["again"] = as_root("hub", "install", "--system", "--for", "dev")
+    hub_pid = int(Path(f"{HUB_HOME}/hub.lock").read_text())
+
+    first = ask_in_session('read -p "Overwrite config? [y/N] " a; echo "$a" > answer')
+    words = f"exec {sys.executable} -P {__file__} attack {first} {hub_pid}"
+    known = {one["prompt_id"] for one in prompts()}
+    assert as_dev("run", "--detach", "bash", "-c", words)["code"] == 0
+    until(lambda: os.path.exists(f"{DEV_HOME}/attacks.json"), "the attacks", 240.0)
+    told["attacks"] = json.loads(Path(f"{DEV_HOME}/attacks.json").read_text())
+    told["typed by an attack"] = os.path.exists(f"{DEV_HOME}/answer")
+    told["still asked"] = first in {one["prompt_id"] for one in prompts()}
+    told["second"] = bool(until(lambda: [one for one in prompts() if one["prompt_id"] not in known], "the end"))
+
+    told["reply"] = as_dev("reply", first[:8], "y")
+    until(lambda: os.path.exists(f"{DEV_HOME}/answer"), "the answer")
+    told["answer"] = until(lambda: Path(f"{DEV_HOME}/answer").read_text().strip(), "the answer's text")
+    told["dev audit"] = as_dev("audit", "verify")
+    told["dev audit show"] = as_dev("audit", "show", "--event", "REPLY_RECEIVED", "--json")["out"]
+    told["root audit"] = as_root("audit", "verify")
+    told["root config"] = as_root("config", "set", "prompts.timeout_seconds", "1200")
+    told["config owner"] = os.stat(f"{HUB_HOME}/config.toml").st_uid == os.stat(HUB_HOME).st_uid
+    told["passkey"] = as_root("passkey", "add", "--json")
+
+    os.kill(hub_pid, signal.SIGKILL)  # root may; the loop starts it again, and sessions come back
+    until(lambda: int(Path(f"{HUB_HOME}/hub.lock").read_text() or 0) not in (0, hub_pid), "the next hub")
+    told["asked again"] = bool(until(prompts, "what waits, at the next hub"))
+    told["stop"] = as_root("hub", "stop")
+    told["start"] = as_root("hub", "start")
+
+    told["uninstall"] = as_root("hub", "uninstall", "--system")
+    told["left"] = [path for path in (HUB_HOME, "/run/atlasbridge", "/etc/atlasbridge") if os.path.exists(path)]
+    told["left"] += glob.glob("/etc/cron.d/atlasbridge*") + glob.glob("/etc/systemd/system/atlasbridge*")
+    told["users left"] = [
+        line for line in Path("/etc/passwd").read_text().splitlines() if line.startswith("atlasbridge")
+    ]
+    told["groups left"] = [
+        line for line in Path("/etc/group").read_text().splitlines() if line.startswith("atlasbridge")
+    ]
+    told["config back"] = (own / "config.toml").read_text()
+    told["config mode"] = oct((own / "config.toml").stat().st_mode & 0o777)
+    for one in json.loads(as_dev("ps", "--json")["out"] or "[]"):
+        as_dev("kill", one["session_id"][:8])
+    as_dev("hub", "stop")
+    return told
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["attack"]:
+        attack(sys.argv[2], int(sys.argv[3]))
+    else:
+        sys.stdout.write(json.dumps(story()))

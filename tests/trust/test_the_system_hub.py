@@ -1,0 +1,158 @@
+"""`sudo atlasbridge hub install --system`: a hub of its own user, attacked by the person's tool, and taken back."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support import system_story
+
+from atlasbridge.core.system_setup import SystemSetup, parse_setup, read_setup
+
+needs_root = pytest.mark.skipif(
+    os.name == "nt" or os.geteuid() != 0 or not shutil.which("unshare") or not shutil.which("useradd"),
+    reason="a second user can be made by root alone, with unshare and useradd (Linux)",
+)
+ROOT = Path(__file__).parents[2]
+
+# Users, /run and /var/lib of this namespace alone; root's own home is hidden but for the interpreter, if it is there.
+NAMESPACE = """
+set -e
+mkdir "$1/etc" "$1/python"
+cp -a /etc/. "$1/etc"
+mount --bind "$1/etc" /etc
+mount -t tmpfs -o mode=755 tmpfs /run
+mount -t tmpfs -o mode=755 tmpfs /var/lib
+mount -t tmpfs -o mode=755 tmpfs /home
+case "$2" in /root/*)
+  top=$(echo "$2" | cut -d/ -f1-3)
+  mount --bind "$top" "$1/python"
+  mount -t tmpfs -o mode=755 tmpfs /root
+  mkdir -p "$top"
+  mount --bind "$1/python" "$top";;
+esac
+exec "$3" -P "$4"
+"""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    place = tmp_path_factory.mktemp("system")
+    words = [
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "sh",
+        "-c",
+        NAMESPACE,
+        "sh",
+        str(place),
+    ]
+    words += [os.path.realpath(sys.executable), sys.executable, system_story.__file__]
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("ATLASBRIDGE_")}
+    environ["PYTHONPATH"] = str(ROOT / "src")
+    done = subprocess.run(words, capture_output=True, text=True, timeout=900, env=environ)
+    assert done.returncode == 0, done.stderr[-6000:]
+    return dict(json.loads(done.stdout))
+
+
+pytestmark = pytest.mark.timeout(900)
+
+
+@needs_root
+def test_one_command_makes_the_user_the_folders_and_a_running_hub(told: dict[str, Any]) -> None:
+    assert told["install"]["code"] == 0 and told["hub uid"] != "0"
+    assert told["modes"] == {
+        "/var/lib/atlasbridge": "0o700",
+        "/run/atlasbridge": "0o751",
+        "/etc/atlasbridge/system": "0o644",
+    }
+    assert told["again"]["code"] == 0, told["again"]["err"]
+
+
+@needs_root
+def test_doctor_says_which_set_up_this_is(told: dict[str, Any]) -> None:
+    (check,) = [one for one in json.loads(told["doctor"]) if one["name"] == "separation"]
+    assert check["state"] == "ok" and "system set-up: the hub is the user atlasbridge's" in check["detail"]
+
+
+@needs_root
+def test_tokens_move_to_the_hub_and_settings_of_sessions_stay(told: dict[str, Any]) -> None:
+    assert "CANARY" not in told["config left"] and 'detach_key = "^] d"' in told["config left"]
+
+
+@needs_root
+def test_no_attack_of_the_persons_own_tool_works(told: dict[str, Any]) -> None:
+    assert [name for name, why in told["attacks"].items() if not why] == []
+    assert len(told["attacks"]) == 30
+    assert not told["typed by an attack"] and told["still asked"]
+
+
+@needs_root
+def test_attacks_on_files_and_signals_are_stopped_by_the_kernel(told: dict[str, Any]) -> None:
+    ways = [
+        name for name in told["attacks"] if name.startswith(("read", "write", "kill", "stop the hub", "replace", "rem"))
+    ]
+    assert {told["attacks"][name] for name in ways} == {"PermissionError"}
+
+
+@needs_root
+@pytest.mark.parametrize("way", ["answer", "answer, cut loose", "let a browser in", "make a token", "enrol a passkey"])
+def test_a_command_from_inside_a_session_is_refused(told: dict[str, Any], way: str) -> None:
+    assert "decides" in told["attacks"][way]
+
+
+@needs_root
+def test_the_persons_own_commands_work_as_before(told: dict[str, Any]) -> None:
+    assert told["reply"]["code"] == 0 and told["answer"] == "y"
+    assert told["dev audit"]["code"] == 0 and "is whole" in told["dev audit"]["out"]
+    assert json.loads(told["dev audit show"])[0]["decided_by"] == "cli:local"
+
+
+@needs_root
+def test_sudo_speaks_as_the_hub_and_leaves_its_files_to_it(told: dict[str, Any]) -> None:
+    assert told["root audit"]["code"] == 0 and told["root config"]["code"] == 0, told["root config"]["err"]
+    assert told["config owner"]
+    assert told["passkey"]["code"] == 0, told["passkey"]["err"]
+    assert "&enrol=" in json.loads(told["passkey"]["out"])["links"]["local"]
+
+
+@needs_root
+def test_a_hub_that_dies_is_started_again_and_sessions_come_back(told: dict[str, Any]) -> None:
+    assert told["asked again"] and told["stop"]["code"] == 0 and told["start"]["code"] == 0
+
+
+@needs_root
+def test_uninstall_takes_everything_back(told: dict[str, Any]) -> None:
+    assert told["uninstall"]["code"] == 0
+    assert (told["left"], told["users left"]) == ([], [])
+    assert "CANARY" in told["config back"] and "atlasbridge/hub.sock" not in told["config back"]
+    assert told["config mode"] == "0o600"
+
+
+def test_only_a_file_of_roots_is_believed(tmp_path: Path) -> None:
+    setup = SystemSetup("atlasbridge", 998, "/var/lib/atlasbridge", "/run/atlasbridge/hub.sock", (1000, 1001))
+    assert parse_setup(setup.render()) == setup
+    place = tmp_path / "system"
+    place.write_text(setup.render())
+    place.chmod(0o666)
+    assert read_setup(str(place)) is None
+    place.chmod(0o644)
+    assert (read_setup(str(place)) == setup) is (place.stat().st_uid == 0)
+    assert read_setup(str(tmp_path / "none")) is None
+
+
+@pytest.mark.parametrize("text", ["", "user=x", "user=x\nuid=y\nhome=/\nsocket=/\nmembers=", "\0"])
+def test_a_file_that_is_not_ours_says_nothing(text: str) -> None:
+    assert parse_setup(text) is None
