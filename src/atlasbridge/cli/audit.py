@@ -13,11 +13,15 @@ import click
 from atlasbridge.cli.by_name import NotFound, find_session_id, sessions_of
 from atlasbridge.cli.completion import complete_sessions
 from atlasbridge.cli.printing import dump, home, hub_client, json_option, print_json, print_table
-from atlasbridge.cli.records import read_audit_file, verify_audit_offline
+from atlasbridge.cli.records import read_audit_file
 from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.daemon.audit_heads import parse_head, read_journal
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.peer import own_uid
 from atlasbridge.core.session.model import Named, choose, listed, meant, nearest
+from atlasbridge.core.store.verify import Seen, verify_home
+from atlasbridge.core.system_setup import read_setup
 
 _FIXED = ("seq", "ts", "event", "session_id", "prompt_id", "prev_hash", "hash")
 
@@ -28,10 +32,20 @@ def command() -> None:
 
 
 @command.command()
+@click.option("--head", "heads", multiple=True, help="A head that you have from a chat or a receipt: COUNT:sha256:….")
 @json_option
-def verify(as_json: bool) -> int:
-    """Check the whole chain; names the first bad entry.  Exit status 1 when something is wrong."""
-    verdict = _verdict()
+def verify(heads: tuple[str, ...], as_json: bool) -> int:
+    """Check the whole chain; names the first bad entry.  Exit status 1 when something is wrong.
+
+    Heads that the system's journal has seen are looked for in the log, too, and signatures of passkeys are checked.
+    """
+    given = [parse_head(text) for text in heads]
+    if None in given:
+        raise click.UsageError("a head is COUNT:sha256:…, as receipts and status show it")
+    setup = read_setup() if home().system else None
+    place, uid = (Path(setup.home), setup.uid) if setup else (home().root, own_uid())
+    seen = [*(Seen(*head) for head in given if head), *read_journal(place, uid)]
+    verdict = _verdict(seen)
     if as_json:
         print_json(verdict)
     elif verdict["ok"]:
@@ -44,12 +58,12 @@ def verify(as_json: bool) -> int:
     return 0 if verdict["ok"] else 1
 
 
-def _verdict() -> dict[str, Any]:
+def _verdict(seen: list[Seen]) -> dict[str, Any]:
     """The hub looks at its own store; without one, the files are read as they are."""
     if home().system or lock_holder(home().lock) is not None:
         with hub_client() as hub:
-            return dict(hub.ask("audit.verify")["verdict"])
-    return verify_audit_offline(home())
+            return dict(hub.ask("audit.verify", seen=[list(head) for head in seen])["verdict"])
+    return verify_home(home().root, seen).to_json()
 
 
 @command.command()

@@ -27,6 +27,7 @@ def hub_settings(config: Configuration) -> HubSettings:
         host_lost_s=hub.host_lost_seconds,
         graceful_timeout_s=hub.graceful_timeout_seconds,
         guests=frozenset(user_number(name) for name in (*hub.users, *hub.members)),
+        heads_to=tuple(hub.audit_heads_to),
         members=frozenset(user_number(name) for name in hub.members),
         transport=transport_of(config),
         cleanup_every_s=keep.cleanup_every_seconds,

@@ -160,6 +160,9 @@ class Hub(Table):
     users: list[str] = Field(
         default=[], description="Other users whose sessions may ask here. They may look and ask, and decide nothing."
     )
+    audit_heads_to: list[str] = Field(
+        default=[], description="Channels that are told the audit log's head once a day, such as `telegram`."
+    )
     members: list[str] = Field(
         default=[],
         description="Those of `users` who decide like the hub's own user, from a terminal that no session has started.",

@@ -30,7 +30,7 @@ from atlasbridge.core.routing.router import LOCAL, PromptRouter
 from atlasbridge.core.scheduler.times import minute_of_day
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.store.verify import AuditVerdict
+from atlasbridge.core.store.verify import AuditVerdict, Seen
 from atlasbridge.core.system import lives
 from atlasbridge.core.values import replace
 
@@ -373,9 +373,9 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
             limit=limit, newest=True, before=before or 0, events=events, session_id=session_id, prompt_id=prompt_id
         )[::-1]
 
-    async def verify_audit(self) -> AuditVerdict:
-        """A long log takes a while: that is another thread's work."""
-        return await asyncio.to_thread(self.ledger.prepare_verify())
+    async def verify_audit(self, seen: Iterable[Seen] = ()) -> AuditVerdict:
+        """A long log takes a while: that is another thread's work.  `seen`: heads that others have kept."""
+        return await asyncio.to_thread(self.ledger.prepare_verify(seen))
 
     async def audit_state(self) -> dict[str, Any]:
         verdict = await self.verify_audit()

@@ -25,6 +25,7 @@ from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, R
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
 from atlasbridge.core.session.model import LONGEST_NAME, SessionRecord
+from atlasbridge.core.store.verify import Seen
 from atlasbridge.core.values import replace
 
 # What commands ask about people and attention: who there is, who is away, what still waits, many answers at once.
@@ -161,6 +162,10 @@ OPERATIONS_LOOKING = frozenset(
 )  # everything else decides something, and is for people alone
 
 
+def _heads(message: dict[str, Any]) -> list[Seen]:
+    return [Seen(int(count), str(digest), str(log)) for count, digest, log in message.get("seen", [])]
+
+
 class Operations:
     def __init__(
         self,
@@ -232,7 +237,7 @@ class Operations:
             case "audit":
                 return self._audit(message)
             case "audit.verify":
-                return {"ok": True, "verdict": (await self._hub_api.verify_audit()).to_json()}
+                return {"ok": True, "verdict": (await self._hub_api.verify_audit(_heads(message))).to_json()}
             case "notify":
                 return self._notify(message, peer)
             case "session.wait":

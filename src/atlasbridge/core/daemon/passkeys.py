@@ -44,6 +44,7 @@ class Passkeys:
         self._notes = notes
         self._clock = clock
         self._tell = tell
+        self.on_signed: Callable[[], None] = lambda: None  # once it is recorded
         self._codes: dict[str, float] = {}  # digest -> until when; in memory only: a new hub knows no old codes
         self._begun: dict[str, tuple[str, float]] = {}  # challenge -> (name of the page, until when)
 
@@ -157,6 +158,7 @@ class Passkeys:
         except PasskeyRefused as error:
             return Reject(Refusal.NEEDS_PASSKEY, f"{error} {error.hint}".strip())
         self._use(key, count)
+        self.on_signed()
         return {signed_approval.FIELD: {**as_dict(given), **signed_approval.signed_fields(record, answer)}}
 
     def refuse(self, record: PromptRecord) -> Reject:

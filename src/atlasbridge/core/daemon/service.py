@@ -11,6 +11,7 @@ from typing import Any
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.alarm import StoreAlarm
+from atlasbridge.core.daemon.audit_heads import AuditHeads
 from atlasbridge.core.daemon.fleet_outbox import CHANNEL
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.hub_api import LocalHubApi
@@ -120,6 +121,7 @@ class Hub:
         parts = HubParts(ledger, clock, self.stream, self.hosts, self.router, self.scheduler, self.rules, self.rounds)
         self.life = PromptLife(parts)
         self.digest = RuleDigest(parts)
+        self.heads = AuditHeads(home.root, ledger, clock, self.scheduler, self.router)
         refusals = RefusalLog(ledger, clock, self.scheduler)
         self.replies = ReplyService(parts, self.life, settings, refusals)
         self.sessions = SessionLife(parts, self.life, settings)
@@ -133,6 +135,7 @@ class Hub:
         self.replies.person_of = self._person_of
         self.hub_api.tell_people = self.router.notify
         self.hub_api.passkeys = self.replies.passkeys
+        self.replies.passkeys.on_signed = lambda: ledger.when_durable(self.heads.send)
         self.hub_api.read_rules = lambda: self.rules.use(self._read_plan().rules)
         self.caller_check = self.hub_api.caller_check = CallerCheck(parts, refusals)
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
@@ -193,13 +196,16 @@ class Hub:
         self._stopping.set()
 
     async def _start(self) -> None:
-        self.ledger.note(AuditEvent.HUB_START)
+        self.ledger.note(AuditEvent.HUB_START, **self.heads.noted_files())
         self._add_channels()
         self.sessions.recover()
         self.later.recover()
         self._schedule_upkeep()
         self.digest.start()
         self.rules.get_ready()
+        self.heads.chats = self._plan.settings.heads_to
+        self.heads.compare_rules(self._plan.rules)
+        self.heads.start()
         await self.server.start()
         log.info("the hub listens")
 
@@ -233,6 +239,7 @@ class Hub:
         self.replies.close()
         self.rules.close()
         self.ledger.note(AuditEvent.HUB_STOP)
+        self.heads.send()
 
     def request_reload(self) -> None:
         """For a command that wants to hear at once what is wrong with the configuration."""
@@ -267,7 +274,9 @@ class Hub:
             session = self.ledger.session(record.session_id)
             if session is not None:
                 self.life.watch_again(record, session)
-        self.ledger.note(AuditEvent.CONFIG_RELOADED)
+        self.ledger.note(AuditEvent.CONFIG_RELOADED, **self.heads.noted_files())
+        self.heads.chats = plan.settings.heads_to
+        self.heads.compare_rules(plan.rules)
         log.info("the configuration was reloaded")
 
     def _add_channels(self) -> None:

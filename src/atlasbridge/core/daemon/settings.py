@@ -29,6 +29,7 @@ class HubSettings:
     host_lost_s: float = 60.0  # a host that lives reconnects long before
     graceful_timeout_s: float = 5.0
     cleanup_every_s: float = 3600.0
+    heads_to: tuple[str, ...] = ()  # channels that keep the audit log's head, once a day
     members: frozenset[int] = frozenset()  # other users who decide as the hub's own does, where no session is behind it
     guests: frozenset[int] = frozenset()  # other users whose sessions may ask here; they may look, never decide
     transport: str = "auto"  # how peers come in: `core.hub_line` says what it means; taken at the start

@@ -144,6 +144,11 @@ class PromptRouter:
             if name != but and (session is None or session.channels is None or name in session.channels):
                 self._tell(name, message, session)
 
+    def tell(self, channel: str, message: str) -> None:
+        """Tell one channel, where it is there."""
+        if channel in self._workers:
+            self._tell(channel, message, None)
+
     def digest(self, channel: str, key: str, text: str, loud: bool) -> None:
         """One message for many: shown first, edited afterwards.  A channel that cannot edit is spared it."""
 

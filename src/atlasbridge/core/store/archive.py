@@ -14,7 +14,7 @@ from atlasbridge.core.store import audit_events, prompts, replies, sessions, tab
 from atlasbridge.core.store.journal import Journal
 from atlasbridge.core.store.replies import ReplyRecord
 from atlasbridge.core.store.tables import RequestRecord
-from atlasbridge.core.store.verify import AuditVerdict, prepare, verify
+from atlasbridge.core.store.verify import AuditVerdict, Seen, prepare, verify
 
 # What the page plots: prompts per day, how long answers took, and who gave them.  It only reads.
 
@@ -238,11 +238,11 @@ class Archive:
         with self.journal.reading() as connection:
             return verify(connection, self.journal.audit_path)
 
-    def prepare_verify(self) -> Callable[[], AuditVerdict]:
+    def prepare_verify(self, seen: Iterable[Seen] = ()) -> Callable[[], AuditVerdict]:
         """The same for a long log: what is checked is fixed now, the check itself may run in another thread."""
         if self.journal.alarm:
             self.journal.flush()
-        return prepare(self.journal.database.path, self.journal.audit_path)
+        return prepare(self.journal.database.path, self.journal.audit_path, seen)
 
     def check(self) -> list[str]:
         """What is structurally wrong with the database; empty when nothing is."""

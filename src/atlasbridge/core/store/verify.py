@@ -7,10 +7,10 @@ looks while the hub is down.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from atlasbridge.core.audit.anchor import NAME as ANCHOR_NAME
 from atlasbridge.core.audit.anchor import read_anchor
@@ -21,6 +21,14 @@ from atlasbridge.core.audit.signed_approval import LogWalk
 from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.values import as_dict, frozen, replace
+
+
+class Seen(NamedTuple):
+    """A head that somebody else has kept; `log` is the hash of that log's first entry, "" where it is not known."""
+
+    entries: int
+    hash: str
+    log: str = ""
 
 
 @frozen
@@ -54,7 +62,11 @@ class AuditVerdict:
 
 
 def verify(
-    connection: sqlite3.Connection, audit_path: Path, size: int | None = None, anchor: Head | None = None
+    connection: sqlite3.Connection,
+    audit_path: Path,
+    size: int | None = None,
+    anchor: Head | None = None,
+    seen: Iterable[Seen] = (),
 ) -> AuditVerdict:
     """Both copies side by side, so that a line that is the same in both is checked once.
 
@@ -83,7 +95,11 @@ def verify(
         whole = replace(whole, incidents=(*whole.incidents, unchecked))
     if signed:
         return _spoilt(whole, signed, "audit.log")
-    lost = _below_anchor(connection, anchor) or next((one.lost for one in told if one.lost), None)
+    lost = (
+        _below_anchor(connection, anchor)
+        or _not_as_seen(connection, seen)
+        or next((one.lost for one in told if one.lost), None)
+    )
     return _spoilt(whole, lost, "audit.log") if lost else whole
 
 
@@ -95,6 +111,16 @@ def _spoilt(verdict: AuditVerdict, fault: Fault, where: str) -> AuditVerdict:
     return replace(verdict, ok=False, bad_entry=fault.seq, where=where, problem=fault.problem)
 
 
+def _not_as_seen(connection: sqlite3.Connection, seen: Iterable[Seen]) -> Fault | None:
+    """Whoever puts back an older log cannot take back a head that somebody else has kept."""
+    first = _entry(audit_events.line_of(connection, 1) or "").get("hash")
+    same = (Head(one.entries, one.hash) for one in seen if one.log in ("", first))
+    missing = sorted(head for head in same if not audit_events.holds(connection, head))
+    if not missing:
+        return None
+    return Fault(missing[0].entries, "is missing or another one: its head was seen elsewhere (journal, chat or server)")
+
+
 def _below_anchor(connection: sqlite3.Connection, anchor: Head | None) -> Fault | None:
     if anchor is None or audit_events.holds(connection, anchor):
         return None
@@ -104,18 +130,18 @@ def _below_anchor(connection: sqlite3.Connection, anchor: Head | None) -> Fault 
     return Fault(anchor.entries, "is not the one that audit.head has seen")
 
 
-def verify_home(home: Path) -> AuditVerdict:
+def verify_home(home: Path, seen: Iterable[Seen] = ()) -> AuditVerdict:
     """The same without a ledger: read-only, repairs nothing."""
     anchor = read_anchor(home / ANCHOR_NAME)
     database = Database.open_read_only(home / "atlasbridge.db")
     try:
         with database.reading() as connection:
-            return verify(connection, home / "audit.log", anchor=anchor)
+            return verify(connection, home / "audit.log", anchor=anchor, seen=seen)
     finally:
         database.close()
 
 
-def prepare(path: Path, audit_path: Path) -> Callable[[], AuditVerdict]:
+def prepare(path: Path, audit_path: Path, seen: Iterable[Seen] = ()) -> Callable[[], AuditVerdict]:
     """Takes hold of the table and of the file as they are now; what is written meanwhile is not looked at."""
     anchor = read_anchor(audit_path.with_name(ANCHOR_NAME))
     database = Database.open_read_only(path, any_thread=True)
@@ -126,7 +152,7 @@ def prepare(path: Path, audit_path: Path) -> Callable[[], AuditVerdict]:
     def check() -> AuditVerdict:
         try:
             with database.reading() as connection:
-                return verify(connection, audit_path, size, anchor)
+                return verify(connection, audit_path, size, anchor, seen)
         finally:
             database.close()
 

@@ -1,0 +1,135 @@
+"""The audit log's head, told to places that the hub's user cannot take back: the journal of the machine, and a chat.
+
+Whoever puts an older store and log back in place is found by a head that one of them has seen.  The fleet server keeps
+heads of its own.  What a head is, and whether a log holds it, is the audit log's business.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from atlasbridge.core.audit.chain import Head
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.daemon.rules import HubRules
+from atlasbridge.core.routing.router import PromptRouter
+from atlasbridge.core.scheduler.service import Scheduler
+from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.store.verify import Seen
+
+log = logging.getLogger(__name__)
+JOURNAL: Final = "/run/systemd/journal/socket"
+FIELD: Final = "ATLASBRIDGE_AUDIT_HEAD"
+HOME_FIELD: Final = "ATLASBRIDGE_HOME"
+LOG_FIELD: Final = "ATLASBRIDGE_LOG"  # the hash of its first entry: a log that was begun anew is another one
+EVERY_S: Final = 3600.0
+CHAT_EVERY_S: Final = 86_400.0
+RULES_NOTE: Final = "rules.digest"
+_PATIENCE_S = 20.0
+
+
+def write_journal(fields: dict[str, str], place: str = JOURNAL) -> bool:
+    """One entry by the journal's own protocol; False: there is no journal here, or it takes nothing."""
+    lines = "".join(f"{name}={value}\n" for name, value in fields.items())
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            sender.sendto(lines.encode(), place)
+    except OSError:
+        return False
+    return True
+
+
+def read_journal(home: Path, uid: int, program: str = "journalctl") -> list[Seen]:
+    """The heads of this home that the journal has seen from its hub; none where there is no journal to read."""
+    if shutil.which(program) is None:
+        return []
+    words = [program, "--quiet", "--no-pager", "--output=json", f"{HOME_FIELD}={home}", f"_UID={uid}"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=_PATIENCE_S, errors="replace")
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return [seen for line in done.stdout.splitlines() if (seen := _seen_in(line))]
+
+
+def _seen_in(line: str) -> Seen | None:
+    try:
+        entry = json.loads(line)
+        head = parse_head(str(entry.get(FIELD, "")))
+        return Seen(*head, str(entry.get(LOG_FIELD, ""))) if head else None
+    except (ValueError, AttributeError):
+        return None
+
+
+def parse_head(text: str) -> Head | None:
+    """ "COUNT:HASH", as receipts and `status` show it; None: that is none."""
+    count, _, digest = text.strip().partition(":")
+    return Head(int(count), digest) if count.isdecimal() and digest.startswith("sha256:") else None
+
+
+def digest_files(paths: Iterable[Path]) -> dict[str, str]:
+    """Of each file as it is now, by its name; "" where there is none, or it cannot be read."""
+    found = {}
+    for path in paths:
+        try:
+            found[path.stem] = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError:
+            found[path.stem] = ""
+    return found
+
+
+class AuditHeads:
+    def __init__(self, home: Path, ledger: Ledger, clock: Clock, scheduler: Scheduler, router: PromptRouter) -> None:
+        self._home = home
+        self._ledger = ledger
+        self._clock = clock
+        self._scheduler = scheduler
+        self._router = router
+        self.journal = JOURNAL
+        self.chats: tuple[str, ...] = ()  # the channels that keep a head a day
+        self._last = Head(0, "")
+        self._told_at = -CHAT_EVERY_S
+        self._told = Head(0, "")
+
+    def start(self) -> None:
+        """Now, and then every hour."""
+        self.send()
+        self._scheduler.set("audit-head", self._clock.now() + EVERY_S, self.start)
+
+    def send(self) -> None:
+        """At once, for a decision that somebody has signed; nothing where the head is known already."""
+        head = self._ledger.journal.audit_head()
+        if head != self._last:
+            self._last = head
+            text = f"{head.entries}:{head.hash}"
+            fields = {"MESSAGE": f"AtlasBridge audit head {text}", "PRIORITY": "6", "SYSLOG_IDENTIFIER": "atlasbridge"}
+            first = self._ledger.audit_entries(limit=1)
+            which = {HOME_FIELD: str(self._home), LOG_FIELD: str(first[0]["hash"]) if first else ""}
+            write_journal({**fields, FIELD: text, **which}, self.journal)
+        if self.chats and head != self._told and self._clock.now() - self._told_at >= CHAT_EVERY_S:
+            self._told, self._told_at = head, self._clock.now()
+            for name in self.chats:
+                self._router.tell(name, f"Audit log: {head.entries} entries, head {head.entries}:{head.hash}")
+
+    def noted_files(self) -> dict[str, str]:
+        """For HUB_START and CONFIG_RELOADED: which configuration and rules this hub works with."""
+        return digest_files((self._home / "config.toml", self._home / "policy.toml"))
+
+    def compare_rules(self, rules: HubRules) -> None:
+        """Everybody is told when the rules are not those of the last time, however they came there."""
+        names = sorted(f"{rule.name} {rule.digest}" for rule in rules.policy.rules)
+        digest = hashlib.sha256("\n".join(names).encode()).hexdigest()
+        before = self._ledger.recall(RULES_NOTE)
+        if digest == before:
+            return
+        self._ledger.remember(RULES_NOTE, digest)
+        if before or names:
+            count = f"{len(names)} rule{'' if len(names) == 1 else 's'}"
+            self._router.notify(f"The rules that answer for you have changed ({count} now): atlasbridge policy check")
