@@ -98,10 +98,8 @@ class Verdict:
     person: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()  # how it came about, for `explain`
     used: tuple[str, ...] = ()  # the names of all rules and grants that an `allow` stands on
-<<<<<<< HEAD
-    proof: str = ""  # what an agreement must bring along
-=======
     word: str = ""  # the word of a command that a person has to look at; "" when it is no single one
+    proof: str = ""  # what an agreement must bring along
 
     @property
     def sentence(self) -> str:
@@ -109,7 +107,6 @@ class Verdict:
         named = f" by the rule {self.rule!r}" if self.rule and self.reason.find(repr(self.rule)) < 0 else ""
         said = {Say.ALLOW: "Allowed", Say.DENY: "Denied", Say.ASK: "Asked"}[self.verdict]
         return f"{said}{named}: {self.reason}."
->>>>>>> a9ca7e1002d354b5ad941bce5f4bddd4c557fb1b
 
     def to_json(self) -> dict[str, object]:
         return {
