@@ -12,7 +12,7 @@ ARGS   ?=
 OF_RUN := $(filter-out %/test_run_zygote.py,$(wildcard tests/integration/test_run_*.py)) tests/integration/test_job_control.py tests/integration/test_attach_sessions.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-tools lint format hooks coverage bench lab lab-real torture reference docs clean
+.PHONY: help run test test-all test-tools lint lock format hooks coverage bench lab lab-real torture reference docs clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -50,10 +50,15 @@ test-tools: $(READY) ## every dialog of Claude Code and Codex, the main ones of 
 	tools/install-extras tools
 	$(BIN)/python -m pytest -q -n $(JOBS) -m tools tests/tools/test_real_tools.py $(ARGS)
 
-lint: $(READY) ## ruff and mypy
+lint: $(READY) ## ruff and mypy, and known holes in what we depend on
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
+	$(BIN)/python tools/audit_dependencies.py
+
+lock: $(READY) ## write requirements.lock: the package and its extras, each file by its hash
+	@$(PIP) pip-tools
+	$(BIN)/pip-compile --quiet --generate-hashes --all-extras --strip-extras --no-emit-index-url --no-header --output-file requirements.lock pyproject.toml
 
 format: $(READY) ## let ruff rewrite
 	$(BIN)/ruff format $(CODE)
