@@ -21,8 +21,9 @@ _BOUND = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*(?P<rest>[^;]*)
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """Enough of a version to compare releases: 0.49.1 is (0, 49, 1)."""
-    return tuple(int(part) for part in re.findall(r"\d+", text.split("+")[0])[:4])
+    """Enough of a version to compare releases: 0.49.1 is (0, 49, 1, 0)."""
+    found = [int(part) for part in re.findall(r"\d+", text.split("+")[0])[:4]]
+    return (*found, *(0 for _ in range(4 - len(found))))
 
 
 def lower_bounds(project: dict[str, Any]) -> dict[str, list[str]]:
