@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from atlasbridge.channels.commands import parse_grant, render_grant
+from atlasbridge.core.operations import Granted, Refused
+from atlasbridge.core.values import replace
 
 
 @pytest.mark.parametrize(
@@ -25,11 +27,11 @@ def test_what_is_wanted_is_read_or_refused(text: str, wanted: object) -> None:
 
 
 def test_the_answer_says_what_is_allowed_and_what_is_not() -> None:
-    made = {"ok": True, "words": "ls with any further words", "would": ["ls x"], "would_not": ["ls; rm x"]}
+    made = Granted("ls with any further words", "ls", ("ls x",), ("ls; rm x",))
     assert render_grant(made, "/").splitlines()[:3] == [
         "It would be: ls with any further words.",
         "✅ ls x",
         "❌ ls; rm x",
     ]
-    assert "grants revoke aaaaaaaa" in render_grant({**made, "grant_id": "a" * 32}, "/")
-    assert render_grant({"ok": False, "message": "No."}, "/") == "No."
+    assert "grants revoke aaaaaaaa" in render_grant(replace(made, grant_id="a" * 32), "/")
+    assert render_grant(Refused("cannot_grant", "No."), "/") == "No."
