@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.home import Home
-from atlasbridge.core.operations import Awaiting, Blocking, Event, HubApi, Operation, Session
+from atlasbridge.core.operations import Awaiting, Blocking, Event, HubOperations, Operation, Session
 from atlasbridge.core.operations import Prompt as OpenPrompt
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.question import Handed, Question, prompt_of, refuses, words_of
@@ -53,7 +53,7 @@ class Answered:
         return self.outcome == "answered" and not self.refused
 
 
-class Client(Blocking, HubApi):
+class Client(Blocking, HubOperations):
     """The hub of `home` (as the environment says) over its socket; or the one at `url` with a `token` of the scope
     that is needed: "ask" to ask and tell, "answer" to answer.  `tls`: how its certificate is checked."""
 
@@ -131,7 +131,7 @@ class Client(Blocking, HubApi):
         return self._line.events(session)
 
 
-class AsyncClient(Awaiting, HubApi):
+class AsyncClient(Awaiting, HubOperations):
     """The same for asyncio; cancelling `ask` withdraws its question."""
 
     def __init__(

@@ -22,7 +22,7 @@ from atlasbridge.channels.transcript import last_answer, rows_of, since_instruct
 from atlasbridge.core.clock import Clock, parse_duration
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.operations import Caller, Granted, HubApi, HubAs, Operation, Refused
+from atlasbridge.core.operations import Caller, Granted, HubAs, HubOperations, Operation, Refused
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.gate import SHORT_ID
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, PromptState
@@ -45,17 +45,17 @@ COMMANDS = {
     "queue": "an instruction for when it is done: {sign}queue TEXT; what waits: {sign}queue; back: {sign}queue off ID",
     "get": "a file of a session's folder: {sign}get PATH",
     "switch": "send plain texts to one session: {sign}switch NAME, {sign}switch off",
-    "new": _of(HubApi.launch, "{sign}new NAME"),
+    "new": _of(HubOperations.launch, "{sign}new NAME"),
     "esc": "press Esc in a session, to interrupt it: {sign}esc NAME",
-    "resume": _of(HubApi.resume, "{sign}resume NAME"),
-    "stop": _of(HubApi.end, "{sign}stop NAME"),
+    "resume": _of(HubOperations.resume, "{sign}resume NAME"),
+    "stop": _of(HubOperations.end, "{sign}stop NAME"),
     "later": "answer later: {sign}later ID 06:00 VALUE; what is kept: {sign}later; take back: {sign}later off ID",
-    "snooze": _of(HubApi.snooze, "{sign}snooze ID 15m"),
+    "snooze": _of(HubOperations.snooze, "{sign}snooze ID 15m"),
     "all": "answer several the same way: {sign}all VALUE ID ID ...",
-    "grant": _of(HubApi.grant, "{sign}grant ID 30m, {sign}grant ID 5x"),
+    "grant": _of(HubOperations.grant, "{sign}grant ID 30m, {sign}grant ID 5x"),
     "mute": "be quiet for a while: {sign}mute 30m, {sign}mute off",
-    "away": _of(HubApi.away, "{sign}away, {sign}away 2h"),
-    "here": _of(HubApi.here),
+    "away": _of(HubOperations.away, "{sign}away, {sign}away 2h"),
+    "here": _of(HubOperations.here),
     "help": "what you can say here",
 }
 STATES = {

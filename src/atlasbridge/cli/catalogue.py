@@ -76,9 +76,9 @@ def sentence_of(name: str) -> str:
     text = COMMANDS[name][1]
     if text != FROM_TABLE:
         return text
-    from atlasbridge.core.operations import HubApi
+    from atlasbridge.core.operations import HubOperations
 
-    about: str = getattr(HubApi, _CALLED.get(name, name)).about
+    about: str = getattr(HubOperations, _CALLED.get(name, name)).about
     return about
 
 

@@ -795,8 +795,8 @@ class Unsubscribed:
     removed: bool
 
 
-class HubApi:
-    """Each method is an operation: `HubApi.snooze` is its row of the table, `client.snooze(...)` asks it."""
+class HubOperations:
+    """Each method is an operation: `HubOperations.snooze` is its row of the table, `client.snooze(...)` asks it."""
 
     # prompts and answers
 
@@ -1229,12 +1229,12 @@ class HubApi:
 
 
 OPERATIONS: Final[tuple[Operation[..., Any], ...]] = tuple(
-    one for one in vars(HubApi).values() if isinstance(one, Operation)
+    one for one in vars(HubOperations).values() if isinstance(one, Operation)
 )
 BY_NAME: Final = {one.name: one for one in OPERATIONS}
 
 
-class HubAs(Judging, HubApi):
+class HubAs(Judging, HubOperations):
     """The hub as one caller may use it, for what runs inside the hub: chats and the page."""
 
     def __init__(self, perform: Perform, caller: Caller) -> None:

@@ -15,7 +15,7 @@ from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.operations import Event, HubApi, Operation, Prompts
+from atlasbridge.core.operations import Event, HubOperations, Operation, Prompts
 from atlasbridge.core.operations import Prompt as OpenPrompt
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.question import Handed, Question
@@ -63,14 +63,14 @@ class SocketTransport:
             answer = hub.request(operation.name, **write(given))
         if not answer.get("ok"):
             raise Refused(str(answer.get("reason", "")), str(answer.get("message", "")))
-        return read(operation.result, answer["screen"] if operation is HubApi.screen else answer)
+        return read(operation.result, answer["screen"] if operation is HubOperations.screen else answer)
 
     def prompts(self) -> list[OpenPrompt]:
-        found: Prompts = self.do(HubApi.prompts, {})
+        found: Prompts = self.do(HubOperations.prompts, {})
         return list(found.prompts)
 
     def reply(self, prompt_id: str, value: str, as_text: bool) -> str:
-        return str(self.do(HubApi.reply, {"prompt_id": prompt_id, "value": value, "as_text": as_text}).message)
+        return str(self.do(HubOperations.reply, {"prompt_id": prompt_id, "value": value, "as_text": as_text}).message)
 
     def events(self, session: str) -> Iterator[Event]:
         again = False

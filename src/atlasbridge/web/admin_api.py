@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import JSONResponse, Response
 
 from atlasbridge.core.distribution import install_line
-from atlasbridge.core.operations import HubApi
+from atlasbridge.core.operations import HubOperations
 from atlasbridge.web.access import name_of, proof
 from atlasbridge.web.api import Call, handles, problem
 from atlasbridge.web.guard import LOOPBACK, host_name
@@ -15,7 +15,7 @@ from atlasbridge.web.site import Site
 NO_DEVICE = (404, "unknown_device", "there is no such device")
 
 
-@handles(HubApi.hello)
+@handles(HubOperations.hello)
 async def hello(site: Site, call: Call) -> Response:
     """Costs nothing but a moment, tells nothing to whoever has no key, and is therefore open."""
     cookie = call.request.cookies.get(site.access.cookie_name, "")
@@ -25,7 +25,7 @@ async def hello(site: Site, call: Call) -> Response:
     return JSONResponse({"epoch": site.access.epoch, "proof": given})
 
 
-@handles(HubApi.login)
+@handles(HubOperations.login)
 async def login(site: Site, call: Call) -> Response:
     body = call.given
     if (body.link is None) == (body.password is None):
@@ -79,7 +79,7 @@ def _over_tls(call: Call) -> bool:
     return request.url.scheme == "https" or (proxied and request.client is not None and request.client.host in LOOPBACK)
 
 
-@handles(HubApi.logout)
+@handles(HubOperations.logout)
 async def logout(site: Site, call: Call) -> Response:
     ended = site.end_device(call.caller.key, revoked=False)
     response = JSONResponse({"ended": ended})
@@ -87,19 +87,19 @@ async def logout(site: Site, call: Call) -> Response:
     return response
 
 
-@handles(HubApi.logout_all)
+@handles(HubOperations.logout_all)
 async def logout_all(site: Site, call: Call) -> Response:
     return JSONResponse({"ended": site.end_all_devices()})
 
 
-@handles(HubApi.me)
+@handles(HubOperations.me)
 async def me(site: Site, call: Call) -> Response:
     device = site.access.devices.get(call.caller.key)
     shown = device.to_json(device.login_id) if device else None
     return JSONResponse({"identity": call.caller.identity, "scope": call.caller.scope, "device": shown})
 
 
-@handles(HubApi.rename_me)
+@handles(HubOperations.rename_me)
 async def rename_me(site: Site, call: Call) -> Response:
     """Names of people are given by whoever runs the hub: two of them may have to agree."""
     if not call.caller.may("admin") and not site.access.devices.may_take(call.caller.key, call.given.name):
@@ -107,12 +107,12 @@ async def rename_me(site: Site, call: Call) -> Response:
     return _rename(site, call.caller.key, call.given.name)
 
 
-@handles(HubApi.list_devices)
+@handles(HubOperations.list_devices)
 async def list_devices(site: Site, call: Call) -> Response:
     return JSONResponse({"devices": [device.to_json(call.caller.key) for device in site.access.devices.all()]})
 
 
-@handles(HubApi.rename_device)
+@handles(HubOperations.rename_device)
 async def rename_device(site: Site, call: Call) -> Response:
     return _rename(site, call.given.login_id, call.given.name)
 
@@ -124,29 +124,29 @@ def _rename(site: Site, login_id: str, name: str) -> Response:
     return JSONResponse(renamed.to_json()) if renamed else problem(409, "name_taken", "another device has that name")
 
 
-@handles(HubApi.end_device)
+@handles(HubOperations.end_device)
 async def end_device(site: Site, call: Call) -> Response:
     ended = site.end_device(call.given.login_id)
     return JSONResponse({"ended": True}) if ended else problem(*NO_DEVICE)
 
 
-@handles(HubApi.make_link)
+@handles(HubOperations.make_link)
 async def make_link(site: Site, call: Call) -> Response:
     return JSONResponse(site.new_links(call.given.name, call.given.scope))
 
 
-@handles(HubApi.set_password)
+@handles(HubOperations.set_password)
 async def set_password(site: Site, call: Call) -> Response:
     site.access.set_password(call.given.password)
     return JSONResponse({"set": True})
 
 
-@handles(HubApi.list_tokens)
+@handles(HubOperations.list_tokens)
 async def list_tokens(site: Site, call: Call) -> Response:
     return JSONResponse({"tokens": [token.to_json() for token in site.access.tokens()]})
 
 
-@handles(HubApi.create_token)
+@handles(HubOperations.create_token)
 async def create_token(site: Site, call: Call) -> Response:
     if any(token.name == call.given.name for token in site.access.tokens()):
         return problem(409, "name_taken", "there is a token of that name; revoke it first")
@@ -154,7 +154,7 @@ async def create_token(site: Site, call: Call) -> Response:
     return JSONResponse({**token.to_json(), "token": secret})
 
 
-@handles(HubApi.revoke_token)
+@handles(HubOperations.revoke_token)
 async def revoke_token(site: Site, call: Call) -> Response:
     if not site.access.revoke_token(call.given.token_id):
         return problem(404, "unknown_token", "there is no such token")
@@ -162,12 +162,12 @@ async def revoke_token(site: Site, call: Call) -> Response:
     return JSONResponse({"revoked": True})
 
 
-@handles(HubApi.push_key)
+@handles(HubOperations.push_key)
 async def push_key(site: Site, call: Call) -> Response:
     return JSONResponse({"available": site.push.available, "public_key": site.push.public_key()})
 
 
-@handles(HubApi.subscribe)
+@handles(HubOperations.subscribe)
 async def subscribe(site: Site, call: Call) -> Response:
     if not site.push.available:
         return problem(409, "push_missing", f"install the push extra: {install_line('push')}")
@@ -180,6 +180,6 @@ async def subscribe(site: Site, call: Call) -> Response:
     return JSONResponse({"subscribed": True})
 
 
-@handles(HubApi.unsubscribe)
+@handles(HubOperations.unsubscribe)
 async def unsubscribe(site: Site, call: Call) -> Response:
     return JSONResponse({"removed": site.push.unsubscribe(call.given.endpoint, call.caller.key)})

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from atlasbridge.core import operations as table
-from atlasbridge.core.operations import OPERATIONS, HubApi, Operation, Refused
+from atlasbridge.core.operations import OPERATIONS, HubOperations, Operation, Refused
 from atlasbridge.core.schema import BadValue, read_text, write
 from atlasbridge.web.access import Caller, body_digest, same
 from atlasbridge.web.view import render_plain
@@ -178,7 +178,7 @@ async def _read(
         if set(body) & set(given):
             raise BadValue("the body: the path has that already")
         given |= body
-    checked = operation.read(given, strict=operation is not HubApi.subscribe)  # browsers add fields to theirs
+    checked = operation.read(given, strict=operation is not HubOperations.subscribe)  # browsers add fields to theirs
     defaults = {one.name: one.default for one in operation.parameters.values() if not one.required}
     return SimpleNamespace(**{**defaults, **checked})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from atlasbridge.core.operations import HubApi, Refused
+from atlasbridge.core.operations import HubOperations, Refused
 from atlasbridge.core.schema import BadValue
 from atlasbridge.web.site import Site
 
@@ -32,12 +32,12 @@ class PageCommands:
             case "link":
                 if not self._site.urls:
                     return Refused("port_taken", "the page is off: another program listens on its port", _STATUS)
-                wanted = {"name": "", "scope": "answer", **HubApi.make_link.read(fields)}
+                wanted = {"name": "", "scope": "answer", **HubOperations.make_link.read(fields)}
                 return self._site.new_links(wanted["name"], wanted["scope"])
             case "devices":
                 return {"devices": [device.to_json() for device in access.devices.all()]}
             case "rename":
-                return self._rename(word, HubApi.rename_me.read(fields)["name"])
+                return self._rename(word, HubOperations.rename_me.read(fields)["name"])
             case "revoke":
                 device = access.devices.find(word)
                 ended = device is not None and self._site.end_device(device.login_id)
@@ -45,14 +45,14 @@ class PageCommands:
             case "log-out":
                 return {"ended": self._site.end_all_devices()}
             case "password":
-                access.set_password(HubApi.set_password.read(fields)["password"])
+                access.set_password(HubOperations.set_password.read(fields)["password"])
                 return {}
             case "tokens":
                 return {"tokens": [token.to_json() for token in access.tokens()]}
             case "token-revoke":
                 return self._revoke_token(word)
             case "token-create":
-                return self._create_token(**{"scope": "read", **HubApi.create_token.read(fields)})
+                return self._create_token(**{"scope": "read", **HubOperations.create_token.read(fields)})
             case _:
                 return Refused("unknown_op", f"the page does not know {what!r}", "are both the same version?")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from atlasbridge import __version__
-from atlasbridge.core.operations import HubApi, Operation, Parameter
+from atlasbridge.core.operations import HubOperations, Operation, Parameter
 from atlasbridge.core.schema import REF, describe, write
 from atlasbridge.web.api import OVER_HTTP, in_body, in_query
 
@@ -73,7 +73,7 @@ def _body(operation: Operation[..., Any], schemas: dict[str, Any]) -> dict[str, 
         "type": "object",
         "properties": {one.name: _with_default(one, describe(one.kind, schemas)) for one in fields},
         "required": [one.name for one in fields if one.required],
-        **({} if operation is HubApi.subscribe else {"additionalProperties": False}),
+        **({} if operation is HubOperations.subscribe else {"additionalProperties": False}),
     }
     return {"$ref": REF + name}
 
@@ -89,7 +89,7 @@ def _responses(operation: Operation[..., Any], schemas: dict[str, Any]) -> dict[
     statuses |= {422} if operation.parameters else set()
     statuses |= {404, 409, 503} if operation.in_path or operation.changes or operation.streams else set()
     statuses |= {401, 429} if operation.key in ("hello", "login") else set()
-    statuses |= {404, 409} if operation is HubApi.rename_me else set()
+    statuses |= {404, 409} if operation is HubOperations.rename_me else set()
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     out: dict[str, Any] = {"200": {"description": "done", "content": _content(operation, schemas)}}
     out.update({str(status): {"description": SENTENCES[status], "content": error} for status in sorted(statuses)})

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from atlasbridge.core.clock import iso, parse_iso
-from atlasbridge.core.operations import HubApi, Refused
+from atlasbridge.core.operations import HubOperations, Refused
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.web.api import Call, handles, problem, refuse
@@ -26,19 +26,19 @@ def _asked(site: Site, call: Call) -> PromptRecord | None:
     return site.hub_api.prompt(call.given.prompt_id)
 
 
-@handles(HubApi.prompts)
+@handles(HubOperations.prompts)
 async def list_prompts(site: Site, call: Call) -> Response:
     prompts = [site.show(record) for record in site.hub_api.open_prompts()]
     return JSONResponse({"now": iso(site.clock.wall()), "prompts": prompts})
 
 
-@handles(HubApi.prompt)
+@handles(HubOperations.prompt)
 async def get_prompt(site: Site, call: Call) -> Response:
     record = _asked(site, call)
     return JSONResponse(site.show(record)) if record else problem(*NO_PROMPT)
 
 
-@handles(HubApi.reply)
+@handles(HubOperations.reply)
 async def reply(site: Site, call: Call) -> Response:
     record = _asked(site, call)
     if record is None:
@@ -82,7 +82,7 @@ def _told(site: Site, record: PromptRecord, outcome: Verdict) -> Response:
     return JSONResponse({**told, "audit_head": outcome.audit_head, "prompt": site.show(now)})
 
 
-@handles(HubApi.outcome)
+@handles(HubOperations.outcome)
 async def outcome(site: Site, call: Call) -> Response:
     """For a sender that lost its connection: whether that answer arrived, and what became of the prompt."""
     record = _asked(site, call)
@@ -126,7 +126,7 @@ def is_private(call: Call) -> bool:
     )
 
 
-@handles(HubApi.report_prompt)
+@handles(HubOperations.report_prompt)
 async def report_prompt(site: Site, call: Call) -> Response:
     record = _asked(site, call)
     if record is None:
@@ -141,7 +141,7 @@ async def report_prompt(site: Site, call: Call) -> Response:
     return await _report(site, "not_a_prompt", record.session_id, record.prompt_id, call.given.note, detail)
 
 
-@handles(HubApi.report_missed)
+@handles(HubOperations.report_missed)
 async def report_missed(site: Site, call: Call) -> Response:
     session = site.session(call.given.session_id)
     if session is None:
@@ -159,7 +159,7 @@ async def _report(
     return JSONResponse({"report": path.name})
 
 
-@handles(HubApi.event_stream)
+@handles(HubOperations.event_stream)
 async def events(site: Site, call: Call) -> Response:
     if site.broadcast.full:
         return problem(503, "unavailable", "too many pages are open")

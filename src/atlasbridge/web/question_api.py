@@ -12,7 +12,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.operations import HubApi
+from atlasbridge.core.operations import HubOperations
 from atlasbridge.core.prompt.question import BadQuestion, Question, RemoteQuestion, prompt_of
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.web.api import Call, handles, problem, session_of_peer
@@ -24,7 +24,7 @@ MAX_QUESTIONS = 200  # that wait at once, each in a connection of its own
 STILL_HERE = b": still here\n\n"
 
 
-@handles(HubApi.ask)
+@handles(HubOperations.ask)
 async def ask(site: Site, call: Call) -> Response:
     body = call.given
     question = Question(
@@ -75,7 +75,7 @@ async def _pour(site: Site, told: AsyncGenerator[dict[str, Any], None]) -> Async
         await told.aclose()
 
 
-@handles(HubApi.withdraw)
+@handles(HubOperations.withdraw)
 async def withdraw(site: Site, call: Call) -> Response:
     question_id = call.given.question_id
     if site.hub_api.integrations.owner(question_id) != call.caller.identity:
@@ -83,7 +83,7 @@ async def withdraw(site: Site, call: Call) -> Response:
     return JSONResponse({"withdrawn": site.hub_api.integrations.withdraw(question_id)})
 
 
-@handles(HubApi.notify)
+@handles(HubOperations.notify)
 async def notify(site: Site, call: Call) -> Response:
     text = redact(escape_controls(call.given.message))
     if not text.strip():

@@ -5,19 +5,19 @@ from __future__ import annotations
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from atlasbridge import __version__
-from atlasbridge.core.operations import HubApi
+from atlasbridge.core.operations import HubOperations
 from atlasbridge.web.api import Call, handles
 from atlasbridge.web.site import Site
 
 MOST_KINDS = 40
 
 
-@handles(HubApi.health)
+@handles(HubOperations.health)
 async def health(site: Site, call: Call) -> Response:
     return JSONResponse({"status": "ok", "version": __version__})
 
 
-@handles(HubApi.history)
+@handles(HubOperations.history)
 async def history(site: Site, call: Call) -> Response:
     query = call.given
     wanted = (query.search, query.limit, query.before, query.session, query.state)
@@ -25,7 +25,7 @@ async def history(site: Site, call: Call) -> Response:
     return JSONResponse({"prompts": [site.show(record) for record in records]})
 
 
-@handles(HubApi.audit_page)
+@handles(HubOperations.audit_page)
 async def audit(site: Site, call: Call) -> Response:
     query = call.given
     events = tuple(name for name in query.events.split(",") if name)[:MOST_KINDS]
@@ -33,13 +33,13 @@ async def audit(site: Site, call: Call) -> Response:
     return JSONResponse({"entries": found})
 
 
-@handles(HubApi.statistics)
+@handles(HubOperations.statistics)
 async def statistics(site: Site, call: Call) -> Response:
     reported = {verdict: site.reports.count(verdict) for verdict in ("not_a_prompt", "missed")}
     return JSONResponse({**site.hub_api.statistics(), "reported": reported})
 
 
-@handles(HubApi.metrics)
+@handles(HubOperations.metrics)
 async def metrics(site: Site, call: Call) -> Response:
     gauges = {
         "sessions": ("Sessions that run now", float(len(site.hub_api.sessions()))),

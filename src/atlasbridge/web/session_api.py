@@ -9,7 +9,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.operations import HubApi
+from atlasbridge.core.operations import HubOperations
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.web.api import Call, handles, problem
 from atlasbridge.web.site import Site
@@ -21,7 +21,7 @@ NO_SESSION = (404, "unknown_session", "there is no such session")
 NO_SCREEN = (409, "no_screen", "this session has no screen to show")
 
 
-@handles(HubApi.sessions)
+@handles(HubOperations.sessions)
 async def list_sessions(site: Site, call: Call) -> Response:
     name, session_id = call.given.name.lower(), call.given.session_id
     found = [
@@ -32,13 +32,13 @@ async def list_sessions(site: Site, call: Call) -> Response:
     return JSONResponse({"sessions": [render_session(session) for session in found]})
 
 
-@handles(HubApi.session)
+@handles(HubOperations.session)
 async def get_session(site: Site, call: Call) -> Response:
     session = site.session(call.given.session_id)
     return JSONResponse(render_session(session)) if session else problem(*NO_SESSION)
 
 
-@handles(HubApi.screen)
+@handles(HubOperations.screen)
 async def screen(site: Site, call: Call) -> Response:
     session = _active(site, call)
     if session is None:
@@ -47,7 +47,7 @@ async def screen(site: Site, call: Call) -> Response:
     return JSONResponse(render_screen(frame)) if frame is not None else problem(*NO_SCREEN)
 
 
-@handles(HubApi.why)
+@handles(HubOperations.why)
 async def why(site: Site, call: Call) -> Response:
     """What was judged last, and from what: the answer to "why am I not asked?"."""
     session = _active(site, call)
@@ -59,7 +59,7 @@ async def why(site: Site, call: Call) -> Response:
     return JSONResponse({"why": [escape_controls(str(line)) for line in frame.get("why") or []]})
 
 
-@handles(HubApi.screen_stream)
+@handles(HubOperations.screen_stream)
 async def screen_stream(site: Site, call: Call) -> Response:
     session = _active(site, call)
     if session is None:
@@ -85,7 +85,7 @@ async def _frames(site: Site, session_id: str) -> AsyncIterator[bytes]:
         site.watchers -= 1
 
 
-@handles(HubApi.opt_in)
+@handles(HubOperations.opt_in)
 async def opt_in(site: Site, call: Call) -> Response:
     session = _active(site, call)
     if session is None:
@@ -95,7 +95,7 @@ async def opt_in(site: Site, call: Call) -> Response:
     return JSONResponse({"on": call.given.on})
 
 
-@handles(HubApi.type_keys)
+@handles(HubOperations.type_keys)
 async def type_keys(site: Site, call: Call) -> Response:
     session = _active(site, call)
     if session is None:

@@ -109,11 +109,11 @@ class Operations:
             inside_session,
             peer.pid if peer else 0,
         )
-        if inside_session and operation is not table.HubApi.reply:
+        if inside_session and operation is not table.HubOperations.reply:
             return self._refuse_inside_session(who, name).to_json()  # before anything else is said
         if operation is None or not hasattr(self, operation.key):
             return Refused("unknown_op", f"the hub does not know {name!r}", "are both the same version?").to_json()
-        if operation is table.HubApi.notify and peer is not None:
+        if operation is table.HubOperations.notify and peer is not None:
             who = Caller("cli:local", LOCAL, place, self._caller_check.whence(peer), peer.pid)
         try:
             given = operation.read(message)
@@ -121,19 +121,19 @@ class Operations:
             return (
                 self._refuse_inside_session(who, name) if inside_session else Refused("bad_value", str(error))
             ).to_json()
-        if operation is table.HubApi.reply:
+        if operation is table.HubOperations.reply:
             given["as_keys"] = bool(message.get("as_keys"))  # from this machine only
-        if operation is table.HubApi.events:
+        if operation is table.HubOperations.events:
             return self.events(who, **given)
         found = await self.perform(operation, who, given)
         return found.to_json() if isinstance(found, Refused) else {"ok": True, **write(found, "socket")}
 
     async def perform(self, operation: Operation[..., Any], caller: Caller, given: Mapping[str, Any]) -> Any:
         """The result, or a refusal.  Who asked a question does not decide it; nor does a session's own program."""
-        if caller.inside_session and not operation.inside and operation is not table.HubApi.reply:
+        if caller.inside_session and not operation.inside and operation is not table.HubOperations.reply:
             return self._refuse_inside_session(caller, operation.name)
         checked = dict(given)
-        if "prompt_id" in given and operation.changes and operation is not table.HubApi.reply:
+        if "prompt_id" in given and operation.changes and operation is not table.HubOperations.reply:
             record = self._hub_api.prompt(given["prompt_id"])
             if record is None:
                 return Refused("unknown_prompt", "There is no such prompt.")
