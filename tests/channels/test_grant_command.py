@@ -27,11 +27,13 @@ def test_what_is_wanted_is_read_or_refused(text: str, wanted: object) -> None:
 
 
 def test_the_answer_says_what_is_allowed_and_what_is_not() -> None:
-    made = Granted("ls with any further words", "ls", ("ls x",), ("ls; rm x",))
-    assert render_grant(made, "/").splitlines()[:3] == [
-        "It would be: ls with any further words.",
+    made = Granted("exactly `ls`", "ls", ("ls x",), ("ls; rm x",), ("Asked: no rule allows 'rm x'.",))
+    assert render_grant(made, "/").splitlines()[:4] == [
+        "It would be: exactly `ls`.",
         "✅ ls x",
         "❌ ls; rm x",
+        "   Asked: no rule allows 'rm x'.",
     ]
+    assert render_grant(replace(made, why_not=()), "/").splitlines()[2:3] == ["❌ ls; rm x"]
     assert "grants revoke aaaaaaaa" in render_grant(replace(made, grant_id="a" * 32), "/")
     assert render_grant(Refused("cannot_grant", "No."), "/") == "No."

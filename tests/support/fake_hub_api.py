@@ -244,8 +244,8 @@ class FakeHubApi(KeptAnswers):
     async def do_grant(self, caller: Caller, prompt_id: str, preview: bool = False, **limits: Any) -> Granted | Refused:
         if self.prompt(prompt_id) is None:
             return Refused("unknown_prompt", "There is no such prompt.")
-        shape = "cargo test with any further words"
-        words = Granted(f"{shape}, in this session", shape, ("cargo test",), ("cargo test; x",))
+        shape, reasons = "exactly `cargo test`", ("Asked: no rule allows 'x'.",)
+        words = Granted(f"{shape}, in this session", shape, ("cargo test",), ("cargo test; x",), reasons)
         return words if preview else replace(words, grant_id="a" * 32, answered=True)
 
     async def do_rules(self, caller: Caller) -> dict[str, Any]:

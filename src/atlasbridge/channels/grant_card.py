@@ -52,16 +52,20 @@ async def press(hub_api: HubApi, record: PromptRecord, value: str, caller: Calle
 
 
 def _offer(made: Granted) -> GrantWords:
-    lines = [f"⏱ Without asking, this would be allowed: {made.shape}.", *_examples(made), LIMITS]
+    lines = [f"⏱ Without asking, this would be allowed: {made.shape}.", *examples(made), LIMITS]
     buttons = (*((span.label, span.key) for span in SPANS), ("✖ No, ask me", LEAVE))
     return GrantWords(escape_controls("\n".join(lines)), "Read what it would allow, then choose.", buttons, beside=True)
 
 
 def _given(made: Granted) -> GrantWords:
-    lines = [f"⏱ Granted: {made.words}.", *_examples(made)]
+    lines = [f"⏱ Granted: {made.words}.", *examples(made)]
     revoke = ("✖ Revoke", REVOKE + short_id(made.grant_id))
     return GrantWords(escape_controls("\n".join(lines)), f"Granted: {made.words}.", (revoke,))
 
 
-def _examples(made: Granted) -> list[str]:
-    return [f"✅ {text}" for text in made.would] + [f"❌ {text}" for text in made.would_not]
+def examples(made: Granted) -> list[str]:
+    """What it would allow, and what not with the reason; an older hub sends no reasons."""
+    reasons = made.why_not or ("",) * len(made.would_not)
+    refused = zip(made.would_not, reasons, strict=False)
+    allowed = [f"✅ {text}" for text in made.would]
+    return allowed + ["\n   ".join(filter(None, (f"❌ {text}", why))) for text, why in refused]

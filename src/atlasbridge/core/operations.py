@@ -446,6 +446,7 @@ class Granted:
     shape: str
     would: tuple[str, ...]
     would_not: tuple[str, ...]
+    why_not: Annotated[tuple[str, ...], Is("the reason for each of them")] = ()
     grant_id: str = ""
     answered: bool = False
 

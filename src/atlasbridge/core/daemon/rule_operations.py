@@ -184,7 +184,7 @@ class RuleOperations:
         folder: bool,
     ) -> tuple[Grant, Granted] | str:
         """The grant, and what a card says of it: in words, with examples of what it would allow and what not."""
-        from atlasbridge.core.policy.granting import decide_shape, describe, examples, in_words
+        from atlasbridge.core.policy.offer import decide_shape, describe, examples, in_words
 
         if record.prompt.secret or record.prompt.idle:
             return "a secret or an empty input box is never answered beforehand"
@@ -212,7 +212,8 @@ class RuleOperations:
         good, bad = examples(shape, case, self._hub_api.parse)
         limits = in_words(seconds, grant.uses_left, in_session)
         words = describe(shape)
-        return grant, Granted(f"{words}, {limits}", words, tuple(good), tuple(bad))
+        refused, reasons = tuple(text for text, _ in bad), tuple(why for _, why in bad)
+        return grant, Granted(f"{words}, {limits}", words, tuple(good), refused, reasons)
 
     def _describe(self, grant: Grant) -> dict[str, Any]:
         return {
@@ -229,6 +230,6 @@ class RuleOperations:
 
 
 def _shape_words(shape: GrantShape) -> str:
-    from atlasbridge.core.policy.granting import describe
+    from atlasbridge.core.policy.offer import describe
 
     return describe(shape)
