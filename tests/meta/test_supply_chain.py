@@ -33,3 +33,16 @@ def test_every_action_is_pinned_by_its_digest() -> None:
     ]
     assert len(uses) > 10
     assert [one for one in uses if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v[\d.]+", one)] == []
+
+
+def test_the_lock_has_hashes_for_everything_that_the_package_needs() -> None:
+    lock = (ROOT / "requirements.lock").read_text("utf-8")
+    entries = re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", lock, re.MULTILINE)
+    locked = {name.lower().replace("_", "-"): version for name, version in entries}
+    assert lock.count("--hash=sha256:") > len(locked)
+    for block in re.split(r"^(?=[A-Za-z0-9])", lock, flags=re.MULTILINE)[1:]:
+        assert "--hash=sha256:" in block, block.splitlines()[0]
+    for name, bounds in lower_bounds({**PROJECT, "dependency-groups": {}}).items():
+        if name in ("pywinpty",):  # of Windows alone
+            continue
+        assert all(numbers(locked[name]) >= numbers(bound) for bound in bounds), name
