@@ -62,7 +62,7 @@ def _verdict(seen: list[Seen]) -> dict[str, Any]:
     """The hub looks at its own store; without one, the files are read as they are."""
     if home().system or lock_holder(home().lock) is not None:
         with hub_client() as hub:
-            return dict(hub.ask("audit.verify", seen=[list(head) for head in seen])["verdict"])
+            return dict(hub.ask("audit.verify", seen=[head._asdict() for head in seen])["verdict"])
     return verify_home(home().root, seen).to_json()
 
 

@@ -760,6 +760,61 @@ class Token:
     created_at: str
 
 
+Hex = Annotated[str, Is(least=2, most=16_384, pattern=r"^([0-9a-f]{2})+$")]
+
+
+@frozen
+class PasskeyProof:
+    """What navigator.credentials.get() gives, each part in hexadecimal."""
+
+    key_id: Hex
+    client_data: Hex
+    authenticator_data: Hex
+    signature: Hex
+
+
+@frozen
+class Passkey:
+    key_id: str
+    name: str
+    rp_id: str
+    created_at: str
+    by: str
+
+
+@frozen
+class Passkeys:
+    passkeys: tuple[Passkey, ...]
+
+
+@frozen
+class PasskeyRemoved:
+    removed: bool
+
+
+@frozen
+class PasskeyBegun:
+    challenge: str
+    rp_id: str
+    keys: tuple[str, ...]
+    user: str
+
+
+@frozen
+class PasskeyChallenge:
+    needed: bool
+    challenge: str
+    rp_id: str
+    keys: tuple[str, ...]
+
+
+@frozen
+class SeenHead:
+    entries: int
+    hash: str
+    log: str = ""
+
+
 @frozen
 class Tokens:
     tokens: tuple[Token, ...]
@@ -821,8 +876,38 @@ class HubOperations:
         as_text: AsText = False,
         session_id: Annotated[str, Is("checked when given", most=64)] = "",
         request_key: RequestKey = "",
+        passkey: Annotated[PasskeyProof | None, Is("where its rule wants an approval to be signed")] = None,
     ) -> Replied:
         """Answer a prompt."""
+
+    @operation("POST /prompts/{prompt_id}/challenge", scope="answer", page=True)
+    def passkey_challenge(self, prompt_id: PromptId, value: Value, as_text: AsText = False) -> PasskeyChallenge:
+        """What an answer has to sign."""
+
+    @operation("GET /passkeys", page=True)
+    def list_passkeys(self) -> Passkeys:
+        """Passkeys."""
+
+    @operation("POST /passkeys/begin", scope="answer", page=True)
+    def begin_passkey(self) -> PasskeyBegun:
+        """Begin to enrol a passkey."""
+
+    @operation("POST /passkeys", scope="answer", page=True)
+    def add_passkey(
+        self,
+        challenge: Hex,
+        key_id: Hex,
+        client_data: Hex,
+        attestation: Hex,
+        name: Annotated[str, Is(most=40)] = "",
+        code: ShortText = "",
+        confirm: PasskeyProof | None = None,
+    ) -> Passkey:
+        """Enrol a passkey, with a code of a terminal or by another passkey."""
+
+    @operation("DELETE /passkeys/{key_id}", scope="answer", page=True)
+    def remove_passkey(self, key_id: Hex) -> PasskeyRemoved:
+        """Remove a passkey."""
 
     @operation("GET /prompts/{prompt_id}/outcome", scope="answer", page=True)
     def outcome(self, prompt_id: PromptId, request_key: RequestKey = "") -> Outcome:
@@ -1100,7 +1185,7 @@ class HubOperations:
         """The audit log's entries, oldest first."""
 
     @operation(name="audit.verify")
-    def verify_audit(self) -> Verdict:
+    def verify_audit(self, seen: Annotated[tuple[SeenHead, ...], Is("heads that others have kept")] = ()) -> Verdict:
         """Whether the audit log is whole, entry by entry."""
 
     @operation("GET /audit/state", name="audit.state")

@@ -31,6 +31,7 @@ STATUS: Final = {
     "not_allowed": 403,
     "self": 403,
     "not_private": 403,
+    "needs_passkey": 403,
     "bad_value": 422,
     "rate_limited": 429,
     "unavailable": 503,

@@ -14,13 +14,20 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from atlasbridge.web import admin_api, prompt_api, question_api, record_api, session_api
+from atlasbridge.web import admin_api, passkey_api, prompt_api, question_api, record_api, session_api
 from atlasbridge.web.api import OVER_HTTP, perform, problem
 from atlasbridge.web.guard import Guard
 from atlasbridge.web.openapi import PREFIX, render_openapi
 from atlasbridge.web.site import Site
 
-HANDLERS_IN = (admin_api, prompt_api, question_api, record_api, session_api)  # importing them registers their handlers
+HANDLERS_IN = (
+    admin_api,
+    passkey_api,
+    prompt_api,
+    question_api,
+    record_api,
+    session_api,
+)  # importing them registers their handlers
 TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",

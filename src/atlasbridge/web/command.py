@@ -9,19 +9,15 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-<<<<<<< HEAD
-from pydantic import ValidationError
-
 from atlasbridge.core.audit.signed_approval import PasskeyRefused, why_not_here
-from atlasbridge.web.body import LinkBody, NameBody, PasswordBody, TokenBody
-from atlasbridge.web.guard import host_name
-=======
 from atlasbridge.core.operations import HubOperations, Refused
 from atlasbridge.core.schema import BadValue
->>>>>>> e1154f45433491f27d3afa28825361f7807f5af2
+from atlasbridge.web.guard import host_name
 from atlasbridge.web.site import Site
 
 _STATUS = "see: atlasbridge hub status"
+_KEYS = "list them with: atlasbridge passkey list"
+_NO_KEY = "there is no such passkey, or more than one"
 _LIST = "list them with: atlasbridge web devices"
 
 
@@ -54,32 +50,21 @@ class PageCommands:
             case "log-out":
                 return {"ended": self._site.end_all_devices()}
             case "password":
-<<<<<<< HEAD
-                access.set_password(PasswordBody(password=message.get("password", "")).password)
-                return {"ok": True}
-            case "passkey-code":
-                return self._passkey_code(message)
-            case "passkeys":
-                return {"ok": True, "passkeys": self._site.hub_api.passkeys.listed()}
-            case "passkey-remove":
-                name = self._site.hub_api.passkeys.remove(word, "cli:local")
-                return (
-                    {"ok": True, "name": name}
-                    if name
-                    else _refuse("unknown_passkey", "there is no such passkey", _KEYS)
-                )
-            case "tokens" | "token-create" | "token-revoke":
-                return self._token(what, word, message)
-=======
                 access.set_password(HubOperations.set_password.read(fields)["password"])
                 return {}
+            case "passkey-code":
+                return self._passkey_code(fields)
+            case "passkeys":
+                return {"passkeys": self._site.hub_api.passkeys.listed()}
+            case "passkey-remove":
+                name = self._site.hub_api.passkeys.remove(word, "cli:local")
+                return {"name": name} if name else Refused("unknown_passkey", _NO_KEY, _KEYS)
             case "tokens":
                 return {"tokens": [token.to_json() for token in access.tokens()]}
             case "token-revoke":
                 return self._revoke_token(word)
             case "token-create":
                 return self._create_token(**{"scope": "read", **HubOperations.create_token.read(fields)})
->>>>>>> e1154f45433491f27d3afa28825361f7807f5af2
             case _:
                 return Refused("unknown_op", f"the page does not know {what!r}", "are both the same version?")
 
@@ -90,30 +75,23 @@ class PageCommands:
         renamed = self._site.access.devices.rename(device.login_id, name)
         return {"name": renamed.name} if renamed else Refused("name_taken", "another device has that name")
 
-<<<<<<< HEAD
-    def _passkey_code(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _passkey_code(self, fields: Mapping[str, Any]) -> dict[str, Any] | Refused:
         """Links that let a browser in and enrol a passkey there, in one go; only where the page has a name."""
         try:
             self._site.hub_api.passkeys.get_ready()
         except PasskeyRefused as error:
-            return _refuse("passkey_refused", str(error), error.hint)
-        link = LinkBody(name=message.get("name", ""), scope=message.get("scope", "answer"))
-        made = self._site.new_links(link.name, link.scope)
+            return Refused("passkey_refused", str(error), error.hint)
+        wanted = {"name": "", "scope": "answer", **HubOperations.make_link.read(fields)}
+        made = self._site.new_links(wanted["name"], wanted["scope"])
         code = self._site.hub_api.passkeys.make_code()
-        named = {
-            place: url for place, url in made["links"].items() if not why_not_here(host_name(urlsplit(url).netloc))
+        links = {
+            place: f"{url}&enrol={code}"
+            for place, url in made["links"].items()
+            if not why_not_here(host_name(urlsplit(url).netloc))
         }
-        return {
-            "ok": True,
-            **made,
-            "code": code,
-            "links": {place: f"{url}&enrol={code}" for place, url in named.items()},
-        }
+        return {**made, "code": code, "links": links}
 
-    def _token(self, what: str, word: str, message: dict[str, Any]) -> dict[str, Any]:
-=======
     def _revoke_token(self, word: str) -> dict[str, Any] | Refused:
->>>>>>> e1154f45433491f27d3afa28825361f7807f5af2
         access = self._site.access
         found = [token.token_id for token in access.tokens() if word in (token.token_id, token.name)]
         if not found or not access.revoke_token(found[0]):
@@ -121,20 +99,9 @@ class PageCommands:
         self._site.broadcast.cut_all()
         return {}
 
-<<<<<<< HEAD
-
-_STATUS = "see: atlasbridge hub status"
-_LIST = "list them with: atlasbridge web devices"
-_KEYS = "list them with: atlasbridge passkey list"
-
-
-def _refuse(reason: str, message: str, hint: str = "") -> dict[str, Any]:
-    return {"ok": False, "reason": reason, "message": message, "hint": hint}
-=======
     def _create_token(self, name: str, scope: str) -> dict[str, Any] | Refused:
         access = self._site.access
         if any(token.name == name for token in access.tokens()):
             return Refused("name_taken", "there is a token of that name; revoke it first")
         token, secret = access.create_token(name, scope)
         return {**token.to_json(), "token": secret}
->>>>>>> e1154f45433491f27d3afa28825361f7807f5af2

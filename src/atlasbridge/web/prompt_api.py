@@ -11,6 +11,7 @@ from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.operations import HubOperations, Refused
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.values import as_dict
 from atlasbridge.web.api import Call, handles, problem, refuse
 from atlasbridge.web.guard import LOOPBACK, host_name
 from atlasbridge.web.site import Site, Verdict
@@ -18,18 +19,6 @@ from atlasbridge.web.stream import encode_event, event_stream
 
 VERDICT_TIMEOUT_S = 15.0
 CHALLENGE = "x-atlasbridge-challenge"
-<<<<<<< HEAD
-STATUS = {
-    Refusal.UNKNOWN_PROMPT: 404,
-    Refusal.NOT_ALLOWED: 403,
-    Refusal.SELF: 403,
-    Refusal.NEEDS_PASSKEY: 403,
-    Refusal.BAD_VALUE: 422,
-    Refusal.RATE_LIMITED: 429,
-    Refusal.UNAVAILABLE: 503,
-}
-=======
->>>>>>> e1154f45433491f27d3afa28825361f7807f5af2
 NO_PROMPT = (404, "unknown_prompt", "there is no such prompt")
 
 
@@ -111,25 +100,7 @@ async def outcome(site: Site, call: Call) -> Response:
     return JSONResponse({**told, "audit_head": head, "prompt": site.show(now)})
 
 
-<<<<<<< HEAD
-async def grant(site: Site, call: Call) -> Response:
-    record = _asked(site, call)
-    if record is None:
-        return problem(*NO_PROMPT)
-    if refused := refuse_asker(site, record, call, "grant"):
-        return refused
-    given = call.body
-    limits = {"for_s": given.for_s, "times": given.times, "folder": given.folder, "preview": given.preview}
-    made = site.hub_api.grant(record.prompt_id, call.caller.identity, **limits)
-    if not made["ok"]:
-        return problem(409, str(made["reason"]), str(made["message"]))
-    return JSONResponse({"grant_id": "", "answered": False, **{name: made[name] for name in made if name != "ok"}})
-
-
 def _inbound(site: Site, record: PromptRecord, call: Call) -> InboundReply:
-=======
-def _inbound(record: PromptRecord, call: Call) -> InboundReply:
->>>>>>> e1154f45433491f27d3afa28825361f7807f5af2
     return InboundReply(
         channel="web",
         identity=call.caller.identity,
@@ -139,12 +110,8 @@ def _inbound(record: PromptRecord, call: Call) -> InboundReply:
         nonce=record.nonce,
         as_text=call.given.as_text,
         place=call.caller.identity.partition(":")[2],
-<<<<<<< HEAD
-        request_key=call.body.request_key,
-        passkey={**call.body.passkey.model_dump(), "origins": site.origins()} if call.body.passkey else {},
-=======
         request_key=call.given.request_key,
->>>>>>> e1154f45433491f27d3afa28825361f7807f5af2
+        passkey={**as_dict(call.given.passkey), "origins": site.origins()} if call.given.passkey else {},
         token=asyncio.get_running_loop().create_future(),
     )
 

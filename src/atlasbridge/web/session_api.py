@@ -9,11 +9,8 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from atlasbridge.core.escape import escape_controls
-<<<<<<< HEAD
-from atlasbridge.core.policy.quorum import PROOF
-=======
 from atlasbridge.core.operations import HubOperations
->>>>>>> e1154f45433491f27d3afa28825361f7807f5af2
+from atlasbridge.core.policy.quorum import PROOF
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.web.api import Call, handles, problem
 from atlasbridge.web.site import Site
@@ -112,18 +109,12 @@ async def type_keys(site: Site, call: Call) -> Response:
         data = call.given.data.encode()
     except UnicodeEncodeError:
         return problem(422, "bad_value", "that is not text")
-<<<<<<< HEAD
     asked = [one for one in site.hub_api.open_prompts() if one.session_id == session.session_id]
     if data != ESC and any(PROOF in one.prompt.constraints for one in asked):
         return problem(409, "needs_passkey", "a rule wants a passkey for what it asks: answer its card, or press Esc")
-    if call.body.stream:
-        wanted = site.typing.expected(*who, call.body.stream)
-        if call.body.number < wanted:
-=======
     if call.given.stream:
         wanted = site.typing.expected(*who, call.given.stream)
         if call.given.number < wanted:
->>>>>>> e1154f45433491f27d3afa28825361f7807f5af2
             return JSONResponse({"typed": True, "next": wanted})  # it was typed, and its sender did not hear of it
         if call.given.number > wanted:
             return problem(409, "out_of_order", f"number {wanted} comes first")

@@ -22,15 +22,9 @@ from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.operations import Caller, HubAs, Perform
 from atlasbridge.core.policy.attention import Tone
-<<<<<<< HEAD
 from atlasbridge.core.policy.quorum import PROOF
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
-from atlasbridge.core.routing.policy import decide_allowed, is_listed
-=======
 from atlasbridge.core.prompt.model import PromptRecord, Receipt, Reject
 from atlasbridge.core.routing.policy import is_listed
->>>>>>> e1154f45433491f27d3afa28825361f7807f5af2
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
 from atlasbridge.core.scheduler.times import minute_of_day
 from atlasbridge.core.session.model import SessionRecord
@@ -182,22 +176,15 @@ async def _look_at(session: SessionRecord, link: HostLink | None, timeout_s: flo
     return OK
 
 
-<<<<<<< HEAD
 ESC = b"\x1b"
-SHORTEST_ID = 8  # of a grant that a button ends
-=======
 Offer = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
->>>>>>> e1154f45433491f27d3afa28825361f7807f5af2
 
 
 class LocalHubApi(HubApiAttention, FleetOutbox):
     integrations: RemoteQuestions  # set by `service`, as the next
     caller_check: CallerCheck
-<<<<<<< HEAD
     passkeys: Passkeys
-=======
     perform: Perform
->>>>>>> e1154f45433491f27d3afa28825361f7807f5af2
 
     def __init__(
         self,

@@ -33,104 +33,9 @@ from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, R
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
-<<<<<<< HEAD
-from atlasbridge.core.session.model import LONGEST_NAME, SessionRecord
-from atlasbridge.core.store.verify import Seen
-from atlasbridge.core.values import replace
-
-# What commands ask about people and attention: who there is, who is away, what still waits, many answers at once.
-
-LOOKING = frozenset({"people", "still_waiting", "later", "queue"})
-MOST_AT_ONCE = 200
-
-ReplyOne = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-Inbound = Callable[[dict[str, Any]], InboundReply]
-
-
-class AttentionOperations:
-    """`reply_one` answers a single prompt, exactly as the operation `reply` does; `inbound` reads what it would say."""
-
-    def __init__(self, hub_api: LocalHubApi, reply_one: ReplyOne, inbound: Inbound) -> None:
-        self._hub_api = hub_api
-        self._reply_one = reply_one
-        self._inbound = inbound
-
-    async def operate(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """None: it is no operation of this kind."""
-        match message.get("op"):
-            case "people":
-                return {"ok": True, "people": self._hub_api.people(), "away": self._hub_api.is_away}
-            case "still_waiting":
-                return {"ok": True, "prompts": self.still_waiting()}
-            case "away":
-                for_s = message.get("for_s")
-                self._hub_api.go_away(None if for_s is None else max(0.0, float(for_s)))
-                return {"ok": True, "away": self._hub_api.is_away}
-            case "here":
-                self._hub_api.come_back()
-                return {"ok": True, "away": False}
-            case "ask_again":
-                return await self._ask_again(str(message["prompt_id"]))
-            case "later":
-                return {"ok": True, "later": self._hub_api.later()}
-            case "reply_later":
-                return _said(self._hub_api.postpone(self._inbound(message), str(message["when"])))
-            case "snooze":
-                return _said(self._hub_api.snooze(self._inbound(message), float(message["for_s"])))
-            case "later.revoke":
-                reply = self._inbound({**message, "prompt_id": ""})
-                return _said(self._hub_api.revoke_later(reply, str(message["later_id"])))
-            case "queue":
-                return {"ok": True, "queue": self._hub_api.queued(str(message.get("session_id", "")))}
-            case "queue.add":
-                reply = self._inbound({**message, "prompt_id": ""})
-                return _said(self._hub_api.enqueue(replace(reply, session_id=str(message["session_id"]))))
-            case "queue.remove":
-                reply = self._inbound({**message, "prompt_id": ""})
-                return _said(self._hub_api.dequeue(reply, str(message["queue_id"])))
-            case "reply_many":
-                return await self._reply_many(message)
-            case _:
-                return None
-
-    def still_waiting(self) -> list[dict[str, Any]]:
-        return [self._describe(record) for record in self._hub_api.still_waiting()]
-
-    def _describe(self, record: PromptRecord) -> dict[str, Any]:
-        return {**describe_raised(record, self._hub_api.session(record.session_id)), "still_waiting": True}
-
-    async def _ask_again(self, prompt_id: str) -> dict[str, Any]:
-        outcome = await self._hub_api.raise_again(prompt_id)
-        if isinstance(outcome, Reject):
-            return {"ok": False, "reason": outcome.reason.value, "message": outcome.sentence, "hint": ""}
-        return {"ok": True, "stage": outcome.stage, "message": outcome.sentence, "prompt_id": outcome.answer}
-
-    async def _reply_many(self, message: dict[str, Any]) -> dict[str, Any]:
-        """One after the other, each decided, recorded and told for itself; one that is refused stops no other."""
-        ids = [str(one) for one in message["prompt_ids"]]
-        if not 0 < len(ids) <= MOST_AT_ONCE or len(set(ids)) != len(ids):
-            sentence = f"Name 1 to {MOST_AT_ONCE} prompts, each once."
-            return {"ok": False, "reason": Refusal.BAD_VALUE.value, "message": sentence, "hint": ""}
-        key = str(message.get("request_key", ""))
-        results = []
-        for prompt_id in ids:
-            one: dict[str, Any] = {name: message[name] for name in ("value", "as_text", "place") if name in message}
-            done = await self._reply_one(
-                {**one, "prompt_id": prompt_id, "request_key": f"{key}/{prompt_id}" if key else ""}
-            )
-            results.append({"prompt_id": prompt_id, **done})
-        return {"ok": True, "results": results, "answered": sum(1 for one in results if one["ok"])}
-
-
-def _said(outcome: Receipt | Reject) -> dict[str, Any]:
-    if isinstance(outcome, Reject):
-        return {"ok": False, "reason": outcome.reason.value, "message": outcome.sentence, "hint": ""}
-    return {"ok": True, "stage": outcome.stage, "message": outcome.sentence, "later_id": outcome.answer}
-
-=======
 from atlasbridge.core.schema import BadValue, write
 from atlasbridge.core.session.model import LONGEST_NAME, SessionRecord, SessionState
->>>>>>> e1154f45433491f27d3afa28825361f7807f5af2
+from atlasbridge.core.store.verify import Seen
 
 log = logging.getLogger(__name__)
 
@@ -164,10 +69,6 @@ AGAIN = "try again in a moment"
 Answer = dict[str, Any] | AsyncIterator[dict[str, Any]]
 
 
-def _heads(message: dict[str, Any]) -> list[Seen]:
-    return [Seen(int(count), str(digest), str(log)) for count, digest, log in message.get("seen", [])]
-
-
 class Operations:
     def __init__(
         self,
@@ -196,66 +97,6 @@ class Operations:
         self._later = later
         self._queue = queue
 
-<<<<<<< HEAD
-    async def operate(
-        self, message: dict[str, Any], peer: Peer | None = None
-    ) -> dict[str, Any] | AsyncIterator[dict[str, Any]]:
-        """`peer`: who asks; without one nothing can be decided, only looked at."""
-        op = str(message.get("op"))
-        inside_session = "" if op in OPERATIONS_LOOKING | LOOKING_AT_RULES | LOOKING else self._caller_check.of(peer)
-        if inside_session and op != "reply":
-            return self._refuse_inside_session(inside_session, op, peer)
-        match message.get("op"):
-            case "ping":
-                return {"ok": True, "pid": os.getpid(), **own_version()}
-            case "status":
-                return self.status()
-            case "sessions":
-                found = self._hub_api.sessions(bool(message.get("all")))
-                return {"ok": True, "sessions": self._describe(_asked_for(message, found))}
-            case "health":
-                return {"ok": True, "sessions": await self._hub_api.health()}
-            case "prompts":
-                return {
-                    "ok": True,
-                    "prompts": [self._prompt(record) for record in self._hub_api.open_prompts()],
-                    "still_waiting": self._attention.still_waiting(),
-                }
-            case "history":
-                found_prompts = self._hub_api.ledger.history(
-                    str(message.get("search", "")), int(message.get("limit", 50))
-                )
-                return {"ok": True, "prompts": [self._prompt(record) for record in found_prompts]}
-            case "reply":
-                return await self._reply(message, inside_session, peer)
-            case "events":
-                return self._events(message)
-            case "kill":
-                return await self._kill(message)
-            case "resume":
-                return await self._resume(message)
-            case "rename":
-                return self._rename(message)
-            case "screen":
-                return await self._screen(message)
-            case "audit":
-                return self._audit(message)
-            case "audit.verify":
-                return {"ok": True, "verdict": (await self._hub_api.verify_audit(_heads(message))).to_json()}
-            case "notify":
-                return self._notify(message, peer)
-            case "session.wait":
-                return await self._wait_session(message)
-            case "reload":
-                return self._reload_now()
-            case "stop":
-                return self._stop_soon()
-            case "page":
-                return await self._ask_page(message)
-            case other:
-                done = self._rules.operate(message) or await self._attention.operate(message)
-                return done or _refuse("unknown_op", f"the hub does not know {other!r}", "are both the same version?")
-=======
     async def operate(self, message: dict[str, Any], peer: Peer | None = None) -> Answer:
         """One request of the socket.  `peer`: who asks; without one nothing can be decided, only looked at."""
         name = str(message.get("op"))
@@ -287,7 +128,6 @@ class Operations:
             return self.events(who, **given)
         found = await self.perform(operation, who, given)
         return found.to_json() if isinstance(found, Refused) else {"ok": True, **write(found, "socket")}
->>>>>>> e1154f45433491f27d3afa28825361f7807f5af2
 
     async def perform(self, operation: Operation[..., Any], caller: Caller, given: Mapping[str, Any]) -> Any:
         """The result, or a refusal.  Who asked a question does not decide it; nor does a session's own program."""
@@ -574,8 +414,9 @@ class Operations:
         )
         return {"entries": entries}
 
-    async def verify_audit(self, caller: Caller) -> dict[str, Any]:
-        return {"verdict": (await self._hub_api.verify_audit()).to_json()}
+    async def verify_audit(self, caller: Caller, seen: tuple[table.SeenHead, ...] = ()) -> dict[str, Any]:
+        heads = [Seen(one.entries, one.hash, one.log) for one in seen]
+        return {"verdict": (await self._hub_api.verify_audit(heads)).to_json()}
 
     async def audit_state(self, caller: Caller) -> table.AuditState:
         verdict = await self._hub_api.verify_audit()

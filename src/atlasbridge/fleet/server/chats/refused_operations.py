@@ -6,21 +6,12 @@ Operations of the table that it does not offer are refused by one rule, in `port
 from __future__ import annotations
 
 import os
-<<<<<<< HEAD
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from atlasbridge.core.audit.signed_approval import PasskeyRefused
-from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
-=======
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from pathlib import Path
-from typing import Any
-
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
->>>>>>> e1154f45433491f27d3afa28825361f7807f5af2
 from atlasbridge.core.prompt.question import RemoteQuestion
 
 AT_MACHINE = "That is done at the machine itself, not from the server."
