@@ -245,9 +245,7 @@ async def test_what_a_rule_wants_signed_is_neither_granted_nor_given_for_later_n
     async with ruled_hub(RULES) as live:
         enrol(live.hub.replies.passkeys, SoftAuthenticator())
         host, record = await asked(live)
-        grant = live.hub.hub_api.grant(
-            record.prompt_id, "memory:ada", for_s=60, times=None, folder=False, preview=False
-        )
+        grant = await live.asked("grant.add", prompt_id=record.prompt_id, for_s=60)
         assert not grant["ok"]
         later = live.hub.later.postpone(local(record.prompt_id, "1"), "in 1h")
         assert isinstance(later, Reject) and later.reason is Refusal.NEEDS_PASSKEY
