@@ -30,6 +30,12 @@ def test_the_picture_of_the_floors_is_current() -> None:
     assert PICTURE.read_text(encoding="utf-8") == render_map(), "run: make reference"
 
 
+def test_every_page_is_in_the_menu_of_the_site() -> None:
+    menu = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:")[2]
+    pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
+    assert {page for page in pages if page not in re.findall(r"[\w/.-]+\.md", menu)} == set()
+
+
 def test_every_command_exists_and_explains_itself() -> None:
     context = click.Context(cli)
     for name in COMMANDS:

@@ -11,6 +11,7 @@ import textwrap
 
 import pytest
 from tests.ptypool.waiting import open_descriptors, process_exists, read_until
+from tests.support.tier import times
 from tests.support.waiting import wait_for
 
 from ptypool import PtyHandle, PtyInternalError, PtyPool
@@ -21,7 +22,7 @@ async def test_two_thousand_opened_and_closed_leave_no_descriptor_and_no_zombie(
     async with PtyPool(50) as pool:
         await pool.kill((await pool.spawn("true")).id)  # what asyncio opens for itself is open from here on
         before = open_descriptors()
-        for _ in range(40):
+        for _ in range(times(40, quickly=3)):
             handles = [await pool.spawn("/bin/true") for _ in range(50)]
             await asyncio.gather(*(pool.kill(handle.id) for handle in handles))
         assert open_descriptors() <= before
