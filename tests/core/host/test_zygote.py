@@ -352,6 +352,6 @@ def test_what_is_no_message_is_refused(line: bytes) -> None:
 
 def test_every_module_that_the_zygote_imports_exists() -> None:
     """A module that was renamed would end it at its start, and sessions would quietly take the slow way."""
-    for package, names in zygote._NEEDED.items():
+    for package, names in zygote.NEEDED.items():
         for name in names.split():
             assert find_spec(f"atlasbridge.{package}.{name}"), f"{package}.{name}"
