@@ -56,7 +56,7 @@ def prompt_of_event(event: dict[str, Any]) -> Prompt:
         excerpt=excerpt,
         screen=asked,
         choices=_choices(kind, [str(label) for label in event.get("choices", ())]),
-        constraints=dict(event.get("constraints") or {}),
+        constraints={**(event.get("constraints") or {}), "adapter_prompt": str(event["prompt_id"])},
         evidence=(Evidence("structured", score, "its adapter detected it"),),
         safe_default="n" if kind is PromptType.TYPE_YES_NO else "",
         digest=digest,
