@@ -182,7 +182,7 @@ def test_a_question_longer_than_the_interface_allows_is_asked_and_the_fault_is_s
 ) -> None:
     own_adapter(hub, "if found: found.excerpt = 'Overwrite ' + 'x' * 300 + '? [y/N]'")
     with outside(packages, hub) as terminal:
-        terminal.wait_for("over 200 bytes")
+        terminal.wait_for("over 200 characters")
         terminal.wait_until(hub.is_asked, "the prompt")
         first = hub.ask("prompts")["prompts"][0]
         assert first["excerpt"].endswith("…") and first["screen"].endswith("x? [y/N]")
