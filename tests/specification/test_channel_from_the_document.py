@@ -117,6 +117,6 @@ def test_a_channel_that_knows_its_name_is_built_as_ever() -> None:
 
 
 def test_its_operator_may_answer_though_no_person_is_named_in_the_configuration() -> None:
-    assert allowed_people("pager", {}) == {"pager:operator"}
+    assert allowed_people("pager", {}) == frozenset({"pager:operator"})
     assert allowed_people("pager", {"allowed_users": []}) == frozenset()
     assert allowed_people("telegram", {}) == frozenset(), "a chat names its people"
