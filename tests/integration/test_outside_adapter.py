@@ -231,6 +231,8 @@ class FaultyAdapter(PtyAdapter):
             self.last = found or getattr(self, "last", None)
             if self.last and b"overwrite=" not in buffer:
                 self.last.idempotency_key = make_idempotency_key(self.last.session_id, self.last.excerpt, 1)
+                with open(LOG + ".keys", "a") as log:
+                    print(self.last.idempotency_key, file=log)
                 return self.last
         return found
 
@@ -299,11 +301,12 @@ def test_a_session_outlives_the_faults_of_its_adapter_and_status_names_it(
 
 
 def test_one_prompt_stays_one_however_often_it_is_reported(packages: Path, hub: HubProcess) -> None:
-    faulty_adapter(hub, "again and again")
+    log = faulty_adapter(hub, "again and again")
     with outside(packages, hub) as terminal:
         terminal.wait_until(hub.is_asked, "the prompt")
         first = hub.ask("prompts")["prompts"][0]
-        time.sleep(4)  # four windows of its key
+        keys = Path(f"{log}.keys")
+        terminal.wait_until(lambda: len(set(keys.read_text().split())) >= 4, "four reports with keys of their own")
         (still,) = hub.ask("prompts")["prompts"]
         assert still["prompt_id"] == first["prompt_id"]
         assert hub.cli("reply", first["prompt_id"], "y").returncode == 0

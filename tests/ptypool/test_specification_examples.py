@@ -281,7 +281,6 @@ async def test_basic_pty_spawn_with_await_as_it_is_written(tmp_path: Path) -> No
     handle = pool.spawn("bash", [], [("PS1", "$ ")], tmp_path)
     handle.send_line("echo one$((1 + 1))")
     handle.send_line("pwd")
-    await asyncio.sleep(0.1)
     text = ""
     async with asyncio.timeout(30):
         while f"{tmp_path}\r\n" not in text:
