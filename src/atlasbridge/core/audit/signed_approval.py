@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from atlasbridge.core.audit.chain import Fault, canonical
+from atlasbridge.core.audit.chain import Fault
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, PromptRecord
@@ -26,6 +26,11 @@ PURPOSE: Final = "atlasbridge answer"  # a signature over something else is neve
 INSTALL: Final = "install the passkey extra on the hub's machine (see docs/install.md)"
 SPOKEN: Final = {AnswerKind.YES: "y", AnswerKind.NO: "n", AnswerKind.ENTER: "enter"}  # as the record says them
 LONGEST: Final = 8192  # bytes of a part of an assertion
+
+
+def canonical(fields: Mapping[str, Any]) -> str:
+    """One text for one meaning: sorted keys, no blanks, ASCII only."""
+    return json.dumps(fields, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
 
 
 class PasskeyRefused(AtlasBridgeError):
