@@ -6,7 +6,7 @@ import asyncio
 
 from tests.support.fake_host import FakeHost
 from tests.support.hubs import LiveHub, live_hub
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 from tests.trust.test_receipts_tell_the_truth import raised
 
 from atlasbridge.core.host.hub.connection import render_signal
@@ -90,8 +90,7 @@ async def test_nobody_is_warned_of_a_prompt_that_was_answered() -> None:
             host.withdraw(prompt_id)
             await until(lambda: not live.hub.ledger.open_prompts(host.session_id))
             live.advance(700)
-            await asyncio.sleep(0.05)
-            assert not any("timer" in text for text in live.person.notices)
+            await stays(lambda: not any("timer" in text for text in live.person.notices))
 
 
 def test_a_signal_holds_nothing_that_a_terminal_would_obey() -> None:

@@ -116,7 +116,7 @@ def test_a_question_on_the_screen_is_left_alone_where_no_may_do_harm(text: str) 
 def test_a_verb_behind_a_denial_or_a_choice_between_two_things_is_not_known() -> None:
     for text in QUESTIONS["no_is_harmless"]:
         for harmful in (
-            f"Do not {text}",
+            f"If not now: {text}",
             f"{text.rstrip(' ?')} or keep it?",
             f"{text} Otherwise it is deleted. Continue?",
         ):
