@@ -55,11 +55,14 @@ RUNNERS = frozenset(
         ),
         *("man", "less", "bat", "git commit", "git pull", "git fetch", "git push", "git help", "git submodule status"),
         *("mypy", "ruff check", "black", "isort", "pylint", "flake8", "git stash push", "git add", "git ls-remote"),
-        *("git fsck", "git format-patch", "git submodule", "pip", "yq"),
+        *("git fsck", "git format-patch", "git submodule", "pip", "yq", "service"),
     }
 )
 NEVER = frozenset(
-    {"ping", "dig", "host", "nslookup", "curl", "docker", "kubectl", "gh", "aws", "terraform", "npm", "go", "cargo"}
+    {
+        *("netstat", "ping", "dig", "host", "nslookup", "curl"),
+        *("docker", "kubectl", "gh", "aws", "terraform", "npm", "go", "cargo"),
+    }
 )
 SYSTEM = (
     "/usr",
@@ -71,6 +74,7 @@ SYSTEM = (
     "/run",
     "/var/lib",
     "/var/cache",
+    "/var/log/journal",
     "/bin",
     "/sbin",
     "/opt",
