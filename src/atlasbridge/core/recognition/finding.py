@@ -11,6 +11,8 @@ from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, PromptType, Sub
 from atlasbridge.core.values import field, frozen, replace
 
 DRAWN_FIELD = "drawn-field"  # something to type into is on the screen, and nobody knows what for
+DRAWN_SCREEN = "drawn-screen"  # the program draws its screen, hides the cursor, and nothing there is understood
+PASSING = "passing"  # it says itself that it goes on without an answer
 ASKS_ABROAD = "asks-abroad"  # yes or no in words alone: which key says it is a good guess, no more
 
 
@@ -64,6 +66,7 @@ class Finding:
     orders: bool = False  # a shell, a pager, an editor: it takes commands, and asks nothing
     fields: tuple[FormField, ...] = ()  # of a form whose keys are certain
     subject: Subject | None = None  # what it is about, as far as the screen says it
+    foot: int = -1  # the last row of a dialog: what the tool says of itself stands below it; -1: not known
 
 
 def typed_line(words: str) -> tuple[Step, ...]:
