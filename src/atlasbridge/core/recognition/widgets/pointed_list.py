@@ -34,7 +34,7 @@ _HINT = lazy(
     re.IGNORECASE,
 )
 _GOES_ON = lazy(r"\s*+(?:[a-z]|\((?!\w{1,2}\)))(?!\w?[.):])")
-_DULL = lazy(r"(?<=\s)[·∙•◦](?=\s)|^[·∙•◦](?=\s)")
+_DULL = ("·", "∙", "•", "◦")
 _NO_BLANK = lazy(r"^\s*+(?:\S\s++)?\d{1,2}[.)][^\W\d]")
 BULLETS = "●◉◈◆◇■◼▪•∙·✓✔☑☒✘✗✖⬛⬢▣✦✱★❖*+=~"
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
@@ -113,9 +113,11 @@ def _bulleted(view: View, rows: list[str], pointers: str) -> Menu | None:
     that row is lit, too."""
     pattern = row_pattern(pointers + BULLETS)
     rows = [headed(line, row) for line, row in zip(view.lines, rows, strict=True)]
+    tries = numbers.BULLETS_TRIED
     for at in range(len(rows) - 1, -1, -1):
-        start = read_row(pattern, rows[at])
+        start = read_row(pattern, rows[at]) if tries else None
         menu = _around(view, rows, pattern, at, start) if start and start["pointer"] else None
+        tries -= bool(start and start["pointer"])
         if menu and start:
             lit = list_rows.odd_one(view, [(item.row, item.col) for item in menu.items])
             return menu if menu.numbered or start["box"] or lit == menu.current else None
@@ -131,7 +133,7 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
         first = item_of(at, start)
     column = list_rows.column_of(start)
     place = start.start("pointer")
-    rows = [_DULL.sub(" ", row, count=1) if row[: place + 1].strip() == row[place : place + 1] else row for row in rows]
+    rows = [_without_dull_mark(row, place) for row in rows]
     rows = rows if first.number else _labels_alone(view, _one_row_each(view, rows, column), at, column)
     over = _begins(rows[at - 1]) if at else -1
     spaced = not first.number and not rows[_next(rows, at)].strip() and over not in (column, start.start("label"))
@@ -157,6 +159,12 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     between = range(items[0].row + 1, items[-1].row)
     gaps = not first.number and any(list_rows.DISABLED.match(rows[row]) for row in between)
     return Menu(tuple(items), items.index(first), "pointer", gaps=gaps)
+
+
+def _without_dull_mark(row: str, place: int) -> str:
+    """A row of a list in which those that nothing points at have a mark of their own in the pointer's column."""
+    dull = row[place : place + 1] in _DULL and row[place + 1 : place + 2] == " " and not row[:place].strip()
+    return f"{row[:place]} {row[place + 1 :]}" if dull else row
 
 
 def _is_short(label: str) -> bool:
