@@ -164,6 +164,7 @@ class Operations:
         as_text: bool = False,
         session_id: str = "",
         request_key: str = "",
+        passkey: table.PasskeyProof | None = None,  # counts from the page alone, which knows its own addresses
         as_keys: bool = False,
     ) -> dict[str, Any] | Refused:
         reply = _inbound(caller, prompt_id, value, as_text, session_id, request_key, as_keys)
