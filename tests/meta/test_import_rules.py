@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "integrations": {"integrations", "core"},
     "fleet": {"fleet", "web", "channels", "core"},  # the server shows the same page and asks in the same chats
     "web": {"web", "channels", "core"},  # the page is one of the channels
+    "hub": {"fleet/server", "core", "channels"},  # of the channels only the page's guard and files
     "client": {"integrations", "core"},
     "os": {"os", "core", "ptypool"},
     "lab": {"lab", "adapters", "core", "os", "ptypool"},
@@ -39,6 +40,7 @@ HOME_OF = {
     "psycopg": {"fleet/server"},
     "psycopg_pool": {"fleet/server"},
     "uvloop": {"fleet/server"},
+    "prometheus_client": {"fleet/server"},
     "wsproto": {"fleet"},
     "cryptography": {"fleet", "web"},
     "slack_sdk": {"channels/slack"},

@@ -41,20 +41,25 @@ async function decide(prompt, value, asText) {
   const request = { machine: prompt.machine_id, prompt: prompt.prompt_id, value, as_text: asText, key: key() };
   told.set(name, { text: `“${value}” is on its way to ${prompt.machine} …` });
   draw();
-  for (let attempt = 0; attempt < 5; attempt += 1) { // the same key: sent again, it is the same decision
-    try {
-      const answer = await ask("/api/decide", request);
-      if (answer.status === 503) throw new Error(answer.message);
-      const good = answer.ok && (!answer.settled || answer.accepted);
-      told.set(name, { text: answer.message, className: good ? "good" : "bad", over: good && answer.settled && answer.stage !== "voted" });
-      break;
-    } catch {
-      told.set(name, { text: "Not known: the desk was not reached. Asking again …", className: "bad" });
-      draw();
-      await new Promise((done) => setTimeout(done, 1000));
-    }
-  }
+  told.set(name, await outcomeOf(request, name));
   await load();
+}
+
+const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
+const GATEWAY = [502, 503, 504]; // a proxy, or a server without its database: what became of it is not known
+
+// Sends it once.  Where its answer is lost, the server is asked by the key until it is known what became of it.
+async function outcomeOf(request, name) {
+  let answer = await ask("/api/decide", request).catch(() => ({ status: 0 }));
+  while (answer.status === 0 || GATEWAY.includes(answer.status)) {
+    told.set(name, { text: `It is not known yet whether “${request.value}” arrived. Asking …`, className: "bad" });
+    draw();
+    await pause(1000);
+    answer = await ask(`/api/outcome?key=${encodeURIComponent(request.key)}`).catch(() => ({ status: 0 }));
+  }
+  if (answer.arrived === false) return { text: "Your answer did not arrive. Answer again.", className: "bad" };
+  const good = answer.ok && (!answer.settled || answer.accepted);
+  return { text: answer.message, className: good ? "good" : "bad", over: good && answer.settled && answer.stage !== "voted" };
 }
 
 function choicesOf(prompt) {
@@ -154,7 +159,7 @@ function look(prompt) {
 }
 
 function showLogin() {
-  say("You are not logged in. Ask for a link: atlasbridge desk people link NAME", true);
+  say("You are not logged in. Ask for a link: atlasbridge fleet people link NAME", true);
   for (const name of ["#filters", "#rest", "#logout", "#more"]) find(name).hidden = true;
   find("#prompts").replaceChildren();
 }
