@@ -232,7 +232,7 @@ async def test_a_machine_that_comes_twice_is_heard_through_its_newer_link(fleet_
 
     machine = await new_machine(fleet_server, root)
     epoch = machine.hub.ledger.membership.begin(machine.membership.machine_id)
-    meeting = machine.hub.fleet_server.meeting()
+    meeting = machine.hub.hub_api.meeting()
     await machine.stop()
     old = await WebSocket.dial(fleet_server.url, PATH)
     await enter(old, machine.membership, epoch=epoch, **meeting)

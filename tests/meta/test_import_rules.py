@@ -21,7 +21,6 @@ MAY_IMPORT = {
     "integrations": {"integrations", "core"},
     "fleet": {"fleet", "web", "channels", "core"},  # the server shows the same page and asks in the same chats
     "web": {"web", "channels", "core"},  # the page is one of the channels
-    "hub": {"fleet/server", "core", "channels"},  # of the channels only the page's guard and files
     "client": {"integrations", "core"},
     "os": {"os", "core", "ptypool"},
     "lab": {"lab", "adapters", "core", "os", "ptypool"},
