@@ -96,7 +96,6 @@ async def test_a_machine_with_too_many_open_prompts_hears_so_and_tells_them_agai
     fleet_server: HubApi, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prompts, "MOST_OPEN", 4)
-    monkeypatch.setattr(prompts, "_TAKE", prompts._TAKE.replace("known.opened < 2000", "known.opened < 4"))
     machine = await new_machine(fleet_server, root)
     alice = await fleet_server.person("alice", "admin")
     for number in range(4):
@@ -120,11 +119,11 @@ async def test_a_machine_with_too_many_open_prompts_hears_so_and_tells_them_agai
 
 async def test_a_prompt_that_is_too_long_is_kept_short_and_says_so(fleet_server: HubApi, root: Path) -> None:
     long = {"state": "routed", "session_id": "s", "cwd": "/", "question": "x" * 1_000_000, "excerpt": "Go?"}
-    kept = prompts._bounded(long)
+    kept = prompts.bounded(long)
     assert kept["whole"] is False and kept["excerpt"] == "Go?" and len(str(kept)) < 1000
     with_screen = {**long, "question": "Go?", "screen": "x" * 1_000_000}
-    assert prompts._bounded(with_screen) == {**with_screen, "screen": "", "evidence": [], "whole": False}
-    assert prompts._bounded({"state": "routed"}) == {"state": "routed"}
+    assert prompts.bounded(with_screen) == {**with_screen, "screen": "", "evidence": [], "whole": False}
+    assert prompts.bounded({"state": "routed"}) == {"state": "routed"}
 
 
 async def test_a_notice_reaches_the_page_and_the_chats_of_those_who_can_see_the_machine(

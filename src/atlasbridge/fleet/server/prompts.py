@@ -61,7 +61,7 @@ WITH said AS (
         state text, is_open boolean, body jsonb, folder text, label text, tool text, expires timestamptz,
         ended timestamptz, last_key timestamptz)
     JOIN known ON known.id = t.machine_id
-    WHERE NOT t.is_open OR known.opened < {MOST_OPEN}
+    WHERE NOT t.is_open OR known.opened < %(most)s
        OR EXISTS (SELECT 1 FROM prompts o WHERE (o.machine_id, o.prompt_id) = (t.machine_id, t.id))
     ORDER BY t.machine_id, t.id
     ON CONFLICT (machine_id, prompt_id) DO UPDATE
@@ -116,7 +116,7 @@ async def _take(database: Database, messages: list[Told]) -> list[int | None]:
         for one in newest
     ]
     rows = {name: Json([row for one in newest for row in getattr(one, name)]) for name in _ROWS}
-    found = await database.rows(_TAKE, {"said": Json(said), "now": now, **rows})
+    found = await database.rows(_TAKE, {"said": Json(said), "now": now, "most": MOST_OPEN, **rows})
     plain = {one["id"]: one["plain"] for one in found}
     opened = {one["id"]: int(one["opened"]) for one in found}
     for one in newest:
@@ -147,14 +147,14 @@ def _read(entered: Entered, message: Mapping[str, Any], now: datetime) -> Told:
         if is_session:
             told.sessions.extend([{**values, **_session(body)}] if body else [])
         elif body:
-            prompt = _prompt(_bounded(body), float(item.get("ttl_s", 0.0)), now)
+            prompt = _prompt(bounded(body), float(item.get("ttl_s", 0.0)), now)
             told.prompts.append({**values, **prompt, "last_key": _last_key(item.get("key_age_s"), now)})
         else:
             told.hidden.append(values)
     return told
 
 
-def _bounded(body: Mapping[str, Any]) -> Mapping[str, Any]:
+def bounded(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """What is too long to be kept is left out from the least important on, and the rest says that it is not whole."""
     lesser: tuple[dict[str, Any], ...] = ({"screen": "", "evidence": []}, {"subject": None, "choices": []})
     for left_out in lesser:
