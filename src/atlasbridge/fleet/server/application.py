@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 
 STATIC = {
     "/": ("index.html", "text/html; charset=utf-8"),
-    "/server.js": ("server.js", "text/javascript; charset=utf-8"),
-    "/server.css": ("server.css", "text/css; charset=utf-8"),
+    "/fleet.js": ("fleet.js", "text/javascript; charset=utf-8"),
+    "/fleet.css": ("fleet.css", "text/css; charset=utf-8"),
 }
 
 

@@ -1,4 +1,4 @@
-// The desk's page: open prompts of all machines, answered here, decided there.  Every text is shown as text.
+// The fleet's page: open prompts of all machines, answered here, decided there.  Every text is shown as text.
 "use strict";
 
 const find = (name) => document.querySelector(name);
@@ -8,7 +8,7 @@ const told = new Map(); // what became of an answer, by prompt, so that a redraw
 async function ask(path, given) {
   const options = given === undefined ? {} : { method: "POST", body: JSON.stringify(given), headers: { "content-type": "application/json" } };
   const answer = await fetch(path, { credentials: "same-origin", ...options });
-  const body = await answer.json().catch(() => ({ ok: false, message: "The desk did not answer." }));
+  const body = await answer.json().catch(() => ({ ok: false, message: "The server did not answer." }));
   return { status: answer.status, ...body };
 }
 
@@ -65,7 +65,7 @@ async function outcomeOf(request, name) {
 function choicesOf(prompt) {
   const body = prompt.body;
   if (body.constraints?.multi_select) return [];
-  if (body.choices?.length) return body.choices.map((choice) => ({ value: choice.value, label: /^\d+$/.test(choice.value) ? `${choice.value}. ${choice.label}` : choice.label, refuses: choice.refuses }));
+  if (body.choices?.length) return body.choices.map((choice) => ({ value: choice.value, label: /^\d+$/.test(choice.value) ? `${choice.value}. ${choice.label}` : choice.label, refuses: choice.refuses, always: choice.always }));
   if (body.type === "yes_no") return [{ value: "n", label: "No", refuses: true }, { value: "y", label: "Yes" }];
   if (body.type === "confirm_enter") return [{ value: "enter", label: "Press Enter" }];
   return [];
@@ -87,9 +87,13 @@ function card(prompt) {
   const busy = prompt.deciding || said?.over;
   const locked = busy || !prompt.may_answer || body.constraints?.secret;
   for (const choice of choicesOf(prompt)) {
-    const button = add(part(".choices"), "button", choice.label, choice.refuses ? "refuses" : "");
+    const button = add(part(".choices"), "button", choice.label, choice.refuses ? "refuses" : choice.always ? "always" : "");
     button.disabled = Boolean(locked);
-    button.addEventListener("click", () => decide(prompt, choice.value, false));
+    let sure = !choice.always; // what holds for ever is asked back
+    button.addEventListener("click", () => {
+      if (sure) decide(prompt, choice.value, false);
+      else { sure = true; button.textContent = `Tap again: ${choice.label}`; }
+    });
   }
   const free = body.type === "free_text" || body.constraints?.allows_other || body.constraints?.multi_select || body.type === "unknown";
   part(".words").hidden = !free || Boolean(locked);
@@ -105,13 +109,55 @@ function card(prompt) {
 }
 
 let known = { prompts: [], total: 0 };
+const STEADY_MS = 350; // a tap this soon after the list moved was meant for what stood there before
+const drawn = new Map(); // by prompt: its card, and what it was drawn from
+let movedAt = -Infinity;
+let held = false; // a finger or a mouse button is down: nothing moves until it is up
+let pressed = null; // the button on which it went down, and where that stood
 
+const place = (button) => { const box = button.getBoundingClientRect(); return `${box.left},${box.top}`; };
+
+// A card that says the same stays the same element at the same place; what has changed is drawn anew where it stands.
 function draw() {
   const typed = document.activeElement?.closest?.(".words");
-  if (typed && typed.querySelector("input").value) return; // not while somebody writes
-  find("#prompts").replaceChildren(...known.prompts.map(card));
+  if (held || (typed && typed.querySelector("input").value)) return; // not under a finger, and not while somebody writes
+  const box = find("#prompts");
+  const before = [...box.children].map((one) => one.dataset.key).join();
+  const wanted = known.prompts.map((prompt) => {
+    const name = `${prompt.machine_id}/${prompt.prompt_id}`;
+    const from = JSON.stringify([{ ...prompt, seen_at: prompt.connected ? "" : prompt.seen_at }, told.get(name)]);
+    const there = drawn.get(name);
+    if (there?.from === from) return there.node;
+    const node = card(prompt);
+    node.dataset.key = name;
+    if (there?.node.isConnected) { there.node.replaceWith(node); movedAt = performance.now(); }
+    drawn.set(name, { node, from });
+    return node;
+  });
+  for (const [name, { node }] of drawn) if (!wanted.includes(node)) { node.remove(); drawn.delete(name); }
+  wanted.forEach((node, at) => { if (box.children[at] !== node) box.insertBefore(node, box.children[at] || null); });
+  if (before !== [...box.children].map((one) => one.dataset.key).join()) movedAt = performance.now();
   find("#total").textContent = known.total === 1 ? "1 question waits" : `${known.total} questions wait`;
   find("#more").hidden = known.prompts.length >= known.total;
+}
+
+// Only a press that went down and up on the same button at the same place answers; keys and assistive tools press without one.
+function guardTaps() {
+  addEventListener("pointerdown", (event) => {
+    held = true;
+    const button = event.target.closest?.("#prompts button");
+    pressed = button && { button, at: place(button), early: performance.now() - movedAt < STEADY_MS };
+  }, true);
+  const up = () => { held = false; setTimeout(draw, 0); };
+  addEventListener("pointerup", up, true);
+  addEventListener("pointercancel", () => { pressed = null; up(); }, true);
+  addEventListener("click", (event) => {
+    const button = event.target.closest?.("#prompts button");
+    if (!button || event.detail === 0) return;
+    const meant = pressed && pressed.button === button && !pressed.early && pressed.at === place(button);
+    pressed = null;
+    if (!meant) { event.preventDefault(); event.stopImmediatePropagation(); }
+  }, true);
 }
 
 async function load() {
@@ -168,10 +214,11 @@ function follow() {
   const source = new EventSource("/api/events");
   source.addEventListener("changed", load);
   source.onopen = () => say("connected");
-  source.onerror = () => say("The desk is not reached; trying again …", true);
+  source.onerror = () => say("The server cannot be reached; trying again …", true);
 }
 
 async function start() {
+  guardTaps();
   const token = new URLSearchParams(location.hash.slice(1)).get("login");
   if (token) {
     history.replaceState(null, "", "/");
