@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.fleet_server.conftest import database, root, server
+from tests.fleet_server.conftest import database, fleet_server, root, server
 from tests.support.fleet import YES_NO, HubApi, new_machine, until
 from tests.support.hubs import hub_process
 from tests.support.waiting import wait_for
@@ -23,7 +23,7 @@ from atlasbridge.fleet.member.membership import RefusedByServer, enter, join, ne
 from atlasbridge.fleet.member.websocket import WebSocket
 from atlasbridge.fleet.server import machines, people
 
-__all__ = ["database", "root", "server"]
+__all__ = ["database", "fleet_server", "root", "server"]
 pytestmark = pytest.mark.heavy
 PLAIN: dict[str, Any] = {"ca": "", "screens": True, "rules": "tighten", "ephemeral": False}
 SECRET = Prompt(PromptType.TYPE_FREE_TEXT, 0.9, "Password:", "hunter2?", constraints={"secret": True}, digest="d2")

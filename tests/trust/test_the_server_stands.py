@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.fleet_server.conftest import database, root, server
+from tests.fleet_server.conftest import database, fleet_server, root, server
 from tests.support.fake_telegram import FakeTelegram
 from tests.support.fleet import HubApi, fleet_server_on, new_machine, until
 from tests.support.postgres import Postgres
@@ -27,7 +27,7 @@ from atlasbridge.fleet.server import machines, people
 from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.verify import verify_all
 
-__all__ = ["database", "root", "server"]
+__all__ = ["database", "fleet_server", "root", "server"]
 pytestmark = pytest.mark.heavy
 LONG = "x" * 9000
 DEEP = "[" * 8000

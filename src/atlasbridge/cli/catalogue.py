@@ -52,7 +52,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 
 # Commands of earlier versions that have another name now, and the words that lead there.
 RENAMED: Final[dict[str, tuple[str, ...]]] = {
-    "hub": ("fleet",),
+    "desk": ("fleet",),
     "join": ("fleet", "join"),
     "leave": ("fleet", "leave"),
 }

@@ -28,13 +28,13 @@ T = TypeVar("T")
 database_option = click.option(
     "--database",
     "database_url",
-    envvar=["ATLASBRIDGE_FLEET_DATABASE", "ATLASBRIDGE_FLEET_DATABASE"],
+    envvar="ATLASBRIDGE_FLEET_DATABASE",
     required=True,
     help="postgresql://user@host/name; also from ATLASBRIDGE_FLEET_DATABASE.",
 )
 url_option = click.option(
     "--url",
-    envvar=["ATLASBRIDGE_FLEET_URL", "ATLASBRIDGE_FLEET_URL"],
+    envvar="ATLASBRIDGE_FLEET_URL",
     default="http://127.0.0.1:8460",
     show_default=True,
     help="The address at which machines and people reach the server; also from ATLASBRIDGE_FLEET_URL.",
@@ -43,7 +43,7 @@ config_option = click.option(
     "--config",
     "config_path",
     type=click.Path(path_type=Path),
-    envvar=["ATLASBRIDGE_FLEET_CONFIG", "ATLASBRIDGE_FLEET_CONFIG"],
+    envvar="ATLASBRIDGE_FLEET_CONFIG",
     help="Channels and escalation policies for all machines (TOML); tokens in it as env:NAME or file:PATH.",
 )
 
@@ -189,7 +189,7 @@ def leave(force: bool) -> None:
 @click.option("--port", default=8460, show_default=True, help="0: any free one.")
 @click.option(
     "--url",
-    envvar=["ATLASBRIDGE_FLEET_URL", "ATLASBRIDGE_FLEET_URL"],
+    envvar="ATLASBRIDGE_FLEET_URL",
     default="",
     help="The address behind a proxy; also from ATLASBRIDGE_FLEET_URL.",
 )
@@ -361,9 +361,7 @@ def rules(database_url: str, file: Path | None, as_json: bool) -> None:
 
 
 @command.group(invoke_without_command=True)
-@click.option(
-    "--database", "database_url", envvar=["ATLASBRIDGE_FLEET_DATABASE", "ATLASBRIDGE_FLEET_DATABASE"], default=""
-)
+@click.option("--database", "database_url", envvar="ATLASBRIDGE_FLEET_DATABASE", default="")
 @click.option("--all", "include_gone", is_flag=True, help="Also those that are gone.")
 @json_option
 @click.pass_context
