@@ -9,11 +9,7 @@ from importlib import import_module
 
 import click
 
-<<<<<<< HEAD
-from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, RENAMED, render_help
-=======
-from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, render_help, sentence_of
->>>>>>> main
+from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, RENAMED, render_help, sentence_of
 from atlasbridge.cli.completion import plain_parameters
 from atlasbridge.cli.environment import lacks_unix
 from atlasbridge.core.errors import AtlasBridgeError
