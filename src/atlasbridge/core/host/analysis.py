@@ -15,7 +15,7 @@ from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.host.hub.connection import HubSide
 from atlasbridge.core.host.ports import HostParts
 from atlasbridge.core.host.terminal.input_writer import InputWriter
-from atlasbridge.core.host.terminal.relay import Ring
+from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.host.typing.hook_connection import HookConnection
 from atlasbridge.core.host.typing.steps import Walk
 from atlasbridge.core.host.typing.typist import Typist
