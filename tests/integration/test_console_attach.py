@@ -21,6 +21,8 @@ from tests.trust.test_compared_exactly import drawn
 
 from atlasbridge.core.ancestry import MARK
 
+pytestmark = pytest.mark.landing
+
 ASK = """
 import os, sys
 print("size", *os.get_terminal_size(), flush=True)
