@@ -9,6 +9,7 @@ from atlasbridge.core.detection.events import RaisePrompt
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.keys import Reach
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
+from atlasbridge.core.prompt.timer import asks_permission
 from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.screen.view import View
 
@@ -29,7 +30,7 @@ def test_yes_and_no_are_typed_as_the_question_spells_them(question: str, yes: st
     play = Playbook() >> question >> 0.2 << Raised("yes_no", question.strip())
     assert [(choice.value, choice.steps[0].keys.decode()) for choice in play.prompt.choices] == [("y", yes), ("n", no)]
     assert [choice.value for choice in play.prompt.choices if choice.default] == list(default)
-    assert play.prompt.safe_default == "n"
+    assert play.prompt.safe_default == ("n" if asks_permission(question) else "")
 
 
 PRESS = [
