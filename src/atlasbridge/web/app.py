@@ -20,7 +20,7 @@ from atlasbridge.web.catalogue import OPERATIONS
 from atlasbridge.web.guard import Guard
 from atlasbridge.web.openapi import PREFIX, render_openapi
 from atlasbridge.web.operation import NOBODY, Call, Operation, problem
-from atlasbridge.web.question_api import session_of_peer
+from atlasbridge.web.question_api import refuse_session
 from atlasbridge.web.site import Site
 
 BODY_TIMEOUT_S = 5.0
@@ -106,15 +106,12 @@ def _caller(site: Site, request: Request) -> Caller | Response:
 
 
 async def _refuse_session(site: Site, operation: Operation, request: Request, caller: Caller) -> Response | None:
-    """A token that a session's own program has found decides nothing: it may look and ask, as at the socket."""
-    if not (caller.token and Caller.needs_person(operation.scope)) or request.method == "GET":
-        return None
-    inside_session = await session_of_peer(site, request)
-    if not inside_session:
+    """A token or a login that a session's own program has found decides nothing: it may look and ask, as at the
+    socket."""
+    if not Caller.needs_person(operation.scope) or request.method in ("GET", "HEAD"):
         return None
     prompt_id = str(request.path_params.get("prompt_id", ""))
-    refusal = site.hub_api.refuse_inside_session(inside_session, operation.path.rpartition("/")[2], prompt_id)
-    return problem(403, refusal.reason.value, refusal.sentence)
+    return await refuse_session(site, request, operation.path.rpartition("/")[2], prompt_id)
 
 
 def _target(request: Request) -> str:

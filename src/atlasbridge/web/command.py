@@ -30,7 +30,7 @@ class PageCommands:
                 if not self._site.urls:
                     return _refuse("port_taken", "the page is off: another program listens on its port", _STATUS)
                 link = LinkBody(name=message.get("name", ""), scope=message.get("scope", "answer"))
-                return {"ok": True, **self._site.new_links(link.name, link.scope)}
+                return {"ok": True, **self._site.new_links(link.name, link.scope, bool(message.get("here")))}
             case "devices":
                 return {"ok": True, "devices": [device.to_json() for device in access.devices.all()]}
             case "rename":

@@ -141,6 +141,7 @@ PUBLIC_EVENTS = frozenset(
         "store.alarm",
         "store.recovered",
         "self.refused",
+        "typed.unasked",
     }
 )
 OPERATIONS_LOOKING = frozenset(
@@ -173,6 +174,7 @@ class Operations:
         reload: Callable[[], None],
         stop: Callable[[], None],
         rules: RuleOperations,
+        unasked: Callable[[], list[dict[str, Any]]] = list,
     ) -> None:
         self._hub_api = hub_api
         self._replies = replies
@@ -187,6 +189,7 @@ class Operations:
             hub_api, lambda message: self._reply(message, "", None), lambda message: self._inbound(message, "")
         )
         self._rules = rules
+        self._unasked = unasked
 
     async def operate(
         self, message: dict[str, Any], peer: Peer | None = None
@@ -282,6 +285,7 @@ class Operations:
             "audit_head": {"count": count, "hash": head},
             "answered_ways": self._hub_api.ledger.ways(),
             "alarm": self._hub_api.ledger.alarm,
+            "unasked": self._unasked(),
         }
 
     def _describe(self, found: list[SessionRecord]) -> list[dict[str, Any]]:
