@@ -135,7 +135,7 @@ def look_at(pid: int) -> Process | None:
         told = look_on_windows(pid)
         return None if told is None else Process(pid, told[0], told[1], name=told[2])
     if sys.platform == "darwin":
-        from atlasbridge.core.kin_macos import look_on_macos
+        from atlasbridge.core.ancestry_macos import look_on_macos
 
         shown = look_on_macos(pid)
         return None if shown is None else Process(pid, *shown)
@@ -201,7 +201,7 @@ def version_of(pid: int) -> int:
     """How often the number was given away before, where the system counts that (macOS); 0: it does not."""
     if sys.platform != "darwin":
         return 0
-    from atlasbridge.core.kin_macos import number_version
+    from atlasbridge.core.ancestry_macos import number_version
 
     return number_version(pid)
 
