@@ -25,11 +25,15 @@ def test_what_is_wanted_is_read_or_refused(text: str, wanted: object) -> None:
 
 
 def test_the_answer_says_what_is_allowed_and_what_is_not() -> None:
-    made = {"ok": True, "words": "ls with any further words", "would": ["ls x"], "would_not": ["ls; rm x"]}
-    assert render_grant(made, "/").splitlines()[:3] == [
-        "It would be: ls with any further words.",
+    refused = {"would_not": ["ls; rm x"], "why_not": ["Asked: no rule allows 'rm x'."]}
+    made = {"ok": True, "words": "exactly `ls`", "would": ["ls x"], **refused}
+    assert render_grant(made, "/").splitlines()[:4] == [
+        "It would be: exactly `ls`.",
         "✅ ls x",
         "❌ ls; rm x",
+        "   Asked: no rule allows 'rm x'.",
     ]
+    older = {name: value for name, value in made.items() if name != "why_not"}
+    assert render_grant(older, "/").splitlines()[2:3] == ["❌ ls; rm x"]
     assert "grants revoke aaaaaaaa" in render_grant({**made, "grant_id": "a" * 32}, "/")
     assert render_grant({"ok": False, "message": "No."}, "/") == "No."

@@ -61,17 +61,20 @@ def test_a_card_offers_it_in_words_gives_it_and_takes_it_back(hub: HubProcess, h
     with FakeHost(hub.home, tool="claude") as host:
         host.raise_prompt(asking("npm run test"))
         hand.press_on("npm run test", OFFER)
-        offer = hand.reads("Without asking, this would be allowed: npm run test with any further words.")
+        offer = hand.reads(
+            "Without asking, this would be allowed: `npm run test` with files of tests and these options"
+        )
         lines = text_of(offer).splitlines()
-        assert [line[0] for line in lines[1:7]] == ["✅", "✅", "✅", "❌", "❌", "❌"]
+        assert [line[0] for line in lines[1:10]] == ["✅", "✅", "✅", "❌", " ", "❌", " ", "❌", " "]
+        assert "   Asked: the wildcard of the grant does not cover it: 'deploy' " in text_of(offer)
         assert "✅ npm run test" in lines and "❌ npm run test && rm -rf x" in lines
         assert buttons_of(offer) == ["For 30 minutes", "5 times", "In this session", "In this folder", "✖ No, ask me"]
         assert hub.json("grants", "list", "--json") == []
 
         hand.press(offer, "5 times")
         assert host.answer_typing()["answer"] == {"kind": "choice", "value": "1"}
-        given = hand.reads("Granted: npm run test with any further words, 5 times within 12 hours in this session.")
-        host.raise_prompt(asking("npm run test --watch"))
+        given = hand.reads("Granted: `npm run test` with files of tests and these options: ")
+        host.raise_prompt(asking("npm run test --silent"))
         assert host.answer_typing()["answer"] == {"kind": "choice", "value": "1"}
         (grant,) = hub.json("grants", "list", "--json")
         assert grant["uses_left"] == 3 and grant["by"].startswith(("telegram:1001", "slack:"))

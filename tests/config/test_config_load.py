@@ -218,7 +218,7 @@ def test_a_slip_in_people_or_escalations_stops_the_start(home: Home, text: str, 
     assert what in str(caught.value) and caught.value.hint
 
 
-def test_a_escalation_of_a_person_s_own_is_taken_over(home: Home) -> None:
+def test_an_escalation_policy_of_a_person_s_own_is_taken_over(home: Home) -> None:
     steps = 'steps = [{channels = ["here"]}, {after_seconds = 30, who = ["Ana"]}]\n'
     text = f'[[escalation]]\nname = "prod"\nfolder = "~/prod/*"\nurgent = true\n{steps}'
     home.config.write_text(PEOPLE + text)
@@ -228,3 +228,9 @@ def test_a_escalation_of_a_person_s_own_is_taken_over(home: Home) -> None:
         and escalation_policy.folder.startswith("/")
         and [step.after_s for step in escalation_policy.steps] == [0, 30]
     )
+
+
+def test_the_older_words_for_escalation_are_understood(home: Home) -> None:
+    home.config.write_text(PEOPLE + '[[ladders]]\nname = "prod"\nsteps = [{channels = ["desk"]}]\n')
+    (policy,) = plan_hub(home, {}).settings.policy.attention.escalation
+    assert policy.name == "prod" and policy.steps[0].channels == ("here",)

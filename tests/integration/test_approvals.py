@@ -115,7 +115,7 @@ def test_g_says_what_would_be_allowed_for_a_while_and_a_digit_gives_it() -> None
             terminal.wait_for("npm run test")
             let_pass(terminal, ARMING_S)
             terminal.type("g")
-            terminal.wait_for("Without asking, this would be allowed: npm run test with any further words.")
+            terminal.wait_for("Without asking, this would be allowed: `npm run test` with files of tests")
             assert terminal.text().count("  allows    ") == 3 and terminal.text().count("  does not    ") == 3
             let_pass(terminal, ARMING_S)
             terminal.type("x")
@@ -126,7 +126,7 @@ def test_g_says_what_would_be_allowed_for_a_while_and_a_digit_gives_it() -> None
             let_pass(terminal, ARMING_S)
             terminal.type("2")
             assert host.answer_typing()["answer"] == {"kind": "choice", "value": "1"}
-            terminal.wait_for("granted: npm run test with any further words, 5 times")
+            terminal.wait_for("granted: `npm run test` with files of tests")
             assert [grant["uses_left"] for grant in hub.json("grants", "list", "--json")] == [4]
             terminal.type("q")
             assert terminal.wait_exit() == 0

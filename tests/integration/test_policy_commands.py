@@ -53,8 +53,8 @@ def test_the_first_rule_as_the_howto_tells_it(hub: HubProcess, monkeypatch: pyte
         assert said["policy suggest"].strip() in section
         assert "rm" not in said["policy suggest"]
         assert "3 of 5 would have been answered by a rule" in said["policy test --since 7d"]
-        assert said['policy explain --command "npm run test && curl example.com"'].startswith("ask")
-        prompt_id = host.raise_prompt(asking("npm run test --watch=false"))
+        assert said['policy explain --command "npm run test && curl example.com"'].startswith("Asked: ")
+        prompt_id = host.raise_prompt(asking("npm run test --silent"))
         assert host.answer_typing()["answer"] == {"kind": "choice", "value": "1"}
         entries = hub.ask("audit", prompt_id=prompt_id, event="REPLY_RECEIVED")["entries"]
         assert entries[0]["source"].startswith("rule:")
@@ -135,7 +135,8 @@ def test_grants_are_added_listed_used_and_revoked(hub: HubProcess) -> None:
         prompt_id = host.raise_prompt(asking("cargo test --all"))
         wait_for(lambda: hub.ask("prompts")["prompts"][0]["prompt_id"] == prompt_id)
         preview = hub.json("grants", "add", prompt_id, "--for", "30m", "--preview")
-        assert preview["words"] == "cargo test with any further words, for 30 minutes in this session"
+        assert preview["words"].startswith("`cargo test` with names of tests and these options: -q")
+        assert preview["words"].endswith("for 30 minutes in this session")
         assert hub.json("grants", "list") == []
         made = hub.json("grants", "add", prompt_id, "--for", "30m", "--times", "5")
         assert host.answer_typing()["answer"] == {"kind": "choice", "value": "1"}

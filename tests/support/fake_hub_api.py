@@ -214,12 +214,13 @@ class FakeHubApi(KeptAnswers):
     def grant(self, prompt_id: str, identity: str, **wanted: Any) -> dict[str, Any]:
         if self.prompt(prompt_id) is None:
             return {"ok": False, "reason": "unknown_prompt", "message": "There is no such prompt."}
-        shape = "cargo test with any further words"
+        shape = "exactly `cargo test`"
         words = {
             "words": f"{shape}, in this session",
             "shape": shape,
             "would": ["cargo test"],
             "would_not": ["cargo test; x"],
+            "why_not": ["Asked: no rule allows 'x'."],
         }
         return {"ok": True, **words, **({} if wanted["preview"] else {"grant_id": "a" * 32, "answered": True})}
 

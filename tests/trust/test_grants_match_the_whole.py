@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.trust.test_shown_verbatim import claude
 
-from atlasbridge.core.policy.granting import decide_shape
 from atlasbridge.core.policy.judge import judge
+from atlasbridge.core.policy.offer import decide_shape
 from atlasbridge.core.policy.pattern import Shape
 from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say
 from atlasbridge.core.prompt.model import Prompt, Subject, SubjectKind, SubjectSource
@@ -71,7 +71,7 @@ def about(kind: SubjectKind, text: str, target: str = "", folder: str = "/x") ->
     [
         Case(about(SubjectKind.COMMAND, "rm '*'"), "claude", "", "/x", "/h"),
         Case(about(SubjectKind.COMMAND, "rm -r build '**'"), "claude", "", "/x", "/h"),
-        Case(about(SubjectKind.COMMAND, "git commit -m 'fix *'"), "claude", "", "/x", "/h"),
+        Case(about(SubjectKind.COMMAND, "git tag -a v1 -m 'fix *'"), "claude", "", "/x", "/h"),
         Case(about(SubjectKind.EDIT, "**", "**"), "claude", "", "/x", "/h"),
         Case(about(SubjectKind.EDIT, "/x/*", "/x/*"), "claude", "", "/x", "/h"),
         Case(about(SubjectKind.EDIT, "~/**/x", "~/**/x"), "claude", "", "/x", "/h"),

@@ -68,7 +68,7 @@ def test_a_card_offers_a_grant_in_words_and_the_rules_view_shows_and_ends_it(
         host.raise_prompt(asking("cargo build --release"))
         press(browser, "[data-prompt] .granting summary", ".granting[open]")
         find(browser, ".granting .spans")
-        assert "cargo build with any further words" in text_of(browser, ".granting")
+        assert "`cargo build` with these options: -q" in text_of(browser, ".granting")
         told = [item.text for item in browser.find_elements("css selector", ".examples li code")]
         assert "cargo build --release" in told[:3] and "cargo build && rm -rf x" in told[3:] and len(told) == 6
         keep(browser, tmp_path, "card")
@@ -78,7 +78,7 @@ def test_a_card_offers_a_grant_in_words_and_the_rules_view_shows_and_ends_it(
         assert host.answer_typing()["answer"] == {"kind": "choice", "value": "1"}
 
         browser.execute_script("location.hash = '#rules'")
-        wait_text(browser, "#grants", "cargo build with any further words")
+        wait_text(browser, "#grants", "`cargo build` with these options: -q")
         wait_text(browser, "#grants", "3 times")
         wait_text(browser, "#rules", "no-rm")
         wait_text(browser, "#decisions", "cargo build --quiet")

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol
 from atlasbridge.channels import templates
 from atlasbridge.channels.excerpt import cut_to, first_line
 from atlasbridge.channels.files import NotHanded, read_inside
+from atlasbridge.channels.grant_card import examples
 from atlasbridge.channels.listening import active
 from atlasbridge.channels.screenshot import make_picture
 from atlasbridge.channels.target import NOTHING_OPEN
@@ -123,7 +124,7 @@ def render_grant(made: dict[str, Any], sign: str) -> str:
     if not made["ok"]:
         return str(made["message"])
     lines = [f"{'Granted' if 'grant_id' in made else 'It would be'}: {made['words']}."]
-    lines += [f"✅ {example}" for example in made["would"]] + [f"❌ {example}" for example in made["would_not"]]
+    lines += examples(made)
     if "grant_id" in made:
         lines.append(f"To end it: atlasbridge grants revoke {made['grant_id'][:8]}")
     else:

@@ -50,16 +50,23 @@ def press(hub_api: HubApi, record: PromptRecord, value: str, identity: str) -> G
 
 
 def _offer(made: dict[str, Any]) -> GrantWords:
-    lines = [f"⏱ Without asking, this would be allowed: {made['shape']}.", *_examples(made), LIMITS]
+    lines = [f"⏱ Without asking, this would be allowed: {made['shape']}.", *examples(made), LIMITS]
     buttons = (*((span.label, span.key) for span in SPANS), ("✖ No, ask me", LEAVE))
     return GrantWords(escape_controls("\n".join(lines)), "Read what it would allow, then choose.", buttons, beside=True)
 
 
 def _given(made: dict[str, Any]) -> GrantWords:
-    lines = [f"⏱ Granted: {made['words']}.", *_examples(made)]
+    lines = [f"⏱ Granted: {made['words']}.", *examples(made)]
     revoke = ("✖ Revoke", REVOKE + short_id(made["grant_id"]))
     return GrantWords(escape_controls("\n".join(lines)), f"Granted: {made['words']}.", (revoke,))
 
 
-def _examples(made: dict[str, Any]) -> list[str]:
-    return [f"✅ {text}" for text in made["would"]] + [f"❌ {text}" for text in made["would_not"]]
+def examples(made: dict[str, Any]) -> list[str]:
+    """What it would allow, and what not with the reason."""
+    allowed = [f"✅ {text}" for text in made["would"]]
+    return allowed + ["\n   ".join(filter(None, (f"❌ {text}", why))) for text, why in with_reasons(made)]
+
+
+def with_reasons(made: dict[str, Any]) -> list[tuple[str, str]]:
+    """What it would not allow; an older hub sends no reasons."""
+    return list(zip(made["would_not"], made.get("why_not") or [""] * len(made["would_not"]), strict=False))

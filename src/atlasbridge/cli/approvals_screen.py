@@ -41,7 +41,8 @@ class Offer:
 def read_offer(prompt_id: str, made: dict[str, Any]) -> Offer:
     lines = [f"Without asking, this would be allowed: {made['shape']}.", ""]
     lines += [f"  allows        {text}" for text in made["would"]]
-    lines += [f"  does not      {text}" for text in made["would_not"]]
+    for text, why in zip(made["would_not"], made.get("why_not") or [], strict=False):
+        lines += [f"  does not      {text}", f"                {why}"]
     lines += ["", "In this session unless it says folder; twelve hours at most. What a rule denies or asks stays so."]
     return Offer(prompt_id, "\n".join(lines))
 

@@ -85,8 +85,8 @@ def print_grant(answer: dict[str, Any]) -> None:
     click.echo(f"{'granted' if 'grant_id' in answer else 'would grant'}: {answer['words']}")
     for text in answer["would"]:
         click.echo(f"  allows        {text}")
-    for text in answer["would_not"]:
-        click.echo(f"  does not      {text}")
+    for text, why in zip(answer["would_not"], answer["why_not"], strict=True):
+        click.echo(f"  does not      {text}\n                {why}")
     if answer.get("grant_id"):
         click.echo(f"revoke it with: atlasbridge grants revoke {answer['grant_id'][:8]}")
 

@@ -15,8 +15,8 @@ from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailabl
 from atlasbridge.core.system import OWN_FILE
 
 if TYPE_CHECKING:
+    from atlasbridge.core.policy.offer import PastQuestion
     from atlasbridge.core.policy.rule import Case, Policy, Verdict
-    from atlasbridge.core.policy.suggest import PastQuestion
 
 policy_option = click.option(
     "--policy", "file", type=click.Path(path_type=Path), help="This rule file instead of your own."
@@ -41,8 +41,37 @@ def check(file: Path | None) -> None:
     if policy.rules:
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
         click.echo(f"{rule_file(file)}: {len(policy.rules)} rules are good ({said})")
+    for line in wildcards(policy):
+        click.echo(line)
     for warning in old_grants():
         click.echo(warning, err=True)
+
+
+def wildcards(policy: Policy) -> list[str]:
+    """What the wildcards of rules that allow stand for: less than any words, where the program is known."""
+    from atlasbridge.core.policy.offer import say_wildcard
+    from atlasbridge.core.policy.rule import Say
+
+    rules = [(rule, say_wildcard(rule.command)) for rule in policy.saying(Say.ALLOW) if rule.command is not None]
+    return [f"  {rule.name}: the wildcard of `{rule.command}` {said}" for rule, said in rules if said]
+
+
+@command.command()
+@click.argument("words", nargs=-1)
+def grammar(words: tuple[str, ...]) -> None:
+    """What a wildcard may stand for behind these words, such as: git log.  Without words: the known programs."""
+    from atlasbridge.core.policy.grammar import describe_grammar, find_grammar, known_programs
+
+    if not words:
+        click.echo(" ".join(sorted({name.split(" ")[0] for name in known_programs()})))
+        return
+    found = find_grammar(" ".join(words))
+    if found is None:
+        raise AtlasBridgeError(f"`{' '.join(words)}` is not known", "a rule writes its words out")
+    click.echo(f"`{found.name}` takes {describe_grammar(found.name, 1000)}")
+    for sign, examples in (("allows", found.match), ("asks", found.no_match)):
+        for text in examples:
+            click.echo(f"  {sign:8}{text}")
 
 
 @command.command()
@@ -73,7 +102,7 @@ def explain(
     if as_json:
         print_json(verdict.to_json())
         return
-    click.echo(f"{verdict.verdict.value}  {verdict.rule or 'no rule'}: {verdict.reason}")
+    click.echo(verdict.sentence)
     if verdict.approvals > 1:
         click.echo(f"  {verdict.approvals} people must agree")
     for step in verdict.steps:
@@ -120,7 +149,7 @@ def suggest(since: float, least: int, add: bool, file: Path | None, as_json: boo
     """Rules for what you allowed again and again; never for what removes, publishes or runs as somebody else."""
     from atlasbridge.cli.policy_past import answered
     from atlasbridge.config.rules import shell_parser
-    from atlasbridge.core.policy.suggest import suggest as find
+    from atlasbridge.core.policy.offer import suggest as find
 
     asked = list(answered(past(since)))
     found = find(asked, load(file), shell_parser(), least)
@@ -210,7 +239,7 @@ EXAMPLE = """\
 # [[rule]]
 # name = "tests"
 # verdict = "allow"                        # allow | ask | deny
-# command = ["npm", "run", "test*", "**"]  # words; * within a word; ** any further words
+# command = ["npm", "run", "test*", "**"]  # words; * within a word; ** further words that do no harm
 # folder = "~/src/*"                       # optional: tool, folder, label, path, host, kind, approvals, person, reason
 # match = ["npm run test:unit"]
 # no_match = ["npm run deploy"]

@@ -10,7 +10,7 @@ import click
 
 from atlasbridge.cli.printing import home
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.policy.standing_answer import Migrated, StandingAnswer, migrate
+from atlasbridge.core.policy.offer import Migrated, StandingAnswer, migrate
 from atlasbridge.core.system import OWN_FILE
 
 HEADER = "[[grants]]"

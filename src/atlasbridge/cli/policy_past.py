@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from atlasbridge.core.policy.offer import PastQuestion
 from atlasbridge.core.policy.rule import Case, Policy, Verdict
-from atlasbridge.core.policy.suggest import PastQuestion
 from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 
 

@@ -65,6 +65,7 @@ def load_config(
     """`settings_class` and `known_channels` come from whoever knows the channels; `adjust` changes what was read."""
     text = _read(path)
     data = _parse(path, text)
+    _rename_older(data)
     adjust(data)
     tables = data.get("channels", {})
     named = [name for name in known_channels if name in ("web",) or name in tables or _mentioned(name, environ)]
@@ -97,6 +98,18 @@ def _check_channels(
             resolved = {key: resolve(value, f"channels.{name}.{key}", environ) for key, value in table.items()}
             checked[name] = plain(_check(model, resolved, ("channels", name), source))
     return checked
+
+
+def _rename_older(data: dict[str, Any]) -> None:
+    """Files from before 0.1.0 say `[[ladders]]`, and `desk` for the channels of this machine."""
+    if "ladders" in data and "escalation" not in data:
+        data["escalation"] = data.pop("ladders")
+    entries = data.get("escalation")
+    for entry in entries if isinstance(entries, list) else []:
+        steps = entry.get("steps") if isinstance(entry, dict) else None
+        for step in steps if isinstance(steps, list) else []:
+            if isinstance(step, dict) and isinstance(step.get("channels"), list):
+                step["channels"] = ["here" if name == "desk" else name for name in step["channels"]]
 
 
 def _read(path: Path) -> str:

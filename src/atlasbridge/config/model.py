@@ -209,7 +209,7 @@ class PersonEntry(Table):
 
 
 class EscalationStepEntry(Table):
-    """One step of a escalation policy."""
+    """One step of an escalation policy."""
 
     after_seconds: Seconds = Field(default=0, description="How long after the question.")
     who: list[str] = Field(default=[], description="Names of people; none: everybody.")

@@ -209,7 +209,7 @@ class HubApi(Protocol):
         self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
     ) -> dict[str, Any]:
         """Allow what a prompt asks, and what looks like it, for a while; with `preview` only say what that would be:
-        {"ok", "words", "would", "would_not", "grant_id", "answered"}, or {"ok": False, "reason", "message"}."""
+        {"ok", "words", "would", "would_not", "why_not", "grant_id", "answered"}; or {"ok", "reason", "message"}."""
 
     def rules(self) -> dict[str, Any]:
         """{"rules", "grants", "decisions", "tell"}: what rules there are, what is granted, and what they answered."""

@@ -116,8 +116,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "POST", "/prompts/{prompt_id}/grant", prompt_api.grant, "answer", "Allow what it asks for a while.",
-        thing(words=TEXT, shape=TEXT, would=TEXTS, would_not=TEXTS, grant_id=TEXT, answered=FLAG), body=body.GrantBody,
-        errors=(404, 409),
+        thing(words=TEXT, shape=TEXT, would=TEXTS, would_not=TEXTS, why_not=TEXTS, grant_id=TEXT, answered=FLAG),
+        body=body.GrantBody, errors=(404, 409),
     ),
     Operation(
         "GET", "/rules", rule_api.rules, "read", "Rules, grants, and what they decided.",

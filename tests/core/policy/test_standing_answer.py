@@ -6,8 +6,8 @@ import tomllib
 
 import pytest
 
+from atlasbridge.core.policy.offer import Migrated, StandingAnswer, migrate
 from atlasbridge.core.policy.reader import read_policy
-from atlasbridge.core.policy.standing_answer import Migrated, StandingAnswer, migrate
 from atlasbridge.core.routing.shell_parser import ShellParser
 
 PARSER = ShellParser()

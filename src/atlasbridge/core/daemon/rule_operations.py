@@ -199,7 +199,7 @@ class RuleOperations:
         self, record: PromptRecord, session: SessionRecord, message: dict[str, Any]
     ) -> tuple[Grant, dict[str, Any]] | str:
         """The grant, and what a card says of it: in words, with examples of what it would allow and what not."""
-        from atlasbridge.core.policy.granting import decide_shape, describe, examples, in_words
+        from atlasbridge.core.policy.offer import decide_shape, describe, examples, in_words
 
         if record.prompt.secret or record.prompt.idle:
             return "a secret or an empty input box is never answered beforehand"
@@ -229,7 +229,8 @@ class RuleOperations:
         good, bad = examples(shape, case, self._hub_api.parse)
         limits = in_words(seconds, grant.uses_left, in_session)
         words = describe(shape)
-        return grant, {"words": f"{words}, {limits}", "shape": words, "would": good, "would_not": bad}
+        refused = {"would_not": [text for text, _ in bad], "why_not": [why for _, why in bad]}
+        return grant, {"words": f"{words}, {limits}", "shape": words, "would": good, **refused}
 
     def _describe(self, grant: Grant) -> dict[str, Any]:
         return {
@@ -246,7 +247,7 @@ class RuleOperations:
 
 
 def _shape_words(shape: GrantShape) -> str:
-    from atlasbridge.core.policy.granting import describe
+    from atlasbridge.core.policy.offer import describe
 
     return describe(shape)
 

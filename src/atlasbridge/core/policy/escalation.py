@@ -1,4 +1,4 @@
-"""Who is told of a prompt, when, in which channel and how loud: steps of a escalation policy, by class of prompt.
+"""Who is told of a prompt, when, in which channel and how loud: steps of an escalation policy, by class of prompt.
 
 Pure: given a prompt's life, the channels that may carry it, and what is known of the people at one moment, it says
 what is to be sent now and when to look again.  Sending, and remembering what was sent, is the hub's part.
@@ -167,7 +167,7 @@ def _numbered(
 def _reaching(
     escalation_policy: EscalationPolicy, life: Life, chat_routes: Sequence[Route]
 ) -> tuple[EscalationStep, ...]:
-    """A escalation policy that would reach nobody at all, or nobody in time, is no escalation policy: then everybody
+    """An escalation policy that would reach nobody at all, or nobody in time, is no escalation policy: then everybody
     is asked at once."""
     in_time = [step for step in escalation_policy.steps if life.asked_at + step.after_s < life.deadline]
     reached = any(covers(step, chat_route) for step in in_time for chat_route in chat_routes)

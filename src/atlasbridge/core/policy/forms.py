@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from itertools import islice, product
 
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.policy.grammar import INERT, INTERPRETERS, SHELLS, program_of
 from atlasbridge.core.policy.pattern import UNKNOWN
-from atlasbridge.core.policy.programs import INERT, INTERPRETERS, SHELLS, program_of
 from atlasbridge.core.policy.shell import Node, Parser, decode_ansi, has_comment, nodes, unescape_double
 from atlasbridge.core.values import frozen
 

@@ -10,12 +10,20 @@ from unicodedata import category
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.policy.forms import Forms
+from atlasbridge.core.policy.grammar import (
+    SHELLS,
+    WorkFolder,
+    is_inside,
+    program_of,
+    read_words,
+    reads_elsewhere,
+    unwrap,
+)
 from atlasbridge.core.policy.grant import PREFIX
 from atlasbridge.core.policy.pattern import match_exactly, match_loosely, match_word
 from atlasbridge.core.policy.places import absolute, any_hosts, in_folder, is_file, is_host, plain_host
-from atlasbridge.core.policy.programs import SHELLS, dangerous_places, program_of, reads_elsewhere, unwrap
 from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict
-from atlasbridge.core.policy.shell import Parser, read_script
+from atlasbridge.core.policy.shell import Parser, ShellDoubt, SimpleCommand, read_script
 from atlasbridge.core.prompt.model import Subject, SubjectKind
 
 LONGEST = 16_384  # of a command that may be allowed without a person
@@ -77,7 +85,7 @@ class _Seen:
 
     def holds(self, rule: PolicyRule) -> bool:
         subject = self._case.subject
-        if not conditions_hold(rule, self._case, self._folders(rule)):
+        if not conditions_hold(rule, self._case, self._folders(rule), folds=self._case.folds):
             return False
         if rule.bare:
             return True
@@ -114,7 +122,7 @@ class _Seen:
         return list(dict.fromkeys([*found, *(word.split("=", 1)[1] for word in found if "=" in word)]))
 
     def _is_file(self, pattern: str, path: str) -> bool:
-        return is_file(pattern, path, self._case.where, self._case.home, below=True)
+        return is_file(pattern, path, self._case.where, self._case.home, below=True, folds=self._case.folds)
 
     def _folders(self, rule: PolicyRule) -> list[str]:
         """Where it runs, and where a `cd` of its own would take it."""
@@ -132,13 +140,13 @@ class _Seen:
         return [folder for folder in folders if folder]
 
 
-def conditions_hold(rule: PolicyRule, case: Case, folders: Sequence[str]) -> bool:
+def conditions_hold(rule: PolicyRule, case: Case, folders: Sequence[str], *, folds: bool = False) -> bool:
     """Tool, label and folder."""
     if rule.tool and not case.any_tool and not match_word(rule.tool, case.tool):
         return False
     if rule.label and not match_word(rule.label, case.label):
         return False
-    return not rule.folder or any(in_folder(rule.folder, folder, case.home) for folder in folders)
+    return not rule.folder or any(in_folder(rule.folder, folder, case.home, folds=folds) for folder in folders)
 
 
 class _Permission:
@@ -157,25 +165,23 @@ class _Permission:
             return _ask("what the answer is about could not be told for certain")
         if not self._rules:
             return _ask("no rule speaks of it")
-        doubt = doubt_subject(subject)
-        if doubt:
-            return _ask(doubt)
-        refusal = self._refuse(subject)
-        if refusal:
-            return _ask(refusal, tuple(self._steps))
+        why = doubt_subject(subject)
+        doubt = ShellDoubt(why) if why else self._doubt(subject)
+        if doubt is not None:
+            return Verdict(Say.ASK, "", str(doubt), steps=tuple(self._steps), word=doubt.word)
         names = sorted(self._used)
         rule = self._used[names[0]]
         reason = rule.reason or f"every part of it is allowed by {', '.join(repr(name) for name in names)}"
         return Verdict(Say.ALLOW, rule.name, reason, rule.digest, steps=tuple(self._steps), used=tuple(names))
 
-    def _refuse(self, subject: Subject) -> str:
+    def _doubt(self, subject: Subject) -> ShellDoubt | None:
         match subject.kind:
             case SubjectKind.COMMAND:
-                return self._refuse_script(subject.text, 0, moved=False)
+                return self._doubt_script(subject.text, 0, ())
             case SubjectKind.EDIT:
-                return self._refuse_edit(subject)
+                return self._doubt_edit(subject)
             case SubjectKind.FETCH:
-                return self._refuse_fetch(subject)
+                return self._doubt_fetch(subject)
             case kind:
                 return self._take(
                     [rule for rule in self._for_kind(kind) if not (rule.command or rule.path or rule.host)],
@@ -191,17 +197,17 @@ class _Permission:
             and conditions_hold(rule, self._case, [self._case.real_folder or self._case.where])
         ]
 
-    def _take(self, rules: list[PolicyRule], otherwise: str) -> str:
+    def _take(self, rules: list[PolicyRule], otherwise: str) -> ShellDoubt | None:
         if not rules:
-            return otherwise
+            return ShellDoubt(otherwise)
         rule = min(rules, key=lambda rule: (rule.name.startswith(PREFIX), rule.name))  # a grant is used last
         self._used[rule.name] = rule
-        return ""
+        return None
 
-    def _refuse_edit(self, subject: Subject) -> str:
+    def _doubt_edit(self, subject: Subject) -> ShellDoubt | None:
         paths = _edited(subject, self._case)
         if not subject.targets:
-            return "which file would be changed is not known"
+            return ShellDoubt("which file would be changed is not known")
         fitting = [
             rule
             for rule in self._for_kind(SubjectKind.EDIT)
@@ -210,10 +216,10 @@ class _Permission:
         ]
         return self._take(fitting, f"no rule allows a change of {', '.join(subject.targets)}")
 
-    def _refuse_fetch(self, subject: Subject) -> str:
+    def _doubt_fetch(self, subject: Subject) -> ShellDoubt | None:
         host = plain_host(subject.target or subject.text.strip())
         if not host:
-            return "its address is not a plain one"
+            return ShellDoubt("its address is not a plain one")
         fitting = [
             rule
             for rule in self._for_kind(SubjectKind.FETCH)
@@ -221,55 +227,66 @@ class _Permission:
         ]
         return self._take(fitting, f"no rule allows pages of {host}")
 
-    def _refuse_script(self, text: str, depth: int, *, moved: bool) -> str:
+    def _doubt_script(self, text: str, depth: int, went: tuple[str, ...]) -> ShellDoubt | None:
         if depth > _DEPTH:
-            return "shells within shells"
+            return ShellDoubt("there are shells within shells")
         script = read_script(text, self._parse)
         if script is None:
-            return "it cannot be parsed as a command of a shell"
+            return ShellDoubt("it cannot be parsed as a command of a shell")
         if script.doubts:
-            return f"it is not certain what would run: {script.doubts[0]}"
+            first = script.doubts[0]
+            return ShellDoubt(f"it is not certain what would run: there is {first.why}", first.word)
         for command in script.commands:
-            refusal = self._refuse_command(command.words, depth, moved=moved or command.moved)
-            if refusal:
-                return refusal
-        return "" if script.commands else "no command"
+            doubt = self._doubt_command(SimpleCommand(command.words, (*went, *command.went)), depth)
+            if doubt is not None:
+                return doubt
+        return None if script.commands else ShellDoubt("there is no command")
 
-    def _refuse_command(self, words: tuple[str, ...], depth: int, *, moved: bool) -> str:
-        shown = " ".join(words)
+    def _doubt_command(self, command: SimpleCommand, depth: int) -> ShellDoubt | None:
+        words, shown = command.words, " ".join(command.words)
         if not words[0] or not words[0].isascii():
-            return f"the program {words[0]!r} has letters that look like others"
+            return ShellDoubt("the program's name has letters that look like others", words[0])
         if reads_elsewhere(words):
-            return f"what {program_of(words[0])} would run does not stand in the command"
-        fitting, why = self._fitting(words, moved)
+            return ShellDoubt(f"what {program_of(words[0])} would run does not stand in the command", words[0])
+        fitting, doubt = self._fitting(command)
         if fitting:
             self._steps.append(f"{shown}: {min(rule.name for rule in fitting)}")
             return self._take(fitting, "")
         inner = unwrap(words)
         if inner is not None and not _elsewhere(words[0]):
-            return self._refuse_command(inner, depth + 1, moved=moved) if depth <= _DEPTH else "too many wrappers"
+            if depth > _DEPTH:
+                return ShellDoubt("there are too many wrappers")
+            return self._doubt_command(SimpleCommand(inner, command.went), depth + 1)
         if _runs_text(words):
-            return self._refuse_script(words[2], depth + 1, moved=moved)
-        self._steps.append(f"{shown}: {why}")
-        return why
+            return self._doubt_script(words[2], depth + 1, command.went)
+        self._steps.append(f"{shown}: {doubt.why}")
+        return doubt
 
-    def _fitting(self, words: tuple[str, ...], moved: bool) -> tuple[list[PolicyRule], str]:
+    def _fitting(self, command: SimpleCommand) -> tuple[list[PolicyRule], ShellDoubt]:
+        words = command.words
         plain = words if _elsewhere(words[0]) else (words[0].rsplit("/", 1)[-1], *words[1:])
-        found, why = [], f"no rule allows {' '.join(words)!r}"
+        found, doubt, needs = [], ShellDoubt(f"no rule allows {' '.join(words)!r}"), None
         for rule in self._for_kind(SubjectKind.COMMAND):
-            if rule.command is None or (rule.folder and moved):
+            if rule.command is None or (rule.folder and command.went):
                 continue
             if _elsewhere(words[0]) and "/" not in rule.command.program:
                 continue
             taken = match_exactly(rule.command, words if "/" in rule.command.program else plain)
             if taken is None:
                 continue
-            dangerous = sorted(taken & dangerous_places(words))
-            if dangerous:
-                why = f"{words[dangerous[0]]!r} can make {program_of(words[0])} run or change something else"
-            else:
+            needs = needs or read_words(words, self._place(command)).needs
+            unmet = next((place for place in sorted(taken) if not needs[place].is_met_by(taken[place])), None)
+            if unmet is None:
                 found.append(rule)
-        return found, why
+            else:
+                name = "the grant" if rule.name.startswith(PREFIX) else repr(rule.name)
+                doubt = ShellDoubt(f"the wildcard of {name} does not cover it: {needs[unmet].why}", words[unmet])
+        return found, doubt
+
+    def _place(self, command: SimpleCommand) -> WorkFolder:
+        """Where it runs; what a `cd` before it led out of the folder is lost."""
+        here = WorkFolder(self._case.where)
+        return WorkFolder(here.folder, lost=not all(is_inside(folder, here) for folder in command.went))
 
 
 def _edited(subject: Subject, case: Case) -> list[str]:

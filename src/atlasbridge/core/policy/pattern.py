@@ -1,7 +1,7 @@
 """The shape of a command in a rule: words, `*` within a word, `**` for any further words.
 
-Matching is of two kinds.  `match_exactly` (for `allow`) also says which words a wildcard took, because a wildcard never
-takes a word that makes the program do something else.  `match_loosely` (for `deny` and `ask`) finds the shape
+Matching is of two kinds.  `match_exactly` (for `allow`) also says which words a wildcard took, because a wildcard takes
+only what `grammar` says is harmless.  `match_loosely` (for `deny` and `ask`) finds the shape
 in whatever order and spelling of options a command comes.
 """
 
@@ -49,22 +49,22 @@ def match_word(pattern: str, word: str) -> bool:
     return bool(_compiled(pattern).match(word))
 
 
-def match_exactly(shape: Shape, words: Sequence[str]) -> frozenset[int] | None:
-    """The places that a wildcard took; None where the shape does not match."""
+def match_exactly(shape: Shape, words: Sequence[str]) -> dict[int, str] | None:
+    """The places that a wildcard took, each with the part of the shape; None where the shape does not match."""
     patterns = shape.words
     rest = patterns[-1] == REST
     fixed = patterns[:-1] if rest else patterns
     if len(words) < len(fixed) or (len(words) > len(fixed) and not rest):
         return None
-    taken = set(range(len(fixed), len(words)))
+    taken = dict.fromkeys(range(len(fixed), len(words)), REST)
     for place, (pattern, word) in enumerate(zip(fixed, words, strict=False)):
         if not match_word(pattern, word):
             return None
         if has_wildcard(pattern):
             if pattern != "*" and ".." in word.split("/"):
                 return None  # `src/*` does not reach out of src
-            taken.add(place)
-    return frozenset(taken)
+            taken[place] = pattern
+    return taken
 
 
 def match_loosely(shape: Shape, words: Sequence[str]) -> bool:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from unicodedata import normalize
 
 from atlasbridge.core.patterns import lazy
 
 _PART = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
-_PLAIN_URL = lazy(
-    rf"https?://((?:{_PART}\.)*{_PART})(?::\d{{1,5}})?(?:[/?#][!-\[\]-~]*)?",
-    2,
-)
+_PLAIN_URL = lazy(rf"https?://((?:{_PART}\.)*{_PART})(?::\d{{1,5}})?(?:[/?#][!-\[\]-~]*)?", 2)
 _ANY_URL = lazy(r"[\\/]{2,}([^\s'\"<>|;&)]+)")
 
 
@@ -52,15 +50,26 @@ def _pattern(pattern: str, folder: str, home: str) -> str:
     return pattern if pattern.startswith(("/", "**")) else f"{folder}/{pattern}"
 
 
-def in_folder(pattern: str, folder: str, home: str) -> bool:
+def in_folder(pattern: str, folder: str, home: str, *, folds: bool = False) -> bool:
     where = absolute(folder, "", home)
-    return bool(where) and bool(_glob(_pattern(pattern, "", home), True).fullmatch(where))
+    return bool(where) and _is_below(_pattern(pattern, "", home), where, below=True, folds=folds)
 
 
-def is_file(pattern: str, path: str, folder: str, home: str, *, below: bool = False) -> bool:
-    """A pattern without a root holds in the folder where the tool works."""
+def is_file(pattern: str, path: str, folder: str, home: str, *, below: bool = False, folds: bool = False) -> bool:
+    """A pattern without a root holds in the folder where the tool works.  `folds`: on a disk that takes `A` and `a`,
+    and the two ways to write `é`, for the same."""
     where = absolute(path, folder, home)
-    return bool(where) and bool(_glob(_pattern(pattern, folder, home), below).fullmatch(where))
+    return bool(where) and _is_below(_pattern(pattern, folder, home), where, below=below, folds=folds)
+
+
+def _is_below(pattern: str, where: str, *, below: bool, folds: bool) -> bool:
+    if folds:
+        pattern, where = _folded(pattern), _folded(where)
+    return _glob(pattern, below).fullmatch(where) is not None
+
+
+def _folded(path: str) -> str:
+    return normalize("NFC", normalize("NFC", path).casefold())
 
 
 def plain_host(address: str) -> str:

@@ -80,6 +80,7 @@ class Case:
     real_target: str = ""  # where the file of an edit (or its files, one a line) really is, when links are followed
     real_folder: str = ""  # where it would really run, when links are followed; "": as it is called
     any_tool: bool = False  # for a question that nobody asked yet: a rule's tool does not matter
+    folds: bool = False  # the disk takes `A` and `a` for the same name
 
     @property
     def where(self) -> str:
@@ -96,12 +97,22 @@ class Verdict:
     person: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()  # how it came about, for `explain`
     used: tuple[str, ...] = ()  # the names of all rules and grants that an `allow` stands on
+    word: str = ""  # the word of a command that a person has to look at; "" when it is no single one
+
+    @property
+    def sentence(self) -> str:
+        """Why, in one plain sentence."""
+        named = f" by the rule {self.rule!r}" if self.rule and self.reason.find(repr(self.rule)) < 0 else ""
+        said = {Say.ALLOW: "Allowed", Say.DENY: "Denied", Say.ASK: "Asked"}[self.verdict]
+        return f"{said}{named}: {self.reason}."
 
     def to_json(self) -> dict[str, object]:
         return {
             "verdict": self.verdict.value,
             "rule": self.rule,
             "reason": self.reason,
+            "sentence": self.sentence,
+            "word": self.word,
             "digest": self.digest,
             "approvals": self.approvals,
             "person": list(self.person),

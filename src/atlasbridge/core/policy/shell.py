@@ -192,15 +192,26 @@ _UNDERSTOOD = {
 
 
 @frozen
+class ShellDoubt:
+    """Why a command is not certain, as part of a sentence, and the word it is about; "" when it is no single one."""
+
+    why: str
+    word: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.why} (`{self.word}`)" if self.word and self.word not in self.why else self.why
+
+
+@frozen
 class SimpleCommand:
     words: tuple[str, ...]
-    moved: bool = False  # a `cd` may have come before it: its folder is not known
+    went: tuple[str, ...] = ()  # where a `cd` before it may have led; "" where that is not known
 
 
 @frozen
 class Script:
     commands: tuple[SimpleCommand, ...]
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[ShellDoubt, ...] = ()
 
 
 _MOVERS = frozenset({"cd", "pushd", "popd", "chdir"})
@@ -209,8 +220,11 @@ _MOVERS = frozenset({"cd", "pushd", "popd", "chdir"})
 class _Reader:
     def __init__(self) -> None:
         self.commands: list[SimpleCommand] = []
-        self.doubts: list[str] = []
-        self.moved = False
+        self.doubts: list[ShellDoubt] = []
+        self.went: tuple[str, ...] = ()
+
+    def doubt(self, why: str, word: str = "") -> None:
+        self.doubts.append(ShellDoubt(why, word))
 
     def statements(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
@@ -218,15 +232,15 @@ class _Reader:
 
     def statement(self, node: Node) -> None:
         if node.get("Background") or node.get("Disown"):
-            self.doubts.append("something runs in the background")
+            self.doubt("something runs in the background")
         strange = sorted(set(node) - _STATEMENT_KEYS - {"Background", "Disown", "Comments"})
         if strange:
-            self.doubts.append(f"a statement of an unknown kind ({', '.join(strange)})")
+            self.doubt(f"a statement of an unknown kind ({', '.join(strange)})")
         for redirect in node.get("Redirs") or ():
             self.redirect(redirect)
         command = node.get("Cmd")
         if command is None:
-            self.doubts.append("a statement without a command")
+            self.doubt("a statement without a command")
         else:
             self.command(command)
 
@@ -236,7 +250,7 @@ class _Reader:
                 self.call(node)
             case "BinaryCmd":
                 if node.get("Op") not in _JOINS:
-                    self.doubts.append(f"commands joined with {node.get('Op')}")
+                    self.doubt(f"commands joined with {node.get('Op')}")
                 self.statement(node["X"])
                 self.statement(node["Y"])
             case "Block" | "Subshell":
@@ -244,7 +258,7 @@ class _Reader:
             case "IfClause":
                 self.condition(node)
             case other:
-                self.doubts.append(_UNDERSTOOD.get(str(other), f"a construct of the shell ({other})"))
+                self.doubt(_UNDERSTOOD.get(str(other), f"a construct of the shell ({other})"))
 
     def condition(self, node: Node) -> None:
         for name in ("Cond", "Then"):
@@ -254,14 +268,16 @@ class _Reader:
 
     def call(self, node: Node) -> None:
         if node.get("Assigns"):
-            self.doubts.append("a variable is set before the command")
+            self.doubt("a variable is set before the command")
         words = [read_word(word) for word in node.get("Args") or ()]
-        self.doubts += [describe_doubt(word) for word in words if word.doubt]
+        self.doubts += [ShellDoubt(word.doubt, word.source) for word in words if word.doubt]
         if not words:
-            self.doubts.append("no command")
+            self.doubt("no command")
             return
-        self.commands.append(SimpleCommand(tuple(word.text for word in words), self.moved))
-        self.moved = self.moved or any(word.text.rsplit("/")[-1] in _MOVERS for word in words)
+        texts = tuple(word.text for word in words)
+        self.commands.append(SimpleCommand(texts, self.went))
+        if any(text.rsplit("/")[-1] in _MOVERS for text in texts):
+            self.went += (texts[1] if texts[0] == "cd" and len(texts) == 2 else "",)
 
     def redirect(self, node: Node) -> None:
         """Only what can neither write nor read a file: another number, or the device that keeps nothing."""
@@ -269,15 +285,11 @@ class _Reader:
         operator = str(node.get("Op", ""))
         number = str((node.get("N") or {}).get("Value", ""))
         if number not in ("", "0", "1", "2"):  # `{fd}>` and `10>` are words for some shells
-            self.doubts.append(f"a redirection of {number}")
+            self.doubt(f"a redirection of {number}")
         harmless = operator in (">&", "<&") and word.text in ("0", "1", "2")
         empty = operator in (">", ">>", "<", "&>", "&>>", ">|") and word.text == "/dev/null"
         if word.doubt or node.get("Hdoc") or not (harmless or (empty and operator != "&>" and operator != "&>>")):
-            self.doubts.append(f"a redirection ({operator} {word.text or '…'})")
-
-
-def describe_doubt(word: Word) -> str:
-    return f"{word.doubt} in `{word.source}`" if word.source else word.doubt
+            self.doubt(f"a redirection ({operator} {word.text or '…'})")
 
 
 def read_script(text: str, parse: Parser) -> Script | None:
@@ -287,12 +299,12 @@ def read_script(text: str, parse: Parser) -> Script | None:
         return None
     reader = _Reader()
     if has_comment(tree):
-        reader.doubts.append("a comment, which not every shell ends where another does")
+        reader.doubt("a comment, which not every shell ends where another does")
     if len(_CONTINUED.findall(text)) != len(_BETWEEN_WORDS.findall(text)):
-        reader.doubts.append("a line that is continued within a word")
+        reader.doubt("a line that is continued within a word")
     reader.statements(tree.get("Stmts") or ())
     if not reader.commands and not reader.doubts:
-        reader.doubts.append("no command")
+        reader.doubt("no command")
     return Script(tuple(reader.commands), tuple(dict.fromkeys(reader.doubts)))
 
 

@@ -10,7 +10,7 @@ const SPANS = [
 
 export const examples = (made) => el("ul", { cls: "examples" },
   ...made.would.map((text) => el("li", { cls: "yes" }, el("span", { cls: "unseen" }, "allows "), el("code", {}, text))),
-  ...made.would_not.map((text) => el("li", { cls: "no" }, el("span", { cls: "unseen" }, "does not allow "), el("code", {}, text))));
+  ...made.would_not.map((text, at) => el("li", { cls: "no" }, el("span", { cls: "unseen" }, "does not allow "), el("code", {}, text), " ", el("small", {}, made.why_not?.[at] ?? ""))));
 
 export function grantPanel(prompt) {
   if (!prompt.grantable || !may("answer")) return null;
