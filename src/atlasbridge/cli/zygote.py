@@ -28,16 +28,16 @@ from atlasbridge.core.process import hide_memory
 from atlasbridge.core.values import compile_initialisers
 
 _NEEDED = {  # all that a session imports while it lives; a test compares this list with a real session
-    "adapters": "announced dialect_files tool_start",
+    "adapters": "entry_points dialect_files tool_start",
     "cli": "by_name",
     "config": "secrets session",
     "core.client": "client",
-    "core.daemon": "age",
+    "core.daemon": "version_check",
     "core.detection": "detector",
-    "core.host": "host launch slow_half watchdog",
-    "core.host.hub": "hubside start",
-    "core.host.typing": "hook_line steps typist",
-    "core.prompt": "answer discreet",
+    "core.host": "host launch analysis watchdog",
+    "core.host.hub": "connection start",
+    "core.host.typing": "hook_connection steps typist",
+    "core.prompt": "answer redact",
     "core.screen": "redraw style",
     "core.session": "model",
     "os.tty": "linux posix",
