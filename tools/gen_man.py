@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from atlasbridge import __version__
-from atlasbridge.cli.catalogue import COMMANDS
+from atlasbridge.cli.catalogue import COMMANDS, sentence_of
 from atlasbridge.cli.main import cli
 
 SECTION = 1
@@ -29,7 +29,9 @@ def render_all() -> dict[str, str]:
 
 
 def _overview() -> str:
-    listed = [f".TP\n.B {_plain(name)}\n{_plain(text)}" for name, (_, text) in COMMANDS.items()]
+    listed = [
+        f".TP\n.B {_plain(name)}\n{_plain(text)}" for name, text in ((name, sentence_of(name)) for name in COMMANDS)
+    ]
     return "\n".join(
         [
             _head("atlasbridge", "asks you where you are when a terminal program waits for you"),
@@ -47,7 +49,7 @@ def _overview() -> str:
 
 def _page(name: str, command: click.Command, title: str = "") -> str:
     title = title or f"atlasbridge {name}"
-    short = COMMANDS[name][1]
+    short = sentence_of(name)
     parts = [_head(f"atlasbridge-{name}", short.rstrip(".")), f".SH SYNOPSIS\n.B {_plain(title)}\n{_usage(command)}"]
     parts.append(f".SH DESCRIPTION\n{_plain(_help(command))}")
     parts += _options(command)

@@ -1,8 +1,9 @@
-"""A small client for programs: ask people, tell them something, see what is open, answer it, follow what happens.
+"""A small client for programs: every operation of the table is a method of it, with typed parameters and results.
 
 `Client` blocks, `AsyncClient` does not; both speak to the hub of this home over its socket and start it where needed,
-or with `url` and `token` to a hub anywhere.  What a program may not do by itself (answer from inside a session, or what
-it asked itself) is refused by the hub, here as everywhere.
+or with `url` and `token` to a hub anywhere.  `ask`, `reply`, `prompts` and `events` do more than the operation of that
+name: they wait, follow and come back after a restart of the hub.  What a program may not do by itself (answer from
+inside a session, or what it asked itself) is refused by the hub, here as everywhere; a refusal is raised as `Refused`.
 """
 
 from __future__ import annotations
@@ -10,20 +11,33 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from ssl import SSLContext
-from typing import Any
+from typing import Any, Self, TypeVar
 
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.home import Home
+from atlasbridge.core.operations import Awaiting, Blocking, Event, HubOperations, Operation, Session
+from atlasbridge.core.operations import Prompt as OpenPrompt
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.question import Handed, Question, prompt_of, refuses, words_of
 from atlasbridge.core.values import frozen
 from atlasbridge.integrations.http import HttpClient, Refused
 from atlasbridge.integrations.transport import AnyQuestion, HttpTransport, Line, SocketTransport, ask_async
 
-__all__ = ["Answered", "AsyncClient", "AtlasBridgeError", "Client", "Question", "Refused"]
+__all__ = [
+    "Answered",
+    "AsyncClient",
+    "AtlasBridgeError",
+    "Client",
+    "Event",
+    "OpenPrompt",
+    "Question",
+    "Refused",
+    "Session",
+]
+R = TypeVar("R")
 
 
 @frozen
@@ -39,7 +53,7 @@ class Answered:
         return self.outcome == "answered" and not self.refused
 
 
-class Client:
+class Client(Blocking, HubOperations):
     """The hub of `home` (as the environment says) over its socket; or the one at `url` with a `token` of the scope
     that is needed: "ask" to ask and tell, "answer" to answer.  `tls`: how its certificate is checked."""
 
@@ -61,7 +75,18 @@ class Client:
         else:
             self._line = SocketTransport(Home(Path(home).absolute()) if home else Home.find(os.environ))
 
-    def ask(
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Each request has its own connection: nothing is left open."""
+
+    def do(self, operation: Operation[..., R], given: Mapping[str, Any]) -> R:
+        """What every method that is an operation comes to."""
+        found: R = self._line.do(operation, given)
+        return found
+
+    def ask(  # type: ignore[override]  # waits for the answer
         self,
         question: str,
         *,
@@ -89,24 +114,24 @@ class Client:
         """A question ready to be asked, for callers that wait in their own way."""
         return prompt_of(question), self._line.open_question(question, self._label)
 
-    def notify(self, message: str) -> None:
+    def notify(self, message: str) -> None:  # type: ignore[override]  # under this client's own label
         self._line.notify(message, self._label)
 
-    def prompts(self) -> list[dict[str, Any]]:
-        """What is open, each as `prompt.raised` of `atlasbridge events` shows it."""
+    def prompts(self) -> list[OpenPrompt]:  # type: ignore[override]  # the list itself
+        """What is open."""
         return self._line.prompts()
 
-    def reply(self, prompt_id: str, value: str, *, text: bool = False) -> str:
+    def reply(self, prompt_id: str, value: str, *, text: bool = False) -> str:  # type: ignore[override]  # sent again when the answer is lost
         """Returns the hub's sentence once it is typed; raises `Refused`."""
         return self._line.reply(prompt_id, value, text)
 
-    def events(self, session: str = "") -> Iterator[dict[str, Any]]:
+    def events(self, session: str = "") -> Iterator[Event]:  # type: ignore[override]  # follows
         """What is open, then everything that happens.  After a restart of the hub `hub.reconnected` comes first, and
         what is open is told again."""
         return self._line.events(session)
 
 
-class AsyncClient:
+class AsyncClient(Awaiting, HubOperations):
     """The same for asyncio; cancelling `ask` withdraws its question."""
 
     def __init__(
@@ -120,7 +145,16 @@ class AsyncClient:
     ) -> None:
         self._client = Client(home, label, url=url, token=token, tls=tls)
 
-    async def ask(
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """As `Client`."""
+
+    async def do(self, operation: Operation[..., R], given: Mapping[str, Any]) -> R:
+        return await asyncio.to_thread(self._client.do, operation, given)
+
+    async def ask(  # type: ignore[override]
         self,
         question: str,
         *,
@@ -135,18 +169,18 @@ class AsyncClient:
         prompt, open_question = self._client.open_question_of(asked)
         return _answered(prompt, await ask_async(open_question, prompt, ttl_s))
 
-    async def notify(self, message: str) -> None:
+    async def notify(self, message: str) -> None:  # type: ignore[override]
         await asyncio.to_thread(self._client.notify, message)
 
-    async def prompts(self) -> list[dict[str, Any]]:
+    async def prompts(self) -> list[OpenPrompt]:  # type: ignore[override]
         return await asyncio.to_thread(self._client.prompts)
 
-    async def reply(self, prompt_id: str, value: str, *, text: bool = False) -> str:
+    async def reply(self, prompt_id: str, value: str, *, text: bool = False) -> str:  # type: ignore[override]
         return await asyncio.to_thread(self._client.reply, prompt_id, value, text=text)
 
-    async def events(self, session: str = "") -> AsyncIterator[dict[str, Any]]:
+    async def events(self, session: str = "") -> AsyncIterator[Event]:  # type: ignore[override]
         """As `Client.events`; a thread of its own follows the hub until the loop over it ends."""
-        loop, queue = asyncio.get_running_loop(), asyncio.Queue[dict[str, Any]]()
+        loop, queue = asyncio.get_running_loop(), asyncio.Queue[Event]()
         ended = threading.Event()
 
         def follow() -> None:

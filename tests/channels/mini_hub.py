@@ -15,6 +15,16 @@ from tests.support.kept_answers import KeptAnswers
 from atlasbridge.core.clock import Clock, SystemClock, iso
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.ids import new_id, new_nonce
+from atlasbridge.core.operations import (
+    AskedAgain,
+    Caller,
+    Ending,
+    Launched,
+    Presence,
+    Queued,
+    Refused,
+    Resumed,
+)
 from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.ports import Channel
 from atlasbridge.core.prompt.machine import OPEN
@@ -171,11 +181,13 @@ class MiniHub(KeptAnswers):
     def tone(self, prompt_id: str, channel: str) -> Tone:
         return self.tones.get(prompt_id, Tone())
 
-    def go_away(self, for_s: float | None = None) -> None:
+    async def do_away(self, caller: Caller, for_s: float | None = None) -> Presence:
         self.away.append(for_s)
+        return Presence(True)
 
-    def come_back(self) -> None:
+    async def do_here(self, caller: Caller) -> Presence:
         self.away.append(0.0)
+        return Presence(False)
 
     async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
         return self.screens.get(session_id)
@@ -186,9 +198,13 @@ class MiniHub(KeptAnswers):
         found = [record for record in self.records.values() if session_id in ("", record.session_id)]
         return sorted(found, key=lambda record: record.created_at, reverse=True)[:limit]
 
-    def enqueue(self, reply: InboundReply) -> Receipt | Reject:
+    async def do_enqueue(self, caller: Caller, session_id: str, text: str) -> Queued | Refused:
+        reply = InboundReply(caller.channel, caller.identity, "", text, session_id, as_text=True, place=caller.place)
         self.queue.append((new_id(), reply))
-        return Receipt("queued", f"Queued as number {len(self.queue)}.", reply.identity, self.queue[-1][0])
+        return Queued("queued", f"Queued as number {len(self.queue)}.", self.queue[-1][0])
+
+    async def do_queue(self, caller: Caller, session_id: str = "") -> dict[str, Any]:
+        return {"queue": self.queued(session_id)}
 
     def queued(self, session_id: str = "") -> list[dict[str, Any]]:
         return [
@@ -205,34 +221,34 @@ class MiniHub(KeptAnswers):
             if session_id in ("", reply.session_id)
         ]
 
-    def dequeue(self, reply: InboundReply, queue_id: str) -> Receipt | Reject:
+    async def do_dequeue(self, caller: Caller, queue_id: str) -> Queued | Refused:
         found = [one for one in self.queue if queue_id and one[0].startswith(queue_id)]
         if len(found) != 1:
-            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such instruction.")
+            return Refused("unknown_prompt", "There is no such instruction.")
         self.queue.remove(found[0])
-        return Receipt("revoked", "Taken back.", reply.identity)
+        return Queued("revoked", "Taken back.", "")
 
-    async def resume(self, session_id: str) -> bool:
-        return session_id in self.session_records
+    async def do_resume(self, caller: Caller, session_id: str) -> Resumed | Refused:
+        return Resumed(session_id, True)
 
-    async def kill(self, session_id: str, force: bool = False) -> bool:
+    async def do_end(self, caller: Caller, session_id: str, force: bool = False) -> Ending | Refused:
         self.killed.append(session_id)
-        return True
+        return Ending(session_id, 1, True)
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
         self.typed.append((session_id, data, identity))
         return True
 
-    def ask_again(self, prompt_id: str) -> bool:
-        return prompt_id in self.records
+    async def do_again(self, caller: Caller, prompt_id: str) -> AskedAgain | Refused:
+        known = prompt_id in self.records
+        return AskedAgain(True, "asked", "Asked.", prompt_id) if known else Refused("not_open", "It does not wait.")
 
-    def launchers(self) -> list[dict[str, Any]]:
-        return [{"name": name, "command": [name], "cwd": "/"} for name in self.launchable]
+    async def do_launchers(self, caller: Caller) -> dict[str, Any]:
+        more: dict[str, Any] = {"cwd": "/", "folders": [], "arguments": False, "recent": []}
+        return {"launchers": [{"name": name, "command": [name], **more} for name in self.launchable]}
 
-    async def launch(
-        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
-    ) -> str:
-        return self.add_session(name, label=name).session_id
+    async def do_launch(self, caller: Caller, launcher: str, **wanted: Any) -> Launched | Refused:
+        return Launched(self.add_session(launcher, label=launcher).session_id)
 
     async def events(self) -> AsyncIterator[dict[str, Any]]:
         for record in self.open_prompts():

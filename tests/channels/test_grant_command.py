@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from atlasbridge.channels.commands import parse_grant, render_grant
+from atlasbridge.core.operations import Granted, Refused
+from atlasbridge.core.values import replace
 
 
 @pytest.mark.parametrize(
@@ -25,15 +27,13 @@ def test_what_is_wanted_is_read_or_refused(text: str, wanted: object) -> None:
 
 
 def test_the_answer_says_what_is_allowed_and_what_is_not() -> None:
-    refused = {"would_not": ["ls; rm x"], "why_not": ["Asked: no rule allows 'rm x'."]}
-    made = {"ok": True, "words": "exactly `ls`", "would": ["ls x"], **refused}
+    made = Granted("exactly `ls`", "ls", ("ls x",), ("ls; rm x",), ("Asked: no rule allows 'rm x'.",))
     assert render_grant(made, "/").splitlines()[:4] == [
         "It would be: exactly `ls`.",
         "✅ ls x",
         "❌ ls; rm x",
         "   Asked: no rule allows 'rm x'.",
     ]
-    older = {name: value for name, value in made.items() if name != "why_not"}
-    assert render_grant(older, "/").splitlines()[2:3] == ["❌ ls; rm x"]
-    assert "grants revoke aaaaaaaa" in render_grant({**made, "grant_id": "a" * 32}, "/")
-    assert render_grant({"ok": False, "message": "No."}, "/") == "No."
+    assert render_grant(replace(made, why_not=()), "/").splitlines()[2:3] == ["❌ ls; rm x"]
+    assert "grants revoke aaaaaaaa" in render_grant(replace(made, grant_id="a" * 32), "/")
+    assert render_grant(Refused("cannot_grant", "No."), "/") == "No."

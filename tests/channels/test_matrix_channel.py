@@ -16,6 +16,7 @@ from atlasbridge.channels.matrix.channel import MatrixChannel
 from atlasbridge.channels.matrix.templates import parse_target, reactions, strip_quote
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError
+from atlasbridge.core.operations import Caller, Granted, Revoked
 from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.prompt.model import PromptState, Receipt
 from atlasbridge.core.values import replace
@@ -188,18 +189,24 @@ class GrantingHub(MiniHub):
         self.given: list[dict[str, Any]] = []
         self.ended: list[str] = []
 
-    def grant(
-        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
-    ) -> dict[str, Any]:
-        words = {"ok": True, "words": "ls, 5 times", "shape": "ls", "would": ["ls"], "would_not": ["ls; x"]}
+    async def do_grant(
+        self,
+        caller: Caller,
+        prompt_id: str,
+        for_s: float | None = None,
+        times: int | None = None,
+        folder: bool = False,
+        preview: bool = False,
+    ) -> Granted:
+        words = Granted("ls, 5 times", "ls", ("ls",), ("ls; x",))
         if preview:
             return words
-        self.given.append({"by": identity, "for_s": for_s, "times": times, "folder": folder})
-        return {**words, "grant_id": "ab" * 16, "answered": True}
+        self.given.append({"by": caller.identity, "for_s": for_s, "times": times, "folder": folder})
+        return replace(words, grant_id="ab" * 16, answered=True)
 
-    def revoke_grant(self, grant_id: str, identity: str) -> bool:
+    async def do_revoke_grant(self, caller: Caller, grant_id: str) -> Revoked:
         self.ended.append(grant_id)
-        return True
+        return Revoked(True)
 
 
 async def test_a_clock_brings_the_offer_and_a_keycap_under_it_grants_and_revokes(home: FakeMatrix) -> None:

@@ -54,7 +54,7 @@ async def test_a_full_disk_is_an_event_and_a_message_and_so_is_its_end() -> None
             live.hub.ledger.note("HUB_START")
         alarm = await live.event("store.alarm")
         assert "full" in alarm["alarm"] and "typed" in alarm["sentence"]
-        assert live.hub.operations.status()["alarm"] == alarm["alarm"]
+        assert (await live.asked("status"))["alarm"] == alarm["alarm"]
         await live.person.until(lambda: any("recorded" in text for text in live.person.notices))
         free()
         live.advance(60)  # it looks for itself, nobody has to ask

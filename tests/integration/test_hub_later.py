@@ -68,7 +68,7 @@ def reply(prompt_id: str, value: str = "y", **fields: Any) -> InboundReply:
 async def test_an_answer_for_later_is_typed_at_its_moment_and_not_before() -> None:
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        assert kept(live.hub.hub_api.postpone(reply(prompt_id), "in 2h")).stage == "postponed"
+        assert kept(live.hub.later.postpone(reply(prompt_id), "in 2h")).stage == "postponed"
         (one,) = live.hub.hub_api.later()
         assert one["value"] == "y" and one["prompt_id"] == prompt_id
         assert parse_iso(one["due_at"]) == live.clock.wall() + 7200
@@ -89,7 +89,7 @@ async def test_an_answer_for_later_is_typed_at_its_moment_and_not_before() -> No
 async def test_somebody_may_answer_before_and_the_later_answer_comes_to_nothing() -> None:
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        live.hub.hub_api.postpone(reply(prompt_id), "in 2h")
+        live.hub.later.postpone(reply(prompt_id), "in 2h")
         typing = asyncio.create_task(in_thread(host.answer_typing))
         outcome = await live.hub.replies.reply(InboundReply("local", "cli:local", prompt_id, "n"))
         assert isinstance(outcome, Receipt)
@@ -105,13 +105,13 @@ async def test_somebody_may_answer_before_and_the_later_answer_comes_to_nothing(
 async def test_what_was_given_for_later_is_taken_back_and_the_prompt_waits_as_before() -> None:
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        later_id = kept(live.hub.hub_api.postpone(reply(prompt_id), "in 2h")).answer
+        later_id = kept(live.hub.later.postpone(reply(prompt_id), "in 2h")).answer
         stranger = InboundReply("chat", "chat:9", "", "")
-        refused = live.hub.hub_api.revoke_later(stranger, later_id)
+        refused = live.hub.later.revoke(stranger, later_id)
         assert isinstance(refused, Reject) and refused.reason is Refusal.NOT_ALLOWED
-        assert isinstance(live.hub.hub_api.revoke_later(reply(""), later_id[:8]), Receipt)
+        assert isinstance(live.hub.later.revoke(reply(""), later_id[:8]), Receipt)
         assert live.hub.hub_api.later() == []
-        assert isinstance(live.hub.hub_api.revoke_later(reply(""), later_id), Reject)
+        assert isinstance(live.hub.later.revoke(reply(""), later_id), Reject)
         live.advance(599)
         assert record_of(live, prompt_id).state is PromptState.AWAITING_REPLY
         live.advance(2)  # its own time counts again, from when it was taken back
@@ -123,8 +123,8 @@ async def test_what_was_given_for_later_is_taken_back_and_the_prompt_waits_as_be
 async def test_a_second_answer_for_later_takes_the_place_of_the_first() -> None:
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        live.hub.hub_api.postpone(reply(prompt_id, "y"), "in 2h")
-        live.hub.hub_api.postpone(reply(prompt_id, "n"), "in 1h")
+        live.hub.later.postpone(reply(prompt_id, "y"), "in 2h")
+        live.hub.later.postpone(reply(prompt_id, "n"), "in 1h")
         (one,) = live.hub.hub_api.later()
         assert one["value"] == "n"
         live.advance(3601)
@@ -136,7 +136,7 @@ async def test_it_is_given_by_the_next_hub_exactly_once() -> None:
     """The same store, and a hub that remembers nothing: what waits gets its moment back, also when that has passed."""
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        live.hub.hub_api.postpone(reply(prompt_id), "in 2h")
+        live.hub.later.postpone(reply(prompt_id), "in 2h")
         (one,) = live.hub.hub_api.later()
         live.hub.scheduler.cancel(f"later:{one['later_id']}")
         live.advance(7200 + 1800)
@@ -155,7 +155,7 @@ async def test_a_session_that_is_not_connected_at_the_moment_is_waited_for(monke
     monkeypatch.setattr("atlasbridge.core.daemon.scheduled_answers.AGAIN_S", 0.05)
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        live.hub.hub_api.postpone(reply(prompt_id), "in 1h")
+        live.hub.later.postpone(reply(prompt_id), "in 1h")
         live.advance(3599)
         host.close()
         await until(lambda: live.hub.hosts.get(host.session_id) is None)
@@ -171,7 +171,7 @@ async def test_a_session_that_is_not_connected_at_the_moment_is_waited_for(monke
 async def test_what_is_not_on_the_screen_any_more_at_the_moment_is_not_typed() -> None:
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        live.hub.hub_api.postpone(reply(prompt_id), "in 1h")
+        live.hub.later.postpone(reply(prompt_id), "in 1h")
         live.advance(3601)
         await in_thread(host.answer_typing, "stale")
         await until(lambda: record_of(live, prompt_id).state is PromptState.WITHDRAWN)
@@ -184,15 +184,15 @@ async def test_secrets_strangers_bad_values_and_bad_moments_are_refused_at_once(
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
         other, secret = await asked(live, SECRET)
-        hub_api = live.hub.hub_api
+        hub_api, later = live.hub.hub_api, live.hub.later
         local = InboundReply("local", "cli:local", secret, "hunter2")
-        assert refusal(hub_api.postpone(local, "in 1h")) is Refusal.NOT_ALLOWED
-        assert refusal(hub_api.postpone(InboundReply("chat", "chat:9", prompt_id, "y"), "in 1h")) is Refusal.NOT_ALLOWED
-        assert refusal(hub_api.postpone(reply(prompt_id, "perhaps"), "in 1h")) is Refusal.BAD_VALUE
-        assert refusal(hub_api.postpone(reply(prompt_id, "cancel"), "in 1h")) is Refusal.BAD_VALUE
+        assert refusal(later.postpone(local, "in 1h")) is Refusal.NOT_ALLOWED
+        assert refusal(later.postpone(InboundReply("chat", "chat:9", prompt_id, "y"), "in 1h")) is Refusal.NOT_ALLOWED
+        assert refusal(later.postpone(reply(prompt_id, "perhaps"), "in 1h")) is Refusal.BAD_VALUE
+        assert refusal(later.postpone(reply(prompt_id, "cancel"), "in 1h")) is Refusal.BAD_VALUE
         for when in ("", "soon", "in 9 days", "limit-resets"):
-            assert refusal(hub_api.postpone(reply(prompt_id), when)) is Refusal.BAD_VALUE, when
-        assert refusal(hub_api.postpone(reply("f" * 32), "in 1h")) is Refusal.UNKNOWN_PROMPT
+            assert refusal(later.postpone(reply(prompt_id), when)) is Refusal.BAD_VALUE, when
+        assert refusal(later.postpone(reply("f" * 32), "in 1h")) is Refusal.UNKNOWN_PROMPT
         assert hub_api.later() == []
         assert "hunter2" not in str(live.hub.ledger.audit_entries(limit=1000))
         host.close(), other.close()
@@ -202,7 +202,7 @@ async def test_a_screen_that_speaks_of_a_limit_says_when_and_takes_an_answer_for
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live, LIMITED)
         assert record_of(live, prompt_id).prompt.constraints[LIMIT] == iso(live.clock.wall() + 7200)
-        kept(live.hub.hub_api.postpone(reply(prompt_id, "continue"), "limit-resets"))
+        kept(live.hub.later.postpone(reply(prompt_id, "continue"), "limit-resets"))
         live.advance(7200)
         assert live.hub.hub_api.later()
         live.advance(61)
@@ -216,7 +216,7 @@ async def test_a_snooze_silences_it_and_asks_again_at_its_moment() -> None:
         host, prompt_id = await asked(live)
         chat = live.people["chat"]
         await chat.until(lambda: chat.shown)
-        told = live.hub.hub_api.snooze(reply(prompt_id), 15 * 60)
+        told = live.hub.later.snooze(reply(prompt_id), 15 * 60)
         assert isinstance(told, Receipt) and told.stage == "snoozed"
         live.advance(14 * 60)  # neither the reminder after five minutes, nor the end after ten
         await chat.until(lambda: chat.edits)
@@ -234,15 +234,15 @@ async def test_a_snooze_silences_it_and_asks_again_at_its_moment() -> None:
 async def test_a_snooze_is_a_minute_to_a_day_for_who_may_answer_what_is_open() -> None:
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        hub_api = live.hub.hub_api
-        assert refusal(hub_api.snooze(reply(prompt_id), 5)) is Refusal.BAD_VALUE
-        assert refusal(hub_api.snooze(reply(prompt_id), 86_401)) is Refusal.BAD_VALUE
-        assert refusal(hub_api.snooze(InboundReply("chat", "chat:9", prompt_id, ""), 900)) is Refusal.NOT_ALLOWED
+        later = live.hub.later
+        assert refusal(later.snooze(reply(prompt_id), 5)) is Refusal.BAD_VALUE
+        assert refusal(later.snooze(reply(prompt_id), 86_401)) is Refusal.BAD_VALUE
+        assert refusal(later.snooze(InboundReply("chat", "chat:9", prompt_id, ""), 900)) is Refusal.NOT_ALLOWED
         assert (
-            refusal(hub_api.snooze(InboundReply("local", "x", prompt_id, "", inside_session="s" * 32), 900))
+            refusal(later.snooze(InboundReply("local", "x", prompt_id, "", inside_session="s" * 32), 900))
             is Refusal.SELF
         )
         host.withdraw(prompt_id)
         await until(lambda: record_of(live, prompt_id).state is PromptState.WITHDRAWN)
-        assert refusal(hub_api.snooze(reply(prompt_id), 900)) is Refusal.NOT_OPEN
+        assert refusal(later.snooze(reply(prompt_id), 900)) is Refusal.NOT_OPEN
         host.close()

@@ -34,7 +34,7 @@ def is_asked(live: LiveHub, prompt_id: str) -> bool:
 
 
 def is_gone(live: LiveHub, text: str) -> bool:
-    return text not in [one["text"] for one in live.hub.hub_api.queued()]
+    return text not in [one["text"] for one in live.hub.queue.listed()]
 
 
 async def working(live: LiveHub) -> FakeHost:
@@ -47,8 +47,8 @@ async def test_queued_instructions_are_typed_in_order_one_at_each_idle_box() -> 
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host = await working(live)
         for text in ("first thing", "x" * 4096):
-            assert isinstance(live.hub.hub_api.enqueue(said(host.record.session_id, text)), Receipt)
-        assert [one["text"] for one in live.hub.hub_api.queued()] == ["first thing", "x" * 4096]
+            assert isinstance(live.hub.queue.add(said(host.record.session_id, text)), Receipt)
+        assert [one["text"] for one in live.hub.queue.listed()] == ["first thing", "x" * 4096]
         assert events(live).count("REPLY_RECEIVED") == 0
         for text in ("first thing", "x" * 4096):
             host.raise_prompt(IDLE)
@@ -71,10 +71,10 @@ async def test_words_for_an_agent_are_never_typed_into_a_shell_nor_a_command_int
             await until(partial(is_asked, live, known))
             host.withdraw(known)
             await until(lambda: live.hub.ledger.open_prompts() == [])
-            live.hub.hub_api.enqueue(said(host.record.session_id, "clean up"))
+            live.hub.queue.add(said(host.record.session_id, "clean up"))
             changed = host.raise_prompt(other)
             await until(partial(is_asked, live, changed))
-            assert len(live.hub.hub_api.queued()) == 1 and "REPLY_RECEIVED" not in events(live)[-3:]
+            assert len(live.hub.queue.listed()) == 1 and "REPLY_RECEIVED" not in events(live)[-3:]
             host.withdraw(changed)
             host.raise_prompt(first)
             assert (await in_thread(host.answer_typing))["answer"]["value"] == "clean up"
@@ -85,16 +85,16 @@ async def test_words_for_an_agent_are_never_typed_into_a_shell_nor_a_command_int
 async def test_a_question_never_takes_a_queued_instruction_and_an_open_idle_box_takes_it_at_once() -> None:
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host = await working(live)
-        live.hub.hub_api.enqueue(said(host.record.session_id, "y"))
+        live.hub.queue.add(said(host.record.session_id, "y"))
         asked = host.raise_prompt(YES_NO)
         await until(lambda: is_asked(live, asked))
-        assert len(live.hub.hub_api.queued()) == 1 and "REPLY_RECEIVED" not in events(live)
-        live.hub.hub_api.dequeue(said("", ""), live.hub.hub_api.queued()[0]["queue_id"][:8])
+        assert len(live.hub.queue.listed()) == 1 and "REPLY_RECEIVED" not in events(live)
+        live.hub.queue.remove(said("", ""), live.hub.queue.listed()[0]["queue_id"][:8])
         idle = host.raise_prompt(IDLE)
         await until(lambda: live.hub.ledger.prompt(idle) is not None)
-        live.hub.hub_api.enqueue(said(host.record.session_id, "go on"))
+        live.hub.queue.add(said(host.record.session_id, "go on"))
         assert (await in_thread(host.answer_typing))["answer"]["value"] == "go on"
-        await until(lambda: live.hub.hub_api.queued() == [])
+        await until(lambda: live.hub.queue.listed() == [])
         host.close()
 
 
@@ -103,12 +103,12 @@ async def test_strangers_and_the_tool_itself_queue_nothing_and_take_nothing_back
         host = await working(live)
         session_id = host.record.session_id
         for reply in (said(session_id, "hi", identity="chat:666"), said(session_id, "hi", inside_session=session_id)):
-            assert isinstance(live.hub.hub_api.enqueue(reply), Reject)
-        receipt = live.hub.hub_api.enqueue(said(session_id, "mine"))
+            assert isinstance(live.hub.queue.add(reply), Reject)
+        receipt = live.hub.queue.add(said(session_id, "mine"))
         assert isinstance(receipt, Receipt)
-        refused = live.hub.hub_api.dequeue(said("", "", identity="chat:666"), receipt.answer)
+        refused = live.hub.queue.remove(said("", "", identity="chat:666"), receipt.answer)
         assert isinstance(refused, Reject) and refused.reason is Refusal.NOT_ALLOWED
-        assert [one["text"] for one in live.hub.hub_api.queued()] == ["mine"]
+        assert [one["text"] for one in live.hub.queue.listed()] == ["mine"]
         host.close()
 
 
@@ -116,30 +116,30 @@ async def test_what_no_box_could_take_is_refused_when_it_is_said() -> None:
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host = await working(live)
         for text in ("", "x" * 4097, "rm\x1b[A", "a\u202eb"):
-            refused = live.hub.hub_api.enqueue(said(host.record.session_id, text))
+            refused = live.hub.queue.add(said(host.record.session_id, text))
             assert isinstance(refused, Reject) and refused.reason is Refusal.BAD_VALUE
-        assert live.hub.hub_api.queued() == []
+        assert live.hub.queue.listed() == []
         host.close()
 
 
 async def test_a_box_that_moved_on_leaves_the_instruction_for_the_next_one() -> None:
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host = await working(live)
-        live.hub.hub_api.enqueue(said(host.record.session_id, "go on"))
+        live.hub.queue.add(said(host.record.session_id, "go on"))
         host.raise_prompt(IDLE)
         await in_thread(host.answer_typing, "stale")
-        await until(lambda: [one["text"] for one in live.hub.hub_api.queued()] == ["go on"])
+        await until(lambda: [one["text"] for one in live.hub.queue.listed()] == ["go on"])
         host.raise_prompt(replace(IDLE, digest="idle2"))
         assert (await in_thread(host.answer_typing))["answer"]["value"] == "go on"
-        await until(lambda: live.hub.hub_api.queued() == [])
+        await until(lambda: live.hub.queue.listed() == [])
         host.close()
 
 
 async def test_the_queue_ends_with_its_session() -> None:
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host = await working(live)
-        live.hub.hub_api.enqueue(said(host.record.session_id, "never"))
+        live.hub.queue.add(said(host.record.session_id, "never"))
         host.end()
-        await until(lambda: live.hub.hub_api.queued() == [] and "INSTRUCTION_DROPPED" in events(live))
-        assert isinstance(live.hub.hub_api.enqueue(said(host.record.session_id, "late")), Reject)
+        await until(lambda: live.hub.queue.listed() == [] and "INSTRUCTION_DROPPED" in events(live))
+        assert isinstance(live.hub.queue.add(said(host.record.session_id, "late")), Reject)
         host.close()

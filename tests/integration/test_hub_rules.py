@@ -292,9 +292,7 @@ async def test_two_devices_that_nobody_is_named_for_are_not_two_people() -> None
 
 
 async def grant(live: LiveHub, prompt_id: str, **fields: Any) -> dict[str, Any]:
-    answer = live.hub.rule_operations.operate({"op": "grant.add", "prompt_id": prompt_id, **fields})
-    assert answer is not None
-    return answer
+    return await live.asked("grant.add", prompt_id=prompt_id, **fields)
 
 
 async def test_a_grant_answers_its_prompt_and_the_next_ones_until_it_is_used_up() -> None:
@@ -338,7 +336,7 @@ async def test_a_revoked_grant_allows_nothing_more_and_another_session_never_had
         await in_thread(host.answer_typing)
         other, _ = await ask(live, asking("cargo test x"))
         await live.person.until(lambda: len(live.person.shown) == 2)
-        live.hub.rule_operations.operate({"op": "grant.revoke", "grant_id": made["grant_id"][:8]})
+        await live.asked("grant.revoke", grant_id=made["grant_id"][:8])
         await ask(live, asking("cargo test y"), host)
         await live.person.until(lambda: len(live.person.shown) == 3)
         host.close()

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from tests.support.hubs import LiveHub, channel_named, live_hub
 
 from atlasbridge.core.daemon.rules import HubRules
+from atlasbridge.core.operations import Granted
 from atlasbridge.core.policy.attention import AttentionSettings
 from atlasbridge.core.policy.escalation import EscalationPolicy, EscalationStep
 from atlasbridge.core.policy.people import PeopleBook, Person
@@ -115,10 +116,8 @@ async def test_a_grant_for_the_folder_answers_the_next_question_of_that_open_que
     async with ruled_hub() as live:
         asked = ask(live, "cargo test --all")
         first = await shown(live)
-        made = live.hub.rule_operations.operate(
-            {"op": "grant.add", "prompt_id": first.prompt_id, "times": 2, "folder": True}
-        )
-        assert made is not None and made["ok"], made
+        made = live.hub.rule_operations.add(first.prompt_id, "cli:local", None, 2, True, False)
+        assert isinstance(made, Granted), made
         assert words("", await asked) == "Allow"
         handed = await ask(live, "cargo test -p x")
         assert words("", handed) == "Allow" and handed.by.startswith("grant:")

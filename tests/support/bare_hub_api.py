@@ -7,13 +7,14 @@ be asked fails at once.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
 from atlasbridge.core.ids import new_id
+from atlasbridge.core.operations import Caller, HubAs, Operation, Refused
 from atlasbridge.core.policy.attention import Tone
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.question import RemoteQuestion
 from atlasbridge.core.session.model import SessionRecord
 
@@ -40,6 +41,18 @@ class BareQuestions:
 
 
 class BareHubApi:
+    def by(self, caller: Caller) -> HubAs:
+        return HubAs(self._perform, caller)
+
+    async def _perform(self, operation: Operation[..., Any], caller: Caller, given: Mapping[str, Any]) -> Any:
+        """An operation of the table is a method `do_NAME` here."""
+        function = getattr(self, f"do_{operation.key}", None)
+        if function is None:
+            _unexpected(operation.name)
+        if operation.changes and "prompt_id" in given and self.prompt(given["prompt_id"]) is None:
+            return Refused("unknown_prompt", "There is no such prompt.")
+        return await function(caller, **given)
+
     @property
     def integrations(self) -> BareQuestions:
         return BareQuestions()
@@ -103,26 +116,8 @@ class BareHubApi:
     def name_of(self, identity: str) -> str:
         return ""
 
-    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
-        _unexpected("an answer for later")
-
-    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
-        _unexpected("a snooze")
-
-    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
-        _unexpected("what is kept for later")
-
     def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
         return []
-
-    def enqueue(self, reply: InboundReply) -> Receipt | Reject:
-        _unexpected("an instruction for later")
-
-    def queued(self, session_id: str = "") -> list[dict[str, Any]]:
-        return []
-
-    def dequeue(self, reply: InboundReply, queue_id: str) -> Receipt | Reject:
-        _unexpected("what is queued")
 
     def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
         return 0.0, False
@@ -130,23 +125,8 @@ class BareHubApi:
     def tone(self, prompt_id: str, channel: str) -> Tone:
         return Tone()
 
-    def go_away(self, for_s: float | None = None) -> None:
-        _unexpected("leave")
-
-    def come_back(self) -> None:
-        _unexpected("leave")
-
     async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
         _unexpected("a screen")
-
-    def rename(self, session_id: str, label: str, by: str) -> bool:
-        _unexpected("a name")
-
-    async def kill(self, session_id: str, force: bool = False) -> bool:
-        _unexpected("a kill")
-
-    async def resume(self, session_id: str) -> bool:
-        _unexpected("a resume")
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
         _unexpected("keys")
@@ -182,42 +162,17 @@ class BareHubApi:
     ) -> list[dict[str, Any]]:
         _unexpected("audit entries")
 
-    async def audit_state(self) -> dict[str, Any]:
-        _unexpected("the audit log")
-
-    def launchers(self) -> list[dict[str, Any]]:
-        _unexpected("launchers")
-
     def answer(self, prompt_id: str) -> dict[str, Any] | None:
         _unexpected("an answer")
 
     def still_waiting(self) -> list[PromptRecord]:
         _unexpected("what still waits")
 
-    def ask_again(self, prompt_id: str) -> bool:
-        _unexpected("a prompt once more")
-
     def tell(self, message: str) -> None:
         _unexpected("a notice")
 
-    def offer(self, name: str, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
+    def offer(self, name: str, answer: Callable[[str, Mapping[str, Any]], Awaitable[Any]]) -> None:
         _unexpected("an offer")
-
-    def grant(
-        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
-    ) -> dict[str, Any]:
-        _unexpected("a grant")
-
-    def rules(self) -> dict[str, Any]:
-        _unexpected("rules")
-
-    def revoke_grant(self, grant_id: str, identity: str) -> bool:
-        _unexpected("a grant")
 
     def agreed(self, prompt_id: str) -> list[str]:
         _unexpected("who agreed")
-
-    async def launch(
-        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
-    ) -> str:
-        _unexpected("a launch")

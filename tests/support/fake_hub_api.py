@@ -14,8 +14,21 @@ from typing import Any
 from tests.support.kept_answers import KeptAnswers
 
 from atlasbridge.core.clock import Clock, SystemClock, iso
-from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id, new_nonce
+from atlasbridge.core.operations import (
+    AskedAgain,
+    AuditState,
+    Caller,
+    Ending,
+    Granted,
+    Launched,
+    Queued,
+    Refused,
+    Renamed,
+    Resumed,
+    Revoked,
+)
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import (
     InboundReply,
@@ -114,18 +127,41 @@ class FakeHubApi(KeptAnswers):
         more |= {} if styled else {"why": ["the probe says busy", "it is busy: no prompt"]}
         return found and {**found, **more}
 
-    def rename(self, session_id: str, label: str, by: str) -> bool:
-        self.all_sessions[session_id] = replace(self.all_sessions[session_id], label=label)
-        self.publish("session.changed", session_id=session_id, label=label)
-        return True
+    async def do_rename(self, caller: Caller, session_id: str, name: str) -> Renamed | Refused:
+        session, label = self.session(session_id), escape_controls(name.strip(), keep_lines=False)
+        if session is None:
+            return Refused("unknown_session", "there is no such session")
+        self.all_sessions[session.session_id] = replace(session, label=label)
+        self.publish("session.changed", session_id=session.session_id, label=label)
+        return Renamed(session.session_id, label, label)
 
-    async def resume(self, session_id: str) -> bool:
-        self.resumed.append(session_id)
-        return True
+    def _running(self, session_id: str) -> SessionRecord | None:
+        session = self.session(session_id)
+        return session if session and session.state is SessionState.ACTIVE else None
 
-    def enqueue(self, reply: InboundReply) -> Receipt | Reject:
+    async def do_resume(self, caller: Caller, session_id: str) -> Resumed | Refused:
+        session = self._running(session_id)
+        if session is None:
+            return Refused("unknown_session", "there is no such session")
+        self.resumed.append(session.session_id)
+        return Resumed(session.session_id, True)
+
+    async def do_end(self, caller: Caller, session_id: str, force: bool = False) -> Ending | Refused:
+        session = self._running(session_id)
+        if session is None:
+            return Refused("unknown_session", "there is no such session")
+        self.killed.append((session.session_id, force))
+        self.all_sessions[session.session_id] = replace(session, state=SessionState.TERMINATED)
+        self.publish("session.ended", session_id=session.session_id, exit_code=143)
+        return Ending(session.session_id, session.pid, True)
+
+    async def do_enqueue(self, caller: Caller, session_id: str, text: str) -> Queued | Refused:
+        reply = InboundReply(caller.channel, caller.identity, "", text, session_id, as_text=True, place=caller.place)
         self.queue.append((new_id(), reply))
-        return Receipt("queued", f"Queued as number {len(self.queue)}.", reply.identity, self.queue[-1][0])
+        return Queued("queued", f"Queued as number {len(self.queue)}.", self.queue[-1][0])
+
+    async def do_queue(self, caller: Caller, session_id: str = "") -> dict[str, Any]:
+        return {"queue": self.queued(session_id)}
 
     def queued(self, session_id: str = "") -> list[dict[str, Any]]:
         return [
@@ -134,18 +170,12 @@ class FakeHubApi(KeptAnswers):
             for queue_id, reply in self.queue
         ]  # fmt: skip
 
-    def dequeue(self, reply: InboundReply, queue_id: str) -> Receipt | Reject:
-        found = [one for one in self.queue if one[0] == queue_id]
-        if not found:
-            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such instruction.")
+    async def do_dequeue(self, caller: Caller, queue_id: str) -> Queued | Refused:
+        found = [one for one in self.queue if queue_id and one[0].startswith(queue_id)]
+        if len(found) != 1:
+            return Refused("unknown_prompt", "There is no such instruction.")
         self.queue.remove(found[0])
-        return Receipt("revoked", "Taken back.", reply.identity)
-
-    async def kill(self, session_id: str, force: bool = False) -> bool:
-        self.killed.append((session_id, force))
-        self.all_sessions[session_id] = replace(self.all_sessions[session_id], state=SessionState.TERMINATED)
-        self.publish("session.ended", session_id=session_id, exit_code=143)
-        return True
+        return Queued("revoked", "Taken back.", "")
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
         self.typed.append((session_id, data, identity))
@@ -204,27 +234,21 @@ class FakeHubApi(KeptAnswers):
         ]
         return found[:limit]
 
-    async def audit_state(self) -> dict[str, Any]:
-        return {"count": len(self.audit), "hash": "0" * 64, "ok": True, "detail": "the chain is whole"}
+    async def do_audit_state(self, caller: Caller) -> AuditState:
+        return AuditState(len(self.audit), "0" * 64, True, "the chain is whole")
 
-    def launchers(self) -> list[dict[str, Any]]:
+    async def do_launchers(self, caller: Caller) -> dict[str, Any]:
         more = {"folders": ["/home/ada"], "arguments": True, "recent": ["/home/ada/blog"]}
-        return [{"name": "claude here", "command": ["claude"], "cwd": "/home/ada/shop", **more}]
+        return {"launchers": [{"name": "claude here", "command": ["claude"], "cwd": "/home/ada/shop", **more}]}
 
-    def grant(self, prompt_id: str, identity: str, **wanted: Any) -> dict[str, Any]:
+    async def do_grant(self, caller: Caller, prompt_id: str, preview: bool = False, **limits: Any) -> Granted | Refused:
         if self.prompt(prompt_id) is None:
-            return {"ok": False, "reason": "unknown_prompt", "message": "There is no such prompt."}
-        shape = "exactly `cargo test`"
-        words = {
-            "words": f"{shape}, in this session",
-            "shape": shape,
-            "would": ["cargo test"],
-            "would_not": ["cargo test; x"],
-            "why_not": ["Asked: no rule allows 'x'."],
-        }
-        return {"ok": True, **words, **({} if wanted["preview"] else {"grant_id": "a" * 32, "answered": True})}
+            return Refused("unknown_prompt", "There is no such prompt.")
+        shape, reasons = "exactly `cargo test`", ("Asked: no rule allows 'x'.",)
+        words = Granted(f"{shape}, in this session", shape, ("cargo test",), ("cargo test; x",), reasons)
+        return words if preview else replace(words, grant_id="a" * 32, answered=True)
 
-    def rules(self) -> dict[str, Any]:
+    async def do_rules(self, caller: Caller) -> dict[str, Any]:
         rule: dict[str, Any] = {
             "name": "tests",
             "verdict": "allow",
@@ -235,23 +259,24 @@ class FakeHubApi(KeptAnswers):
         rule |= {"approvals": 1, "person": [], "reason": "", "origin": "", "digest": "0" * 32}
         return {"rules": [rule], "grants": self.grants, "decisions": [], "tell": "digest"}
 
-    def revoke_grant(self, grant_id: str, identity: str) -> bool:
+    async def do_revoke_grant(self, caller: Caller, grant_id: str) -> Revoked | Refused:
         before = len(self.grants)
         self.grants = [item for item in self.grants if item["grant_id"] != grant_id]
-        return len(self.grants) < before
+        ended = len(self.grants) < before
+        return Revoked(True) if ended else Refused("unknown_grant", "there is no such grant")
 
     def agreed(self, prompt_id: str) -> list[str]:
         return []
 
-    async def launch(
-        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
-    ) -> str:
-        if name != "claude here":
-            raise ConfigError(f"there is no launcher named {name!r}")
+    async def do_launch(
+        self, caller: Caller, launcher: str, folder: str = "", arguments: tuple[str, ...] = (), name: str = ""
+    ) -> Launched | Refused:
+        if launcher != "claude here":
+            return Refused("unknown_launcher", f"there is no launcher named {launcher!r}")
         if folder and not folder.startswith("/home/ada"):
-            raise ConfigError(f"{folder} is not a folder in which {name!r} may be started")
-        self.launched.append((name, folder, arguments, label))
-        return self.add_session("claude", folder or "/home/ada/shop", label).session_id
+            return Refused("not_allowed", f"{folder} is not a folder in which {launcher!r} may be started")
+        self.launched.append((launcher, folder, arguments, name.strip()))
+        return Launched(self.add_session("claude", folder or "/home/ada/shop", name).session_id)
 
     def answer(self, prompt_id: str) -> dict[str, Any] | None:
         return self.answers.get(prompt_id)
@@ -259,9 +284,15 @@ class FakeHubApi(KeptAnswers):
     def still_waiting(self) -> list[PromptRecord]:
         return [item for item in self.all_prompts.values() if item.state is PromptState.EXPIRED]
 
-    def ask_again(self, prompt_id: str) -> bool:
-        self.asked_again.append(prompt_id)
-        return any(item.prompt_id == prompt_id for item in self.still_waiting())
+    async def do_again(self, caller: Caller, prompt_id: str) -> AskedAgain | Refused:
+        record = self.prompt(prompt_id)
+        if record is None:
+            return Refused("unknown_prompt", "There is no such prompt.")
+        self.asked_again.append(record.prompt_id)
+        waits = any(item.prompt_id == record.prompt_id for item in self.still_waiting())
+        if not waits:
+            return Refused("not_waiting", "it does not wait any more")
+        return AskedAgain(True, "asked", "Asked.", record.prompt_id)
 
     def tell(self, message: str) -> None:
         self.told.append(message)

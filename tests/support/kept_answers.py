@@ -7,7 +7,8 @@ from typing import Any
 from tests.support.bare_hub_api import BareHubApi
 
 from atlasbridge.core.clock import Clock, iso
-from atlasbridge.core.prompt.model import InboundReply, Receipt, Refusal, Reject
+from atlasbridge.core.operations import Caller, Kept, Refused
+from atlasbridge.core.prompt.model import InboundReply
 
 
 class KeptAnswers(BareHubApi):
@@ -16,21 +17,41 @@ class KeptAnswers(BareHubApi):
         self.kept: list[tuple[InboundReply, str]] = []
         self.snoozed: list[tuple[InboundReply, float]] = []
 
-    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
+    async def do_postpone(
+        self,
+        caller: Caller,
+        prompt_id: str,
+        value: str = "",
+        when: str = "",
+        as_text: bool = False,
+        snooze_s: float | None = None,
+    ) -> Kept | Refused:
+        if snooze_s is not None:
+            return await self.do_snooze(caller, prompt_id, snooze_s)
         if when not in ("06:00", "in 2h", "limit-resets"):
-            return Reject(Refusal.BAD_VALUE, "Say when: 06:00.")
-        self.kept.append((reply, when))
-        return Receipt("postponed", f"{reply.identity} answers {reply.value!r} at {when} (1a2b3c4d).", reply.identity)
+            return Refused("bad_value", "Say when: 06:00.")
+        self.kept.append((self.reply_of(caller, prompt_id, value, as_text), when))
+        return Kept("postponed", f"{caller.identity} answers {value!r} at {when} (1a2b3c4d).", "")
 
-    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
-        self.snoozed.append((reply, for_s))
-        return Receipt("snoozed", f"{reply.identity} wants to be asked again.", reply.identity)
+    async def do_snooze(self, caller: Caller, prompt_id: str, for_s: float) -> Kept | Refused:
+        self.snoozed.append((self.reply_of(caller, prompt_id, ""), for_s))
+        return Kept("snoozed", f"{caller.identity} wants to be asked again.", "")
 
-    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
+    async def do_revoke_later(self, caller: Caller, later_id: str) -> Kept | Refused:
         if later_id != "1a2b3c4d" or not self.kept:
-            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such answer.")
+            return Refused("unknown_prompt", "There is no such answer.")
         self.kept.clear()
-        return Receipt("revoked", "Taken back.", reply.identity)
+        return Kept("revoked", "Taken back.", "")
+
+    async def do_later(self, caller: Caller) -> dict[str, Any]:
+        return {"later": self.later()}
+
+    def reply_of(self, caller: Caller, prompt_id: str, value: str, as_text: bool = False) -> InboundReply:
+        """What the hub would make of it."""
+        record = self.prompt(prompt_id)
+        session_id = record.session_id if record else ""
+        fields: dict[str, Any] = {"session_id": session_id, "as_text": as_text, "place": caller.place}
+        return InboundReply(caller.channel, caller.identity, prompt_id, value, **fields)
 
     def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
         return [
@@ -44,6 +65,7 @@ class KeptAnswers(BareHubApi):
                 "created_at": iso(self.clock.wall()),
                 "by": reply.identity,
                 "by_name": "Ada",
+                "what": f"answer “{reply.value}”",
                 "when": when,
                 "session_id": reply.session_id,
                 "name": "project",

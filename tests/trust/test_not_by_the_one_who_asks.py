@@ -26,9 +26,9 @@ from atlasbridge.core.ancestry import (
     parse_stat,
     trace_ancestry,
 )
-from atlasbridge.core.daemon.operations import OPERATIONS_LOOKING
 from atlasbridge.core.daemon.receipts import RefusalLog
 from atlasbridge.core.daemon.session_processes import CallerCheck
+from atlasbridge.core.operations import OPERATIONS
 from atlasbridge.core.peer import Peer
 from atlasbridge.core.prompt.gate import UNTRACED
 from atlasbridge.core.values import replace
@@ -157,7 +157,9 @@ def test_nothing_on_disk_opens_the_page() -> None:
 
 def test_operations_are_for_people_unless_they_only_look() -> None:
     """A new operation decides until somebody says that it does not."""
-    assert {"reply", "kill", "reload", "stop", "page", "launch", "grant"}.isdisjoint(OPERATIONS_LOOKING)
+    looking = {one.name for one in OPERATIONS if one.inside}
+    assert {"reply", "kill", "reload", "stop", "page", "launch", "grant.add", "rename"}.isdisjoint(looking)
+    assert {"prompts", "sessions", "events", "notify", "later"} <= looking
 
 
 LINE = (Process(9, 8, 50, "34816"), Process(8, 7, 40, "34816"), Process(7, 1, 30), Process(1, 0, 1))

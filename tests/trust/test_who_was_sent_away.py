@@ -13,6 +13,7 @@ from tests.support.hubs import LiveHub, live_hub
 from tests.support.waiting import until
 from tests.web.conftest import FakeHub, anyone, clock, hub, log_in
 
+from atlasbridge.core.operations import Granted
 from atlasbridge.core.policy.attention import AttentionSettings
 from atlasbridge.core.policy.people import PeopleBook, Person
 from atlasbridge.core.prompt.model import InboundReply, PromptState, Receipt, Refusal
@@ -82,7 +83,7 @@ async def test_the_vote_of_somebody_who_was_taken_off_the_list_does_not_count() 
 async def test_an_answer_for_later_ends_with_the_right_of_whoever_gave_it() -> None:
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        kept(live.hub.hub_api.postpone(reply(prompt_id), "in 2h"))
+        kept(live.hub.later.postpone(reply(prompt_id), "in 2h"))
         use(live, PolicySettings(allowed={"memory": None, "chat": frozenset({"chat:2"})}))
         assert live.hub.hub_api.later() == []
         live.advance(7300)
@@ -94,7 +95,7 @@ async def test_an_answer_for_later_is_refused_at_its_moment_where_nobody_looked_
     """The list changed under it: the gate asks again when the moment comes."""
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host, prompt_id = await asked(live)
-        kept(live.hub.hub_api.postpone(reply(prompt_id), "in 5m"))
+        kept(live.hub.later.postpone(reply(prompt_id), "in 5m"))
         live.hub.router.policy = PolicySettings(allowed={"memory": None, "chat": frozenset({"chat:2"})})
         live.advance(301)
         await until(lambda: not live.hub.hub_api.later())
@@ -106,11 +107,11 @@ async def test_an_answer_for_later_is_refused_at_its_moment_where_nobody_looked_
 async def test_what_a_revoked_login_queued_or_granted_ends_with_it() -> None:
     async with live_hub(POLICY, (HERE, CHAT)) as live:
         host = await working(live)
-        assert isinstance(live.hub.hub_api.enqueue(said(host.record.session_id, "push it")), Receipt)
+        assert isinstance(live.hub.queue.add(said(host.record.session_id, "push it")), Receipt)
         live.hub.hub_api.sent_away("chat:2")
-        assert len(live.hub.hub_api.queued()) == 1
+        assert len(live.hub.queue.listed()) == 1
         live.hub.hub_api.sent_away("chat:1")
-        assert live.hub.hub_api.queued() == []
+        assert live.hub.queue.listed() == []
         prompt_id = host.raise_prompt(IDLE)
         await until(lambda: is_asked(live, prompt_id))
         host.close()
@@ -120,8 +121,8 @@ async def test_a_grant_of_a_revoked_login_ends_with_it() -> None:
     async with ruled_hub() as live:
         host, first = await ask(live, asking("cargo test --all"))
         await live.person.until(lambda: live.person.shown)
-        made = live.hub.rule_operations.add({"prompt_id": first, "times": 5, "by": "web:phone"})
-        assert made["ok"], made
+        made = live.hub.rule_operations.add(first, "web:phone", None, 5, False, False)
+        assert isinstance(made, Granted), made
         live.hub.hub_api.sent_away("web:laptop")
         assert len(live.hub.rule_operations.grants()) == 1
         live.hub.hub_api.sent_away("web:phone")

@@ -12,8 +12,8 @@ from tests.support.sample_prompt import MENU
 from tests.support.threaded_hub import ThreadedHub
 
 from atlasbridge.core.prompt.model import Refusal
-from atlasbridge.web.catalogue import OPERATIONS
-from atlasbridge.web.prompt_api import STATUS
+from atlasbridge.web.api import OVER_HTTP as OPERATIONS
+from atlasbridge.web.api import STATUS
 from atlasbridge.web.settings import WebSettings
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -16,7 +16,7 @@ from tests.support.sample_prompt import HOSTILE, SECRET, YES_NO, hostile_prompt
 from tests.web.conftest import bearer, log_in
 
 from atlasbridge.core.clock import ManualClock
-from atlasbridge.web import app as app_module
+from atlasbridge.web import api as api_module
 from atlasbridge.web import server as server_module
 
 API = "/api/v1"
@@ -180,7 +180,7 @@ async def test_a_connection_that_says_nothing_more_is_closed(
 
 
 async def test_a_body_that_never_ends_is_given_up(hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app_module, "BODY_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(api_module, "BODY_TIMEOUT_S", 0.2)
     head = b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n"
     answer = await raw(hub, head + b"Connection: close\r\n\r\n{")
     assert b" 408 " in answer.splitlines()[0]

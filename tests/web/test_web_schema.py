@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.support.sample_prompt import MENU
 from tests.support.threaded_hub import ThreadedHub
 
-from atlasbridge.web.catalogue import OPERATIONS
+from atlasbridge.web.api import OVER_HTTP as OPERATIONS
 from atlasbridge.web.openapi import render_openapi
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(600)]

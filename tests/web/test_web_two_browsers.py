@@ -15,6 +15,7 @@ from tests.support.browser import find, open_browser, phone, text_of, wait, wait
 from tests.support.marionette import open_firefox
 from tests.support.threaded_hub import ThreadedHub
 
+from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import InboundReply, PromptState, Receipt, Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
 
@@ -74,7 +75,7 @@ def test_no_view_has_a_fault_that_axe_finds(hub: ThreadedHub, browser: Any) -> N
     halted = hub.add_session(label="halted", stopped=True)
     hub.show(session.session_id, [[["red ", 1, None, 1], ["on green", 0, 2, 0]], "plain"])
     for words in ("Run the linter.", "Then write the changelog."):
-        hub.hub_api.enqueue(InboundReply("web", "web:page", "", words, session.session_id))
+        hub.hub_api.queue.append((new_id(), InboundReply("web", "web:page", "", words, session.session_id)))
     hub.ask(replace(sample.MENU, subject=CURL), session)
     hub.ask(sample.SECRET)
     settled = hub.ask(sample.YES_NO)

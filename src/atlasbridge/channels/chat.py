@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.commands import HubCommands
+from atlasbridge.channels.commands import NOT_OURS, HubCommands, press_later
 from atlasbridge.channels.delivery import Delivery
 from atlasbridge.channels.excerpt import first_line
 from atlasbridge.channels.listening import Throttle
@@ -32,14 +32,14 @@ from atlasbridge.channels.receipts import (
 )
 from atlasbridge.channels.target import Held
 from atlasbridge.channels.tasks import TaskSet
-from atlasbridge.channels.templates import CONTINUE, LIMIT_BUTTON, render_brief, render_left, session_name
+from atlasbridge.channels.templates import render_brief, render_left, session_name
 from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.operations import Caller, Refused
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.values import replace
 
 # What was asked and ended while the link to a chat was down, for the note on its return.  Pure.
 
@@ -354,19 +354,17 @@ class ChatChannel(BaseChannel):
 
     def speak(self, identity: str, prompt_id: str, value: str, token: Any, **fields: Any) -> InboundReply:
         """A reply as this person would send it here."""
-        place = f"{self._people.call(identity)} in {self.title}"
+        place = self.caller(identity).place
         return InboundReply(self.name, identity, prompt_id, value, token=token, place=place, **fields)
 
-    def put_off(self, identity: str, record: PromptRecord, nonce: str, what: str) -> str:
-        """A button that is for later: "limit", or minutes until it is asked again.  Returns what to say."""
-        reply = self.speak(identity, record.prompt_id, CONTINUE, None, nonce=nonce)
-        if what == LIMIT_BUTTON:
-            outcome = self.hub_api.postpone(replace(reply, as_text=True), "limit-resets")
-        elif what.isdecimal() and nonce and record.nonce.startswith(nonce):
-            outcome = self.hub_api.snooze(reply, float(what) * 60)
-        else:
-            return "This button is not one of mine."
-        return self._people.rename(outcome.sentence, identity)
+    def caller(self, identity: str) -> Caller:
+        return Caller(identity, self.name, f"{self._people.call(identity)} in {self.title}")
+
+    async def put_off(self, identity: str, record: PromptRecord, nonce: str, what: str) -> str:
+        """A button that is for later; returns what to say."""
+        if not nonce or not record.nonce.startswith(nonce):
+            return NOT_OURS
+        return self._people.rename(await press_later(self.hub_api.by(self.caller(identity)), record, what), identity)
 
     def warn(self, record: PromptRecord) -> None:
         self.hub_api.note("CHANNEL_RATE_LIMITED", channel=self.name, session_id=record.session_id)
@@ -382,9 +380,10 @@ class ChatChannel(BaseChannel):
         if end := self._ends.get(record.prompt_id):
             self._outbox.edit(place, self._paint_outcome(record, self._session(record), end))
 
-    def request_again(self, record: PromptRecord) -> str:
-        """Have the hub raise what still stands on the screen once more; returns what to say."""
-        return "Asked again." if self.hub_api.ask_again(record.prompt_id) else "It does not wait any more."
+    async def request_again(self, record: PromptRecord, identity: str) -> str:
+        """Have the hub raise what is still on the screen once more; returns what to say."""
+        asked = await self.hub_api.by(self.caller(identity)).again(record.prompt_id)
+        return asked.message if isinstance(asked, Refused) else "Asked again."
 
     # the link's ups and downs
 

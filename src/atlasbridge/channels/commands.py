@@ -18,16 +18,23 @@ from atlasbridge.channels.grant_card import examples
 from atlasbridge.channels.listening import active
 from atlasbridge.channels.screenshot import make_picture
 from atlasbridge.channels.target import NOTHING_OPEN
-from atlasbridge.channels.templates import render_left, session_name, tool_name
+from atlasbridge.channels.templates import CONTINUE, LIMIT_BUTTON, render_left, session_name, tool_name
 from atlasbridge.channels.transcript import last_answer, rows_of, since_instruction
 from atlasbridge.core.clock import Clock, parse_duration
-from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
+from atlasbridge.core.operations import Caller, Granted, HubAs, HubOperations, Operation, Refused
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.gate import SHORT_ID
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, PromptState
 from atlasbridge.core.session.model import SessionRecord
+
+
+def _of(operation: Operation[..., Any], use: str = "") -> str:
+    """The sentence of the table, and how it is said here."""
+    about = operation.about[:1].lower() + operation.about[1:].rstrip(".")
+    return f"{about}: {use}" if use else about
+
 
 COMMANDS = {
     "status": "what waits for an answer",
@@ -39,17 +46,17 @@ COMMANDS = {
     "queue": "an instruction for when it is done: {sign}queue TEXT; what waits: {sign}queue; back: {sign}queue off ID",
     "get": "a file of a session's folder: {sign}get PATH",
     "switch": "send plain texts to one session: {sign}switch NAME, {sign}switch off",
-    "new": "start one of the configured sessions: {sign}new NAME",
+    "new": _of(HubOperations.launch, "{sign}new NAME"),
     "esc": "press Esc in a session, to interrupt it: {sign}esc NAME",
-    "resume": "let a session that Ctrl-Z has stopped go on: {sign}resume NAME",
-    "stop": "end a session: {sign}stop NAME",
+    "resume": _of(HubOperations.resume, "{sign}resume NAME"),
+    "stop": _of(HubOperations.end, "{sign}stop NAME"),
     "later": "answer later: {sign}later ID 06:00 VALUE; what is kept: {sign}later; take back: {sign}later off ID",
-    "snooze": "be asked again in a while: {sign}snooze ID 15m",
+    "snooze": _of(HubOperations.snooze, "{sign}snooze ID 15m"),
     "all": "answer several the same way: {sign}all VALUE ID ID ...",
-    "grant": "allow what a prompt asks for a while: {sign}grant ID 30m, {sign}grant ID 5x",
+    "grant": _of(HubOperations.grant, "{sign}grant ID 30m, {sign}grant ID 5x"),
     "mute": "be quiet for a while: {sign}mute 30m, {sign}mute off",
-    "away": "nobody is at the keyboard, ask here at once: {sign}away, {sign}away 2h",
-    "here": "somebody is at the keyboard again",
+    "away": _of(HubOperations.away, "{sign}away, {sign}away 2h"),
+    "here": _of(HubOperations.here),
     "help": "what you can say here",
 }
 STATES = {
@@ -119,14 +126,14 @@ def parse_grant(text: str) -> tuple[str, float | None, int | None, bool] | None:
     return (words[0], span_s, None, folder) if span_s else None
 
 
-def render_grant(made: dict[str, Any], sign: str) -> str:
+def render_grant(made: Granted | Refused, sign: str) -> str:
     """In words what is allowed, with examples of what is and what is not."""
-    if not made["ok"]:
-        return str(made["message"])
-    lines = [f"{'Granted' if 'grant_id' in made else 'It would be'}: {made['words']}."]
+    if isinstance(made, Refused):
+        return made.message
+    lines = [f"{'Granted' if made.grant_id else 'It would be'}: {made.words}."]
     lines += examples(made)
-    if "grant_id" in made:
-        lines.append(f"To end it: atlasbridge grants revoke {made['grant_id'][:8]}")
+    if made.grant_id:
+        lines.append(f"To end it: atlasbridge grants revoke {made.grant_id[:8]}")
     else:
         lines.append(f"Say {sign}grant ID 30m or {sign}grant ID 5x to give it.")
     return escape_controls("\n".join(lines))
@@ -186,16 +193,27 @@ def render_help(sign: str) -> str:
 MOST_WORDS = 3  # of a moment: "fri 12:00", "in 2 hours"
 MOST_AT_ONCE = 50
 LISTED = 12
+NOT_OURS = "This button is not one of mine."
 BEGINNING = 80  # characters of a question in a list
 
 
 class Speaker(Protocol):
-    """The channel: makes a reply as that person would send it, and hands it on."""
+    """The channel: says who a person is, makes a reply as they would send it, and hands it on."""
 
     def speak(self, identity: str, prompt_id: str, value: str, token: Any, **fields: Any) -> InboundReply: ...
+    def caller(self, identity: str) -> Caller: ...
     def deliver(self, reply: InboundReply) -> None: ...
     def is_alone(self, chat: str, identity: str) -> bool:
         """Whether nobody but that person reads what is said there."""
+
+
+async def press_later(hub: HubAs, record: PromptRecord, what: str) -> str:
+    """A button that is for later: "limit", or minutes until it is asked again.  Returns what to say."""
+    if what == LIMIT_BUTTON:
+        return (await hub.postpone(record.prompt_id, CONTINUE, "limit-resets", as_text=True)).message
+    if what.isdecimal():
+        return (await hub.snooze(record.prompt_id, float(what) * 60)).message
+    return NOT_OURS
 
 
 class AnswerCommands:
@@ -204,35 +222,34 @@ class AnswerCommands:
     def __init__(self, hub_api: HubApi, sign: str, speaker: Speaker) -> None:
         self._hub_api, self._sign, self._speaker = hub_api, sign, speaker
 
-    def run(self, command: Command, identity: str, token: Any) -> str:
+    async def run(self, command: Command, identity: str, token: Any) -> str:
         match command.name:
             case "later":
-                return self._later(command.rest, identity)
+                return await self._later(command.rest, identity)
             case "snooze":
-                return self._snooze(command.rest, identity)
+                return await self._snooze(command.rest, identity)
             case _:
                 return self._all(command.rest, identity, token)
 
-    def _later(self, rest: str, identity: str) -> str:
+    async def _later(self, rest: str, identity: str) -> str:
         words = rest.split()
         if not words:
             return self._listed()
         if words[0].lower() == "off":
-            reply = self._speaker.speak(identity, "", "", None)
-            return self._hub_api.revoke_later(reply, words[1] if len(words) == 2 else "").sentence
+            wanted = words[1] if len(words) == 2 else ""
+            return (await self._hub_api.by(self._speaker.caller(identity)).revoke_later(wanted)).message
         record = self._hub_api.prompt(words[0])
         if record is None:
             return f"There is no such prompt. Say {self._sign}later ID 06:00 VALUE; {self._sign}status lists them."
-        return self._postpone(record, words[1:], identity)
+        return await self._postpone(record, words[1:], identity)
 
-    def _postpone(self, record: PromptRecord, words: list[str], identity: str) -> str:
+    async def _postpone(self, record: PromptRecord, words: list[str], identity: str) -> str:
         """As many words as a moment can have; the rest is the answer."""
         said = f"Say {self._sign}later {short_id(record.prompt_id)} 06:00 VALUE, or limit-resets for the time."
         for count in range(min(MOST_WORDS, len(words) - 1), 0, -1):
             when, value = " ".join(words[:count]), " ".join(words[count:])
-            reply = self._speaker.speak(identity, record.prompt_id, value, None, session_id=record.session_id)
-            outcome = self._hub_api.postpone(reply, when)
-            said = outcome.sentence
+            outcome = await self._hub_api.by(self._speaker.caller(identity)).postpone(record.prompt_id, value, when)
+            said = outcome.message
             if not said.startswith("Say when"):
                 return said
         return said
@@ -242,19 +259,18 @@ class AnswerCommands:
         if not kept:
             return "Nothing is kept for later."
         lines = [
-            f"{item['when']} · {item['name']}: {_what(item)} · {item['by_name']} · {item['later_id'][:8]}"
+            f"{item['when']} · {item['name']}: {item['what']} · {item['by_name']} · {item['later_id'][:8]}"
             for item in kept
         ]
         return escape_controls("\n".join([*lines, f"To take one back: {self._sign}later off ID"]))
 
-    def _snooze(self, rest: str, identity: str) -> str:
+    async def _snooze(self, rest: str, identity: str) -> str:
         words = rest.split()
         record = self._hub_api.prompt(words[0]) if words else None
         span_s = parse_span(words[1]) if len(words) == 2 else 900.0
         if record is None or not span_s or len(words) > 2:
             return f"Say {self._sign}snooze ID 15m; {self._sign}status lists what waits."
-        reply = self._speaker.speak(identity, record.prompt_id, "", None, session_id=record.session_id)
-        return self._hub_api.snooze(reply, span_s).sentence
+        return (await self._hub_api.by(self._speaker.caller(identity)).snooze(record.prompt_id, span_s)).message
 
     def _all(self, rest: str, identity: str, token: Any) -> str:
         """Only what is named is answered; alone it says what there is to name."""
@@ -291,10 +307,6 @@ def _begin(record: PromptRecord) -> str:
     return cut_to(first_line(record.prompt), BEGINNING, len)
 
 
-def _what(item: dict[str, Any]) -> str:
-    return "ask again" if item["kind"] == "snooze" else f"answer “{item['value']}”"
-
-
 # Commands of a chat about one session: its screen, what it said, its files, instructions for later, start and end.
 
 ESC = b"\x1b"
@@ -325,7 +337,7 @@ class SessionCommands:
     async def run(self, chat: str, command: Command, identity: str) -> Spoken:
         match command.name:
             case "queue":
-                return Spoken(self._queue(chat, command.rest, identity))
+                return Spoken(await self._queue(chat, command.rest, identity))
             case "new":
                 return Spoken(await self._new(command.rest, identity))
             case "stop":
@@ -338,8 +350,8 @@ class SessionCommands:
         if command.name == "esc":
             return Spoken(await self._esc(session, identity))
         if command.name == "resume":
-            resumed = await self._hub_api.resume(session.session_id)
-            return Spoken(f"{session_name(session)} goes on." if resumed else NO_ANSWER)
+            resumed = await self._hub_api.by(self._speaker.caller(identity)).resume(session.session_id)
+            return Spoken(resumed.message if isinstance(resumed, Refused) else f"{session_name(session)} goes on.")
         return await self._read(command.name, session)
 
     def meant(self, chat: str, rest: str) -> SessionRecord | None:
@@ -397,40 +409,45 @@ class SessionCommands:
             f"{session_name(session)}: {escape_controls(path.strip(), keep_lines=False)}", name=name, file=content
         )
 
-    def _queue(self, chat: str, rest: str, identity: str) -> str:
+    async def _queue(self, chat: str, rest: str, identity: str) -> str:
         word, _, more = rest.partition(" ")
         if not rest:
-            return self._queued()
+            return await self._queued(identity)
         if word.lower() == "off":
-            return self._hub_api.dequeue(self._speaker.speak(identity, "", "", None), more.strip()).sentence
+            return (await self._hub_api.by(self._speaker.caller(identity)).dequeue(more.strip())).message
         named = find_session(self._hub_api.sessions(), word.rstrip(":")) if more else None
         session, text = (named, more) if named else (self.meant(chat, ""), rest)
         if session is None:
             return f"Which session? Say {self._sign}queue NAME TEXT; {self._sign}sessions lists them."
-        reply = self._speaker.speak(identity, "", text.strip(), None, session_id=session.session_id)
-        return f"{session_name(session)}: {self._hub_api.enqueue(reply).sentence}"
+        told = await self._hub_api.by(self._speaker.caller(identity)).enqueue(session.session_id, text.strip())
+        return f"{session_name(session)}: {told.message}"
 
-    def _queued(self) -> str:
-        waiting = self._hub_api.queued()
-        if not waiting:
+    async def _queued(self, identity: str) -> str:
+        found = await self._hub_api.by(self._speaker.caller(identity)).queue()
+        if isinstance(found, Refused):
+            return found.message
+        if not found.queue:
             return f"Nothing is queued. Say {self._sign}queue TEXT, or {self._sign}queue NAME TEXT."
         lines = [
-            f"{number}. {one['name']}: “{_brief(one['text'])}” · {one['by_name']} · {one['queue_id'][:8]}"
-            for number, one in enumerate(waiting, 1)
+            f"{number}. {one.name}: “{_brief(one.text)}” · {one.by_name} · {one.queue_id[:8]}"
+            for number, one in enumerate(found.queue, 1)
         ]
         return escape_controls("\n".join([*lines, f"To take one back: {self._sign}queue off ID"]))
 
     async def _new(self, name: str, identity: str) -> str:
-        known = [str(launcher["name"]) for launcher in self._hub_api.launchers()]
+        hub = self._hub_api.by(self._speaker.caller(identity))
+        offered = await hub.launchers()
+        if isinstance(offered, Refused):
+            return offered.message
+        known = [launcher.name for launcher in offered.launchers]
         if not known:
             return "Nothing may be started from here: config.toml has no [[launchers]]."
         if name not in known:
             return f"Say {self._sign}new NAME with one of: {', '.join(known)}"
-        try:
-            session_id = await self._hub_api.launch(name, identity)
-        except AtlasBridgeError as fault:
-            return f"It could not be started: {fault}"
-        return f"Started {name}: {short_id(session_id)}"
+        started = await hub.launch(name)
+        if isinstance(started, Refused):
+            return f"It could not be started: {started.message}"
+        return f"Started {name}: {short_id(started.session_id)}"
 
     async def _esc(self, session: SessionRecord, identity: str) -> str:
         typed = await self._hub_api.type_keys(session.session_id, ESC, identity)
@@ -442,15 +459,15 @@ class SessionCommands:
         if session is None:
             return self._which("stop")
         self._hub_api.note("SESSION_STOPPED", session_id=session.session_id, decided_by=identity)
-        ended = await self._hub_api.kill(session.session_id)
-        return f"{session_name(session)} was told to end." if ended else NO_ANSWER
+        ended = await self._hub_api.by(self._speaker.caller(identity)).end(session.session_id)
+        return ended.message if isinstance(ended, Refused) else f"{session_name(session)} was told to end."
 
     def _which(self, command: str) -> str:
         return f"Which session? Say {self._sign}{command} NAME; {self._sign}sessions lists them."
 
 
-def _brief(text: Any) -> str:
-    line = " ".join(str(text).split())
+def _brief(text: str) -> str:
+    line = " ".join(text.split())
     return line if len(line) <= LISTED_TEXT else f"{line[: LISTED_TEXT - 1]}…"
 
 
@@ -471,7 +488,7 @@ class HubCommands:
         """`token`: where it was said, for whoever answers a reply that the command became."""
         hub_api = self._hub_api.seen_by(identity, self._speaker.is_alone(chat, identity))
         if command.name in AnswerCommands.NAMES:
-            return Spoken(AnswerCommands(hub_api, self._sign, self._speaker).run(command, identity, token))
+            return Spoken(await AnswerCommands(hub_api, self._sign, self._speaker).run(command, identity, token))
         if command.name in SessionCommands.NAMES:
             return await self._about_session(hub_api).run(chat, command, identity)
         sessions, prompts = hub_api.sessions(), hub_api.open_prompts()
@@ -483,13 +500,13 @@ class HubCommands:
             case "status":
                 return Spoken(render_status(prompts, sessions))
             case "grant":
-                return Spoken(self._grant(hub_api, command.rest, identity))
+                return Spoken(await self._grant(hub_api, command.rest, identity))
             case "mute":
                 return Spoken(self._mute(chat, command.rest))
             case "away":
-                return Spoken(self._away(hub_api, command.rest))
+                return Spoken(await self._away(hub_api, command.rest, identity))
             case "here":
-                hub_api.come_back()
+                await hub_api.by(self._speaker.caller(identity)).here()
                 return Spoken("Good. Who types in a session is given a moment before you are asked here.")
             case "help" | "start":
                 return Spoken(render_help(self._sign))
@@ -522,13 +539,14 @@ class HubCommands:
         self._hub_api.remember(key, session.session_id)
         return f"Plain texts now go to {session_name(session)} ({tool_name(session)})."
 
-    def _grant(self, hub_api: HubApi, rest: str, identity: str) -> str:
+    async def _grant(self, hub_api: HubApi, rest: str, identity: str) -> str:
         wanted = parse_grant(rest)
         if wanted is None:
             return f"Say {self._sign}grant ID 30m or {self._sign}grant ID 5x; ID is the prompt's."
         prompt_id, for_s, times, folder = wanted
         preview = for_s is None and times is None
-        made = hub_api.grant(prompt_id, identity, for_s=for_s, times=times, folder=folder, preview=preview)
+        hub = hub_api.by(self._speaker.caller(identity))
+        made = await hub.grant(prompt_id, for_s=for_s, times=times, folder=folder, preview=preview)
         return render_grant(made, self._sign)
 
     def _mute(self, chat: str, rest: str) -> str:
@@ -538,13 +556,13 @@ class HubCommands:
         self._hub_api.remember(f"{self._channel}.mute.{chat}", str(self._clock.wall() + span_s))
         return f"Muted for {render_left(span_s)}: {self._mute_effect}" if span_s else "No longer muted."
 
-    def _away(self, hub_api: HubApi, rest: str) -> str:
+    async def _away(self, hub_api: HubApi, rest: str, identity: str) -> str:
         span_s = parse_span(rest) if rest else None
         if span_s is None and rest:
             return f"Say {self._sign}away, {self._sign}away 2h or {self._sign}here."
         if span_s == 0:
-            hub_api.come_back()
+            await hub_api.by(self._speaker.caller(identity)).here()
             return "No longer away."
-        hub_api.go_away(span_s)
+        await hub_api.by(self._speaker.caller(identity)).away(span_s)
         until = f"for {render_left(span_s)}" if span_s else f"until {self._sign}here"
         return f"Away {until}: everything is asked here at once."

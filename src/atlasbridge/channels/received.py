@@ -62,8 +62,8 @@ class Received:
         )
         told = f"Saved in {session_name(session)} as {path}."
         if words := caption.strip():
-            reply = self._speaker.speak(identity, "", f"{words} ({path})", None, session_id=session.session_id)
-            told = f"{told} {self._hub_api.enqueue(reply).sentence}"
+            hub = self._hub_api.by(self._speaker.caller(identity))
+            told = f"{told} {(await hub.enqueue(session.session_id, f'{words} ({path})')).message}"
         self._say(origin, told)
 
     async def hear(self, origin: Any, sent: Sent, then: Callable[[str], None]) -> None:

@@ -31,8 +31,8 @@ _OF_ONE: Final = {  # for the selected prompt, where it has no such letter of it
     "a": "attach",
     "v": "view",
     "i": "queue",
-    "g": "grant",
-    "z": "snooze",
+    "g": "offer",
+    "z": "put_off",
     "r": "again",
 }
 

@@ -352,9 +352,7 @@ def _kind(prompt: dict[str, Any]) -> str:
 def _kept(prompt: dict[str, Any]) -> str:
     """What somebody has said for later."""
     kept = prompt.get("later") or []
-    return "; ".join(
-        f"{'asked again' if item['kind'] == 'snooze' else repr(item['value'])} at {item['when']}" for item in kept
-    )
+    return "; ".join(f"{item['what']} at {item['when']}" for item in kept)
 
 
 def _folder(path: str) -> str:
@@ -622,19 +620,19 @@ class Watch:
                 self._board = board.turned("queue")
             case "attach":
                 self._attach()
-            case "snooze":
-                self._snooze()
+            case "put_off":
+                self._put_off()
             case "again":
                 for prompt_id in board.left:
                     self._request(prompt_id, "ask_again")
             case "text" | "choose":
                 self._begin(intention)
-            case "grant":
+            case "offer":
                 self._offer()
             case "answer":
                 self._answer(intention.value)
 
-    def _snooze(self) -> None:
+    def _put_off(self) -> None:
         """It decides nothing: the selected one is asked again in a while."""
         if self._board.current is not None:
             self._request(self._board.current["prompt_id"], "snooze", for_s=SNOOZE_S)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Final
 
+FROM_TABLE: Final = ""  # it is one operation of the hub: the table has its sentence
+_CALLED: Final = {"kill": "end"}  # in the table
+
 # name -> (module:attribute, help); in the order of the help page
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "run": ("atlasbridge.cli.run:main", "Run a tool; be asked elsewhere when it waits for you."),
     "attach": ("atlasbridge.cli.attach:main", "Bring a running session to this terminal."),
     "ps": ("atlasbridge.cli.sessions:ps_command", "List sessions."),
-    "resume": ("atlasbridge.cli.sessions:resume_command", "Let a session that Ctrl-Z has stopped go on."),
-    "rename": ("atlasbridge.cli.sessions:rename_command", "Give a session another name."),
-    "kill": ("atlasbridge.cli.sessions:kill_command", "End a session."),
+    "resume": ("atlasbridge.cli.sessions:resume_command", FROM_TABLE),
+    "rename": ("atlasbridge.cli.sessions:rename_command", FROM_TABLE),
+    "kill": ("atlasbridge.cli.sessions:kill_command", FROM_TABLE),
     "approvals": ("atlasbridge.cli.approvals:command", "Watch open prompts and answer them with a keystroke."),
     "reply": ("atlasbridge.cli.reply:command", "Answer a prompt."),
     "later": ("atlasbridge.cli.later:command", "Answers that were given for a later moment: list, revoke."),
     "queue": ("atlasbridge.cli.queue:command", "Instructions for when a tool is done: list, add, take back."),
     "ask": ("atlasbridge.cli.ask:command", "Ask a person from a script, and wait for the answer."),
-    "away": (
-        "atlasbridge.cli.attention:away_command",
-        "Say that nobody is at the keyboard: be asked elsewhere at once.",
-    ),
-    "here": ("atlasbridge.cli.attention:here_command", "Say that somebody is at the keyboard again."),
-    "people": ("atlasbridge.cli.attention:people_command", "List the people who may answer."),
-    "notify": ("atlasbridge.cli.attention:notify_command", "Tell people something without asking."),
+    "away": ("atlasbridge.cli.attention:away_command", FROM_TABLE),
+    "here": ("atlasbridge.cli.attention:here_command", FROM_TABLE),
+    "people": ("atlasbridge.cli.attention:people_command", FROM_TABLE),
+    "notify": ("atlasbridge.cli.attention:notify_command", FROM_TABLE),
     "mcp": ("atlasbridge.cli.mcp:main", "Serve questions of MCP clients (agents, editors)."),
     "acp": ("atlasbridge.cli.acp:main", "Stand between an editor and its agent; answer its permissions anywhere."),
     "policy": ("atlasbridge.cli.policy:command", "Rules that answer for you: check, explain, try, suggest."),
@@ -71,6 +71,17 @@ CALLED_ELSEWHERE: Final[dict[str, str]] = {
 }
 
 
+def sentence_of(name: str) -> str:
+    """What a command does.  The table is imported for the help page only."""
+    text = COMMANDS[name][1]
+    if text != FROM_TABLE:
+        return text
+    from atlasbridge.core.operations import HubOperations
+
+    about: str = getattr(HubOperations, _CALLED.get(name, name)).about
+    return about
+
+
 def render_help() -> str:
     """The page of `atlasbridge --help`."""
     width = max(len(name) for name in COMMANDS)
@@ -82,7 +93,7 @@ def render_help() -> str:
         "  Try: atlasbridge demo, or: atlasbridge run claude",
         "",
         "Commands:",
-        *(f"  {name:{width}}  {text}" for name, (_, text) in COMMANDS.items()),
+        *(f"  {name:{width}}  {sentence_of(name)}" for name in COMMANDS),
         "",
         "Every command has --help.",
     ]

@@ -82,7 +82,7 @@ def add(
 
 
 def print_grant(answer: dict[str, Any]) -> None:
-    click.echo(f"{'granted' if 'grant_id' in answer else 'would grant'}: {answer['words']}")
+    click.echo(f"{'granted' if answer['grant_id'] else 'would grant'}: {answer['words']}")
     for text in answer["would"]:
         click.echo(f"  allows        {text}")
     for text, why in zip(answer["would_not"], answer["why_not"], strict=True):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from atlasbridge.cli.printing import hub_client, json_option, print_json, print_table
@@ -25,7 +23,7 @@ def list_later(as_json: bool) -> None:
         print_json(found)
         return
     rows = [
-        (item["later_id"][:8], item["when"], _what(item), item["name"], item["by_name"], item["excerpt"])
+        (item["later_id"][:8], item["when"], item["what"], item["name"], item["by_name"], item["excerpt"])
         for item in found
     ]
     print_table(("later", "when", "what", "name", "by", "question"), rows, "nothing is kept for later")
@@ -40,7 +38,3 @@ def revoke(later_id: str, as_json: bool) -> int:
         raise click.UsageError("give at least four characters of the id")
     with hub_client() as hub:
         return report(hub.request("later.revoke", later_id=later_id), as_json)
-
-
-def _what(item: dict[str, Any]) -> str:
-    return "ask again" if item["kind"] == "snooze" else f"answer {item['value']!r}"

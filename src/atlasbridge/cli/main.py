@@ -9,7 +9,7 @@ from importlib import import_module
 
 import click
 
-from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, render_help
+from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, render_help, sentence_of
 from atlasbridge.cli.completion import plain_parameters
 from atlasbridge.cli.environment import lacks_unix
 from atlasbridge.core.errors import AtlasBridgeError
@@ -36,7 +36,7 @@ class PlainCommand(click.Command):
     """A command that reads its own words, because it must start without click; here only for completion and help."""
 
     def __init__(self, name: str, run: Callable[[list[str]], int]) -> None:
-        super().__init__(name, params=plain_parameters(name), help=COMMANDS[name][1], add_help_option=False)
+        super().__init__(name, params=plain_parameters(name), help=sentence_of(name), add_help_option=False)
         self._run = run
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

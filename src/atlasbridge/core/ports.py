@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from atlasbridge.core.detection.events import ProbeAnswer
 from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.prompt.question import RemoteQuestion
 from atlasbridge.core.session.model import SessionRecord
+
+if TYPE_CHECKING:
+    from atlasbridge.core.operations import Caller, HubAs
 
 
 class Channel(Protocol):
@@ -46,7 +49,14 @@ class Integrations(Protocol):
 
 
 class HubApi(Protocol):
-    """What a channel may ask of the hub.  All of it runs in the hub's event loop."""
+    """What a channel may ask of the hub.  All of it runs in the hub's event loop.
+
+    Whatever a person can ask for stands in the table of operations and is asked by `by`; here is what a channel needs
+    for itself: records to show, its own notes, and who is allowed to see what.
+    """
+
+    def by(self, caller: Caller) -> HubAs:
+        """The operations of the table, as this caller is allowed to use them: `await hub.by(caller).snooze(...)`."""
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]: ...
     def session(self, session_id: str) -> SessionRecord | None:
@@ -99,20 +109,8 @@ class HubApi(Protocol):
         because
         somebody types at the terminal (ask again then), and whether it is to come without a sound."""
 
-    def go_away(self, for_s: float | None = None) -> None:
-        """Nobody is at the keyboard: nothing waits for who types there.  None: until `come_back`."""
-
-    def come_back(self) -> None: ...
-
     async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
         """`past`: also what scrolled off it, as `past`; with `why` it says what was judged, where not `styled`."""
-
-    def rename(self, session_id: str, label: str, by: str) -> bool:
-        """Give a session another name; False: there is no such session."""
-
-    async def kill(self, session_id: str, force: bool = False) -> bool: ...
-    async def resume(self, session_id: str) -> bool:
-        """Let a tool that job control (Ctrl-Z) has stopped go on; False: there is no such session."""
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool: ...
     def events(self) -> AsyncIterator[dict[str, Any]]:
@@ -147,21 +145,11 @@ class HubApi(Protocol):
     ) -> list[dict[str, Any]]:
         """The audit log's entries, newest first; `before` is a `seq`.  Without `events` all kinds of them."""
 
-    async def audit_state(self) -> dict[str, Any]:
-        """{"count", "hash", "ok", "detail"}: the chain's head, and whether the whole chain is whole."""
-
-    def launchers(self) -> list[dict[str, Any]]:
-        """What may be started from afar, as configured: [{"name", "command": [...], "cwd", "folders", "arguments",
-        "recent"}, ...]."""
-
     def answer(self, prompt_id: str) -> dict[str, Any] | None:
         """{"kind", "value", "by", "at", "source"} of the answer that was accepted; the value of a secret is None."""
 
     def still_waiting(self) -> list[PromptRecord]:
         """Prompts whose time is over and that still stand on the screen of a session that lives."""
-
-    def ask_again(self, prompt_id: str) -> bool:
-        """Have such a prompt raised once more, under a new id.  False: it is not waiting, or its session is away."""
 
     @property
     def integrations(self) -> Integrations: ...
@@ -177,54 +165,17 @@ class HubApi(Protocol):
     def mark_asker(self, label: str, inside_session: str) -> str:
         """Who asks, for the card: a label of the asker's own, and the session it asks from."""
 
-    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
-        """The same reply at a later moment: "06:00", "in 2h", "limit-resets".  The receipt's `answer` is its id."""
-
-    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
-        """Its sender wants to be asked again in so many seconds; the reply's value does not matter."""
-
-    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
-        """Take back what was kept for later; the reply says who wants that."""
-
     def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
         """What is kept for later, of one prompt or of all: {"later_id", "prompt_id", "kind", "due_at", "when", ...}."""
-
-    def enqueue(self, reply: InboundReply) -> Receipt | Reject:
-        """The reply's text is an instruction for its session, typed at the next idle input box; the receipt's `answer`
-        is its id."""
-
-    def queued(self, session_id: str = "") -> list[dict[str, Any]]:
-        """What waits to be typed: {"queue_id", "session_id", "name", "text", "by", "by_name", "created_at"}."""
-
-    def dequeue(self, reply: InboundReply, queue_id: str) -> Receipt | Reject:
-        """Take such an instruction back; the reply says who wants that."""
 
     def tell(self, message: str) -> None:
         """Tell every channel something that a person should know, such as an alarm."""
 
-    def offer(self, name: str, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
-        """What commands of this user may ask of a channel, over the hub's socket."""
-
-    def grant(
-        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
-    ) -> dict[str, Any]:
-        """Allow what a prompt asks, and what looks like it, for a while; with `preview` only say what that would be:
-        {"ok", "words", "would", "would_not", "why_not", "grant_id", "answered"}; or {"ok", "reason", "message"}."""
-
-    def rules(self) -> dict[str, Any]:
-        """{"rules", "grants", "decisions", "tell"}: what rules there are, what is granted, and what they answered."""
-
-    def revoke_grant(self, grant_id: str, identity: str) -> bool:
-        """End a grant at once, by its id or the first eight characters of it.  False: there is none."""
+    def offer(self, name: str, answer: Callable[[str, Mapping[str, Any]], Awaitable[Any]]) -> None:
+        """What commands of this user may ask of a channel, over the hub's socket: `answer(what, fields)`."""
 
     def agreed(self, prompt_id: str) -> list[str]:
         """Who has agreed so far, where several people must."""
-
-    async def launch(
-        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
-    ) -> str:
-        """Start a configured session without a terminal and return its id.  ConfigError: there is no such launcher, or
-        it does not allow this folder or further words."""
 
 
 class LinkApi(HubApi, Protocol):

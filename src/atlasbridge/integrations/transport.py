@@ -5,26 +5,30 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any, Protocol
+from urllib.parse import quote, urlencode
 
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.ids import new_id
+from atlasbridge.core.operations import Event, HubOperations, Operation, Prompts
+from atlasbridge.core.operations import Prompt as OpenPrompt
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.question import Handed, Question
+from atlasbridge.core.schema import read, write
 from atlasbridge.integrations.caller_label import origin_of
 from atlasbridge.integrations.http import REQUEST_S, HttpClient, HttpQuestion, Refused
 from atlasbridge.integrations.open_question import OpenQuestion
 
 RETRY_S = 0.5
-AGAIN: dict[str, Any] = {"event": "hub.reconnected"}
+AGAIN = Event("hub.reconnected")
 _TRIES = 20
 
-Event = dict[str, Any]
+Raw = dict[str, Any]
 
 
 class AnyQuestion(Protocol):
@@ -35,7 +39,8 @@ class AnyQuestion(Protocol):
 class Line(Protocol):
     def open_question(self, question: Question, label: str) -> AnyQuestion: ...
     def notify(self, message: str, label: str) -> None: ...
-    def prompts(self) -> list[Event]: ...
+    def do(self, operation: Operation[..., Any], given: Mapping[str, Any]) -> Any: ...
+    def prompts(self) -> list[OpenPrompt]: ...
     def reply(self, prompt_id: str, value: str, as_text: bool) -> str: ...
     def events(self, session: str) -> Iterator[Event]: ...
 
@@ -53,16 +58,19 @@ class SocketTransport:
         with self._hub() as hub:
             hub.ask("notify", message=message, label=label)
 
-    def prompts(self) -> list[Event]:
+    def do(self, operation: Operation[..., Any], given: Mapping[str, Any]) -> Any:
         with self._hub() as hub:
-            return list(hub.ask("prompts")["prompts"])
-
-    def reply(self, prompt_id: str, value: str, as_text: bool) -> str:
-        with self._hub() as hub:
-            answer = hub.request("reply", prompt_id=prompt_id, value=value, as_text=as_text)
+            answer = hub.request(operation.name, **write(given))
         if not answer.get("ok"):
             raise Refused(str(answer.get("reason", "")), str(answer.get("message", "")))
-        return str(answer["message"])
+        return read(operation.result, answer["screen"] if operation is HubOperations.screen else answer)
+
+    def prompts(self) -> list[OpenPrompt]:
+        found: Prompts = self.do(HubOperations.prompts, {})
+        return list(found.prompts)
+
+    def reply(self, prompt_id: str, value: str, as_text: bool) -> str:
+        return str(self.do(HubOperations.reply, {"prompt_id": prompt_id, "value": value, "as_text": as_text}).message)
 
     def events(self, session: str) -> Iterator[Event]:
         again = False
@@ -70,8 +78,8 @@ class SocketTransport:
             try:
                 with self._hub() as hub:
                     if again:
-                        yield dict(AGAIN)
-                    yield from hub.stream("events", follow=True, session=session)
+                        yield AGAIN
+                    yield from map(_event, hub.stream("events", follow=True, session=session))
             except HubUnavailable:
                 _pause()
             again = True
@@ -93,8 +101,19 @@ class HttpTransport:
     def notify(self, message: str, label: str) -> None:
         self._line.request("POST", "/notices", {"message": message, "label": label})
 
-    def prompts(self) -> list[Event]:
-        return [_flat(prompt) for prompt in self._line.request("GET", "/prompts")["prompts"]]
+    def do(self, operation: Operation[..., Any], given: Mapping[str, Any]) -> Any:
+        if not operation.path or operation.streams:
+            raise Refused("not_here", f"{operation.name} is not asked over HTTP")
+        values: Raw = write(given)
+        path = operation.path.format(**{name: quote(str(values.pop(name)), safe="") for name in operation.in_path})
+        if operation.method == "GET":
+            asked = {name: str(value).lower() if isinstance(value, bool) else value for name, value in values.items()}
+            return read(operation.result, self._line.request("GET", f"{path}?{urlencode(asked)}" if asked else path))
+        has_body = len(operation.parameters) > len(operation.in_path)
+        return read(operation.result, self._line.request(operation.method, path, values if has_body else None))
+
+    def prompts(self) -> list[OpenPrompt]:
+        return [read(OpenPrompt, _flat(prompt)) for prompt in self._line.request("GET", "/prompts")["prompts"]]
 
     def reply(self, prompt_id: str, value: str, as_text: bool) -> str:
         """With a key of its own, so that sending it again after a lost connection does nothing twice."""
@@ -113,18 +132,18 @@ class HttpTransport:
             try:
                 with closing(self._line.connect(REQUEST_S)) as connection:
                     if again:
-                        yield dict(AGAIN)
+                        yield AGAIN
                     again = True
                     for said in self._line.stream(connection, "GET", "/events", last_id=last_id):
                         last_id = said.event_id or last_id
-                        yield from (event for event in _told(said.data) if _is_of(event, session))
+                        yield from (_event(event) for event in _told(said.data) if _is_of(event, session))
             except HubUnavailable:
                 pass  # it is coming back
             again = True
             _pause()
 
 
-def _told(said: Event) -> list[Event]:
+def _told(said: Raw) -> list[Raw]:
     """As the socket tells it: what is open first, one by one; then what happens."""
     if said["event"] == "hello":
         opened = [_flat(prompt) for prompt in said["prompts"]]
@@ -134,12 +153,18 @@ def _told(said: Event) -> list[Event]:
     return [said]
 
 
-def _flat(prompt: Event) -> Event:
+def _flat(prompt: Raw) -> Raw:
     session = prompt.get("session") or {}
     return {**prompt, **{name: session.get(name, "") for name in ("tool", "label", "cwd")}}
 
 
-def _is_of(event: Event, session: str) -> bool:
+def _event(told: Raw) -> Event:
+    raised = told["event"] == "prompt.raised"
+    known = {name: str(told.get(name) or "") for name in ("event", "at", "session_id", "prompt_id")}
+    return Event(**known, prompt=read(OpenPrompt, told) if raised else None, fields=told)
+
+
+def _is_of(event: Raw, session: str) -> bool:
     return str(event.get("session_id", "")).startswith(session)
 
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from starlette.responses import JSONResponse, Response
 
 from atlasbridge.core.distribution import install_line
+<<<<<<< HEAD
 from atlasbridge.web.access import Device, name_of, proof
+=======
+from atlasbridge.core.operations import HubOperations
+from atlasbridge.web.access import name_of, proof
+from atlasbridge.web.api import Call, handles, problem
+>>>>>>> main
 from atlasbridge.web.guard import LOOPBACK, host_name
-from atlasbridge.web.operation import Call, problem
 from atlasbridge.web.prompt_api import is_private
 from atlasbridge.web.question_api import refuse_session
 from atlasbridge.web.server import UNIX
@@ -16,17 +21,19 @@ from atlasbridge.web.site import Site
 NO_DEVICE = (404, "unknown_device", "there is no such device")
 
 
+@handles(HubOperations.hello)
 async def hello(site: Site, call: Call) -> Response:
     """Costs nothing but a moment, tells nothing to whoever has no key, and is therefore open."""
     cookie = call.request.cookies.get(site.access.cookie_name, "")
-    given = site.access.greet(call.query["who"], cookie, call.query["challenge"])
+    given = site.access.greet(call.given.who, cookie, call.given.challenge)
     if given is None:
         return problem(401, "unauthorized", "this link or login is not known here (any more)")
     return JSONResponse({"epoch": site.access.epoch, "proof": given})
 
 
+@handles(HubOperations.login)
 async def login(site: Site, call: Call) -> Response:
-    body = call.body
+    body = call.given
     if (body.link is None) == (body.password is None):
         return problem(422, "bad_value", "give either a link or a password")
     if not is_private(call):
@@ -54,7 +61,7 @@ async def _by_password(site: Site, call: Call, agent: str) -> Response:
     if wait_s := site.guesses.admit(peer, site.clock.now()):
         return problem(429, "rate_limited", "too many attempts; wait, or take a link", wait_s)
     async with site.stretching:  # one at a time: each costs a good part of a second
-        entry = await site.access.enter(call.body.password, agent)
+        entry = await site.access.enter(call.given.password, agent)
     if entry is None:
         return problem(401, "wrong_login", "this password does not open the page")
     _tell_login(site, call, entry.device)
@@ -93,6 +100,7 @@ def _over_tls(call: Call) -> bool:
     return request.url.scheme == "https" or (proxied and request.client is not None and request.client.host in LOOPBACK)
 
 
+@handles(HubOperations.logout)
 async def logout(site: Site, call: Call) -> Response:
     ended = site.end_device(call.caller.key, revoked=False)
     response = JSONResponse({"ended": ended})
@@ -100,29 +108,34 @@ async def logout(site: Site, call: Call) -> Response:
     return response
 
 
+@handles(HubOperations.logout_all)
 async def logout_all(site: Site, call: Call) -> Response:
     return JSONResponse({"ended": site.end_all_devices()})
 
 
+@handles(HubOperations.me)
 async def me(site: Site, call: Call) -> Response:
     device = site.access.devices.get(call.caller.key)
     shown = device.to_json(device.login_id) if device else None
     return JSONResponse({"identity": call.caller.identity, "scope": call.caller.scope, "device": shown})
 
 
+@handles(HubOperations.rename_me)
 async def rename_me(site: Site, call: Call) -> Response:
     """Names of people are given by whoever runs the hub: two of them may have to agree."""
-    if not call.caller.may("admin") and not site.access.devices.may_take(call.caller.key, call.body.name):
+    if not call.caller.may("admin") and not site.access.devices.may_take(call.caller.key, call.given.name):
         return problem(409, "name_taken", "by that name another person would speak; see: atlasbridge web rename")
-    return _rename(site, call.caller.key, call.body.name)
+    return _rename(site, call.caller.key, call.given.name)
 
 
+@handles(HubOperations.list_devices)
 async def list_devices(site: Site, call: Call) -> Response:
     return JSONResponse({"devices": [device.to_json(call.caller.key) for device in site.access.devices.all()]})
 
 
+@handles(HubOperations.rename_device)
 async def rename_device(site: Site, call: Call) -> Response:
-    return _rename(site, call.path("login_id"), call.body.name)
+    return _rename(site, call.given.login_id, call.given.name)
 
 
 def _rename(site: Site, login_id: str, name: str) -> Response:
@@ -132,52 +145,62 @@ def _rename(site: Site, login_id: str, name: str) -> Response:
     return JSONResponse(renamed.to_json()) if renamed else problem(409, "name_taken", "another device has that name")
 
 
+@handles(HubOperations.end_device)
 async def end_device(site: Site, call: Call) -> Response:
-    ended = site.end_device(call.path("login_id"))
+    ended = site.end_device(call.given.login_id)
     return JSONResponse({"ended": True}) if ended else problem(*NO_DEVICE)
 
 
+@handles(HubOperations.make_link)
 async def make_link(site: Site, call: Call) -> Response:
-    return JSONResponse(site.new_links(call.body.name, call.body.scope))
+    return JSONResponse(site.new_links(call.given.name, call.given.scope))
 
 
+@handles(HubOperations.set_password)
 async def set_password(site: Site, call: Call) -> Response:
-    site.access.set_password(call.body.password)
+    site.access.set_password(call.given.password)
     return JSONResponse({"set": True})
 
 
+@handles(HubOperations.list_tokens)
 async def list_tokens(site: Site, call: Call) -> Response:
     return JSONResponse({"tokens": [token.to_json() for token in site.access.tokens()]})
 
 
+@handles(HubOperations.create_token)
 async def create_token(site: Site, call: Call) -> Response:
-    if any(token.name == call.body.name for token in site.access.tokens()):
+    if any(token.name == call.given.name for token in site.access.tokens()):
         return problem(409, "name_taken", "there is a token of that name; revoke it first")
-    token, secret = site.access.create_token(call.body.name, call.body.scope)
+    token, secret = site.access.create_token(call.given.name, call.given.scope)
     return JSONResponse({**token.to_json(), "token": secret})
 
 
+@handles(HubOperations.revoke_token)
 async def revoke_token(site: Site, call: Call) -> Response:
-    if not site.access.revoke_token(call.path("token_id")):
+    if not site.access.revoke_token(call.given.token_id):
         return problem(404, "unknown_token", "there is no such token")
     site.broadcast.cut_all()
     return JSONResponse({"revoked": True})
 
 
+@handles(HubOperations.push_key)
 async def push_key(site: Site, call: Call) -> Response:
     return JSONResponse({"available": site.push.available, "public_key": site.push.public_key()})
 
 
+@handles(HubOperations.subscribe)
 async def subscribe(site: Site, call: Call) -> Response:
     if not site.push.available:
         return problem(409, "push_missing", f"install the push extra: {install_line('push')}")
     if site.access.devices.get(call.caller.key) is None:
         return problem(409, "no_device", "only a browser that is logged in can ask for push messages")
-    if not site.push.allows(call.body.endpoint):
+    if not site.push.allows(call.given.endpoint):
         return problem(422, "bad_value", "this is no push service that the configuration allows (web.push_hosts)")
-    site.push.subscribe(call.caller.key, call.body.subscription())
+    keys = {"p256dh": call.given.keys.p256dh, "auth": call.given.keys.auth}
+    site.push.subscribe(call.caller.key, {"endpoint": call.given.endpoint, "keys": keys})
     return JSONResponse({"subscribed": True})
 
 
+@handles(HubOperations.unsubscribe)
 async def unsubscribe(site: Site, call: Call) -> Response:
-    return JSONResponse({"removed": site.push.unsubscribe(call.body.endpoint, call.caller.key)})
+    return JSONResponse({"removed": site.push.unsubscribe(call.given.endpoint, call.caller.key)})

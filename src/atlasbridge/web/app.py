@@ -7,24 +7,25 @@ import hashlib
 from importlib.resources import files
 from typing import Any
 
-from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from atlasbridge.web.access import Caller, body_digest, same
-from atlasbridge.web.catalogue import OPERATIONS
+from atlasbridge.web import admin_api, prompt_api, question_api, record_api, session_api
+from atlasbridge.web.api import OVER_HTTP, perform, problem
 from atlasbridge.web.guard import Guard
 from atlasbridge.web.openapi import PREFIX, render_openapi
+<<<<<<< HEAD
 from atlasbridge.web.operation import NOBODY, Call, Operation, problem
 from atlasbridge.web.question_api import refuse_session
+=======
+>>>>>>> main
 from atlasbridge.web.site import Site
 
-BODY_TIMEOUT_S = 5.0
-SIGNED = "x-atlasbridge-proof"
+HANDLERS_IN = (admin_api, prompt_api, question_api, record_api, session_api)  # importing them registers their handlers
 TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
@@ -49,24 +50,25 @@ def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
 
 
 def _paths() -> list[str]:
-    return list(dict.fromkeys(operation.path for operation in OPERATIONS))
+    return list(dict.fromkeys(operation.path for operation in OVER_HTTP))
 
 
 def _methods(path: str) -> list[str]:
-    return [operation.method for operation in OPERATIONS if operation.path == path]
+    return [operation.method for operation in OVER_HTTP if operation.path == path]
 
 
 def _endpoint(site: Site, path: str) -> Any:
-    by_method = {operation.method: operation for operation in OPERATIONS if operation.path == path}
+    by_method = {operation.method: operation for operation in OVER_HTTP if operation.path == path}
     if "GET" in by_method:
         by_method["HEAD"] = by_method["GET"]
 
     async def endpoint(request: Request) -> Response:
-        return await _perform(site, by_method[request.method], request)
+        return await perform(site, by_method[request.method], request)
 
     return endpoint
 
 
+<<<<<<< HEAD
 async def _perform(site: Site, operation: Operation, request: Request) -> Response:
     caller = _caller(site, request) if operation.scope else NOBODY
     if isinstance(caller, Response):
@@ -150,6 +152,8 @@ async def _read_body(site: Site, operation: Operation, request: Request, caller:
         return problem(422, "bad_value", f"{where or 'the body'}: {error.errors()[0]['msg']}")
 
 
+=======
+>>>>>>> main
 async def _openapi(request: Request) -> Response:
     return JSONResponse(render_openapi())
 

@@ -5,79 +5,81 @@ The socket knows who asks and refuses a session's own tool; nothing on disk is n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
-from atlasbridge.web.body import LinkBody, NameBody, PasswordBody, TokenBody
+from atlasbridge.core.operations import HubOperations, Refused
+from atlasbridge.core.schema import BadValue
 from atlasbridge.web.site import Site
+
+_STATUS = "see: atlasbridge hub status"
+_LIST = "list them with: atlasbridge web devices"
 
 
 class PageCommands:
     def __init__(self, site: Site) -> None:
         self._site = site
 
-    async def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+    async def answer(self, what: str, fields: Mapping[str, Any]) -> dict[str, Any] | Refused:
         try:
-            return self._do(str(message.get("do", "")), dict(message.get("fields", {})))
-        except ValidationError as error:
-            return _refuse("bad_value", f"{'.'.join(map(str, error.errors()[0]['loc']))}: {error.errors()[0]['msg']}")
+            return self._do(what, fields)
+        except BadValue as error:
+            return Refused("bad_value", str(error))
 
-    def _do(self, what: str, message: dict[str, Any]) -> dict[str, Any]:
-        access, word = self._site.access, str(message.get("which", ""))
+    def _do(self, what: str, fields: Mapping[str, Any]) -> dict[str, Any] | Refused:
+        access, word = self._site.access, str(fields.get("which", ""))
         match what:
             case "link":
                 if not self._site.urls:
+<<<<<<< HEAD
                     return _refuse("port_taken", "the page is off: another program listens on its port", _STATUS)
                 link = LinkBody(name=message.get("name", ""), scope=message.get("scope", "answer"))
                 return {"ok": True, **self._site.new_links(link.name, link.scope, bool(message.get("here")))}
+=======
+                    return Refused("port_taken", "the page is off: another program listens on its port", _STATUS)
+                wanted = {"name": "", "scope": "answer", **HubOperations.make_link.read(fields)}
+                return self._site.new_links(wanted["name"], wanted["scope"])
+>>>>>>> main
             case "devices":
-                return {"ok": True, "devices": [device.to_json() for device in access.devices.all()]}
+                return {"devices": [device.to_json() for device in access.devices.all()]}
             case "rename":
-                name = NameBody(name=message.get("name", "")).name
-                return self._rename(word, name)
+                return self._rename(word, HubOperations.rename_me.read(fields)["name"])
             case "revoke":
                 device = access.devices.find(word)
                 ended = device is not None and self._site.end_device(device.login_id)
-                return {"ok": True} if ended else _refuse("unknown_device", "there is no such device", _LIST)
+                return {} if ended else Refused("unknown_device", "there is no such device", _LIST)
             case "log-out":
-                return {"ok": True, "ended": self._site.end_all_devices()}
+                return {"ended": self._site.end_all_devices()}
             case "password":
-                access.set_password(PasswordBody(password=message.get("password", "")).password)
-                return {"ok": True}
-            case "tokens" | "token-create" | "token-revoke":
-                return self._token(what, word, message)
+                access.set_password(HubOperations.set_password.read(fields)["password"])
+                return {}
+            case "tokens":
+                return {"tokens": [token.to_json() for token in access.tokens()]}
+            case "token-revoke":
+                return self._revoke_token(word)
+            case "token-create":
+                return self._create_token(**{"scope": "read", **HubOperations.create_token.read(fields)})
             case _:
-                return _refuse("unknown_op", f"the page does not know {what!r}", "are both the same version?")
+                return Refused("unknown_op", f"the page does not know {what!r}", "are both the same version?")
 
-    def _rename(self, word: str, name: str) -> dict[str, Any]:
+    def _rename(self, word: str, name: str) -> dict[str, Any] | Refused:
         device = self._site.access.devices.find(word)
         if device is None:
-            return _refuse("unknown_device", "there is no such device", _LIST)
+            return Refused("unknown_device", "there is no such device", _LIST)
         renamed = self._site.access.devices.rename(device.login_id, name)
-        return {"ok": True, "name": renamed.name} if renamed else _refuse("name_taken", "another device has that name")
+        return {"name": renamed.name} if renamed else Refused("name_taken", "another device has that name")
 
-    def _token(self, what: str, word: str, message: dict[str, Any]) -> dict[str, Any]:
+    def _revoke_token(self, word: str) -> dict[str, Any] | Refused:
         access = self._site.access
-        known = access.tokens()
-        if what == "tokens":
-            return {"ok": True, "tokens": [token.to_json() for token in known]}
-        if what == "token-revoke":
-            found = [token.token_id for token in known if word in (token.token_id, token.name)]
-            if not found or not access.revoke_token(found[0]):
-                return _refuse("unknown_token", "there is no such token")
-            self._site.broadcast.cut_all()
-            return {"ok": True}
-        wanted = TokenBody(name=message.get("name", ""), scope=message.get("scope", "read"))
-        if any(token.name == wanted.name for token in known):
-            return _refuse("name_taken", "there is a token of that name; revoke it first")
-        token, secret = access.create_token(wanted.name, wanted.scope)
-        return {"ok": True, **token.to_json(), "token": secret}
+        found = [token.token_id for token in access.tokens() if word in (token.token_id, token.name)]
+        if not found or not access.revoke_token(found[0]):
+            return Refused("unknown_token", "there is no such token")
+        self._site.broadcast.cut_all()
+        return {}
 
-
-_STATUS = "see: atlasbridge hub status"
-_LIST = "list them with: atlasbridge web devices"
-
-
-def _refuse(reason: str, message: str, hint: str = "") -> dict[str, Any]:
-    return {"ok": False, "reason": reason, "message": message, "hint": hint}
+    def _create_token(self, name: str, scope: str) -> dict[str, Any] | Refused:
+        access = self._site.access
+        if any(token.name == name for token in access.tokens()):
+            return Refused("name_taken", "there is a token of that name; revoke it first")
+        token, secret = access.create_token(name, scope)
+        return {**token.to_json(), "token": secret}

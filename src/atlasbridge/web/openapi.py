@@ -5,27 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from atlasbridge import __version__
-from atlasbridge.web.catalogue import FLAG, OPERATIONS, TEXT, thing
-from atlasbridge.web.operation import Operation
+from atlasbridge.core.operations import HubOperations, Operation, Parameter
+from atlasbridge.core.schema import REF, describe, write
+from atlasbridge.web.api import OVER_HTTP, in_body, in_query
 
 PREFIX = "/api/v1"
-SCHEMAS: dict[str, Any] = {
-    "Error": thing(error=TEXT, message=TEXT),
-    "Session": thing(
-        session_id=TEXT, tool=TEXT, command={"type": "array", "items": TEXT}, pid={"type": "integer"}, state=TEXT,
-        attached=FLAG, stopped=FLAG, cwd=TEXT, label=TEXT, started_at=TEXT, open_prompt=TEXT,
-    ),
-    "Prompt": thing(
-        prompt_id=TEXT, session_id=TEXT, confidence=TEXT, excerpt=TEXT, screen=TEXT, state=TEXT, created_at=TEXT,
-        type={"enum": ["yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown"]}, expires_at=TEXT,
-        choices={"type": "array", "items": {"type": "object"}}, constraints={"type": "object"}, decided_by=TEXT,
-        evidence={"type": "array", "items": {"type": "object"}}, safe_default=TEXT, free_text=FLAG, multiline=FLAG,
-        grantable=FLAG, agreed={"type": "array", "items": TEXT}, names={"type": "object"},
-        later={"type": "array", "items": {"type": "object"}},
-        answer={"type": ["object", "null"]}, subject={"type": ["object", "null"]},
-        session={"anyOf": [{"$ref": "#/components/schemas/Session"}, {"type": "null"}]},
-    ),
-}  # fmt: skip
+TEXT = {"type": "string"}
 SENTENCES = {
     401: "no valid token or login",
     403: "not allowed",
@@ -44,13 +29,10 @@ SENTENCES = {
 
 def render_openapi() -> dict[str, Any]:
     paths: dict[str, Any] = {}
-    schemas = dict(SCHEMAS)
-    for operation in OPERATIONS:
-        if operation.body is not None:
-            schema = operation.body.model_json_schema(ref_template="#/components/schemas/{model}")
-            schemas.update(schema.pop("$defs", {}))
-            schemas[operation.body.__name__] = schema
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _describe(operation)
+    error = {"type": "object", "properties": {"error": TEXT, "message": TEXT}, "required": ["error", "message"]}
+    schemas: dict[str, Any] = {"Error": error}
+    for operation in OVER_HTTP:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _describe(operation, schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "AtlasBridge", "version": __version__, "description": "Prompts, sessions and records."},
@@ -63,42 +45,60 @@ def render_openapi() -> dict[str, Any]:
     }
 
 
-def _describe(operation: Operation) -> dict[str, Any]:
-    names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
+def _describe(operation: Operation[..., Any], schemas: dict[str, Any]) -> dict[str, Any]:
     parameters: list[dict[str, Any]] = [
-        {"name": name, "in": "path", "required": True, "schema": TEXT} for name in names
+        {"name": name, "in": "path", "required": True, "schema": TEXT} for name in operation.in_path
     ]
-    for param in operation.query:
-        schema = {**param.schema, "default": param.default}
-        parameters.append({"name": param.name, "in": "query", "schema": schema, "description": param.about})
+    for one in in_query(operation):
+        schema = _with_default(one, describe(one.kind, schemas))
+        about = {"description": schema.pop("description")} if "description" in schema else {}
+        parameters.append({"name": one.name, "in": "query", "schema": schema, **about})
     out: dict[str, Any] = {
-        "operationId": operation.handler.__name__,
+        "operationId": operation.key,
         "summary": operation.about,
         "description": f"Needs the scope `{operation.scope}`." if operation.scope else "Open.",
         "parameters": parameters,
-        "responses": _responses(operation),
+        "responses": _responses(operation, schemas),
         "security": [{"token": []}] if operation.scope else [],
     }
-    if operation.body is not None:
-        schema = {"$ref": f"#/components/schemas/{operation.body.__name__}"}
-        out["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    if in_body(operation):
+        out["requestBody"] = {"required": True, "content": {"application/json": {"schema": _body(operation, schemas)}}}
     return out
 
 
-def _responses(operation: Operation) -> dict[str, Any]:
-    statuses = {*operation.errors, 400, 413, 421, 403}
+def _body(operation: Operation[..., Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    name = "".join(word.capitalize() for word in operation.key.split("_")) + "Body"
+    fields = in_body(operation)
+    schemas[name] = {
+        "type": "object",
+        "properties": {one.name: _with_default(one, describe(one.kind, schemas)) for one in fields},
+        "required": [one.name for one in fields if one.required],
+        **({} if operation is HubOperations.subscribe else {"additionalProperties": False}),
+    }
+    return {"$ref": REF + name}
+
+
+def _with_default(parameter: Parameter, schema: dict[str, Any]) -> dict[str, Any]:
+    return schema if parameter.required else {**schema, "default": write(parameter.default)}
+
+
+def _responses(operation: Operation[..., Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    statuses = {400, 413, 421, 403}
     statuses |= {401, 429} if operation.scope else set()
-    statuses |= {401, 408, 415, 422} if operation.body is not None else set()
-    statuses |= {422} if operation.query else set()
+    statuses |= {401, 408, 415, 422} if in_body(operation) else set()
+    statuses |= {422} if operation.parameters else set()
+    statuses |= {404, 409, 503} if operation.in_path or operation.changes or operation.streams else set()
+    statuses |= {401, 429} if operation.key in ("hello", "login") else set()
+    statuses |= {404, 409} if operation is HubOperations.rename_me else set()
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    out: dict[str, Any] = {"200": {"description": "done", "content": _content(operation.answer)}}
+    out: dict[str, Any] = {"200": {"description": "done", "content": _content(operation, schemas)}}
     out.update({str(status): {"description": SENTENCES[status], "content": error} for status in sorted(statuses)})
     return out
 
 
-def _content(answer: dict[str, Any]) -> dict[str, Any]:
-    if "stream" in answer:
-        return {"text/event-stream": {"schema": {}}}  # what stands in an event is told in the page of the API
-    if "text" in answer:
+def _content(operation: Operation[..., Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    if operation.streams:
+        return {"text/event-stream": {"schema": TEXT}}  # what an event has in it is told in the page of the API
+    if operation.result is str:
         return {"text/plain": {"schema": TEXT}}
-    return {"application/json": {"schema": answer}}
+    return {"application/json": {"schema": describe(operation.result, schemas)}}

@@ -8,41 +8,37 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from atlasbridge.core.clock import iso, parse_iso
+from atlasbridge.core.operations import HubOperations, Refused
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.web.api import Call, handles, problem, refuse
 from atlasbridge.web.guard import LOOPBACK, host_name
-from atlasbridge.web.operation import Call, problem
 from atlasbridge.web.site import Site, Verdict
 from atlasbridge.web.stream import encode_event, event_stream
 
 VERDICT_TIMEOUT_S = 15.0
 CHALLENGE = "x-atlasbridge-challenge"
-STATUS = {
-    Refusal.UNKNOWN_PROMPT: 404,
-    Refusal.NOT_ALLOWED: 403,
-    Refusal.SELF: 403,
-    Refusal.BAD_VALUE: 422,
-    Refusal.RATE_LIMITED: 429,
-    Refusal.UNAVAILABLE: 503,
-}
 NO_PROMPT = (404, "unknown_prompt", "there is no such prompt")
 
 
 def _asked(site: Site, call: Call) -> PromptRecord | None:
     """The prompt that the request is about."""
-    return site.hub_api.prompt(call.request.path_params["prompt_id"])
+    return site.hub_api.prompt(call.given.prompt_id)
 
 
+@handles(HubOperations.prompts)
 async def list_prompts(site: Site, call: Call) -> Response:
     prompts = [site.show(record) for record in site.hub_api.open_prompts()]
     return JSONResponse({"now": iso(site.clock.wall()), "prompts": prompts})
 
 
+@handles(HubOperations.prompt)
 async def get_prompt(site: Site, call: Call) -> Response:
     record = _asked(site, call)
     return JSONResponse(site.show(record)) if record else problem(*NO_PROMPT)
 
 
+@handles(HubOperations.reply)
 async def reply(site: Site, call: Call) -> Response:
     record = _asked(site, call)
     if record is None:
@@ -51,7 +47,7 @@ async def reply(site: Site, call: Call) -> Response:
         return problem(403, "not_private", "a secret is taken only over loopback or TLS")
     if refused := refuse_asker(site, record, call, "reply"):
         return refused
-    key = (call.caller.key, record.prompt_id, call.body.request_key)
+    key = (call.caller.key, record.prompt_id, call.given.request_key)
     wait_s = 0.0 if site.outcomes.knows(key) else site.answers.admit(call.caller.key, site.clock.now())
     if wait_s:
         return problem(429, "rate_limited", "too many answers in a short time; wait a little", wait_s)
@@ -80,26 +76,19 @@ def _told(site: Site, record: PromptRecord, outcome: Verdict) -> Response:
         reason = (
             Refusal.NOT_OPEN if outcome.reason is Refusal.BAD_NONCE else outcome.reason
         )  # the key was ours: it is used
-        return problem(STATUS.get(reason, 409), reason.value, outcome.sentence)
+        return refuse(Refused(reason.value, outcome.sentence))
     now = site.hub_api.prompt(record.prompt_id) or record
     told = {"stage": outcome.stage, "message": outcome.sentence, "prompt_id": record.prompt_id}
     return JSONResponse({**told, "audit_head": outcome.audit_head, "prompt": site.show(now)})
 
 
-async def again(site: Site, call: Call) -> Response:
-    record = _asked(site, call)
-    if record is None:
-        return problem(*NO_PROMPT)
-    asked = site.hub_api.ask_again(record.prompt_id)
-    return JSONResponse({"asked": True}) if asked else problem(409, "not_waiting", "it does not wait any more")
-
-
+@handles(HubOperations.outcome)
 async def outcome(site: Site, call: Call) -> Response:
     """For a sender that lost its connection: whether that answer arrived, and what became of the prompt."""
     record = _asked(site, call)
     if record is None:
         return problem(*NO_PROMPT)
-    key = (call.caller.key, record.prompt_id, call.query["request_key"])
+    key = (call.caller.key, record.prompt_id, call.given.request_key)
     known = bool(key[2]) and site.outcomes.knows(key)
     verdict = await site.outcomes.of(key) if known else None
     refused = isinstance(verdict, Reject)
@@ -110,31 +99,17 @@ async def outcome(site: Site, call: Call) -> Response:
     return JSONResponse({**told, "audit_head": head, "prompt": site.show(now)})
 
 
-async def grant(site: Site, call: Call) -> Response:
-    record = _asked(site, call)
-    if record is None:
-        return problem(*NO_PROMPT)
-    if refused := refuse_asker(site, record, call, "grant"):
-        return refused
-    given = call.body
-    limits = {"for_s": given.for_s, "times": given.times, "folder": given.folder, "preview": given.preview}
-    made = site.hub_api.grant(record.prompt_id, call.caller.identity, **limits)
-    if not made["ok"]:
-        return problem(409, str(made["reason"]), str(made["message"]))
-    return JSONResponse({"grant_id": "", "answered": False, **{name: made[name] for name in made if name != "ok"}})
-
-
 def _inbound(record: PromptRecord, call: Call) -> InboundReply:
     return InboundReply(
         channel="web",
         identity=call.caller.identity,
         prompt_id=record.prompt_id,
-        value=call.body.value,
-        session_id=call.body.session_id or record.session_id,
+        value=call.given.value,
+        session_id=call.given.session_id or record.session_id,
         nonce=record.nonce,
-        as_text=call.body.as_text,
+        as_text=call.given.as_text,
         place=call.caller.identity.partition(":")[2],
-        request_key=call.body.request_key,
+        request_key=call.given.request_key,
         token=asyncio.get_running_loop().create_future(),
     )
 
@@ -151,6 +126,7 @@ def is_private(call: Call) -> bool:
     )
 
 
+@handles(HubOperations.report_prompt)
 async def report_prompt(site: Site, call: Call) -> Response:
     record = _asked(site, call)
     if record is None:
@@ -162,15 +138,16 @@ async def report_prompt(site: Site, call: Call) -> Response:
         "screen": shown.screen,
         "evidence": [item.to_json() for item in shown.evidence],
     }
-    return await _report(site, "not_a_prompt", record.session_id, record.prompt_id, call.body.note, detail)
+    return await _report(site, "not_a_prompt", record.session_id, record.prompt_id, call.given.note, detail)
 
 
+@handles(HubOperations.report_missed)
 async def report_missed(site: Site, call: Call) -> Response:
-    session = site.session(call.path("session_id"))
+    session = site.session(call.given.session_id)
     if session is None:
         return problem(404, "unknown_session", "there is no such session")
     detail = {"tool": session.tool, "screen": await site.hub_api.screen(session.session_id)}
-    return await _report(site, "missed", session.session_id, session.open_prompt, call.body.note, detail)
+    return await _report(site, "missed", session.session_id, session.open_prompt, call.given.note, detail)
 
 
 async def _report(
@@ -182,6 +159,7 @@ async def _report(
     return JSONResponse({"report": path.name})
 
 
+@handles(HubOperations.event_stream)
 async def events(site: Site, call: Call) -> Response:
     if site.broadcast.full:
         return problem(503, "unavailable", "too many pages are open")

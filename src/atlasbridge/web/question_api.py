@@ -9,14 +9,17 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from atlasbridge.core.escape import escape_controls
+<<<<<<< HEAD
 from atlasbridge.core.prompt.gate import UNTRACED
+=======
+from atlasbridge.core.operations import HubOperations
+>>>>>>> main
 from atlasbridge.core.prompt.question import BadQuestion, Question, RemoteQuestion, prompt_of
 from atlasbridge.core.prompt.redact import redact
-from atlasbridge.web.operation import Call, problem
+from atlasbridge.web.api import Call, handles, problem, session_of_peer
 from atlasbridge.web.prompt_api import is_private
 from atlasbridge.web.site import Site
 from atlasbridge.web.stream import HEARTBEAT_S, encode_event, event_stream, until_cut
@@ -29,8 +32,9 @@ NO_OWNER = (
 STILL_HERE = b": still here\n\n"
 
 
+@handles(HubOperations.ask)
 async def ask(site: Site, call: Call) -> Response:
-    body = call.body
+    body = call.given
     question = Question(
         text=body.question,
         choices=tuple(body.choices),
@@ -79,21 +83,24 @@ async def _pour(site: Site, told: AsyncGenerator[dict[str, Any], None]) -> Async
         await told.aclose()
 
 
+@handles(HubOperations.withdraw)
 async def withdraw(site: Site, call: Call) -> Response:
-    question_id = call.path("question_id")
+    question_id = call.given.question_id
     if site.hub_api.integrations.owner(question_id) != call.caller.identity:
         return problem(404, "unknown_question", "there is no such question of yours")
     return JSONResponse({"withdrawn": site.hub_api.integrations.withdraw(question_id)})
 
 
+@handles(HubOperations.notify)
 async def notify(site: Site, call: Call) -> Response:
-    text = redact(escape_controls(call.body.message))
+    text = redact(escape_controls(call.given.message))
     if not text.strip():
         return problem(422, "bad_value", "there is nothing to tell")
     inside_session = await session_of_peer(site, call.request)
-    who = site.hub_api.mark_asker(call.body.label or call.caller.identity.partition(":")[2], inside_session)
+    who = site.hub_api.mark_asker(call.given.label or call.caller.identity.partition(":")[2], inside_session)
     site.hub_api.tell(f"{who}: {text}")
     return JSONResponse({"told": True})
+<<<<<<< HEAD
 
 
 async def session_of_peer(site: Site, request: Request, same_user: bool = False) -> str:
@@ -113,3 +120,5 @@ async def refuse_session(
         return None
     refusal = site.hub_api.refuse_inside_session(inside_session, op, prompt_id)
     return problem(403, refusal.reason.value, NO_OWNER if inside_session == UNTRACED else refusal.sentence)
+=======
+>>>>>>> main

@@ -8,10 +8,10 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.operations import HubOperations
 from atlasbridge.core.session.model import SessionRecord, SessionState
-from atlasbridge.web.operation import Call, problem
+from atlasbridge.web.api import Call, handles, problem
 from atlasbridge.web.site import Site
 from atlasbridge.web.stream import encode_event, event_stream, until_cut
 from atlasbridge.web.view import diff_screen, render_screen, render_session
@@ -21,24 +21,33 @@ NO_SESSION = (404, "unknown_session", "there is no such session")
 NO_SCREEN = (409, "no_screen", "this session has no screen to show")
 
 
+@handles(HubOperations.sessions)
 async def list_sessions(site: Site, call: Call) -> Response:
-    found = site.hub_api.sessions(include_ended=call.query["all"])
+    name, session_id = call.given.name.lower(), call.given.session_id
+    found = [
+        one
+        for one in site.hub_api.sessions(include_ended=call.given.all)
+        if name in ("", (one.label or one.tool).lower()) and session_id in ("", one.session_id)
+    ]
     return JSONResponse({"sessions": [render_session(session) for session in found]})
 
 
+@handles(HubOperations.session)
 async def get_session(site: Site, call: Call) -> Response:
-    session = site.session(call.path("session_id"))
+    session = site.session(call.given.session_id)
     return JSONResponse(render_session(session)) if session else problem(*NO_SESSION)
 
 
+@handles(HubOperations.screen)
 async def screen(site: Site, call: Call) -> Response:
     session = _active(site, call)
     if session is None:
         return problem(*NO_SESSION)
-    frame = await site.hub_api.screen(session.session_id, styled=call.query["styled"], past=call.query["past"])
+    frame = await site.hub_api.screen(session.session_id, styled=call.given.styled, past=call.given.past)
     return JSONResponse(render_screen(frame)) if frame is not None else problem(*NO_SCREEN)
 
 
+@handles(HubOperations.why)
 async def why(site: Site, call: Call) -> Response:
     """What was judged last, and from what: the answer to "why am I not asked?"."""
     session = _active(site, call)
@@ -50,15 +59,7 @@ async def why(site: Site, call: Call) -> Response:
     return JSONResponse({"why": [escape_controls(str(line)) for line in frame.get("why") or []]})
 
 
-async def rename(site: Site, call: Call) -> Response:
-    session = site.session(call.path("session_id"))
-    if session is None:
-        return problem(*NO_SESSION)
-    label = escape_controls(call.body.name.strip(), keep_lines=False)
-    site.hub_api.rename(session.session_id, label, call.caller.identity)
-    return JSONResponse({"name": label})
-
-
+@handles(HubOperations.screen_stream)
 async def screen_stream(site: Site, call: Call) -> Response:
     session = _active(site, call)
     if session is None:
@@ -84,15 +85,17 @@ async def _frames(site: Site, session_id: str) -> AsyncIterator[bytes]:
         site.watchers -= 1
 
 
+@handles(HubOperations.opt_in)
 async def opt_in(site: Site, call: Call) -> Response:
     session = _active(site, call)
     if session is None:
         return problem(*NO_SESSION)
-    site.typing.switch(call.caller.key, session.session_id, call.body.on)
-    site.hub_api.note("WEB_TYPING", session_id=session.session_id, identity=call.caller.identity, on=call.body.on)
-    return JSONResponse({"on": call.body.on})
+    site.typing.switch(call.caller.key, session.session_id, call.given.on)
+    site.hub_api.note("WEB_TYPING", session_id=session.session_id, identity=call.caller.identity, on=call.given.on)
+    return JSONResponse({"on": call.given.on})
 
 
+@handles(HubOperations.type_keys)
 async def type_keys(site: Site, call: Call) -> Response:
     session = _active(site, call)
     if session is None:
@@ -101,53 +104,21 @@ async def type_keys(site: Site, call: Call) -> Response:
     if not site.typing.is_on(*who):
         return problem(403, "typing_off", "switch typing on for this session first")
     try:
-        data = call.body.data.encode()
+        data = call.given.data.encode()
     except UnicodeEncodeError:
         return problem(422, "bad_value", "that is not text")
-    if call.body.stream:
-        wanted = site.typing.expected(*who, call.body.stream)
-        if call.body.number < wanted:
+    if call.given.stream:
+        wanted = site.typing.expected(*who, call.given.stream)
+        if call.given.number < wanted:
             return JSONResponse({"typed": True, "next": wanted})  # it was typed, and its sender did not hear of it
-        if call.body.number > wanted:
+        if call.given.number > wanted:
             return problem(409, "out_of_order", f"number {wanted} comes first")
         site.typing.took(*who)
     if not await site.hub_api.type_keys(session.session_id, data, call.caller.identity):
         return problem(409, "not_typed", "the session did not take the keys")
-    return JSONResponse({"typed": True, "next": call.body.number + 1})
-
-
-async def end(site: Site, call: Call) -> Response:
-    session = _active(site, call)
-    if session is None:
-        return problem(*NO_SESSION)
-    ended = await site.hub_api.kill(session.session_id, force=call.body.force)
-    return JSONResponse({"ending": True}) if ended else problem(409, "not_ended", "the session cannot be reached")
-
-
-async def resume(site: Site, call: Call) -> Response:
-    session = _active(site, call)
-    if session is None:
-        return problem(*NO_SESSION)
-    resumed = await site.hub_api.resume(session.session_id)
-    return JSONResponse({"resumed": True}) if resumed else problem(409, "not_resumed", "the session cannot be reached")
-
-
-async def list_launchers(site: Site, call: Call) -> Response:
-    return JSONResponse({"launchers": site.hub_api.launchers()})
-
-
-async def launch(site: Site, call: Call) -> Response:
-    try:
-        wish = (call.body.folder, tuple(call.body.arguments), call.body.name.strip())
-        session_id = await site.hub_api.launch(call.body.launcher, call.caller.identity, *wish)
-    except ConfigError as error:
-        known = any(item["name"] == call.body.launcher for item in site.hub_api.launchers())
-        return problem(403, "not_allowed", str(error)) if known else problem(404, "unknown_launcher", str(error))
-    except AtlasBridgeError as error:
-        return problem(503, "unavailable", str(error))
-    return JSONResponse({"session_id": session_id})
+    return JSONResponse({"typed": True, "next": call.given.number + 1})
 
 
 def _active(site: Site, call: Call) -> SessionRecord | None:
-    session = site.session(call.path("session_id"))
+    session = site.session(call.given.session_id)
     return session if session and session.state is SessionState.ACTIVE else None

@@ -204,7 +204,7 @@ class Site:
         agreed = self.hub_api.agreed(record.prompt_id) if QUORUM in record.prompt.constraints else []
         names = {one: name for one in (record.decided_by, (answer or {}).get("by", "")) if (name := self._name(one))}
         later = render_plain(self.hub_api.later(record.prompt_id)) if record.state in OPEN else []
-        told = {"answer": render_answer(record, answer) if answer else None, "agreed": agreed}
+        told: dict[str, Any] = {"answer": render_answer(record, answer) if answer else None, "agreed": agreed}
         return {**shown, **told, "names": names, "later": later}
 
     def _name(self, identity: str) -> str:

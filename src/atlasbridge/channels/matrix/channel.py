@@ -24,6 +24,7 @@ from atlasbridge.core.clock import Clock, parse_iso
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
+from atlasbridge.core.operations import Caller
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
@@ -43,14 +44,14 @@ class RoomGrants:
             return templates.is_while(key) and templates.offers_grant(record.prompt)
         return bool(meant and self._hub_api.recall(_note(meant)))
 
-    async def take(self, meant: str, record: PromptRecord | None, key: str, identity: str) -> None:
+    async def take(self, meant: str, record: PromptRecord | None, key: str, caller: Caller) -> None:
         if record is not None:
-            await self._show(meant, record, grant_card.press(self._hub_api, record, "", identity))
+            await self._show(meant, record, await grant_card.press(self._hub_api, record, "", caller))
             return
         kept = json.loads(self._hub_api.recall(_note(meant)))
         value, offered = templates.grant_choice(kept["values"], key), self._hub_api.prompt(kept["prompt_id"])
         if value is not None and offered is not None:
-            await self._show(meant, offered, grant_card.press(self._hub_api, offered, value, identity))
+            await self._show(meant, offered, await grant_card.press(self._hub_api, offered, value, caller))
 
     async def _show(self, beside: str, record: PromptRecord, words: GrantWords | str) -> None:
         if isinstance(words, str):
@@ -258,7 +259,8 @@ class MatrixChannel(BaseChannel):
         record = self.hub_api.prompt_for_message(self.name, meant) if meant else None
         if is_reaction and self._grants.knows(meant, record, said):
             await self._seen.settle(event_id)
-            self._tasks.hold(self._grants.take(meant, record, said, f"matrix:{event.get('sender')}"))
+            sender = str(event.get("sender"))
+            self._tasks.hold(self._grants.take(meant, record, said, Caller(f"matrix:{sender}", "matrix", sender)))
             return
         if record is None:
             await self._seen.settle(event_id)

@@ -276,7 +276,7 @@ def render_notice(message: str, session: SessionRecord | None, host: str) -> dic
 def render_snooze(record: PromptRecord) -> Block:
     """Below a reminder: to be asked again in a while."""
     spans = (("💤 In 15 minutes", "15"), ("💤 In an hour", "60"))
-    row = [button(label, encode_action(record, minutes, LATER), f"snooze.{minutes}") for label, minutes in spans]
+    row = [button(label, encode_action(record, minutes, LATER), f"later.{minutes}") for label, minutes in spans]
     return {"type": "actions", "elements": row}
 
 

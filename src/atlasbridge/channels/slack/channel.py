@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from atlasbridge.channels import grant_card
@@ -269,11 +269,23 @@ class SlackChannel(ChatChannel):
         self._outbox.post(origin.room, asked | {"thread_ts": origin.thread}, EDIT)
 
     def ask_again(self, origin: Origin, record: PromptRecord) -> None:
-        self.say(origin, self.request_again(record))
+        self._tasks.hold(self._say_it(origin, self.request_again(record, self._identity(origin))))
+
+    def later(self, origin: Origin, record: PromptRecord, nonce: str, what: str) -> None:
+        self._tasks.hold(self._say_it(origin, self.put_off(self._identity(origin), record, nonce, what)))
+
+    async def _say_it(self, origin: Origin, sentence: Awaitable[str]) -> None:
+        self.say(origin, await sentence)
+
+    def _identity(self, origin: Origin) -> str:
+        return f"slack:{self._own.team_id}/{origin.user}"
 
     def grant(self, origin: Origin, place: Place, record: PromptRecord, value: str) -> None:
+        self._tasks.hold(self._grant(origin, place, record, value))
+
+    async def _grant(self, origin: Origin, place: Place, record: PromptRecord, value: str) -> None:
         """The offer stands in the question's thread; what becomes of it takes its place."""
-        told = grant_card.press(self.hub_api, record, value, f"slack:{self._own.team_id}/{origin.user}")
+        told = await grant_card.press(self.hub_api, record, value, self.caller(self._identity(origin)))
         if isinstance(told, str):
             self.say(origin, told)
             return

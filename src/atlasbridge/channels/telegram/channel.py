@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from atlasbridge.channels import grant_card
@@ -298,12 +298,21 @@ class TelegramChannel(ChatChannel):
         painted = messages.render_prompt(record, self._session(record), self._host, page=number)
         self._outbox.edit(origin.place, painted)
 
-    def ask_again(self, origin: Origin, record: PromptRecord) -> None:
-        self._voice.say(origin, self.request_again(record))
+    def ask_again(self, origin: Origin, record: PromptRecord, identity: str) -> None:
+        self._tasks.hold(self._say_it(origin, self.request_again(record, identity)))
+
+    def later(self, origin: Origin, record: PromptRecord, nonce: str, what: str, identity: str) -> None:
+        self._tasks.hold(self._say_it(origin, self.put_off(identity, record, nonce, what)))
+
+    async def _say_it(self, origin: Origin, sentence: Awaitable[str]) -> None:
+        self._voice.say(origin, await sentence)
 
     def grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> None:
+        self._tasks.hold(self._grant(origin, record, value, identity))
+
+    async def _grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> None:
         """The offer stands beside the question; what becomes of it takes its place."""
-        told = grant_card.press(self.hub_api, record, value, identity)
+        told = await grant_card.press(self.hub_api, record, value, self.caller(identity))
         self._voice.say(origin, told if isinstance(told, str) else told.toast)
         if isinstance(told, str):
             return

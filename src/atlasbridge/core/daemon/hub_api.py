@@ -4,7 +4,7 @@ stream."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +14,15 @@ from atlasbridge.core.daemon.fleet_outbox import FleetOutbox
 from atlasbridge.core.daemon.hosts import HostBook, HostLink
 from atlasbridge.core.daemon.remote_launch import Launcher
 from atlasbridge.core.daemon.remote_questions import RemoteQuestions
-from atlasbridge.core.daemon.rule_operations import RuleOperations
 from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
+from atlasbridge.core.operations import Caller, HubAs, Perform
 from atlasbridge.core.policy.attention import Tone
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
-from atlasbridge.core.routing.policy import decide_allowed, is_listed
+from atlasbridge.core.prompt.model import PromptRecord, Receipt, Reject
+from atlasbridge.core.routing.policy import is_listed
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
 from atlasbridge.core.scheduler.times import minute_of_day
 from atlasbridge.core.session.model import SessionRecord
@@ -134,33 +133,12 @@ class HubApiAttention:
     def still_waiting(self) -> list[PromptRecord]:
         return self.ledger.still_waiting()
 
-    def ask_again(self, prompt_id: str) -> bool:
-        return self._life.request_again(prompt_id) is None
-
     async def raise_again(self, prompt_id: str) -> Receipt | Reject:
-        """The same, and waits for it: the receipt's `answer` is the new prompt's id."""
+        """Have such a prompt raised once more; the receipt's `answer` is the new prompt's id."""
         return await self._life.ask_again(prompt_id)
-
-    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
-        return self._later.postpone(reply, when)
-
-    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
-        return self._later.snooze(reply, for_s)
-
-    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
-        return self._later.revoke(reply, later_id)
 
     def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
         return self._later.of_prompt(prompt_id) if prompt_id else self._later.listed()
-
-    def enqueue(self, reply: InboundReply) -> Receipt | Reject:
-        return self._queue.add(reply)
-
-    def queued(self, session_id: str = "") -> list[dict[str, Any]]:
-        return self._queue.listed(session_id)
-
-    def dequeue(self, reply: InboundReply, queue_id: str) -> Receipt | Reject:
-        return self._queue.remove(reply, queue_id)
 
     def go_away(self, for_s: float | None = None) -> None:
         self._life.escalation.go_away(None if for_s is None else self.clock.wall() + for_s)
@@ -196,12 +174,13 @@ async def _look_at(session: SessionRecord, link: HostLink | None, timeout_s: flo
     return OK
 
 
-SHORTEST_ID = 8  # of a grant that a button ends
+Offer = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 
 
 class LocalHubApi(HubApiAttention, FleetOutbox):
     integrations: RemoteQuestions  # set by `service`, as the next
     caller_check: CallerCheck
+    perform: Perform
 
     def __init__(
         self,
@@ -220,10 +199,9 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
         self._stream = stream
         self.settings = settings
         self._launchers = {launcher.name: launcher for launcher in launchers}
-        self.offers: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]] = {}
+        self.offers: dict[str, Offer] = {}
         self.tell_people: Callable[[str], None] = lambda message: None
         self.read_rules = lambda: None  # see `service`
-        self.rule_operations: RuleOperations  # see `service`
 
     @property
     def home(self) -> Path:
@@ -310,20 +288,16 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
         self._stream.publish("session.changed", session_id=session_id, label=label)
         return True
 
-    async def kill(self, session_id: str, force: bool = False) -> bool:
+    async def send(self, session_id: str, message: str, **fields: Any) -> bool:
+        """A word to a session's host; False: it is not connected."""
         link = self._hosts.get(session_id)
         if link is None:
             return False
-        link.send("kill", force=force)
+        link.send(message, **fields)
         return True
 
-    async def resume(self, session_id: str) -> bool:
-        """Let a tool that job control has stopped go on; False: its session is not connected."""
-        link = self._hosts.get(session_id)
-        if link is None:
-            return False
-        link.send("continue")
-        return True
+    def by(self, caller: Caller) -> HubAs:
+        return HubAs(self.perform, caller)
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
         """Keys outside any prompt.  Recorded before they are sent; what they were is the session's own business."""
@@ -371,10 +345,6 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
         """A long log takes a while: that is another thread's work."""
         return await asyncio.to_thread(self.ledger.prepare_verify())
 
-    async def audit_state(self) -> dict[str, Any]:
-        verdict = await self.verify_audit()
-        return {"count": verdict.count, "hash": verdict.head, "ok": verdict.ok, "detail": verdict.sentence}
-
     def answer(self, prompt_id: str) -> dict[str, Any] | None:
         given = self.ledger.reply(prompt_id)
         if given is None:
@@ -394,49 +364,15 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
     def tell(self, message: str) -> None:
         self.tell_people(message)
 
-    def offer(self, name: str, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
+    def offer(self, name: str, answer: Offer) -> None:
         self.offers[name] = answer
 
     def launchers(self) -> list[dict[str, Any]]:
         known = [session.cwd for session in self.ledger.sessions(True)][::-1] if self._launchers else []
         return [launcher.described(known) for launcher in self._launchers.values()]
 
-    def grant(
-        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
-    ) -> dict[str, Any]:
-        refusal = self._refuse_grant(prompt_id, identity)
-        if refusal:
-            return {"ok": False, "reason": "cannot_grant", "message": refusal}
-        return self.rule_operations.add(
-            {
-                "op": "grant.add",
-                "prompt_id": prompt_id,
-                "by": identity,
-                "for_s": for_s,
-                "times": times,
-                "folder": folder,
-                "preview": preview,
-            }
-        )
-
-    def _refuse_grant(self, prompt_id: str, identity: str) -> str:
-        """A card's button counts while its question is open, and for who may answer it."""
-        record, channel = self.ledger.prompt(prompt_id), identity.partition(":")[0]
-        if record is None or record.state not in OPEN:
-            return "This prompt is no longer open." if record else "There is no such prompt."
-        remote, policy = self._router.remote(channel), self._router.policy
-        if not decide_allowed(channel, identity, remote=remote, prompt=record.prompt, settings=policy):
-            return "You may not answer this prompt."
-        return ""
-
-    def rules(self) -> dict[str, Any]:
-        return self.rule_operations.overview()
-
     def agreed(self, prompt_id: str) -> list[str]:
         return self.ledger.voters(prompt_id)
-
-    def revoke_grant(self, grant_id: str, identity: str) -> bool:
-        return bool(len(grant_id) >= SHORTEST_ID and self.rule_operations.revoke(grant_id, identity))
 
     async def launch(
         self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""

@@ -1,125 +1,43 @@
-"""What commands may ask: one method per `op`.  Answers are JSON objects, or a stream of events."""
+"""What each operation of the table does: one method for each, called by the socket, by HTTP and by chats.
+
+A method is called with who asks and the parameters of its declaration, and returns its result or a refusal.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+from atlasbridge.core import operations as table
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.daemon.alarm import describe
 from atlasbridge.core.daemon.hub_api import LocalHubApi
+from atlasbridge.core.daemon.instruction_queue import InstructionQueue
 from atlasbridge.core.daemon.receipts import describe_raised
 from atlasbridge.core.daemon.replies import ReplyService
-from atlasbridge.core.daemon.rule_operations import LOOKING as LOOKING_AT_RULES
 from atlasbridge.core.daemon.rule_operations import RuleOperations
+from atlasbridge.core.daemon.scheduled_answers import ScheduledAnswers
 from atlasbridge.core.daemon.session_processes import CallerCheck, identity_of
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.daemon.version_check import own_version
-from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.operations import BY_NAME, Caller, Operation, Refused
 from atlasbridge.core.peer import Peer
+from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.prompt.redact import redact
+from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
-from atlasbridge.core.session.model import LONGEST_NAME, SessionRecord
-from atlasbridge.core.values import replace
-
-# What commands ask about people and attention: who there is, who is away, what still waits, many answers at once.
-
-LOOKING = frozenset({"people", "still_waiting", "later", "queue"})
-MOST_AT_ONCE = 200
-
-ReplyOne = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-Inbound = Callable[[dict[str, Any]], InboundReply]
-
-
-class AttentionOperations:
-    """`reply_one` answers a single prompt, exactly as the operation `reply` does; `inbound` reads what it would say."""
-
-    def __init__(self, hub_api: LocalHubApi, reply_one: ReplyOne, inbound: Inbound) -> None:
-        self._hub_api = hub_api
-        self._reply_one = reply_one
-        self._inbound = inbound
-
-    async def operate(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """None: it is no operation of this kind."""
-        match message.get("op"):
-            case "people":
-                return {"ok": True, "people": self._hub_api.people(), "away": self._hub_api.is_away}
-            case "still_waiting":
-                return {"ok": True, "prompts": self.still_waiting()}
-            case "away":
-                for_s = message.get("for_s")
-                self._hub_api.go_away(None if for_s is None else max(0.0, float(for_s)))
-                return {"ok": True, "away": self._hub_api.is_away}
-            case "here":
-                self._hub_api.come_back()
-                return {"ok": True, "away": False}
-            case "ask_again":
-                return await self._ask_again(str(message["prompt_id"]))
-            case "later":
-                return {"ok": True, "later": self._hub_api.later()}
-            case "reply_later":
-                return _said(self._hub_api.postpone(self._inbound(message), str(message["when"])))
-            case "snooze":
-                return _said(self._hub_api.snooze(self._inbound(message), float(message["for_s"])))
-            case "later.revoke":
-                reply = self._inbound({**message, "prompt_id": ""})
-                return _said(self._hub_api.revoke_later(reply, str(message["later_id"])))
-            case "queue":
-                return {"ok": True, "queue": self._hub_api.queued(str(message.get("session_id", "")))}
-            case "queue.add":
-                reply = self._inbound({**message, "prompt_id": ""})
-                return _said(self._hub_api.enqueue(replace(reply, session_id=str(message["session_id"]))))
-            case "queue.remove":
-                reply = self._inbound({**message, "prompt_id": ""})
-                return _said(self._hub_api.dequeue(reply, str(message["queue_id"])))
-            case "reply_many":
-                return await self._reply_many(message)
-            case _:
-                return None
-
-    def still_waiting(self) -> list[dict[str, Any]]:
-        return [self._describe(record) for record in self._hub_api.still_waiting()]
-
-    def _describe(self, record: PromptRecord) -> dict[str, Any]:
-        return {**describe_raised(record, self._hub_api.session(record.session_id)), "still_waiting": True}
-
-    async def _ask_again(self, prompt_id: str) -> dict[str, Any]:
-        outcome = await self._hub_api.raise_again(prompt_id)
-        if isinstance(outcome, Reject):
-            return {"ok": False, "reason": outcome.reason.value, "message": outcome.sentence, "hint": ""}
-        return {"ok": True, "stage": outcome.stage, "message": outcome.sentence, "prompt_id": outcome.answer}
-
-    async def _reply_many(self, message: dict[str, Any]) -> dict[str, Any]:
-        """One after the other, each decided, recorded and told for itself; one that is refused stops no other."""
-        ids = [str(one) for one in message["prompt_ids"]]
-        if not 0 < len(ids) <= MOST_AT_ONCE or len(set(ids)) != len(ids):
-            sentence = f"Name 1 to {MOST_AT_ONCE} prompts, each once."
-            return {"ok": False, "reason": Refusal.BAD_VALUE.value, "message": sentence, "hint": ""}
-        key = str(message.get("request_key", ""))
-        results = []
-        for prompt_id in ids:
-            one: dict[str, Any] = {name: message[name] for name in ("value", "as_text", "place") if name in message}
-            done = await self._reply_one(
-                {**one, "prompt_id": prompt_id, "request_key": f"{key}/{prompt_id}" if key else ""}
-            )
-            results.append({"prompt_id": prompt_id, **done})
-        return {"ok": True, "results": results, "answered": sum(1 for one in results if one["ok"])}
-
-
-def _said(outcome: Receipt | Reject) -> dict[str, Any]:
-    if isinstance(outcome, Reject):
-        return {"ok": False, "reason": outcome.reason.value, "message": outcome.sentence, "hint": ""}
-    return {"ok": True, "stage": outcome.stage, "message": outcome.sentence, "later_id": outcome.answer}
-
+from atlasbridge.core.schema import BadValue, write
+from atlasbridge.core.session.model import LONGEST_NAME, SessionRecord, SessionState
 
 log = logging.getLogger(__name__)
 
-MAX_NOTICE = 4000
 PUBLIC_EVENTS = frozenset(
     {
         "prompt.raised",
@@ -144,22 +62,11 @@ PUBLIC_EVENTS = frozenset(
         "typed.unasked",
     }
 )
-OPERATIONS_LOOKING = frozenset(
-    {
-        "ping",
-        "status",
-        "sessions",
-        "health",
-        "session.wait",
-        "prompts",
-        "history",
-        "events",
-        "screen",
-        "audit",
-        "audit.verify",
-        "notify",  # a tool may speak to its person
-    }
-)  # everything else decides something, and is for people alone
+SHORTEST_ID = 8  # of a grant that a button ends
+NO_SESSION = Refused("unknown_session", "there is no such session", "list them with: atlasbridge ps")
+AWAY = "the session is not connected to the hub"
+AGAIN = "try again in a moment"
+Answer = dict[str, Any] | AsyncIterator[dict[str, Any]]
 
 
 class Operations:
@@ -174,7 +81,12 @@ class Operations:
         reload: Callable[[], None],
         stop: Callable[[], None],
         rules: RuleOperations,
+<<<<<<< HEAD
         unasked: Callable[[], list[dict[str, Any]]] = list,
+=======
+        later: ScheduledAnswers,
+        queue: InstructionQueue,
+>>>>>>> main
     ) -> None:
         self._hub_api = hub_api
         self._replies = replies
@@ -185,95 +97,348 @@ class Operations:
         self._caller_check = caller_check
         self._reload = reload
         self._stop = stop
-        self._attention = AttentionOperations(
-            hub_api, lambda message: self._reply(message, "", None), lambda message: self._inbound(message, "")
-        )
         self._rules = rules
+<<<<<<< HEAD
         self._unasked = unasked
+=======
+        self._later = later
+        self._queue = queue
+>>>>>>> main
 
-    async def operate(
-        self, message: dict[str, Any], peer: Peer | None = None
-    ) -> dict[str, Any] | AsyncIterator[dict[str, Any]]:
-        """`peer`: who asks; without one nothing can be decided, only looked at."""
-        op = str(message.get("op"))
-        inside_session = "" if op in OPERATIONS_LOOKING | LOOKING_AT_RULES | LOOKING else self._caller_check.of(peer)
-        if inside_session and op != "reply":
-            return self._refuse_inside_session(inside_session, op, peer)
-        match message.get("op"):
-            case "ping":
-                return {"ok": True, "pid": os.getpid(), **own_version()}
-            case "status":
-                return self.status()
-            case "sessions":
-                found = self._hub_api.sessions(bool(message.get("all")))
-                return {"ok": True, "sessions": self._describe(_asked_for(message, found))}
-            case "health":
-                return {"ok": True, "sessions": await self._hub_api.health()}
-            case "prompts":
-                return {
-                    "ok": True,
-                    "prompts": [self._prompt(record) for record in self._hub_api.open_prompts()],
-                    "still_waiting": self._attention.still_waiting(),
-                }
-            case "history":
-                found_prompts = self._hub_api.ledger.history(
-                    str(message.get("search", "")), int(message.get("limit", 50))
-                )
-                return {"ok": True, "prompts": [self._prompt(record) for record in found_prompts]}
-            case "reply":
-                return await self._reply(message, inside_session, peer)
-            case "events":
-                return self._events(message)
-            case "kill":
-                return await self._kill(message)
-            case "resume":
-                return await self._resume(message)
-            case "rename":
-                return self._rename(message)
-            case "screen":
-                return await self._screen(message)
-            case "audit":
-                return self._audit(message)
-            case "audit.verify":
-                return {"ok": True, "verdict": (await self._hub_api.verify_audit()).to_json()}
-            case "notify":
-                return self._notify(message, peer)
-            case "session.wait":
-                return await self._wait_session(message)
-            case "reload":
-                return self._reload_now()
-            case "stop":
-                return self._stop_soon()
-            case "page":
-                return await self._ask_page(message)
-            case other:
-                done = self._rules.operate(message) or await self._attention.operate(message)
-                return done or _refuse("unknown_op", f"the hub does not know {other!r}", "are both the same version?")
+    async def operate(self, message: dict[str, Any], peer: Peer | None = None) -> Answer:
+        """One request of the socket.  `peer`: who asks; without one nothing can be decided, only looked at."""
+        name = str(message.get("op"))
+        operation = BY_NAME.get(name)
+        place = escape_controls(str(message.get("place") or "this machine")[:80], keep_lines=False)
+        inside_session = "" if operation is not None and operation.inside else self._caller_check.of(peer)
+        who = Caller(
+            identity_of(inside_session) if inside_session else "cli:local",
+            LOCAL,
+            place,
+            inside_session,
+            peer.pid if peer else 0,
+        )
+        if inside_session and operation is not table.HubOperations.reply:
+            return self._refuse_inside_session(who, name).to_json()  # before anything else is said
+        if operation is None or not hasattr(self, operation.key):
+            return Refused("unknown_op", f"the hub does not know {name!r}", "are both the same version?").to_json()
+        if operation is table.HubOperations.notify and peer is not None:
+            who = Caller("cli:local", LOCAL, place, self._caller_check.whence(peer), peer.pid)
+        try:
+            given = operation.read(message)
+        except BadValue as error:
+            return (
+                self._refuse_inside_session(who, name) if inside_session else Refused("bad_value", str(error))
+            ).to_json()
+        if operation is table.HubOperations.reply:
+            given["as_keys"] = bool(message.get("as_keys"))  # from this machine only
+        if operation is table.HubOperations.events:
+            return self.events(who, **given)
+        found = await self.perform(operation, who, given)
+        return found.to_json() if isinstance(found, Refused) else {"ok": True, **write(found, "socket")}
 
-    def _refuse_inside_session(
-        self, inside_session: str, op: str, peer: Peer | None, prompt_id: str = ""
-    ) -> dict[str, Any]:
-        """A session's own program, or nobody knows who."""
-        refusal = self._caller_check.refuse(inside_session, op, prompt_id, peer.pid if peer else 0)
-        return _refuse(refusal.reason.value, refusal.sentence)
+    async def perform(self, operation: Operation[..., Any], caller: Caller, given: Mapping[str, Any]) -> Any:
+        """The result, or a refusal.  Who asked a question does not decide it; nor does a session's own program."""
+        if caller.inside_session and not operation.inside and operation is not table.HubOperations.reply:
+            return self._refuse_inside_session(caller, operation.name)
+        checked = dict(given)
+        if "prompt_id" in given and operation.changes and operation is not table.HubOperations.reply:
+            record = self._hub_api.prompt(given["prompt_id"])
+            if record is None:
+                return Refused("unknown_prompt", "There is no such prompt.")
+            if self._hub_api.integrations.owner(record.session_id) == caller.identity:
+                refusal = self._hub_api.refuse_inside_session(record.session_id, operation.name, record.prompt_id)
+                return Refused(refusal.reason.value, "Who asked this cannot answer it: only a person decides.")
+            checked["prompt_id"] = record.prompt_id
+        function = getattr(self, operation.key, None)
+        if function is None:
+            return Refused("not_here", f"{operation.name} is asked over HTTP only")
+        return await function(caller, **checked)
 
-    async def _wait_session(self, message: dict[str, Any]) -> dict[str, Any]:
+    # prompts and answers
+
+    async def prompts(self, caller: Caller) -> dict[str, Any]:
+        opened = [self._prompt(record) for record in self._hub_api.open_prompts()]
+        return {"prompts": opened, "still_waiting": self._still_waiting()}
+
+    async def still_waiting(self, caller: Caller) -> dict[str, Any]:
+        return {"prompts": self._still_waiting()}
+
+    async def reply(
+        self,
+        caller: Caller,
+        prompt_id: str,
+        value: str,
+        as_text: bool = False,
+        session_id: str = "",
+        request_key: str = "",
+        as_keys: bool = False,
+    ) -> dict[str, Any] | Refused:
+        reply = _inbound(caller, prompt_id, value, as_text, session_id, request_key, as_keys)
+        outcome = await self._replies.reply(reply)
+        if (
+            isinstance(outcome, Reject)
+            and outcome.reason in (Refusal.SELF, Refusal.NOT_ALLOWED)
+            and caller.inside_session
+        ):
+            record = self._hub_api.prompt(reply.prompt_id)
+            return self._refuse_inside_session(caller, "reply", record.prompt_id if record else "")
+        if isinstance(outcome, Reject):
+            return _refused(outcome)
+        said = {"stage": outcome.stage, "message": outcome.sentence, "answer": outcome.answer, "by": outcome.by}
+        return {**said, "from": outcome.place, "at": outcome.at, "audit_head": outcome.audit_head}
+
+    async def reply_many(
+        self, caller: Caller, prompt_ids: tuple[str, ...], value: str, as_text: bool = False, request_key: str = ""
+    ) -> dict[str, Any] | Refused:
+        """One after the other, each decided, recorded and told for itself; one that is refused stops no other."""
+        if len(set(prompt_ids)) != len(prompt_ids):
+            return Refused("bad_value", "Name each prompt once.")
+        results = []
+        for prompt_id in prompt_ids:
+            key = f"{request_key}/{prompt_id}" if request_key else ""
+            done = await self.reply(caller, prompt_id, value, as_text, request_key=key)
+            said = done.to_json() if isinstance(done, Refused) else {"ok": True, **done}
+            results.append({"prompt_id": prompt_id, **said})
+        return {"results": results, "answered": sum(1 for one in results if one["ok"])}
+
+    async def again(self, caller: Caller, prompt_id: str) -> table.AskedAgain | Refused:
+        outcome = await self._hub_api.raise_again(prompt_id)
+        if isinstance(outcome, Reject):
+            return _refused(outcome)
+        return table.AskedAgain(True, outcome.stage, outcome.sentence, outcome.answer)
+
+    async def postpone(
+        self,
+        caller: Caller,
+        prompt_id: str,
+        value: str = "",
+        when: str = "",
+        as_text: bool = False,
+        snooze_s: float | None = None,
+    ) -> table.Kept | Refused:
+        if snooze_s is not None:
+            return await self.snooze(caller, prompt_id, snooze_s)
+        return _kept(self._later.postpone(_inbound(caller, prompt_id, value, as_text), when))
+
+    async def snooze(self, caller: Caller, prompt_id: str, for_s: float) -> table.Kept | Refused:
+        return _kept(self._later.snooze(_inbound(caller, prompt_id), for_s))
+
+    async def later(self, caller: Caller) -> dict[str, Any]:
+        return {"later": self._later.listed()}
+
+    async def revoke_later(self, caller: Caller, later_id: str) -> table.Kept | Refused:
+        return _kept(self._later.revoke(_inbound(caller), later_id))
+
+    async def queue(self, caller: Caller, session_id: str = "") -> dict[str, Any]:
+        return {"queue": self._queue.listed(session_id)}
+
+    async def enqueue(self, caller: Caller, session_id: str, text: str) -> table.Queued | Refused:
+        return _queued(self._queue.add(_inbound(caller, "", text, True, session_id)))
+
+    async def dequeue(self, caller: Caller, queue_id: str) -> table.Queued | Refused:
+        return _queued(self._queue.remove(_inbound(caller), queue_id))
+
+    # rules and grants
+
+    async def rules(self, caller: Caller) -> dict[str, Any]:
+        return self._rules.overview()
+
+    async def policy_rules(self, caller: Caller) -> dict[str, Any]:
+        return self._rules.in_force()
+
+    async def policy_cases(self, caller: Caller, prompt_id: str = "", since: str = "") -> dict[str, Any]:
+        return {"cases": self._rules.cases(prompt_id, since)}
+
+    async def policy_trust(self, caller: Caller, folder: str, remove: bool = False) -> table.Trusted | Refused:
+        try:
+            if remove:
+                return table.Trusted((), self._rules.distrust(Path(folder), caller.identity))
+            return table.Trusted(tuple(self._rules.trust(Path(folder), caller.identity)))
+        except AtlasBridgeError as error:
+            return Refused("bad_configuration", str(error), error.hint)
+
+    async def grants(self, caller: Caller) -> dict[str, Any]:
+        return {"grants": self._rules.grants()}
+
+    async def grant(
+        self,
+        caller: Caller,
+        prompt_id: str,
+        for_s: float | None = None,
+        times: int | None = None,
+        folder: bool = False,
+        preview: bool = False,
+    ) -> table.Granted | Refused:
+        if caller.channel != LOCAL and (refusal := self._refuse_grant(prompt_id, caller)):
+            return Refused("cannot_grant", refusal)
+        return self._rules.add(prompt_id, caller.identity, for_s, times, folder, preview)
+
+    def _refuse_grant(self, prompt_id: str, caller: Caller) -> str:
+        """A card's button counts while its question is open, and for people who are allowed to answer it."""
+        record = self._hub_api.prompt(prompt_id)
+        if record is None or record.state not in OPEN:
+            return "This prompt is no longer open."
+        remote, policy = self._router.remote(caller.channel), self._router.policy
+        allowed = decide_allowed(caller.channel, caller.identity, remote=remote, prompt=record.prompt, settings=policy)
+        return "" if allowed else "You may not answer this prompt."
+
+    async def revoke_grants(self, caller: Caller, grant_id: str = "") -> table.Ended:
+        return table.Ended(tuple(self._rules.revoke(grant_id, caller.identity)))
+
+    async def revoke_grant(self, caller: Caller, grant_id: str) -> table.Revoked | Refused:
+        if len(grant_id) >= SHORTEST_ID and self._rules.revoke(grant_id, caller.identity):
+            return table.Revoked(True)
+        return Refused("unknown_grant", "there is no such grant")
+
+    # sessions
+
+    async def sessions(self, caller: Caller, all: bool = False, name: str = "", session_id: str = "") -> dict[str, Any]:
+        return {"sessions": self._described(_asked_for(name, session_id, self._hub_api.sessions(all)))}
+
+    async def wait_session(self, caller: Caller, session_id: str, patience_s: float = 10.0) -> table.Known:
         """For a starter that wants to name a session only when it can be spoken of."""
-        session_id = str(message["session_id"])
-        await self._hub_api.wait_host(session_id, min(float(message.get("patience_s", 10.0)), 60.0))
-        return {"ok": True, "known": self._hub_api.session(session_id) is not None}
+        await self._hub_api.wait_host(session_id, min(patience_s, 60.0))
+        return table.Known(self._hub_api.session(session_id) is not None)
 
-    def _stop_soon(self) -> dict[str, Any]:
-        """Not before the answer is on its way."""
-        asyncio.get_running_loop().call_later(0.05, self._stop)
-        return {"ok": True, "pid": os.getpid()}
+    async def rename(self, caller: Caller, session_id: str, name: str) -> table.Renamed | Refused:
+        session = self._hub_api.session(session_id)
+        label = escape_controls(name.strip(), keep_lines=False)
+        if session is None:
+            return NO_SESSION
+        if len(label) > LONGEST_NAME:
+            return Refused("bad_value", f"a name has at most {LONGEST_NAME} characters")
+        self._hub_api.rename(session.session_id, label, caller.identity)
+        return table.Renamed(session.session_id, label, label)
 
-    def status(self) -> dict[str, Any]:
+    async def resume(self, caller: Caller, session_id: str) -> table.Resumed | Refused:
+        session = self._running(session_id)
+        if isinstance(session, Refused):
+            return session
+        if not await self._hub_api.send(session.session_id, "continue"):
+            return Refused("not_resumed", AWAY, AGAIN)
+        return table.Resumed(session.session_id, True)
+
+    async def end(self, caller: Caller, session_id: str, force: bool = False) -> table.Ending | Refused:
+        session = self._running(session_id)
+        if isinstance(session, Refused):
+            return session
+        if not await self._hub_api.send(session.session_id, "kill", force=force):
+            return Refused("not_ended", AWAY, AGAIN)
+        return table.Ending(session.session_id, session.pid, True)
+
+    async def screen(
+        self, caller: Caller, session_id: str, styled: bool = False, past: bool = False
+    ) -> dict[str, Any] | Refused:
+        session = self._hub_api.session(session_id)
+        screen = await self._hub_api.screen(session.session_id, styled, past) if session else None
+        if not screen:
+            return Refused("unavailable", "the session does not show its screen", "list them with: atlasbridge ps")
+        return {"screen": screen}
+
+    async def launchers(self, caller: Caller) -> dict[str, Any]:
+        return {"launchers": self._hub_api.launchers()}
+
+    async def launch(
+        self, caller: Caller, launcher: str, folder: str = "", arguments: tuple[str, ...] = (), name: str = ""
+    ) -> table.Launched | Refused:
+        try:
+            session_id = await self._hub_api.launch(launcher, caller.identity, folder, arguments, name.strip())
+        except ConfigError as error:
+            known = any(item["name"] == launcher for item in self._hub_api.launchers())
+            return Refused("not_allowed" if known else "unknown_launcher", str(error), error.hint)
+        except AtlasBridgeError as error:
+            return Refused("unavailable", str(error), error.hint)
+        return table.Launched(session_id)
+
+    # people
+
+    async def people(self, caller: Caller) -> dict[str, Any]:
+        return {"people": self._hub_api.people(), "away": self._hub_api.is_away}
+
+    async def away(self, caller: Caller, for_s: float | None = None) -> table.Presence:
+        self._hub_api.go_away(for_s)
+        return table.Presence(self._hub_api.is_away)
+
+    async def here(self, caller: Caller) -> table.Presence:
+        self._hub_api.come_back()
+        return table.Presence(False)
+
+    async def notify(self, caller: Caller, message: str, label: str = "") -> table.Told | Refused:
+        """Tell everybody something that asks nothing; what comes from inside a session says so, and is not our word."""
+        text = redact(escape_controls(message))
+        if not text.strip():
+            return Refused("bad_value", "there is nothing to tell")
+        who = self._caller_check.mark(label, caller.inside_session)
+        self._router.notify(f"{who}: {text}" if who else text, None)
+        return table.Told(True, tuple(self._router.health()))
+
+    # records
+
+    async def history(
+        self,
+        caller: Caller,
+        search: str = "",
+        limit: int = 50,
+        before: str = "",
+        session: str = "",
+        state: str = "",
+    ) -> dict[str, Any]:
+        found = self._hub_api.history(search, limit, before, session, state)
+        return {"prompts": [self._prompt(record) for record in found]}
+
+    async def events(
+        self, caller: Caller, follow: bool = False, session: str = "", recent: bool = False
+    ) -> AsyncIterator[dict[str, Any]]:
+        listener = self._stream.listen()
+        try:
+            for event in self._past(follow and not recent):
+                if str(event.get("session_id", "")).startswith(session):
+                    yield event
+            if follow:
+                async for event in listener:
+                    if event["event"] in PUBLIC_EVENTS and str(event.get("session_id", "")).startswith(session):
+                        yield event
+        finally:
+            listener.close()
+
+    async def audit(
+        self,
+        caller: Caller,
+        after: int = 0,
+        limit: int = 1000,
+        session_id: str = "",
+        prompt_id: str = "",
+        event: str = "",
+        newest: bool = False,
+    ) -> dict[str, Any]:
+        entries = self._hub_api.ledger.audit_entries(
+            after=after,
+            limit=min(limit, 10_000),
+            session_id=session_id,
+            prompt_id=prompt_id,
+            event=event,
+            newest=newest,
+        )
+        return {"entries": entries}
+
+    async def verify_audit(self, caller: Caller) -> dict[str, Any]:
+        return {"verdict": (await self._hub_api.verify_audit()).to_json()}
+
+    async def audit_state(self, caller: Caller) -> table.AuditState:
+        verdict = await self._hub_api.verify_audit()
+        return table.AuditState(verdict.count, verdict.head, verdict.ok, verdict.sentence)
+
+    # the hub itself
+
+    async def ping(self, caller: Caller) -> dict[str, Any]:
+        return {"pid": os.getpid(), **own_version()}
+
+    async def status(self, caller: Caller) -> dict[str, Any]:
         if self._hub_api.ledger.alarm:
             self._hub_api.ledger.flush()  # it may be over: a disk that was full has room again
         count, head = self._hub_api.ledger.audit_head()
         return {
-            "ok": True,
             "pid": os.getpid(),
             **own_version(),
             "uptime_s": round(self._clock.now() - self._started, 1),
@@ -288,10 +453,44 @@ class Operations:
             "unasked": self._unasked(),
         }
 
-    def _describe(self, found: list[SessionRecord]) -> list[dict[str, Any]]:
+    async def session_health(self, caller: Caller) -> dict[str, Any]:
+        return {"sessions": await self._hub_api.health()}
+
+    async def reload(self, caller: Caller) -> table.Done | Refused:
+        try:
+            self._reload()
+        except AtlasBridgeError as error:
+            return Refused("bad_configuration", str(error), error.hint)
+        return table.Done()
+
+    async def stop(self, caller: Caller) -> table.Stopping:
+        """Not before the answer is on its way."""
+        asyncio.get_running_loop().call_later(0.05, self._stop)
+        return table.Stopping(os.getpid())
+
+    async def page_command(self, caller: Caller, do: str, fields: Mapping[str, Any] | None = None) -> Any:
+        """A link, a token, a password: the page itself answers, here where it is known who asks."""
+        answer = self._hub_api.offers.get("web")
+        if answer is None:
+            return Refused("unavailable", "the page is not on (yet)", "see: atlasbridge hub status")
+        return await answer(do, fields or {})
+
+    # the rest
+
+    def _refuse_inside_session(self, caller: Caller, op: str, prompt_id: str = "") -> Refused:
+        """A session's own program, or nobody knows who."""
+        return _refused(self._caller_check.refuse(caller.inside_session, op, prompt_id, caller.pid))
+
+    def _running(self, session_id: str) -> SessionRecord | Refused:
+        session = self._hub_api.session(session_id)
+        if session is not None and session.state is not SessionState.ACTIVE:
+            return Refused("unknown_session", "that session has ended", "list them with: atlasbridge ps")
+        return session or NO_SESSION
+
+    def _described(self, found: list[SessionRecord]) -> list[dict[str, Any]]:
         oldest = iso(self._clock.wall() - self._hub_api.settings.retention.listed_s)
         waiting = {record.session_id: record.prompt_id for record in self._hub_api.still_waiting()}
-        queued = [item["session_id"] for item in self._hub_api.queued()]
+        queued = [item["session_id"] for item in self._queue.listed()]
         return [
             {
                 **session.to_json(),
@@ -302,56 +501,17 @@ class Operations:
             if not session.ended_at or session.ended_at >= oldest
         ]
 
-    def _prompt(self, record: Any) -> dict[str, Any]:
+    def _still_waiting(self) -> list[dict[str, Any]]:
+        found = self._hub_api.still_waiting()
+        return [
+            {**describe_raised(record, self._hub_api.session(record.session_id)), "still_waiting": True}
+            for record in found
+        ]
+
+    def _prompt(self, record: PromptRecord) -> dict[str, Any]:
         described = describe_raised(record, self._hub_api.session(record.session_id))
         kept = self._hub_api.later(record.prompt_id)
         return {**described, "decided_name": self._hub_api.name_of(record.decided_by), "later": kept}
-
-    async def _reply(self, message: dict[str, Any], inside_session: str, peer: Peer | None) -> dict[str, Any]:
-        reply = self._inbound(message, inside_session)
-        outcome = await self._replies.reply(reply)
-        if isinstance(outcome, Reject) and outcome.reason in (Refusal.SELF, Refusal.NOT_ALLOWED) and inside_session:
-            record = self._hub_api.prompt(reply.prompt_id)
-            return self._refuse_inside_session(inside_session, "reply", peer, record.prompt_id if record else "")
-        if isinstance(outcome, Reject):
-            return _refuse(outcome.reason.value, outcome.sentence)
-        return {
-            "ok": True,
-            "stage": outcome.stage,
-            "message": outcome.sentence,
-            "answer": outcome.answer,
-            "by": outcome.by,
-            "from": outcome.place,
-            "at": outcome.at,
-            "audit_head": outcome.audit_head,
-        }
-
-    def _inbound(self, message: dict[str, Any], inside_session: str) -> InboundReply:
-        return InboundReply(
-            channel=LOCAL,
-            identity=identity_of(inside_session) if inside_session else "cli:local",
-            inside_session=inside_session,
-            prompt_id=str(message["prompt_id"]),
-            value=str(message.get("value", "")),
-            as_text=bool(message.get("as_text")),
-            as_keys=bool(message.get("as_keys")),
-            place=escape_controls(str(message.get("place") or "this machine")[:80], keep_lines=False),
-            request_key=str(message.get("request_key", "")),
-        )
-
-    async def _events(self, message: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        wanted = self._session_filter(str(message.get("session") or ""))
-        listener = self._stream.listen()
-        try:
-            for event in self._past(bool(message.get("follow")) and not message.get("recent")):
-                if wanted(event):
-                    yield event
-            if message.get("follow"):
-                async for event in listener:
-                    if event["event"] in PUBLIC_EVENTS and wanted(event):
-                        yield event
-        finally:
-            listener.close()
 
     def _past(self, only_open: bool) -> list[dict[str, Any]]:
         """Follow: what is open.  Otherwise: what this hub remembers, and what was open before it started."""
@@ -369,86 +529,49 @@ class Operations:
         alarm = self._hub_api.ledger.alarm
         return [{"event": "store.alarm", "at": iso(self._clock.wall()), **describe(alarm)}] if alarm else []
 
-    def _session_filter(self, session_id: str) -> Callable[[dict[str, Any]], bool]:
-        if not session_id:
-            return lambda event: True
-        return lambda event: str(event.get("session_id", "")).startswith(session_id)
 
-    async def _kill(self, message: dict[str, Any]) -> dict[str, Any]:
-        session = self._hub_api.session(str(message["session_id"]))
-        if session is None:
-            return _refuse("unknown_session", "there is no such session", "list them with: atlasbridge ps")
-        if not await self._hub_api.kill(session.session_id, bool(message.get("force"))):
-            return _refuse("unavailable", "the session is not connected to the hub", "try again in a moment")
-        return {"ok": True, "session_id": session.session_id, "pid": session.pid}
-
-    async def _resume(self, message: dict[str, Any]) -> dict[str, Any]:
-        session = self._hub_api.session(str(message["session_id"]))
-        if session is None:
-            return _refuse("unknown_session", "there is no such session", "list them with: atlasbridge ps")
-        if not await self._hub_api.resume(session.session_id):
-            return _refuse("unavailable", "the session is not connected to the hub", "try again in a moment")
-        return {"ok": True, "session_id": session.session_id}
-
-    def _rename(self, message: dict[str, Any]) -> dict[str, Any]:
-        session = self._hub_api.session(str(message["session_id"]))
-        label = escape_controls(str(message.get("label", "")), keep_lines=False)
-        if session is None:
-            return _refuse("unknown_session", "there is no such session", "list them with: atlasbridge ps")
-        if len(label) > LONGEST_NAME:
-            return _refuse("bad_value", f"a name has at most {LONGEST_NAME} characters")
-        self._hub_api.rename(session.session_id, label, "cli:local")
-        return {"ok": True, "session_id": session.session_id, "label": label}
-
-    async def _screen(self, message: dict[str, Any]) -> dict[str, Any]:
-        session = self._hub_api.session(str(message["session_id"]))
-        screen = await self._hub_api.screen(session.session_id, bool(message.get("styled"))) if session else None
-        if not screen:
-            return _refuse("unavailable", "the session does not show its screen", "list them with: atlasbridge ps")
-        return {"ok": True, "screen": screen}
-
-    async def _ask_page(self, message: dict[str, Any]) -> dict[str, Any]:
-        """A link, a token, a password: the page itself answers, here where it is known who asks."""
-        answer = self._hub_api.offers.get("web")
-        if answer is None:
-            return _refuse("unavailable", "the page is not on (yet)", "see: atlasbridge hub status")
-        return await answer(message)
-
-    def _audit(self, message: dict[str, Any]) -> dict[str, Any]:
-        entries = self._hub_api.ledger.audit_entries(
-            after=int(message.get("after", 0)),
-            limit=min(int(message.get("limit", 1000)), 10_000),
-            session_id=str(message.get("session_id", "")),
-            prompt_id=str(message.get("prompt_id", "")),
-            event=str(message.get("event", "")),
-            newest=bool(message.get("newest")),
-        )
-        return {"ok": True, "entries": entries}
-
-    def _notify(self, message: dict[str, Any], peer: Peer | None) -> dict[str, Any]:
-        """Tell everybody something that asks nothing; what comes from inside a session says so, and is not our word."""
-        text = redact(escape_controls(str(message["message"])[:MAX_NOTICE]))
-        if not text.strip():
-            return _refuse("bad_value", "there is nothing to tell")
-        label = self._caller_check.mark(str(message.get("label", "")), self._caller_check.whence(peer) if peer else "")
-        self._router.notify(f"{label}: {text}" if label else text, None)
-        return {"ok": True, "channels": self._router.health()}
-
-    def _reload_now(self) -> dict[str, Any]:
-        try:
-            self._reload()
-        except AtlasBridgeError as error:
-            return _refuse("bad_configuration", str(error), error.hint)
-        return {"ok": True}
+def _inbound(
+    caller: Caller,
+    prompt_id: str = "",
+    value: str = "",
+    as_text: bool = False,
+    session_id: str = "",
+    request_key: str = "",
+    as_keys: bool = False,
+) -> InboundReply:
+    return InboundReply(
+        caller.channel,
+        caller.identity,
+        prompt_id,
+        value,
+        session_id=session_id,
+        as_text=as_text,
+        as_keys=as_keys,
+        inside_session=caller.inside_session,
+        place=caller.place,
+        request_key=request_key,
+    )
 
 
-def _asked_for(message: dict[str, Any], found: list[SessionRecord]) -> list[SessionRecord]:
+def _refused(outcome: Reject) -> Refused:
+    return Refused(outcome.reason.value, outcome.sentence)
+
+
+def _kept(outcome: Receipt | Reject) -> table.Kept | Refused:
+    if isinstance(outcome, Reject):
+        return _refused(outcome)
+    return table.Kept(outcome.stage, outcome.sentence, outcome.answer)
+
+
+def _queued(outcome: Receipt | Reject) -> table.Queued | Refused:
+    if isinstance(outcome, Reject):
+        gone = outcome.reason is Refusal.WRONG_SESSION
+        return Refused("unknown_session", outcome.sentence) if gone else _refused(outcome)
+    return table.Queued(outcome.stage, outcome.sentence, outcome.answer, outcome.answer)
+
+
+def _asked_for(name: str, session_id: str, found: list[SessionRecord]) -> list[SessionRecord]:
     """All, or those with a name or an id: who starts beside a thousand others wants to hear of one of them."""
-    name, session_id = str(message.get("name") or "").lower(), message.get("session_id")
     if name:
-        found = [session for session in found if (session.label or session.tool).lower() == name]
+        found = [session for session in found if (session.label or session.tool).lower() == name.lower()]
     return [session for session in found if not session_id or session.session_id == session_id]
-
-
-def _refuse(reason: str, message: str, hint: str = "") -> dict[str, Any]:
-    return {"ok": False, "reason": reason, "message": message, "hint": hint}

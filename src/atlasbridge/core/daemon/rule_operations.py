@@ -8,14 +8,15 @@ from typing import Any
 
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.daemon.rules import RuleService
-from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.ids import new_id
+from atlasbridge.core.operations import Granted, Refused
 from atlasbridge.core.policy.grant import LONGEST_S, Grant, GrantShape
 from atlasbridge.core.policy.rule import PolicyRule
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.replies import ReplyRecord
+from atlasbridge.core.values import replace
 
 # What a person sees of rules: each of them in one line, and what rules and grants decided, from the audit log.
 
@@ -72,7 +73,6 @@ def agreed(record: PromptRecord, reply: ReplyRecord) -> bool:
     return reply.answer is not None and agrees(record.prompt, reply.answer)
 
 
-LOOKING = frozenset({"policy.cases", "policy.rules", "grants"})
 MOST_CASES = 2000
 
 
@@ -91,34 +91,14 @@ class RuleOperations:
         self._now = now
         self._try_again = try_again
 
-    def operate(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """None: it is no operation of this kind."""
-        match message.get("op"):
-            case "policy.cases":
-                return self._cases(message)
-            case "policy.rules":
-                return self._rules()
-            case "policy.trust":
-                return self._trust(message)
-            case "grants":
-                return {"ok": True, "grants": self.grants()}
-            case "grant.add":
-                return self.add({**message, "by": "cli:local"})
-            case "grant.revoke":
-                return {"ok": True, "ended": self.revoke(str(message.get("grant_id", "")), "cli:local")}
-            case _:
-                return None
-
-    def _cases(self, message: dict[str, Any]) -> dict[str, Any]:
+    def cases(self, prompt_id: str = "", since: str = "") -> list[dict[str, Any]]:
         """Past questions, newest first, with what a rule may know of them."""
-        wanted = str(message.get("prompt_id", ""))
-        if wanted:
-            record = self._ledger.prompt(wanted)
+        if prompt_id:
+            record = self._ledger.prompt(prompt_id)
             found = [record] if record else []
         else:
-            since = str(message.get("since", ""))
             found = [item for item in self._ledger.history("", MOST_CASES) if item.created_at >= since]
-        return {"ok": True, "cases": [self._case(record) for record in found]}
+        return [self._case(record) for record in found]
 
     def _case(self, record: PromptRecord) -> dict[str, Any]:
         session = self._ledger.session(record.session_id)
@@ -149,9 +129,9 @@ class RuleOperations:
             return None
         return agreed(record, reply)
 
-    def _rules(self) -> dict[str, Any]:
+    def in_force(self) -> dict[str, Any]:
         rules = [describe_rule(rule) for rule in self._hub_api.rules.policy.rules]
-        return {"ok": True, "rules": rules, "old_grants": self._hub_api.rules.old_grants}
+        return {"rules": rules, "old_grants": self._hub_api.rules.old_grants}
 
     def overview(self) -> dict[str, Any]:
         """Rules, grants and what they did, newest first: for a person who looks."""
@@ -171,33 +151,38 @@ class RuleOperations:
     def revoke(self, beginning: str, by: str) -> list[str]:
         return self._ledger.revoke_grants(beginning, by)
 
-    def _trust(self, message: dict[str, Any]) -> dict[str, Any]:
-        folder = Path(str(message["folder"]))
-        try:
-            if message.get("remove"):
-                return {"ok": True, "removed": self._hub_api.distrust(folder, "cli:local")}
-            policy = self._hub_api.trust(folder, "cli:local")
-        except AtlasBridgeError as error:
-            return {"ok": False, "reason": "bad_configuration", "message": str(error), "hint": error.hint}
-        return {"ok": True, "rules": [rule.name for rule in policy.rules]}
+    def trust(self, folder: Path, by: str) -> list[str]:
+        """The names of the rules in that project's own file, which count from now on."""
+        return [rule.name for rule in self._hub_api.trust(folder, by).rules]
 
-    def add(self, message: dict[str, Any]) -> dict[str, Any]:
-        record = self._ledger.prompt(str(message["prompt_id"]))
+    def distrust(self, folder: Path, by: str) -> bool:
+        return self._hub_api.distrust(folder, by)
+
+    def add(
+        self, prompt_id: str, by: str, for_s: float | None, times: int | None, folder: bool, preview: bool
+    ) -> Granted | Refused:
+        record = self._ledger.prompt(prompt_id)
         session = self._ledger.session(record.session_id) if record else None
         if record is None or session is None:
-            return _refuse("unknown_prompt", "There is no such prompt.")
-        made = self.prepare(record, session, message)
+            return Refused("unknown_prompt", "There is no such prompt.")
+        made = self.prepare(record, session, by, for_s, times, folder)
         if isinstance(made, str):
-            return _refuse("cannot_grant", f"This cannot be granted: {made}.")
+            return Refused("cannot_grant", f"This cannot be granted: {made}.")
         grant, words = made
-        if message.get("preview"):
-            return {"ok": True, **words}
-        kept = self._ledger.add_grant(grant, record.prompt_id, words["words"])
-        return {"ok": True, **words, "grant_id": kept.grant_id, "answered": self._try_again(record, session)}
+        if preview:
+            return words
+        kept = self._ledger.add_grant(grant, record.prompt_id, words.words)
+        return replace(words, grant_id=kept.grant_id, answered=self._try_again(record, session))
 
     def prepare(
-        self, record: PromptRecord, session: SessionRecord, message: dict[str, Any]
-    ) -> tuple[Grant, dict[str, Any]] | str:
+        self,
+        record: PromptRecord,
+        session: SessionRecord,
+        by: str,
+        for_s: float | None,
+        times: int | None,
+        folder: bool,
+    ) -> tuple[Grant, Granted] | str:
         """The grant, and what a card says of it: in words, with examples of what it would allow and what not."""
         from atlasbridge.core.policy.offer import decide_shape, describe, examples, in_words
 
@@ -207,9 +192,7 @@ class RuleOperations:
         shape = decide_shape(case, self._hub_api.parse)
         if isinstance(shape, str):
             return shape
-        in_session = not message.get("folder")
-        for_s = _number(message.get("for_s"))
-        times = _number(message.get("times"))
+        in_session = not folder
         if (for_s is not None and for_s <= 0) or (times is not None and times < 1):
             return "it would never hold"
         seconds = LONGEST_S if for_s is None else min(for_s, LONGEST_S)
@@ -220,8 +203,8 @@ class RuleOperations:
             session.session_id if in_session else "",
             case.where,
             self._now() + seconds,
-            None if times is None else int(times),
-            str(message.get("by") or "cli:local"),
+            times,
+            by,
         )
         against = self._hub_api.stands_against(grant, case, session)
         if against:
@@ -229,8 +212,8 @@ class RuleOperations:
         good, bad = examples(shape, case, self._hub_api.parse)
         limits = in_words(seconds, grant.uses_left, in_session)
         words = describe(shape)
-        refused = {"would_not": [text for text, _ in bad], "why_not": [why for _, why in bad]}
-        return grant, {"words": f"{words}, {limits}", "shape": words, "would": good, **refused}
+        refused, reasons = tuple(text for text, _ in bad), tuple(why for _, why in bad)
+        return grant, Granted(f"{words}, {limits}", words, tuple(good), refused, reasons)
 
     def _describe(self, grant: Grant) -> dict[str, Any]:
         return {
@@ -250,11 +233,3 @@ def _shape_words(shape: GrantShape) -> str:
     from atlasbridge.core.policy.offer import describe
 
     return describe(shape)
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
-
-
-def _refuse(reason: str, message: str) -> dict[str, Any]:
-    return {"ok": False, "reason": reason, "message": message, "hint": ""}

@@ -226,6 +226,7 @@ class ScheduledAnswers:
         return {
             **one.to_json(),
             "by_name": self._who(one),
+            "what": "ask again" if one.kind == SNOOZE else f"answer {quote_answer(one.value)}",
             "when": say_moment(parse_iso(one.due_at), zone, self._hub.clock.wall()),
             "session_id": session.session_id if session else "",
             "name": escape_controls(session.label or session.tool, keep_lines=False) if session else "",

@@ -138,7 +138,6 @@ class Hub:
         self.hub_api.read_rules = lambda: self.rules.use(self._read_plan().rules)
         self.caller_check = self.hub_api.caller_check = CallerCheck(parts, refusals)
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
-        self.hub_api.rule_operations = self.rule_operations
         self.operations = Operations(
             self.hub_api,
             self.replies,
@@ -149,8 +148,14 @@ class Hub:
             self.request_reload,
             self.stop_once,
             self.rule_operations,
+<<<<<<< HEAD
             self.sessions.unasked.recent,
+=======
+            self.later,
+            self.queue,
+>>>>>>> main
         )
+        self.hub_api.perform = self.operations.perform
         listener = make_listener(
             home.socket, settings.transport, lambda: self._plan.settings.guests, self.caller_check.peer_of
         )

@@ -7,18 +7,19 @@ may see (`seen_by`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
-from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.operations import Caller, HubAs, Kept, Operation, Presence, Refused
 from atlasbridge.core.policy.attention import Tone
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace
 from atlasbridge.fleet.server.chats.cache import ChatCache
 from atlasbridge.fleet.server.chats.chat_store import ChatStore
 from atlasbridge.fleet.server.chats.mapping import FleetPrompt, Key, chat_id
-from atlasbridge.fleet.server.chats.refused_operations import AtMachine
+from atlasbridge.fleet.server.chats.refused_operations import AT_MACHINE, AtMachine
 
 AWAY = "server.away."
 SHORTEST_SNOOZE_S = 60.0
@@ -101,11 +102,6 @@ class FleetHubApi(AtMachine):
     def tone(self, prompt_id: str, channel: str) -> Tone:
         return self.tones.get((prompt_id, channel), Tone())
 
-    def go_away(self, for_s: float | None = None) -> None:
-        """Who is away is said by a person: see `OneView`."""
-
-    def come_back(self) -> None: ...
-
     def away(self, person: str) -> bool:
         noted = self._memory.recall(f"{AWAY}{person}")
         return noted == "ever" or bool(noted and float(noted) > self._clock.wall())
@@ -126,19 +122,24 @@ class FleetHubApi(AtMachine):
         asked = self._cache.asked(prompt_id)
         return list(asked.agreed) if asked else []
 
-    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
+    def by(self, caller: Caller) -> HubAs:
+        return HubAs(self._perform, caller)
+
+    async def _perform(self, operation: Operation[..., Any], caller: Caller, given: Mapping[str, Any]) -> Any:
+        """The one rule: an operation that has no method here (`do_NAME`) is done at the machine itself."""
+        function = getattr(self, f"do_{operation.key}", None)
+        return Refused("unavailable", AT_MACHINE) if function is None else await function(caller, **given)
+
+    async def do_snooze(self, caller: Caller, prompt_id: str, for_s: float) -> Kept | Refused:
         """Until then nobody is told of it again.  How long it waits is its machine's to say, so it must be before."""
-        asked, person = self._cache.asked(reply.prompt_id), self._cache.directory.find(reply.identity)
+        asked, person = self._cache.asked(prompt_id), self._cache.directory.find(caller.identity)
         if asked is None or person not in asked.readers:
-            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
+            return Refused("unknown_prompt", "There is no such prompt.")
         left_s = asked.record.deadline - self._clock.now()
         if not SHORTEST_SNOOZE_S <= for_s < left_s:
-            return Reject(Refusal.BAD_VALUE, f"Its machine waits {max(0, int(left_s // 60))} more minutes at most.")
-        due = self._clock.wall() + for_s
-        self._hold(self._snooze(asked, person, due))
-        by = f"server:{person}"
-        sentence = f"{person} wants to be asked again in {int(for_s // 60)} minutes."
-        return Receipt("snoozed", sentence, by, at=iso(self._clock.wall()))
+            return Refused("bad_value", f"Its machine waits {max(0, int(left_s // 60))} more minutes at most.")
+        self._hold(self._snooze(asked, person, self._clock.wall() + for_s))
+        return Kept("snoozed", f"{person} wants to be asked again in {int(for_s // 60)} minutes.", "")
 
     async def _snooze(self, asked: FleetPrompt, person: str, due: float) -> None:
         await self._memory.add_wake(asked.key, person, due)
@@ -196,13 +197,15 @@ class OneView(FleetHubApi):
         ]
         return found[:limit]
 
-    def go_away(self, for_s: float | None = None) -> None:
+    async def do_away(self, caller: Caller, for_s: float | None = None) -> Presence:
         self._memory.remember(f"{AWAY}{self._person}", "ever" if for_s is None else str(self._clock.wall() + for_s))
         for asked in self._cache.open_asked():
             self.look_again(asked)
+        return Presence(True)
 
-    def come_back(self) -> None:
+    async def do_here(self, caller: Caller) -> Presence:
         self._memory.remember(f"{AWAY}{self._person}", "")
+        return Presence(False)
 
     def _sees(self, session_id: str) -> bool:
         return bool(self._person) and self._all <= self._cache.session_readers(session_id)

@@ -1,17 +1,16 @@
-"""What a channel may ask of a hub and a fleet server does not do: it says so, and where it is done.
+"""What a channel may ask of a hub and a fleet server does not have: files, live screens, an audit log.
 
-Nothing here reaches a machine.  A machine's sessions are ended, typed into and given rules at that machine.
+Operations of the table that it does not offer are refused by one rule, in `port.py`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.question import RemoteQuestion
 
 AT_MACHINE = "That is done at the machine itself, not from the server."
@@ -56,15 +55,6 @@ class AtMachine:
     async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
         return None
 
-    def rename(self, session_id: str, label: str, by: str) -> bool:
-        return False
-
-    async def kill(self, session_id: str, force: bool = False) -> bool:
-        return False
-
-    async def resume(self, session_id: str) -> bool:
-        return False
-
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
         return False
 
@@ -89,22 +79,20 @@ class AtMachine:
     ) -> list[dict[str, Any]]:
         return []
 
-    async def audit_state(self) -> dict[str, Any]:
-        return {}
-
-    def launchers(self) -> list[dict[str, Any]]:
-        return []
-
     def answer(self, prompt_id: str) -> dict[str, Any] | None:
         return None
 
     def still_waiting(self) -> list[PromptRecord]:
         return []
 
+<<<<<<< HEAD
     def ask_again(self, prompt_id: str) -> bool:
         return False
 
     async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False) -> str:
+=======
+    async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+>>>>>>> main
         return ""
 
     def refuse_inside_session(self, inside_session: str, op: str, prompt_id: str = "") -> Reject:
@@ -113,39 +101,8 @@ class AtMachine:
     def mark_asker(self, label: str, inside_session: str) -> str:
         return label
 
-    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
-        return _NOT_HERE
-
-    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
-        return _NOT_HERE
-
     def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
         return []
 
-    def enqueue(self, reply: InboundReply) -> Receipt | Reject:
-        return _NOT_HERE
-
-    def queued(self, session_id: str = "") -> list[dict[str, Any]]:
-        return []
-
-    def dequeue(self, reply: InboundReply, queue_id: str) -> Receipt | Reject:
-        return _NOT_HERE
-
-    def offer(self, name: str, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
+    def offer(self, name: str, answer: Callable[[str, Mapping[str, Any]], Awaitable[Any]]) -> None:
         """No command of a user finds the server over a socket."""
-
-    def grant(
-        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
-    ) -> dict[str, Any]:
-        return {"ok": False, "reason": "cannot_grant", "message": AT_MACHINE}
-
-    def rules(self) -> dict[str, Any]:
-        return {"rules": [], "grants": [], "decisions": [], "tell": ""}
-
-    def revoke_grant(self, grant_id: str, identity: str) -> bool:
-        return False
-
-    async def launch(
-        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
-    ) -> str:
-        raise ConfigError("nothing is started from the server", "start it at the machine itself")

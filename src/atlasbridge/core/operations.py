@@ -1,0 +1,1247 @@
+"""The one table of operations: everything that can be asked of a hub, each with its name, its parameters and its result
+as types, who may ask it, and one sentence.
+
+The socket's dispatch, the HTTP routes and their OpenAPI document, `atlasbridge.client` and the help of commands and
+chats are made of it.  What an operation does stands in `core/daemon/operations.py`; what only the page can do
+(logins, links, tokens, push, live streams) in `channels/web`.
+"""
+# mypy: disable-error-code="empty-body"
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import cached_property
+from typing import Annotated, Any, Concatenate, Final, Generic, Literal, ParamSpec, TypeVar, overload
+
+from atlasbridge.core.prompt.model import SubjectKind
+from atlasbridge.core.schema import BadValue, Is, fields_of, marks_of, read
+from atlasbridge.core.values import as_dict, field, frozen
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Scope = Literal["", "read", "ask", "answer", "admin"]
+Grade = Literal["read", "ask", "answer", "admin"]
+
+
+@frozen
+class Refused:
+    """An operation that was not carried out: the reason for machines, a sentence for people, and what to do."""
+
+    reason: str
+    message: str
+    hint: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"ok": False, **as_dict(self)}
+
+
+@frozen
+class Caller:
+    """Who asks.  The transport has found out who that is; an operation decides whether they are allowed to."""
+
+    identity: str  # "cli:local", "web:page", "telegram:1001"
+    channel: str = "local"
+    place: str = ""  # the device or chat, in words
+    inside_session: str = ""  # the session whose own program asks; "": a person
+    pid: int = 0
+
+
+class Blocking:
+    """A client whose calls return the result; a refusal is raised."""
+
+    def do(self, operation: Operation[..., R], given: Mapping[str, Any]) -> R:
+        raise TypeError(f"{operation.name} cannot be asked here")
+
+
+class Awaiting:
+    """The same, awaited."""
+
+    async def do(self, operation: Operation[..., R], given: Mapping[str, Any]) -> R:
+        raise TypeError(f"{operation.name} cannot be asked here")
+
+
+class Judging:
+    """Inside a hub: the result or a refusal, as values."""
+
+    async def do(self, operation: Operation[..., R], given: Mapping[str, Any]) -> R | Refused:
+        raise TypeError(f"{operation.name} cannot be asked here")
+
+
+Perform = Callable[["Operation[..., Any]", Caller, Mapping[str, Any]], Awaitable[Any]]
+
+
+class Parameter:
+    def __init__(self, name: str, kind: Any, default: Any) -> None:
+        self.name, self.kind, self.default = name, kind, default
+        self.required = default is inspect.Parameter.empty
+        self.also = next((mark.also for mark in marks_of(kind)[1] if mark.also), "")
+
+
+class Operation(Generic[P, R]):
+    def __init__(self, declared: Callable[..., R], name: str, http: str, scope: Scope, page: bool) -> None:
+        self.declared = declared
+        self.key = declared.__name__  # in Python, and `operationId` over HTTP
+        self.name = name or declared.__name__  # on the socket
+        self.method, _, self.path = http.partition(" ")
+        self.scope = scope
+        self.page = page  # the page itself answers: it is about logins, or needs the connection
+        self.about = inspect.cleandoc(declared.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+
+    @property
+    def changes(self) -> bool:
+        return self.scope not in ("", "read")
+
+    @property
+    def inside(self) -> bool:
+        """Whether a program inside a session is allowed to ask it: to look, and to ask or tell its person something."""
+        return self.scope in ("", "read", "ask")
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        kinds = fields_of(self.declared)
+        known = list(inspect.signature(self.declared).parameters.values())[1:]
+        return {one.name: Parameter(one.name, kinds[one.name], one.default) for one in known}
+
+    @cached_property
+    def result(self) -> Any:
+        return fields_of(self.declared)["return"]
+
+    @property
+    def in_path(self) -> tuple[str, ...]:
+        return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))
+
+    @property
+    def streams(self) -> bool:
+        return getattr(self.result, "__origin__", None) is AsyncIterator
+
+    def read(self, given: Mapping[str, Any], strict: bool = False) -> dict[str, Any]:
+        """The parameters out of a JSON object; BadValue says which is wrong.  `strict`: others are refused, too."""
+        names = {name: name for name in self.parameters}
+        names |= {one.also: name for name, one in self.parameters.items() if one.also}
+        unknown = [name for name in given if name not in names]
+        if strict and unknown:
+            raise BadValue(f"{unknown[0]}: there is no such field here")
+        found = {names[name]: value for name, value in given.items() if name in names}
+        return dict(self._read_all(found))
+
+    def _read_all(self, found: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        out = []
+        for name, parameter in self.parameters.items():
+            value = found.get(name)
+            if value is None and not parameter.required:
+                continue  # its default is the function's
+            if name not in found:
+                raise BadValue(f"{name}: is missing")
+            out.append((name, read(parameter.kind, value, name)))
+        return out
+
+    @overload
+    def __get__(self, at: None, owner: type) -> Operation[P, R]: ...
+    @overload
+    def __get__(self, at: Blocking, owner: type) -> Callable[P, R]: ...
+    @overload
+    def __get__(self, at: Awaiting, owner: type) -> Callable[P, Awaitable[R]]: ...
+    @overload
+    def __get__(self, at: Judging, owner: type) -> Callable[P, Awaitable[R | Refused]]: ...
+    def __get__(self, at: Any, owner: type) -> Any:
+        """One declaration is a method of every client: it hands what it was called with to the client's `do`."""
+        if at is None:
+            return self
+
+        def ask(*values: Any, **named: Any) -> Any:
+            _, *given = inspect.signature(self.declared).bind(at, *values, **named).arguments.items()
+            return at.do(self, dict(given))
+
+        return ask
+
+
+def operation(
+    http: str = "", *, scope: Scope = "read", name: str = "", page: bool = False
+) -> Callable[[Callable[Concatenate[Any, P], R]], Operation[P, R]]:
+    """`http`: its method and path; "": only the socket has it."""
+
+    def declare(declared: Callable[Concatenate[Any, P], R]) -> Operation[P, R]:
+        return Operation(declared, name, http, scope, page)
+
+    return declare
+
+
+# What parameters are.
+
+ShortText = Annotated[str, Is(most=64)]
+PromptId = ShortText
+SessionId = ShortText
+Value = Annotated[str, Is("`y`, `n`, `enter`, a choice's value or label, `default`, or text", most=8192)]
+AsText = Annotated[bool, Is("never read the value as a choice")]
+RequestKey = Annotated[
+    str,
+    Is(
+        "chosen by the sender: the same key again gets the same outcome, and nothing is done twice",
+        most=64,
+        pattern=r"^[A-Za-z0-9_-]*$",
+    ),
+]
+SnoozeSeconds = Annotated[float, Is("ask again then", least=60, most=86_400)]
+Label = Annotated[str, Is(most=120)]
+Secret = Annotated[str, Is(least=1, most=256)]
+DeviceName = Annotated[str, Is(least=1, most=40)]
+TokenName = Annotated[str, Is(least=1, most=64, pattern=r"^[A-Za-z0-9._-]+$")]
+Note = Annotated[str, Is(most=1000)]
+Limit = Annotated[int, Is("how many at most", least=1, most=500)]
+Endpoint = Annotated[str, Is(least=8, most=1000)]
+KeyPart = r"^[A-Za-z0-9_=-]+$"
+QuestionId = Annotated[
+    str,
+    Is(
+        "a new UUID; asking with the same again is the same question",
+        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+    ),
+]
+
+
+# What results are.  A field that can be missing is one that not every way to a hub has.
+
+
+@frozen
+class Choice:
+    value: str
+    label: str
+    detail: Annotated[str, Is(maybe=True)] = ""
+    refuses: Annotated[bool, Is(maybe=True)] = False
+    always: Annotated[bool, Is(maybe=True)] = False
+    default: Annotated[bool, Is(maybe=True)] = False
+    words: Annotated[bool, Is("chosen by saying something", maybe=True)] = False
+
+
+@frozen
+class Signal:
+    signal: str
+    score: float
+    detail: str
+
+
+@frozen
+class Subject:
+    kind: str
+    text: str
+    folder: str
+    source: str
+    complete: bool
+    target: Annotated[str, Is(maybe=True)] = ""
+
+
+@frozen
+class Given:
+    """The answer that was accepted; the value of a secret is null."""
+
+    kind: str
+    value: str | None
+    by: str
+    at: str
+    source: str
+    label: Annotated[str, Is(maybe=True)] = ""
+
+
+@frozen
+class Later:
+    """An answer for a later moment, or the wish to be asked again (`kind` is `answer` or `snooze`)."""
+
+    later_id: str
+    prompt_id: str
+    kind: str
+    due_at: str
+    value: str
+    place: str
+    created_at: str
+    by: str
+    by_name: str
+    what: Annotated[str, Is("in words: ask again, or the answer")]
+    when: str
+    session_id: str
+    name: str
+    excerpt: str
+
+
+@frozen
+class Session:
+    session_id: str
+    tool: str
+    command: tuple[str, ...]
+    pid: int
+    state: str
+    attached: bool
+    stopped: bool
+    cwd: str
+    label: str
+    started_at: str
+    open_prompt: str | None = None
+    host_pid: int = 0
+    ended_at: str | None = None
+    exit_code: int | None = None
+    still_waiting: Annotated[str | None, Is(only="socket")] = None
+    queued: Annotated[int, Is(only="socket")] = 0
+
+
+@frozen
+class Prompt:
+    prompt_id: str
+    session_id: str
+    type: Literal["yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown"]
+    confidence: str
+    excerpt: str
+    screen: str
+    choices: tuple[Choice, ...]
+    constraints: dict[str, object]
+    evidence: tuple[Signal, ...]
+    safe_default: str
+    question: str
+    state: str
+    created_at: str
+    expires_at: str
+    subject: Subject | None = None
+    whole: bool = True
+    says: str = ""
+    decided_by: str = ""
+    decided_value: str = ""
+    decided_from: str = ""
+    decided_at: str = ""
+    later: tuple[Later, ...] = ()
+    free_text: bool = False
+    multiline: bool = False
+    grantable: bool = False
+    agreed: tuple[str, ...] = ()
+    names: dict[str, str] = field(default_factory=dict)
+    answer: Given | None = None
+    session: Session | None = None
+    tool: Annotated[str, Is(only="socket")] = ""
+    label: Annotated[str, Is(only="socket")] = ""
+    cwd: Annotated[str, Is(only="socket")] = ""
+    decided_name: Annotated[str, Is(only="socket")] = ""
+    still_waiting: Annotated[bool, Is(only="socket")] = False
+
+    def __getitem__(self, name: str) -> Any:
+        """As a caller of an earlier version reads it, who was given a plain object."""
+        return getattr(self, name)
+
+
+@frozen
+class Event:
+    """Something that happened: `event` says what, such as "prompt.raised"; `fields` has all that is known of it."""
+
+    event: str
+    at: str = ""
+    session_id: str = ""
+    prompt_id: str = ""
+    prompt: Prompt | None = None  # of "prompt.raised"
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        """As a caller of an earlier version reads it, who was given a plain object."""
+        return self.event if name == "event" else self.fields[name]
+
+
+@frozen
+class Prompts:
+    prompts: tuple[Prompt, ...]
+    now: Annotated[str, Is(only="http")] = ""
+    still_waiting: Annotated[tuple[Prompt, ...], Is(only="socket")] = ()
+
+
+@frozen
+class History:
+    prompts: tuple[Prompt, ...]
+
+
+@frozen
+class Sessions:
+    sessions: tuple[Session, ...]
+
+
+@frozen
+class Replied:
+    stage: str
+    message: str
+    prompt_id: Annotated[str, Is(only="http")] = ""
+    answer: Annotated[str, Is(only="socket")] = ""
+    by: Annotated[str, Is(only="socket")] = ""
+    at: Annotated[str, Is(only="socket")] = ""
+    audit_head: str = ""
+    prompt: Annotated[Prompt | None, Is(only="http")] = None
+
+
+@frozen
+class Outcome:
+    arrived: bool
+    refused: bool
+    message: str
+    audit_head: str
+    prompt: Prompt
+
+
+@frozen
+class OneReply:
+    prompt_id: str
+    ok: bool
+    message: str
+    stage: Annotated[str, Is(maybe=True)] = ""
+    reason: Annotated[str, Is(maybe=True)] = ""
+
+
+@frozen
+class RepliedMany:
+    results: tuple[OneReply, ...]
+    answered: int
+
+
+@frozen
+class AskedAgain:
+    asked: Annotated[bool, Is(only="http")] = True
+    stage: Annotated[str, Is(only="socket")] = ""
+    message: Annotated[str, Is(only="socket")] = ""
+    prompt_id: Annotated[str, Is(only="socket")] = ""
+
+
+@frozen
+class Kept:
+    """Something for later was kept or taken back."""
+
+    stage: str
+    message: str
+    later_id: str
+
+
+@frozen
+class LaterList:
+    later: tuple[Later, ...]
+
+
+@frozen
+class Queued:
+    stage: str
+    message: str
+    queue_id: str
+    later_id: Annotated[str, Is("the same, as it was called before", only="socket")] = ""
+
+
+@frozen
+class Instruction:
+    queue_id: str
+    session_id: str
+    name: str
+    text: str
+    by: str
+    by_name: str
+    created_at: str
+
+
+@frozen
+class Queue:
+    queue: tuple[Instruction, ...]
+
+
+@frozen
+class Granted:
+    words: str
+    shape: str
+    would: tuple[str, ...]
+    would_not: tuple[str, ...]
+    why_not: Annotated[tuple[str, ...], Is("the reason for each of them")] = ()
+    grant_id: str = ""
+    answered: bool = False
+
+
+@frozen
+class Grant:
+    grant_id: str
+    allows: str
+    tool: str
+    session_id: str
+    folder: str
+    seconds_left: int | None
+    uses_left: int | None
+    by: str
+    created_at: str
+
+
+@frozen
+class Grants:
+    grants: tuple[Grant, ...]
+
+
+@frozen
+class Rule:
+    name: str
+    verdict: str
+    command: str
+    about: str
+    only: tuple[str, ...]
+    approvals: int
+    person: tuple[str, ...]
+    reason: str
+    origin: str
+    digest: str
+
+
+@frozen
+class RuleDecision:
+    at: str
+    prompt_id: str
+    source: str
+    digest: str
+    reason: str
+    allowed: bool
+    what: str
+    tool: str
+    folder: str
+
+
+@frozen
+class Rules:
+    rules: tuple[Rule, ...]
+    grants: tuple[Grant, ...]
+    decisions: tuple[RuleDecision, ...]
+    tell: str
+
+
+@frozen
+class PolicyRules:
+    rules: tuple[Rule, ...]
+    old_grants: int
+
+
+@frozen
+class Cases:
+    cases: tuple[dict[str, object], ...]
+
+
+@frozen
+class Trusted:
+    rules: tuple[str, ...] = ()
+    removed: bool = False
+
+
+@frozen
+class Ended:
+    ended: tuple[str, ...]
+
+
+@frozen
+class Revoked:
+    revoked: bool
+
+
+@frozen
+class Renamed:
+    session_id: Annotated[str, Is(only="socket")] = ""
+    label: Annotated[str, Is(only="socket")] = ""
+    name: Annotated[str, Is(only="http")] = ""
+
+
+@frozen
+class Resumed:
+    session_id: Annotated[str, Is(only="socket")] = ""
+    resumed: Annotated[bool, Is(only="http")] = True
+
+
+@frozen
+class Ending:
+    session_id: Annotated[str, Is(only="socket")] = ""
+    pid: Annotated[int, Is(only="socket")] = 0
+    ending: Annotated[bool, Is(only="http")] = True
+
+
+@frozen
+class Launched:
+    session_id: str
+
+
+@frozen
+class Launcher:
+    name: str
+    command: tuple[str, ...]
+    cwd: str
+    folders: tuple[str, ...]
+    arguments: bool
+    recent: tuple[str, ...]
+
+
+@frozen
+class Launchers:
+    launchers: tuple[Launcher, ...]
+
+
+@frozen
+class Why:
+    why: tuple[str, ...]
+
+
+@frozen
+class ScreenShown:
+    screen: dict[str, object]
+
+
+@frozen
+class Known:
+    known: bool
+
+
+@frozen
+class Alive:
+    pid: int
+    protocol: int
+    version: str
+
+
+@frozen
+class AuditHead:
+    count: int
+    hash: str
+
+
+@frozen
+class Status:
+    pid: int
+    protocol: int
+    version: str
+    uptime_s: float
+    channels: tuple[dict[str, object], ...]
+    sessions: int
+    open_prompts: int
+    still_waiting: int
+    away: bool
+    audit_head: AuditHead
+    answered_ways: dict[str, int]
+    alarm: str
+
+
+@frozen
+class Healths:
+    sessions: dict[str, str]
+
+
+@frozen
+class Person:
+    name: str
+    identities: tuple[str, ...]
+    zone: str
+    quiet_now: bool
+
+
+@frozen
+class People:
+    people: tuple[Person, ...]
+    away: bool
+
+
+@frozen
+class Presence:
+    away: bool
+
+
+@frozen
+class Told:
+    told: Annotated[bool, Is(only="http")] = True
+    channels: Annotated[tuple[dict[str, object], ...], Is(only="socket")] = ()
+
+
+@frozen
+class Entries:
+    entries: tuple[dict[str, object], ...]
+
+
+@frozen
+class Verdict:
+    verdict: dict[str, object]
+
+
+@frozen
+class AuditState:
+    count: int
+    hash: str
+    ok: bool
+    detail: str
+
+
+@frozen
+class Stopping:
+    pid: int
+
+
+@frozen
+class Done:
+    """Nothing more is to be said."""
+
+
+@frozen
+class Health:
+    status: str
+    version: str
+
+
+@frozen
+class Hello:
+    epoch: str
+    proof: str
+
+
+@frozen
+class Device:
+    login_id: str
+    name: str
+    scope: str
+    created_at: str
+    seen_at: str
+    until: str
+    this: bool
+
+
+@frozen
+class Devices:
+    devices: tuple[Device, ...]
+
+
+@frozen
+class Me:
+    identity: str
+    scope: str
+    device: Device | None
+
+
+@frozen
+class LoggedOut:
+    ended: bool
+
+
+@frozen
+class LoggedOutAll:
+    ended: int
+
+
+@frozen
+class Withdrawn:
+    withdrawn: bool
+
+
+@frozen
+class Report:
+    report: str
+
+
+@frozen
+class Typing:
+    on: bool
+
+
+@frozen
+class Typed:
+    typed: bool
+    next: int
+
+
+@frozen
+class Links:
+    url: str
+    links: dict[str, str]
+    valid_s: float
+    fingerprint: str
+
+
+@frozen
+class PasswordSet:
+    set: bool
+
+
+@frozen
+class Token:
+    token_id: str
+    name: str
+    scope: str
+    created_at: str
+
+
+@frozen
+class Tokens:
+    tokens: tuple[Token, ...]
+
+
+@frozen
+class NewToken:
+    token: str
+    token_id: str
+    name: str
+    scope: str
+    created_at: str
+
+
+@frozen
+class Push:
+    available: bool
+    public_key: str
+
+
+@frozen
+class PushKeys:
+    p256dh: Annotated[str, Is(least=16, most=200, pattern=KeyPart)]
+    auth: Annotated[str, Is(least=8, most=64, pattern=KeyPart)]
+
+
+@frozen
+class Subscribed:
+    subscribed: bool
+
+
+@frozen
+class Unsubscribed:
+    removed: bool
+
+
+class HubOperations:
+    """Each method is an operation: `HubOperations.snooze` is its row of the table, `client.snooze(...)` asks it."""
+
+    # prompts and answers
+
+    @operation("GET /prompts")
+    def prompts(self) -> Prompts:
+        """Open prompts."""
+
+    @operation("GET /prompts/{prompt_id}", page=True)
+    def prompt(self, prompt_id: PromptId) -> Prompt:
+        """One prompt."""
+
+    @operation()
+    def still_waiting(self) -> History:
+        """Prompts whose time is over and that are still on a screen."""
+
+    @operation("POST /prompts/{prompt_id}/reply", scope="answer")
+    def reply(
+        self,
+        prompt_id: PromptId,
+        value: Value,
+        as_text: AsText = False,
+        session_id: Annotated[str, Is("checked when given", most=64)] = "",
+        request_key: RequestKey = "",
+    ) -> Replied:
+        """Answer a prompt."""
+
+    @operation("GET /prompts/{prompt_id}/outcome", scope="answer", page=True)
+    def outcome(self, prompt_id: PromptId, request_key: RequestKey = "") -> Outcome:
+        """Whether an answer arrived, by its key."""
+
+    @operation(scope="answer")
+    def reply_many(
+        self,
+        prompt_ids: Annotated[tuple[str, ...], Is(least=1, most=200)],
+        value: Value,
+        as_text: AsText = False,
+        request_key: RequestKey = "",
+    ) -> RepliedMany:
+        """Answer several prompts the same way, each for itself."""
+
+    @operation("POST /prompts/{prompt_id}/again", scope="answer", name="ask_again")
+    def again(self, prompt_id: PromptId) -> AskedAgain:
+        """Ask a prompt whose time is over once more."""
+
+    @operation("POST /prompts/{prompt_id}/later", scope="answer", name="reply_later")
+    def postpone(
+        self,
+        prompt_id: PromptId,
+        value: Value = "",
+        when: Annotated[str, Is('"06:00", "tomorrow 9am", "in 2h", "limit-resets"', most=64)] = "",
+        as_text: AsText = False,
+        snooze_s: SnoozeSeconds | None = None,
+    ) -> Kept:
+        """Answer later, or be asked again."""
+
+    @operation("POST /prompts/{prompt_id}/snooze", scope="answer")
+    def snooze(self, prompt_id: PromptId, for_s: SnoozeSeconds) -> Kept:
+        """Be asked again in a while."""
+
+    @operation("GET /later")
+    def later(self) -> LaterList:
+        """What is kept for later."""
+
+    @operation("DELETE /later/{later_id}", scope="answer", name="later.revoke")
+    def revoke_later(self, later_id: ShortText) -> Kept:
+        """Take back what is kept for later."""
+
+    @operation("GET /queue")
+    def queue(self, session_id: ShortText = "") -> Queue:
+        """Instructions that wait."""
+
+    @operation("POST /sessions/{session_id}/queue", scope="answer", name="queue.add")
+    def enqueue(self, session_id: SessionId, text: Annotated[str, Is(least=1, most=4096, also="value")]) -> Queued:
+        """An instruction for when the tool is done."""
+
+    @operation("DELETE /queue/{queue_id}", scope="answer", name="queue.remove")
+    def dequeue(self, queue_id: ShortText) -> Queued:
+        """Take an instruction back."""
+
+    @operation("POST /prompts/{prompt_id}/report", scope="answer", page=True)
+    def report_prompt(self, prompt_id: PromptId, note: Note = "") -> Report:
+        """Report that this is no prompt."""
+
+    # rules and grants
+
+    @operation("GET /rules", name="rules.overview")
+    def rules(self) -> Rules:
+        """Rules, grants, and what they decided."""
+
+    @operation(name="policy.rules")
+    def policy_rules(self) -> PolicyRules:
+        """The rules that are in force."""
+
+    @operation(name="policy.cases")
+    def policy_cases(self, prompt_id: ShortText = "", since: ShortText = "") -> Cases:
+        """Past questions, to try rules on."""
+
+    @operation(scope="admin", name="policy.trust")
+    def policy_trust(self, folder: Annotated[str, Is(most=4096)], remove: bool = False) -> Trusted:
+        """Trust the rules of a project's own file."""
+
+    @operation()
+    def grants(self) -> Grants:
+        """What is allowed for a while."""
+
+    @operation("POST /prompts/{prompt_id}/grant", scope="answer", name="grant.add")
+    def grant(
+        self,
+        prompt_id: PromptId,
+        for_s: Annotated[float | None, Is("for so many seconds", above=0, most=43_200)] = None,
+        times: Annotated[int | None, Is("for so many questions", least=1, most=1000)] = None,
+        folder: Annotated[bool, Is("in every session of the tool in this folder, not in this one only")] = False,
+        preview: Annotated[bool, Is("only say what it would allow")] = False,
+    ) -> Granted:
+        """Allow what a prompt asks, and what looks like it, for a while."""
+
+    @operation(scope="answer", name="grant.revoke")
+    def revoke_grants(self, grant_id: ShortText = "") -> Ended:
+        """End the grants whose id begins so; all of them without one."""
+
+    @operation("DELETE /grants/{grant_id}", scope="answer", name="grant.end")
+    def revoke_grant(self, grant_id: ShortText) -> Revoked:
+        """End a grant at once."""
+
+    # sessions
+
+    @operation("GET /sessions")
+    def sessions(
+        self,
+        all: Annotated[bool, Is("also those that have ended")] = False,
+        name: Annotated[str, Is("only those that are called so", most=120)] = "",
+        session_id: ShortText = "",
+    ) -> Sessions:
+        """Sessions."""
+
+    @operation("GET /sessions/{session_id}", page=True, name="session")
+    def session(self, session_id: SessionId) -> Session:
+        """One session."""
+
+    @operation(name="session.wait")
+    def wait_session(self, session_id: SessionId, patience_s: float = 10.0) -> Known:
+        """Wait until a session that was just started is known."""
+
+    @operation("PUT /sessions/{session_id}/name", scope="admin")
+    def rename(
+        self, session_id: SessionId, name: Annotated[str, Is("empty: no name of its own", most=80, also="label")]
+    ) -> Renamed:
+        """Give a session another name."""
+
+    @operation("POST /sessions/{session_id}/resume", scope="admin")
+    def resume(self, session_id: SessionId) -> Resumed:
+        """Resume a session that Ctrl-Z has stopped."""
+
+    @operation("POST /sessions/{session_id}/end", scope="admin", name="kill")
+    def end(self, session_id: SessionId, force: bool = False) -> Ending:
+        """End a session."""
+
+    @operation("GET /sessions/{session_id}/why", page=True)
+    def why(self, session_id: SessionId) -> Why:
+        """What was judged, and from what."""
+
+    @operation("GET /sessions/{session_id}/screen", page=True, name="screen")
+    def screen(
+        self,
+        session_id: SessionId,
+        styled: Annotated[bool, Is("with colours, as runs of [text, fg, bg, flags]")] = False,
+        past: Annotated[bool, Is("also what has scrolled off it, with colours, as `past`")] = False,
+    ) -> dict[str, object]:
+        """The session's screen."""
+
+    @operation("GET /sessions/{session_id}/screen/stream", page=True)
+    def screen_stream(self, session_id: SessionId) -> AsyncIterator[dict[str, object]]:
+        """The screen, live."""
+
+    @operation("POST /sessions/{session_id}/typing", scope="admin", page=True)
+    def opt_in(self, session_id: SessionId, on: bool) -> Typing:
+        """Switch typing into it on or off."""
+
+    @operation("POST /sessions/{session_id}/keys", scope="admin", page=True)
+    def type_keys(
+        self,
+        session_id: SessionId,
+        data: Annotated[str, Is("control characters are keys, such as \\u0003 for Ctrl-C", least=1, most=4096)],
+        stream: Annotated[
+            str,
+            Is(
+                "chosen by the sender; numbers of one stream are typed in their order, each once",
+                most=64,
+                pattern=r"^[A-Za-z0-9_-]*$",
+            ),
+        ] = "",
+        number: Annotated[int, Is("0, 1, 2, … within the stream", least=0, most=2**31)] = 0,
+    ) -> Typed:
+        """Type into the session."""
+
+    @operation("POST /sessions/{session_id}/report", scope="answer", page=True)
+    def report_missed(self, session_id: SessionId, note: Note = "") -> Report:
+        """Report a missed prompt."""
+
+    @operation("GET /launchers")
+    def launchers(self) -> Launchers:
+        """What can be started."""
+
+    @operation("POST /sessions", scope="admin")
+    def launch(
+        self,
+        launcher: Annotated[str, Is(least=1, most=64)],
+        folder: Annotated[str, Is("one that the launcher allows; empty: its own", most=4096)] = "",
+        arguments: Annotated[
+            tuple[Annotated[str, Is(most=4096)], ...], Is("arguments, where the launcher takes them", most=64)
+        ] = (),
+        name: Annotated[str, Is(most=80)] = "",
+    ) -> Launched:
+        """Start a session from the configured list."""
+
+    # people
+
+    @operation()
+    def people(self) -> People:
+        """The people who are allowed to answer."""
+
+    @operation(scope="answer")
+    def away(self, for_s: Annotated[float | None, Is("how long; null: until `here`", least=0)] = None) -> Presence:
+        """Say that nobody is at the keyboard: be asked elsewhere at once."""
+
+    @operation(scope="answer")
+    def here(self) -> Presence:
+        """Say that somebody is at the keyboard again."""
+
+    @operation("POST /notices", scope="ask")
+    def notify(self, message: Annotated[str, Is(least=1, most=4000)], label: Label = "") -> Told:
+        """Tell people something without asking."""
+
+    @operation("POST /questions", scope="ask", page=True)
+    def ask(
+        self,
+        question_id: QuestionId,
+        question: Annotated[str, Is(least=1, most=20_000)],
+        choices: Annotated[tuple[Annotated[str, Is(least=1, most=200)], ...], Is(most=60)] = (),
+        text: Annotated[bool, Is("own words are an answer")] = False,
+        secret: Annotated[bool, Is("a secret is asked: never in a chat, never stored")] = False,
+        default: Annotated[str, Is("what happens if nobody answers: a refusal", most=200)] = "",
+        ttl_s: Annotated[float | None, Is("how long to wait", above=0, most=86_400)] = None,
+        label: Annotated[str, Is("who asks", most=120)] = "",
+        folder: Annotated[str, Is(most=4096)] = "",
+        kind: SubjectKind = SubjectKind.QUESTION,
+        about: Annotated[str, Is("the command, edit or address that is asked about, whole", most=20_000)] = "",
+        target: Annotated[str, Is(most=4096)] = "",
+    ) -> AsyncIterator[dict[str, object]]:
+        """Ask people, and wait for the answer."""
+
+    @operation("DELETE /questions/{question_id}", scope="ask", page=True)
+    def withdraw(self, question_id: ShortText) -> Withdrawn:
+        """Withdraw a question of one's own."""
+
+    # records
+
+    @operation("GET /history")
+    def history(
+        self,
+        search: Annotated[str, Is("words in the question, the tool or the folder", most=200)] = "",
+        limit: Limit = 50,
+        before: Annotated[str, Is("only those raised before this prompt", most=40)] = "",
+        session: Annotated[str, Is("only of this session", most=64)] = "",
+        state: Annotated[str, Is("only those in this state", most=32)] = "",
+    ) -> History:
+        """Prompts of every state, newest first."""
+
+    @operation()
+    def events(
+        self, follow: bool = False, session: ShortText = "", recent: bool = False
+    ) -> AsyncIterator[dict[str, object]]:
+        """Events, one by one."""
+
+    @operation("GET /events", page=True, name="page.events")
+    def event_stream(self) -> AsyncIterator[dict[str, object]]:
+        """All that happens."""
+
+    @operation("GET /audit", page=True, name="audit.page")
+    def audit_page(
+        self,
+        limit: Limit = 50,
+        before: Annotated[int, Is("only entries before this seq", least=0, most=2**53)] = 0,
+        events: Annotated[str, Is("only these kinds, with commas between them", most=1000)] = "",
+        session: Annotated[str, Is("only of this session", most=64)] = "",
+        prompt: Annotated[str, Is("only of this prompt", most=64)] = "",
+    ) -> Entries:
+        """The audit log, newest first."""
+
+    @operation()
+    def audit(
+        self,
+        after: int = 0,
+        limit: int = 1000,
+        session_id: ShortText = "",
+        prompt_id: ShortText = "",
+        event: ShortText = "",
+        newest: bool = False,
+    ) -> Entries:
+        """The audit log's entries, oldest first."""
+
+    @operation(name="audit.verify")
+    def verify_audit(self) -> Verdict:
+        """Whether the audit log is whole, entry by entry."""
+
+    @operation("GET /audit/state", name="audit.state")
+    def audit_state(self) -> AuditState:
+        """Whether the audit chain is whole."""
+
+    @operation("GET /statistics", page=True)
+    def statistics(self) -> dict[str, object]:
+        """Counts over all prompts."""
+
+    @operation("GET /metrics", page=True)
+    def metrics(self) -> str:
+        """Metrics for Prometheus."""
+
+    # the hub itself
+
+    @operation("GET /health", scope="", page=True, name="page.health")
+    def health(self) -> Health:
+        """Whether the hub answers."""
+
+    @operation()
+    def ping(self) -> Alive:
+        """Which hub this is."""
+
+    @operation()
+    def status(self) -> Status:
+        """The hub, its channels, sessions and open prompts."""
+
+    @operation(name="health")
+    def session_health(self) -> Healths:
+        """Of every session that runs: "ok", or what is wrong with it."""
+
+    @operation(scope="admin")
+    def reload(self) -> Done:
+        """Read the configuration again."""
+
+    @operation(scope="admin")
+    def stop(self) -> Stopping:
+        """End the hub; sessions go on."""
+
+    @operation(scope="admin", name="page")
+    def page_command(self, do: ShortText, fields: dict[str, Any] = {}) -> dict[str, object]:  # noqa: B006
+        """What commands of this user ask of the page: links, devices, tokens, the password."""
+
+    # logins, links, tokens and push: the page's own
+
+    @operation("GET /hello", scope="", page=True)
+    def hello(
+        self,
+        who: Annotated[str, Is("the id of a link, a login or a token", most=64)] = "",
+        challenge: Annotated[str, Is("chosen by the caller, new each time", most=128)] = "",
+    ) -> Hello:
+        """The hub proves that it knows a link, a login or a token."""
+
+    @operation("POST /login", scope="", page=True)
+    def login(
+        self,
+        link: Annotated[Secret | None, Is("the link's id")] = None,
+        challenge: Secret | None = None,
+        epoch: Secret | None = None,
+        proof: Secret | None = None,
+        password: Secret | None = None,
+    ) -> Device:
+        """Let a browser in by its one-time link or the password."""
+
+    @operation("POST /logout", scope="read", page=True)
+    def logout(self) -> LoggedOut:
+        """End this browser's login."""
+
+    @operation("GET /devices", scope="admin", page=True)
+    def list_devices(self) -> Devices:
+        """Browsers that are let in."""
+
+    @operation("PUT /devices/{login_id}", scope="admin", page=True)
+    def rename_device(self, login_id: ShortText, name: DeviceName) -> Device:
+        """Give a browser another name."""
+
+    @operation("DELETE /devices/{login_id}", scope="admin", page=True)
+    def end_device(self, login_id: ShortText) -> LoggedOut:
+        """End one browser's login."""
+
+    @operation("DELETE /logins", scope="admin", page=True)
+    def logout_all(self) -> LoggedOutAll:
+        """End every login."""
+
+    @operation("GET /me", page=True)
+    def me(self) -> Me:
+        """Who is calling."""
+
+    @operation("PUT /me", scope="read", page=True)
+    def rename_me(self, name: DeviceName) -> Device:
+        """Give this browser another name."""
+
+    @operation("POST /links", scope="admin", page=True)
+    def make_link(
+        self, name: Annotated[str, Is("empty: named by its browser", most=40)] = "", scope: Grade = "answer"
+    ) -> Links:
+        """Make a one-time link to the page."""
+
+    @operation("PUT /password", scope="admin", page=True)
+    def set_password(self, password: Annotated[str, Is(least=12, most=256)]) -> PasswordSet:
+        """Set the password of the login on the LAN."""
+
+    @operation("GET /tokens", scope="admin", page=True)
+    def list_tokens(self) -> Tokens:
+        """API tokens."""
+
+    @operation("POST /tokens", scope="admin", page=True)
+    def create_token(self, name: TokenName, scope: Grade = "read") -> NewToken:
+        """Create a token; its secret is shown once."""
+
+    @operation("DELETE /tokens/{token_id}", scope="admin", page=True)
+    def revoke_token(self, token_id: ShortText) -> Revoked:
+        """Revoke a token."""
+
+    @operation("GET /push", page=True)
+    def push_key(self) -> Push:
+        """The key for push."""
+
+    @operation("POST /push/subscriptions", scope="answer", page=True)
+    def subscribe(self, endpoint: Endpoint, keys: PushKeys, expirationTime: Any = None) -> Subscribed:
+        """Ask for push messages, with what the browser's PushSubscription.toJSON() gives."""
+
+    @operation("DELETE /push/subscriptions", scope="answer", page=True)
+    def unsubscribe(self, endpoint: Endpoint) -> Unsubscribed:
+        """End push messages."""
+
+
+OPERATIONS: Final[tuple[Operation[..., Any], ...]] = tuple(
+    one for one in vars(HubOperations).values() if isinstance(one, Operation)
+)
+BY_NAME: Final = {one.name: one for one in OPERATIONS}
+
+
+class HubAs(Judging, HubOperations):
+    """The hub as one caller may use it, for what runs inside the hub: chats and the page."""
+
+    def __init__(self, perform: Perform, caller: Caller) -> None:
+        self._perform, self._caller = perform, caller
+
+    async def do(self, operation: Operation[..., R], given: Mapping[str, Any]) -> R | Refused:
+        found = await self._perform(operation, self._caller, given)
+        typed: R | Refused = read(operation.result, found) if isinstance(found, Mapping) else found
+        return typed

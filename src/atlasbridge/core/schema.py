@@ -1,0 +1,243 @@
+"""Types as data: reads a JSON value as a type says, writes one, and describes a type as JSON Schema.
+
+The table of operations is made of types; the socket, HTTP, the OpenAPI document and the client library all read them
+here.  Nothing is converted silently: a text is no number, and a number is no flag.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Mapping
+from enum import Enum
+from functools import lru_cache
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+from atlasbridge.core.values import as_dict, frozen
+
+REF: Final = "#/components/schemas/"
+_PLAIN: Final[dict[Any, str]] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+_CALLED: Final = {"string": "a text", "boolean": "true or false", "integer": "a whole number", "number": "a number"}
+
+
+class BadValue(ValueError):
+    """A value is not as its type says; the text names the field and what is wanted."""
+
+
+@frozen
+class Is:
+    """What a type alone does not say.  Limits of a text or a list count its characters or items; `also` is another
+    name under which a parameter is understood."""
+
+    about: str = ""
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    pattern: str = ""
+    also: str = ""
+    maybe: bool = False  # a field that can be missing
+    only: str = ""  # "socket" or "http": a field that the other way does not have
+
+
+@lru_cache(maxsize=512)
+def fields_of(kind: Any) -> dict[str, Any]:
+    """The fields of a value class, or the parameters of a function, with their types."""
+    own = SimpleNamespace(__annotations__=kind.__annotations__)  # a class's own: what it stands on has no fields
+    return get_type_hints(own, vars(sys.modules[kind.__module__]), include_extras=True)
+
+
+@lru_cache(maxsize=512)
+def marks_of(kind: Any) -> tuple[Any, tuple[Is, ...]]:
+    """The type itself, and what is said of it besides."""
+    if get_origin(kind) is not Annotated:
+        return kind, ()
+    inner, *said = get_args(kind)
+    deeper, more = marks_of(inner)
+    return deeper, (*more, *(one for one in said if isinstance(one, Is)))
+
+
+def is_value(kind: Any) -> bool:
+    return isinstance(kind, type) and "__match_args__" in vars(kind)
+
+
+def read(kind: Any, value: Any, where: str = "") -> Any:
+    """The value as its type; BadValue says what is wrong.  Fields that a value class does not know are left out: what
+    is read may come from a newer version."""
+    inner, marks = marks_of(kind)
+    found = _read(inner, value, where)
+    for mark in marks:
+        _check(mark, found, where)
+    return found
+
+
+def _read(kind: Any, value: Any, where: str) -> Any:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind in (Any, object):
+        return value
+    if origin in (Union, UnionType):
+        if value is None and NoneType in arguments:
+            return None
+        return read(next(one for one in arguments if one is not NoneType), value, where)
+    if origin is Literal:
+        if not isinstance(value, str) or value not in arguments:
+            raise BadValue(_say(where, f"should be one of {', '.join(arguments)}"))
+        return value
+    if origin in (tuple, list):
+        if not isinstance(value, list | tuple):
+            raise BadValue(_say(where, "should be a list"))
+        return tuple(read(arguments[0], item, f"{where}.{number}") for number, item in enumerate(value))
+    if origin in (dict, Mapping):
+        if not isinstance(value, Mapping):
+            raise BadValue(_say(where, "should be an object"))
+        return {str(name): read(arguments[1], item, f"{where}.{name}") for name, item in value.items()}
+    if is_value(kind):
+        return _read_fields(kind, value, where)
+    return _read_plain(kind, value, where)
+
+
+def _read_fields(kind: Any, value: Any, where: str) -> Any:
+    if not isinstance(value, Mapping):
+        raise BadValue(_say(where, "should be an object"))
+    known = fields_of(kind)
+    given = {name: read(known[name], value[name], f"{where}.{name}".strip(".")) for name in known if name in value}
+    try:
+        return kind(**given)
+    except TypeError:
+        missing = next((name for name in known if name not in given), "a field")
+        raise BadValue(_say(f"{where}.{missing}".strip("."), "is missing")) from None
+
+
+def _read_plain(kind: Any, value: Any, where: str) -> Any:
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        try:
+            return kind(value)
+        except ValueError:
+            raise BadValue(_say(where, f"should be one of {', '.join(str(one.value) for one in kind)}")) from None
+    number = isinstance(value, int) and not isinstance(value, bool)
+    fits = {
+        str: isinstance(value, str) and _is_text(value),
+        bool: isinstance(value, bool),
+        int: number,
+        float: (number and abs(value) < 2**1023) or (isinstance(value, float) and math.isfinite(value)),
+    }[kind]
+    if not fits:
+        raise BadValue(_say(where, f"should be {_CALLED[_PLAIN[kind]]}"))
+    return float(value) if kind is float else value
+
+
+def _is_text(value: str) -> bool:
+    """Half of a surrogate pair is no text: it could be neither kept nor told."""
+    return value.isascii() or not re.search("[\ud800-\udfff]", value)
+
+
+def _check(mark: Is, value: Any, where: str) -> None:
+    if value is None:
+        return
+    size = len(value) if isinstance(value, str | tuple) else value
+    unit = " characters" if isinstance(value, str) else " items" if isinstance(value, tuple) else ""
+    if mark.least is not None and size < mark.least:
+        raise BadValue(
+            _say(where, f"should have at least {mark.least:g}{unit}" if unit else f"is less than {mark.least:g}")
+        )
+    if mark.most is not None and size > mark.most:
+        raise BadValue(
+            _say(where, f"should have at most {mark.most:g}{unit}" if unit else f"is more than {mark.most:g}")
+        )
+    if mark.above is not None and size <= mark.above:
+        raise BadValue(_say(where, f"should be more than {mark.above:g}"))
+    if mark.pattern and not re.search(re.sub(r"\$$", r"\\Z", mark.pattern), value):  # not before a line break
+        raise BadValue(_say(where, "has characters that are not allowed here"))
+
+
+def _say(where: str, what: str) -> str:
+    return f"{where or 'the value'}: {what}"
+
+
+def read_text(kind: Any, text: str, where: str) -> Any:
+    """What stands in an address: true, false, digits, or the text itself."""
+    inner, _ = marks_of(kind)
+    if inner is bool:
+        if text not in ("true", "false"):
+            raise BadValue(_say(where, "should be true or false"))
+        return text == "true"
+    if inner is int:
+        if not (text.isascii() and text.isdigit() and len(text) < 17):
+            raise BadValue(_say(where, "should be a whole number"))
+        return read(kind, int(text), where)
+    return read(kind, text, where)
+
+
+def write(value: Any, way: str = "") -> Any:
+    """The inverse of `read`: plain JSON.  `way`: "socket" or "http"; fields that are only the other's are left out."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {name: write(item, way) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [write(item, way) for item in value]
+    kind: Any = type(value)
+    if not is_value(kind):
+        return value
+    kinds = fields_of(kind) if way else {}
+    return {name: write(item, way) for name, item in as_dict(value).items() if _goes(kinds.get(name), way)}
+
+
+def _goes(kind: Any, way: str) -> bool:
+    return not way or all(mark.only in ("", way) for mark in marks_of(kind)[1])
+
+
+def describe(kind: Any, components: dict[str, Any]) -> dict[str, Any]:
+    """JSON Schema; value classes are put into `components` and referred to."""
+    inner, marks = marks_of(kind)
+    out = _describe(inner, components)
+    for mark in marks:
+        out = {**out, **_limits(mark, out)}
+    return out
+
+
+def _describe(kind: Any, components: dict[str, Any]) -> dict[str, Any]:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind in (Any, object):
+        return {}
+    if origin in (Union, UnionType):
+        some = [describe(one, components) for one in arguments if one is not NoneType]
+        return {"anyOf": [*some, {"type": "null"}]} if NoneType in arguments else {"anyOf": some}
+    if origin is Literal:
+        return {"type": "string", "enum": list(arguments)}
+    if origin in (tuple, list):
+        return {"type": "array", "items": describe(arguments[0], components)}
+    if origin in (dict, Mapping):
+        return {"type": "object", "additionalProperties": describe(arguments[1], components) or True}
+    if is_value(kind):
+        return _refer(kind, components)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {"type": "string", "enum": [one.value for one in kind]}
+    return {"type": _PLAIN[kind]}
+
+
+def _refer(kind: Any, components: dict[str, Any]) -> dict[str, Any]:
+    name = kind.__name__
+    if name not in components:
+        components[name] = {}  # a class may speak of itself
+        known = fields_of(kind)
+        known = {field: inner for field, inner in known.items() if _goes(inner, "http")}
+        properties = {field: describe(inner, components) for field, inner in known.items()}
+        required = [field for field, inner in known.items() if not any(mark.maybe for mark in marks_of(inner)[1])]
+        components[name] = {"type": "object", "properties": properties, "required": sorted(required)}
+    return {"$ref": REF + name}
+
+
+def _limits(mark: Is, out: Mapping[str, Any]) -> dict[str, Any]:
+    names = {"string": ("minLength", "maxLength"), "array": ("minItems", "maxItems")}
+    least, most = names.get(str(out.get("type")), ("minimum", "maximum"))
+    plain = {least: mark.least, most: mark.most, "exclusiveMinimum": mark.above}
+    limits: dict[str, Any] = {name: value for name, value in plain.items() if value is not None}
+    if mark.pattern:
+        limits["pattern"] = mark.pattern
+    if "anyOf" in out and limits:  # they hold for what is not null
+        kind = {"type": out["anyOf"][0].get("type")}
+        first = {**out["anyOf"][0], **_limits(Is("", mark.least, mark.most, mark.above, mark.pattern), kind)}
+        limits = {"anyOf": [first, *out["anyOf"][1:]]}
+    return {**limits, **({"description": mark.about} if mark.about else {})}

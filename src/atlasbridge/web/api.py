@@ -1,0 +1,214 @@
+"""The table of operations over HTTP: who calls, what they give, and what they are told.
+
+What needs the connection or the page itself has a handler (`handles`); every other operation is the hub's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from atlasbridge.core import operations as table
+from atlasbridge.core.operations import OPERATIONS, HubOperations, Operation, Refused
+from atlasbridge.core.schema import BadValue, read_text, write
+from atlasbridge.web.access import Caller, body_digest, same
+from atlasbridge.web.view import render_plain
+
+if TYPE_CHECKING:
+    from atlasbridge.web.site import Site
+
+BODY_TIMEOUT_S = 5.0
+NOBODY = Caller("web:nobody", "read", "")
+SIGNED = "x-atlasbridge-proof"
+STATUS: Final = {
+    "not_allowed": 403,
+    "self": 403,
+    "not_private": 403,
+    "bad_value": 422,
+    "rate_limited": 429,
+    "unavailable": 503,
+}
+OVER_HTTP: Final = tuple(one for one in OPERATIONS if one.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, already let in and checked.  `given` has the operation's parameters, by name."""
+
+    operation: Operation[..., Any]
+    request: Request
+    caller: Caller
+    given: SimpleNamespace
+
+    @property
+    def by(self) -> table.Caller:
+        return table.Caller(self.caller.identity, "web", self.caller.identity.partition(":")[2])
+
+
+Handler = Callable[["Site", Call], Awaitable[Response]]
+HANDLERS: Final[dict[str, Handler]] = {}
+
+
+def handles(operation: Operation[..., Any]) -> Callable[[Handler], Handler]:
+    """This function answers that operation here, instead of the hub."""
+
+    def register(handler: Handler) -> Handler:
+        HANDLERS[operation.key] = handler
+        return handler
+
+    return register
+
+
+async def ask_hub(site: Site, call: Call) -> Response:
+    """Every operation that has no handler of its own."""
+    found = await site.hub_api.by(call.by).do(call.operation, vars(call.given))
+    return refuse(found) if isinstance(found, Refused) else JSONResponse(render_plain(write(found, "http")))
+
+
+def refuse(refused: Refused) -> JSONResponse:
+    unknown = 404 if refused.reason.startswith("unknown_") else 409
+    return problem(STATUS.get(refused.reason, unknown), refused.reason, refused.message)
+
+
+def problem(status: int, error: str, message: str, retry_s: float = 1.0) -> JSONResponse:
+    """What went wrong, for machines and in one sentence for people."""
+    response = JSONResponse({"error": error, "message": message}, status)
+    if status in (429, 503):
+        response.headers["Retry-After"] = str(max(1, math.ceil(retry_s)))
+    if status == 401:
+        response.headers["WWW-Authenticate"] = 'Bearer realm="atlasbridge"'
+    return response
+
+
+async def perform(site: Site, operation: Operation[..., Any], request: Request) -> Response:
+    caller = _caller(site, request) if operation.scope else NOBODY
+    if isinstance(caller, Response):
+        return caller
+    if operation.scope and not caller.may(operation.scope):
+        return problem(403, "wrong_scope", f"this needs the scope {operation.scope}")
+    try:
+        given = await _read(site, operation, request, caller)
+    except BadValue as error:
+        return problem(422, "bad_value", str(error))
+    if isinstance(given, Response):
+        return given
+    if refused := await _refuse_session(site, operation, request, caller):
+        return refused
+    if request.method == "HEAD" and operation.streams:
+        return Response(media_type="text/event-stream")  # nobody would read the stream
+    return await HANDLERS.get(operation.key, ask_hub)(site, Call(operation, request, caller, given))
+
+
+def _caller(site: Site, request: Request) -> Caller | Response:
+    """A right credential is always let in; only wrong ones are counted, so nobody can lock another out."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    if scheme:
+        caller = site.access.bearer(given) if scheme.lower() == "bearer" else None
+    else:
+        cookie, signed = request.cookies.get(site.access.cookie_name, ""), request.headers.get(SIGNED, "")
+        if not cookie or not signed:
+            return problem(401, "unauthorized", "show a token, or open the page by a link from: atlasbridge web")
+        caller = site.access.page(cookie, signed, request.method, _target(request))
+    if caller is not None:
+        return caller
+    peer = request.client.host if request.client else ""
+    if wait_s := site.wrong.admit(peer, site.clock.now()):
+        return problem(429, "rate_limited", "too many attempts; wait a minute", wait_s)
+    return problem(401, "unauthorized", "this token or login is not valid (any more)")
+
+
+async def _refuse_session(
+    site: Site, operation: Operation[..., Any], request: Request, caller: Caller
+) -> Response | None:
+    """A token that a session's own program has found decides nothing: it may look and ask, as at the socket."""
+    if not caller.token or operation.inside or request.method == "GET":
+        return None
+    inside_session = await session_of_peer(site, request)
+    if not inside_session:
+        return None
+    prompt_id = str(request.path_params.get("prompt_id", ""))
+    refusal = site.hub_api.refuse_inside_session(inside_session, operation.path.rpartition("/")[2], prompt_id)
+    return problem(403, refusal.reason.value, refusal.sentence)
+
+
+async def session_of_peer(site: Site, request: Request) -> str:
+    """Which session's tool is at the other end, if any; "" also for whoever is on another machine."""
+    client, server = request.client, request.scope.get("server")
+    return (
+        await site.hub_api.session_of_peer((client.host, client.port), (server[0], server[1]))
+        if client and server
+        else ""
+    )
+
+
+def _target(request: Request) -> str:
+    """What stood in the request's first line."""
+    query = request.scope["query_string"].decode("latin-1")
+    path: str = request.scope["raw_path"].decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
+def in_query(operation: Operation[..., Any]) -> list[table.Parameter]:
+    own = [one for one in operation.parameters.values() if one.name not in operation.in_path]
+    return own if operation.method == "GET" else []
+
+
+def in_body(operation: Operation[..., Any]) -> list[table.Parameter]:
+    own = [one for one in operation.parameters.values() if one.name not in operation.in_path]
+    return [] if operation.method == "GET" else own
+
+
+async def _read(
+    site: Site, operation: Operation[..., Any], request: Request, caller: Caller
+) -> SimpleNamespace | Response:
+    """All parameters by name, from the path, the query and the body; those left out have their defaults."""
+    given: dict[str, Any] = {name: str(request.path_params[name]) for name in operation.in_path}
+    given |= _read_query(operation, request)
+    if in_body(operation):
+        body = await _read_body(site, request, caller)
+        if isinstance(body, Response):
+            return body
+        if set(body) & set(given):
+            raise BadValue("the body: the path has that already")
+        given |= body
+    checked = operation.read(given, strict=operation is not HubOperations.subscribe)  # browsers add fields to theirs
+    defaults = {one.name: one.default for one in operation.parameters.values() if not one.required}
+    return SimpleNamespace(**{**defaults, **checked})
+
+
+def _read_query(operation: Operation[..., Any], request: Request) -> dict[str, Any]:
+    given, known = request.query_params, {one.name: one for one in in_query(operation)}
+    if len(given.multi_items()) != len(given) or set(given) - set(known):
+        raise BadValue("there is an unknown or doubled parameter in the address")
+    return {name: read_text(known[name].kind, text, name) for name, text in given.items()}
+
+
+async def _read_body(site: Site, request: Request, caller: Caller) -> dict[str, Any] | Response:
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        return problem(415, "not_json", "send the body as application/json")
+    try:
+        async with site.readers.reading(BODY_TIMEOUT_S):
+            content = await request.body()
+        if caller.body and not same(body_digest(content), caller.body):
+            return problem(401, "unauthorized", "this is not the body that was signed")
+        found = json.loads(content, parse_constant=_no_number)
+    except TimeoutError:
+        return problem(408, "too_slow", "the body did not come in time")
+    except ClientDisconnect:
+        return problem(413, "too_large", "the request is too large")
+    except (ValueError, RecursionError):
+        raise BadValue("the body: it is not JSON") from None
+    if not isinstance(found, dict):
+        raise BadValue("the body: it should be an object")
+    return found
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
