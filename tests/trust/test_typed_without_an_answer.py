@@ -32,7 +32,7 @@ async def test_keys_on_the_word_of_a_process_that_was_never_the_hub_are_an_alarm
             assert len(alarms(live)) == 1 and "shop" in alarms(live)[0] and "999999" in alarms(live)[0]
             (entry,) = live.hub.ledger.audit_entries(event="TYPED_UNASKED")
             assert entry["session_id"] == host.session_id and entry["pid"] == 999_999
-            assert [one["pid"] for one in live.hub.operations.status()["unasked"]] == [999_999]
+            assert [one["pid"] for one in (await live.asked("status"))["unasked"]] == [999_999]
             await asyncio.to_thread(host.reconnect)
             assert len(live.hub.ledger.audit_entries(event="TYPED_UNASKED")) == 1, "it is told once"
 

@@ -5,16 +5,11 @@ from __future__ import annotations
 from starlette.responses import JSONResponse, Response
 
 from atlasbridge.core.distribution import install_line
-<<<<<<< HEAD
-from atlasbridge.web.access import Device, name_of, proof
-=======
 from atlasbridge.core.operations import HubOperations
-from atlasbridge.web.access import name_of, proof
-from atlasbridge.web.api import Call, handles, problem
->>>>>>> main
+from atlasbridge.web.access import Device, name_of, proof
+from atlasbridge.web.api import Call, handles, problem, refuse_session
 from atlasbridge.web.guard import LOOPBACK, host_name
 from atlasbridge.web.prompt_api import is_private
-from atlasbridge.web.question_api import refuse_session
 from atlasbridge.web.server import UNIX
 from atlasbridge.web.site import Site
 

@@ -31,15 +31,11 @@ class PageCommands:
         match what:
             case "link":
                 if not self._site.urls:
-<<<<<<< HEAD
-                    return _refuse("port_taken", "the page is off: another program listens on its port", _STATUS)
-                link = LinkBody(name=message.get("name", ""), scope=message.get("scope", "answer"))
-                return {"ok": True, **self._site.new_links(link.name, link.scope, bool(message.get("here")))}
-=======
                     return Refused("port_taken", "the page is off: another program listens on its port", _STATUS)
+                here = bool(fields.get("here"))
+                fields = {name: value for name, value in fields.items() if name != "here"}
                 wanted = {"name": "", "scope": "answer", **HubOperations.make_link.read(fields)}
-                return self._site.new_links(wanted["name"], wanted["scope"])
->>>>>>> main
+                return self._site.new_links(wanted["name"], wanted["scope"], here)
             case "devices":
                 return {"devices": [device.to_json() for device in access.devices.all()]}
             case "rename":

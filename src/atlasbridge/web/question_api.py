@@ -12,11 +12,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from atlasbridge.core.escape import escape_controls
-<<<<<<< HEAD
-from atlasbridge.core.prompt.gate import UNTRACED
-=======
 from atlasbridge.core.operations import HubOperations
->>>>>>> main
 from atlasbridge.core.prompt.question import BadQuestion, Question, RemoteQuestion, prompt_of
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.web.api import Call, handles, problem, session_of_peer
@@ -25,10 +21,6 @@ from atlasbridge.web.site import Site
 from atlasbridge.web.stream import HEARTBEAT_S, encode_event, event_stream, until_cut
 
 MAX_QUESTIONS = 200  # that wait at once, each in a connection of its own
-NO_OWNER = (
-    "It cannot be seen which program of this machine sends this, so it decides nothing. Through an ssh tunnel, forward "
-    "the page's socket instead of its port: ssh -L 8765:.atlasbridge/web.sock HOST, then open the link with port 8765."
-)
 STILL_HERE = b": still here\n\n"
 
 
@@ -100,25 +92,3 @@ async def notify(site: Site, call: Call) -> Response:
     who = site.hub_api.mark_asker(call.given.label or call.caller.identity.partition(":")[2], inside_session)
     site.hub_api.tell(f"{who}: {text}")
     return JSONResponse({"told": True})
-<<<<<<< HEAD
-
-
-async def session_of_peer(site: Site, request: Request, same_user: bool = False) -> str:
-    """Which session's tool is at the other end, if any; "" also for whoever is on another machine."""
-    client, server = request.client, request.scope.get("server") or ("", 0)
-    if client is None:
-        return UNTRACED
-    return await site.hub_api.session_of_peer((client.host, client.port), (server[0], server[1] or 0), same_user)
-
-
-async def refuse_session(
-    site: Site, request: Request, op: str, prompt_id: str = "", same_user: bool = False
-) -> Response | None:
-    """The same question at every way in that decides something: does a person's own program ask?"""
-    inside_session = await session_of_peer(site, request, same_user)
-    if not inside_session:
-        return None
-    refusal = site.hub_api.refuse_inside_session(inside_session, op, prompt_id)
-    return problem(403, refusal.reason.value, NO_OWNER if inside_session == UNTRACED else refusal.sentence)
-=======
->>>>>>> main

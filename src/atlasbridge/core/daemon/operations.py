@@ -81,12 +81,9 @@ class Operations:
         reload: Callable[[], None],
         stop: Callable[[], None],
         rules: RuleOperations,
-<<<<<<< HEAD
-        unasked: Callable[[], list[dict[str, Any]]] = list,
-=======
         later: ScheduledAnswers,
         queue: InstructionQueue,
->>>>>>> main
+        unasked: Callable[[], list[dict[str, Any]]] = list,
     ) -> None:
         self._hub_api = hub_api
         self._replies = replies
@@ -98,12 +95,9 @@ class Operations:
         self._reload = reload
         self._stop = stop
         self._rules = rules
-<<<<<<< HEAD
-        self._unasked = unasked
-=======
         self._later = later
         self._queue = queue
->>>>>>> main
+        self._unasked = unasked
 
     async def operate(self, message: dict[str, Any], peer: Peer | None = None) -> Answer:
         """One request of the socket.  `peer`: who asks; without one nothing can be decided, only looked at."""

@@ -148,12 +148,9 @@ class Hub:
             self.request_reload,
             self.stop_once,
             self.rule_operations,
-<<<<<<< HEAD
-            self.sessions.unasked.recent,
-=======
             self.later,
             self.queue,
->>>>>>> main
+            self.sessions.unasked.recent,
         )
         self.hub_api.perform = self.operations.perform
         listener = make_listener(

@@ -85,14 +85,7 @@ class AtMachine:
     def still_waiting(self) -> list[PromptRecord]:
         return []
 
-<<<<<<< HEAD
-    def ask_again(self, prompt_id: str) -> bool:
-        return False
-
     async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False) -> str:
-=======
-    async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int]) -> str:
->>>>>>> main
         return ""
 
     def refuse_inside_session(self, inside_session: str, op: str, prompt_id: str = "") -> Reject:
