@@ -1,49 +1,59 @@
 # Every target does its own set-up in .venv; nothing outside the checkout is touched except by `make test-all` (see tools/install-extras).
 PYTHON ?= python3
-VENV   := .venv
+VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
 READY  := $(VENV)/.ready
 CODE   := src tests tools examples
 TOOL   ?=
-JOBS   ?= 3
+JOBS   ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 ARGS   ?=
+# What `make test` leaves to a landing.  schemathesis is a plugin that takes seconds to load, for one file of a landing.
+QUICK  := -p no:schemathesis -m "not browser and not tools and not heavy and not landing"
 OF_RUN := $(filter-out %/test_run_zygote.py,$(wildcard tests/integration/test_run_*.py)) tests/integration/test_job_control.py tests/integration/test_attach_sessions.py
+# A machine that forbids compiled files would compile all of the program again at every start.
+export PYTHONDONTWRITEBYTECODE :=
+# Says when a step began and how long it took: the first set-up downloads some 60 packages.
+STEP   = @step() { echo "$$1 ..."; shift; begun=$$(date +%s); "$$@" || exit; echo "  done in $$(($$(date +%s) - begun)) s"; }; step
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-tools lint format hooks coverage bench lab lab-real torture reference docs clean
+.PHONY: help run test test-landing test-zygote test-all test-tools lint format hooks coverage bench lab lab-real torture reference docs clean
 
 help: ## what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(INSTALLED): pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: install it, or say make PYTHON=/path/to/python3 ..." >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed, this is $$($(PYTHON) --version)" >&2; exit 2; }
-	@test -x $(BIN)/python || { echo "making $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@test -x $(BIN)/python || { echo "making an environment in $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
 	@test -z "$$(ls -d $(VENV)/lib*/python3*/site-packages/atlasbridge-[0-9]*.dist-info 2>/dev/null)" || \
 	  $(BIN)/python -m pip uninstall --quiet --yes atlasbridge   # our name of before, or another program
-	@echo "installing AtlasBridge into $(VENV) ..."
-	@$(PIP) --editable .
+	$(STEP) "installing AtlasBridge and the 20 packages it needs (about 20 s)" $(PIP) --editable .
 	@touch $@
 
 $(READY): $(INSTALLED)
-	@echo "installing what the tests need ..."
-	@$(PIP) --upgrade "pip>=25.1"
+	$(STEP) "installing what the tests need, once (about a minute)" $(PIP) --upgrade "pip>=25.1"
 	@$(PIP) --no-deps --force-reinstall --editable .   # an older pip (24.2) writes a command that imports `re` first: 7 ms at every start
-	@$(PIP) --group dev
+	$(STEP) "  its packages" $(PIP) --group dev
 	@touch $@
 
 run: $(INSTALLED) ## the demo: a sample agent that asks questions; make run TOOL=claude runs a real tool
 	@if [ -n "$(TOOL)" ]; then $(BIN)/atlasbridge run $(TOOL) $(ARGS); else $(BIN)/atlasbridge demo; fi
 
-test: $(READY) ## the tests that need Python alone, a few minutes
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "not browser and not tools and not heavy" $(ARGS)
+test: $(READY) ## the tests that need Python alone: every promise, with the real program in a real terminal
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal $(QUICK) $(ARGS)
 
-test-all: $(READY) ## also installs and runs what needs more: two browsers, strace, full-screen programs, real AI CLIs; `run` by the zygote
+test-landing: $(READY) ## the rest: long rounds, a fleet server on PostgreSQL, two browsers, full-screen programs
+	tools/install-extras landing
+	LANDING=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "landing or heavy or browser" $(ARGS)
+
+test-zygote: $(READY) ## the tests of `run`, with the zygote as users have it
+	LANDING=1 WITH_ZYGOTE=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal $(QUICK) $(OF_RUN) $(ARGS)
+
+test-all: test test-landing test-zygote ## everything; installs what it needs
 	tools/install-extras
-	$(BIN)/python -m pytest -q -m "browser or tools or heavy" $(ARGS)
-	WITH_ZYGOTE=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not browser and not tools and not heavy" $(OF_RUN)
+	$(BIN)/python -m pytest -q -m tools $(ARGS)
 
 test-tools: JOBS = 2
 test-tools: $(READY) ## every dialog of Claude Code and Codex, the main ones of Continue and Kimi Code, real programs on a mock model
@@ -65,7 +75,7 @@ hooks: $(READY) ## check every commit before it is made
 
 coverage: $(READY) ## which branches the tests take in their own process; fails below the floor in pyproject.toml
 	@$(PIP) --group coverage
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "not browser and not tools and not heavy" --cov --cov-report=term:skip-covered $(ARGS)
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal $(QUICK) --cov --cov-report=term:skip-covered $(ARGS)
 
 bench: $(READY) ## measure side by side with what people use; writes docs/benchmarks.md
 	@$(PIP) --group bench
@@ -87,9 +97,9 @@ reference: $(READY) ## write the pages and pictures that are made from the code
 	$(BIN)/python tools/gen_map.py
 	$(BIN)/python tools/gen_specification.py
 
-docs: reference ## build the site into build/site; a broken link is an error
+docs: reference ## build the site into build/site; a broken link or a page in no menu is an error
 	@$(PIP) --group docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
 clean: ## remove what make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sys
@@ -40,8 +41,17 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.name == "posix":
         _hear_signals()
     os.environ[MARK] = mark()
-    if "WITH_ZYGOTE" not in os.environ:  # `make test-all` runs the tests of `run` both ways
+    if "WITH_ZYGOTE" not in os.environ:  # `make test-zygote` runs the tests of `run` both ways
         os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a process more for every home; those that test it turn it on
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file that `-m` leaves out as a whole is not even imported: some bring a browser or a generator of requests."""
+    if not re.fullmatch(r"test_\w+\.py", collection_path.name):
+        return None
+    marks = re.search(r"^pytestmark = (.+)$", collection_path.read_text("utf-8"), re.MULTILINE)
+    left_out = re.findall(r"not (\w+)", config.option.markexpr) if " or " not in config.option.markexpr else []
+    return True if marks and set(left_out) & set(re.findall(r"pytest\.mark\.(\w+)", marks[1])) else None
 
 
 def _use_a_quick_folder(config: pytest.Config) -> None:

@@ -56,6 +56,11 @@ class PtyPool:
         self._owner = os.getpid()
         self._finalizer = weakref.finalize(self, _abandon, self._open, self._owner)
 
+    @classmethod
+    def new(cls, max_ptys: int) -> Self:
+        """As the specification writes it; see `ptypool.pty_pool` for its other calls as written."""
+        return cls(max_ptys)
+
     def __repr__(self) -> str:
         return f"<PtyPool {self.active_count}/{self.max_ptys}>"
 

@@ -1,7 +1,8 @@
 """The pool without asyncio, from any thread: the calls of the at-session specification as its examples write them.
 
-One event loop in a thread of its own does the work for all pools of the process; here are the calls into it, nothing
-else. Whoever uses asyncio already should use `ptypool.PtyPool`: these calls block.
+One event loop in a thread of its own does the work for all pools of the process. Without a running asyncio loop the
+calls wait for their result. Inside one they return at once, and the result is awaited, as the examples do:
+`await handle.read_timeout(1)`. So the same names serve both, and no call waits inside a loop.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import signal as signals
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 from uuid import UUID
 
@@ -149,8 +150,8 @@ class PtyPool:
     def release(self, id: UUID) -> None:
         call(lambda: self._pool.release(id))
 
-    def kill(self, id: UUID) -> int | None:
-        return run(self._pool.kill(id))
+    def kill(self, id: UUID) -> Any:
+        return now_or_later(self._pool.kill(id))
 
     def close(self) -> None:
         """End every child. May be called twice."""
@@ -180,22 +181,27 @@ class PtyHandle:
     def clone(self) -> Self:
         return self
 
+    def __await__(self) -> Generator[Any, None, Self]:
+        """`await pool.spawn(…)`: it is there already."""
+        return self
+        yield
+
     __copy__ = clone
 
-    def send(self, data: bytes | str) -> None:
+    def send(self, data: bytes | str) -> Any:
         """Queue bytes for the child; waits while 256 messages are queued."""
-        run(self._handle.send(data))
+        return now_or_later(self._handle.send(data))
 
-    def send_line(self, line: bytes | str) -> None:
-        run(self._handle.send_line(line))
+    def send_line(self, line: bytes | str) -> Any:
+        return now_or_later(self._handle.send_line(line))
 
-    def read(self) -> bytes:
+    def read(self) -> Any:
         """The next chunk of output; waits for one; b"" at the end."""
-        return run(self._handle.read())
+        return now_or_later(self._handle.read())
 
-    def read_timeout(self, timeout: Duration) -> bytes | None:
+    def read_timeout(self, timeout: Duration) -> Any:
         """The next chunk, b"" at the end, or None when nothing came in time."""
-        return run(self._handle.read_timeout(timeout))
+        return now_or_later(self._handle.read_timeout(timeout))
 
     def read_all_available(self) -> bytes:
         return call(self._handle.read_all_available)
@@ -211,11 +217,11 @@ class PtyHandle:
     def exit_status(self) -> int | None:
         return self._handle.exit_status
 
-    def wait(self) -> int:
-        return run(self._handle.wait())
+    def wait(self) -> Any:
+        return now_or_later(self._handle.wait())
 
-    def kill(self) -> int:
-        return run(self._handle.kill())
+    def kill(self) -> Any:
+        return now_or_later(self._handle.kill())
 
     def signal(self, number: signals.Signals) -> None:
         call(lambda: self._handle.signal(number))
@@ -244,12 +250,11 @@ class Reader(_Part):
 
     __slots__ = ()
 
-    def recv(self) -> bytes:
-        return bytes(self._handle.read())
+    def recv(self) -> Any:
+        return self._handle.read()
 
-    def recv_timeout(self, timeout: Duration) -> bytes | None:
-        chunk: bytes | None = self._handle.read_timeout(timeout)
-        return chunk
+    def recv_timeout(self, timeout: Duration) -> Any:
+        return self._handle.read_timeout(timeout)
 
     def try_recv(self) -> bytes | None:
         """A chunk that is there, b"" at the end, else None."""
@@ -262,8 +267,8 @@ class Writer(_Part):
 
     __slots__ = ()
 
-    def send(self, data: bytes | str) -> None:
-        self._handle.send(data)
+    def send(self, data: bytes | str) -> Any:
+        return self._handle.send(data)
 
 
 class Child(_Part):
@@ -278,11 +283,11 @@ class Child(_Part):
     def is_alive(self) -> bool:
         return bool(self._handle.is_alive())
 
-    def wait(self) -> int:
-        return int(self._handle.wait())
+    def wait(self) -> Any:
+        return self._handle.wait()
 
-    def kill(self) -> int:
-        return int(self._handle.kill())
+    def kill(self) -> Any:
+        return self._handle.kill()
 
 
 class Master(_Part):
@@ -332,6 +337,26 @@ def adapter_for(cli_type: CliType | str, **choices: Any) -> _TaskAdapter:
     return _TaskAdapter(cli.adapter_for(cli_type, **choices))
 
 
+def now_or_later(coroutine: Coroutine[Any, Any, T]) -> Any:
+    """What it returns; inside a running loop, where nothing may wait, an awaitable of that.  It runs either way."""
+    if not is_inside_a_loop():
+        return run(coroutine)
+    return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, _running_loop()))
+
+
+def is_inside_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def _close(inner: pool.PtyPool, owner: int) -> None:
-    if owner == os.getpid():
+    """Also by the garbage collector, which may come by in any thread, inside a loop or when the interpreter ends."""
+    if owner != os.getpid():
+        return
+    if not is_inside_a_loop():
         run(inner.close())
+    elif _loop is not None:
+        asyncio.run_coroutine_threadsafe(inner.close(), _loop)

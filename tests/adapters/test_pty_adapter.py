@@ -12,6 +12,7 @@ from atlasbridge.adapters.base import AdapterInjectionError, PromptEvent, Prompt
 from atlasbridge.adapters.contract import Run
 from atlasbridge.adapters.pty import PtyAdapter
 from atlasbridge.adapters.pty import PtyAdapter as GenericAdapter
+from atlasbridge.adapters.registry import AdapterRegistry
 
 MENU = """
 import os, sys, termios, tty
@@ -82,3 +83,36 @@ async def test_a_question_behind_which_a_pointer_stands_is_answered() -> None:
         await run.shows(b"got 'y'")
     finally:
         await run.end()
+
+
+async def test_the_names_of_the_architecture_document_are_there() -> None:
+    adapter = AdapterRegistry.of_dialect("claude")()
+    assert adapter.tool_name == "claude" and "2.1.325" in adapter.supported_versions
+    for force, status in ((False, -15), (True, -9)):
+        tool = PtyAdapter()
+        await tool.start_session(["sleep", "600"])
+        await tool.terminate(force)
+        async with asyncio.timeout(30):
+            assert await tool.wait() == status
+
+
+LINES = ["Continue? (y/n) ", "Overwrite it? [y/N] ", "Password: ", "Enter your name: ", "Press Enter to continue", "> "]
+
+
+@pytest.mark.parametrize("question", LINES)
+async def test_a_prompt_is_found_where_detect_prompt_follows_each_chunk(question: str) -> None:
+    """As the document's supervisor does: after each chunk, and by the stall watchdog where no chunk comes."""
+    for _ in range(3):
+        adapter = PtyAdapter()
+        session = await adapter.start_session(["sh", "-c", f"printf '%s' '{question}'; read x"])
+        buffer, found = b"", None
+        async with asyncio.timeout(30):
+            async for chunk in adapter.read_stream():
+                assert len(chunk) <= 1024
+                buffer = (buffer + chunk)[-4096:]
+                found = await adapter.detect_prompt(buffer)
+                if found is not None or buffer.endswith(question.encode()):
+                    break
+        assert found is not None, question
+        assert found.excerpt.strip() == question.strip() or found.prompt_type.value == "free_text"
+        await adapter.terminate_session(session)

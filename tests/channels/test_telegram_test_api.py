@@ -1,4 +1,4 @@
-"""One conversation against telegram-test-api, a Bot API server that others wrote (`make test-all` installs it)."""
+"""One conversation against telegram-test-api, a Bot API server that others wrote (`make test-landing` installs it)."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def look(pid: int) -> Process | None:
     return None if told is None else Process(pid, told[0], told[1], name=told[2])
 
 
-@pytest.mark.parametrize(("pid", "kin"), [(41, ""), (12, ""), (32, "s1"), (31, "s1"), (30, "s1")])
+@pytest.mark.parametrize(("pid", "inside_session"), [(41, ""), (12, ""), (32, "s1"), (31, "s1"), (30, "s1")])
 def test_a_line_leads_into_a_session_or_to_the_desktop(pid: int, inside_session: str) -> None:
     line = trace_ancestry(pid, look)
     assert line[-1].name == "explorer.exe" and decide_inside_session(line, [SESSION]) == inside_session

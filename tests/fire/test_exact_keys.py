@@ -182,7 +182,7 @@ def _is_new(menu: Reader, old: str) -> bool:
 
 
 @pytest.mark.heavy
-@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed; `make test-all` installs it")
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed; `make test-landing` installs it")
 @pytest.mark.timeout(200)
 def test_node_gets_every_text_as_it_was_said(place: Arena) -> None:
     reader = start_reader(place, "node")

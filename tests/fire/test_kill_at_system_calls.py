@@ -14,7 +14,7 @@ from tests.support.traced_rounds import attack
 
 
 @pytest.mark.heavy
-@pytest.mark.skipif(not available(), reason="strace is not installed; `make test-all` installs it")
+@pytest.mark.skipif(not available(), reason="strace is not installed; `make test-landing` installs it")
 @pytest.mark.timeout(600)
 def test_a_hub_killed_at_any_system_call_loses_nothing_and_types_nothing_twice() -> None:
     with arena() as place:

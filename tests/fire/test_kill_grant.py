@@ -7,8 +7,9 @@ from random import Random
 import pytest
 from tests.support.arena import arena
 from tests.support.grant_rounds import GrantRounds
+from tests.support.tier import times
 
-WANTED = 8
+WANTED = times(8, quickly=3)
 
 
 @pytest.mark.timeout(240)

@@ -8,8 +8,9 @@ import pytest
 from tests.support.arena import arena
 from tests.support.host_rounds import HostRounds
 from tests.support.kill_rounds import choose
+from tests.support.tier import times
 
-WANTED = 24
+WANTED = times(24, quickly=5)
 
 
 @pytest.mark.timeout(300)
@@ -23,6 +24,6 @@ def test_a_host_killed_anywhere_takes_its_session_along_and_nothing_else() -> No
                 reached += rounds.die_at(where, f"h{number}")
             except AssertionError as error:
                 raise AssertionError(f"killed {where}: {error}") from error
-        assert reached >= 18, f"only {reached} of {WANTED} places were reached"
+        assert reached >= WANTED * 3 // 4, f"only {reached} of {WANTED} places were reached"
         place.answer(rounds.bystander, 0, "still here")
         assert rounds.bystander.received() == ["0\tstill here"]

@@ -13,11 +13,12 @@ from typing import TypeVar
 import pytest
 from tests.support.arena import arena
 from tests.support.kill_rounds import Rounds, choose
+from tests.support.tier import times
 
 T = TypeVar("T")
 U = TypeVar("U")
 
-WANTED = 80
+WANTED = times(80, quickly=15)
 SIDE_BY_SIDE = 3  # a round mostly waits
 
 
@@ -34,7 +35,7 @@ def test_a_hub_killed_anywhere_loses_nothing_and_types_nothing_twice() -> None:
         died = {place for fight in fights for place in fight.died_at if fight.died_at[place]}
         for fight in fights:
             fight.judge_all()
-        assert len(died) >= 70, f"only {len(died)} of {WANTED} places were reached"
+        assert len(died) >= WANTED * 7 // 8, f"only {len(died)} of {WANTED} places were reached"
 
 
 def _fight(task: tuple[Rounds, list[str]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def test_the_detach_key_leaves_and_attach_comes_back_redrawn(home: Path) -> None
         first.type(b"abc")
         first.wait_for("field: abc")
         first.type(b"\x1dd")
-        assert first.wait_exit() == 0
+        assert first.wait_exit() == 120
         assert "detached" in first.text()
         assert first.settings() == first.settings_before
         assert not first.screen.alternate
@@ -100,7 +101,7 @@ def test_the_newest_terminal_takes_over_and_the_older_one_is_told(home: Path) ->
     with run_in(home, sys.executable, "-c", PAINTED) as first:
         first.wait_for("field:")
         with attach(home) as second:
-            assert first.wait_exit() == 0
+            assert first.wait_exit() == 120
             assert "taken over" in first.text()
             assert first.settings() == first.settings_before
             assert not first.screen.alternate
@@ -193,7 +194,7 @@ def test_a_terminal_that_attaches_gets_what_scrolled_off_and_leaving_says_so_on_
     with run_in(home, sys.executable, "-c", LONG) as first:
         first.wait_for("what next?")
         first.type(b"\x1dd")
-        assert first.wait_exit() == 0
+        assert first.wait_exit() == 120
         lines = [line for line in first.text().splitlines() if line.strip()]
         said = next(number for number, line in enumerate(lines) if line.startswith("atlasbridge: detached"))
         assert lines[said - 1].rstrip() == "what next?"
@@ -213,7 +214,7 @@ def test_a_message_below_a_cursor_that_stands_higher_up_overwrites_nothing(home:
     with run_in(home, sys.executable, "-c", script) as terminal:
         terminal.wait_for("three")
         terminal.type(b"\x1dd")
-        assert terminal.wait_exit() == 0
+        assert terminal.wait_exit() == 120
         assert terminal.text().splitlines()[:3] == ["one", "two", "three"]
         assert terminal.text().splitlines()[3].startswith("atlasbridge: detached")
     with attach(home) as again:
@@ -261,3 +262,16 @@ def test_what_fills_the_window_asks_the_window_for_its_size_and_not_the_environm
             first.type(b"\r")
             assert first.wait_exit() == 0
         wait_no_session(hub.home.root)
+
+
+def test_attach_without_a_terminal_is_refused_and_the_session_does_not_notice(home: Path) -> None:
+    with run_in(home, "sh", "-c", "echo ready; read line; echo got=$line") as terminal:
+        terminal.wait_for("ready")
+        words = [*ATLASBRIDGE, "attach", session_name(home)]
+        environ = {**os.environ, "ATLASBRIDGE_HOME": str(home)}
+        done = subprocess.run(words, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2
+        assert "needs a terminal" in done.stderr and "ssh -t" in done.stderr
+        terminal.type(b"me\r")
+        terminal.wait_for("got=me")
+        assert terminal.wait_exit() == 0

@@ -12,8 +12,9 @@ from tests.support.hubs import HubProcess, hub_process
 from tests.support.sessions import end_sessions
 from tests.support.terminal import Terminal
 from tests.support.waiting import wait_for
+from tests.support.zygotes import zygotes
 
-from atlasbridge.cli.demo import WHERE
+from atlasbridge.cli.demo import NEXT, WHERE
 
 ANSWERS = [
     ("yes_no", "y"),
@@ -25,8 +26,18 @@ ANSWERS = [
 ]
 
 
-def test_what_the_demo_says_first_fits_a_terminal_of_80_columns() -> None:
-    assert max(len(line) for line in WHERE.format(us=".venv/bin/atlasbridge").splitlines()) <= 80
+def test_what_the_demo_says_first_and_last_fits_a_terminal_of_40_columns() -> None:
+    assert max(len(line) for line in (WHERE + NEXT).format(us="atlasbridge", wrap="").splitlines()) < 40
+
+
+def test_the_demo_says_what_to_try_next_and_leaves_no_process_behind() -> None:
+    with hub_process(start=False) as hub, Terminal(hub.command("demo"), hub.home.root, 24, 40) as terminal:
+        terminal.wait_for("Run it?")
+        wait_for(lambda: hub.pid)
+        terminal.type(b"\x03")
+        assert terminal.wait_exit(60) == 130
+        assert "Next, your own tool:" in terminal.text()
+        assert not hub.pid and not zygotes(hub.home.root)
 
 
 def test_the_tour_answers_by_itself_and_refuses_at_the_end() -> None:

@@ -21,6 +21,8 @@ from tests.trust.test_compared_exactly import drawn
 
 from atlasbridge.core.ancestry import MARK
 
+pytestmark = pytest.mark.landing
+
 ASK = """
 import os, sys
 print("size", *os.get_terminal_size(), flush=True)
@@ -64,7 +66,7 @@ def test_another_console_shows_a_session_types_into_it_and_leaves_it(home: Path)
             first.wait_for("got=y")
             first.wait_for("Your name:")
             second.type("\x1dd")
-            assert second.wait_exit() == 0
+            assert second.wait_exit() == 120
             assert "detached; the session goes on" in second.text()
         first.type("Ada\r")
         first.wait_for("then=Ada")

@@ -17,6 +17,8 @@ from tests.support.page_client import API, enter_now
 from tests.support.terminal import ATLASBRIDGE, Terminal
 from tests.support.waiting import wait_for
 
+pytestmark = pytest.mark.landing
+
 NO_WEB = "[channels.web]\nenabled = false\n"
 ASK = """
 import sys

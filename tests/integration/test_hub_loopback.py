@@ -21,6 +21,8 @@ from tests.support.waiting import wait_for
 from atlasbridge.client import Client, Refused
 from atlasbridge.core.hub_connection import pass_file, read_pass
 
+pytestmark = pytest.mark.landing
+
 LOOPBACK = NO_WEB + '[hub]\ntransport = "loopback"\n'
 ASK = 'read -p "Continue? (y/n) " a; echo got=$a; read b; echo then=$b'
 

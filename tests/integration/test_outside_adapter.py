@@ -182,7 +182,7 @@ def test_a_question_longer_than_the_interface_allows_is_asked_and_the_fault_is_s
 ) -> None:
     own_adapter(hub, "if found: found.excerpt = 'Overwrite ' + 'x' * 300 + '? [y/N]'")
     with outside(packages, hub) as terminal:
-        terminal.wait_for("over 200 bytes")
+        terminal.wait_for("over 200 characters")
         terminal.wait_until(hub.is_asked, "the prompt")
         first = hub.ask("prompts")["prompts"][0]
         assert first["excerpt"].endswith("…") and first["screen"].endswith("x? [y/N]")
@@ -196,3 +196,140 @@ def test_an_adapter_that_cannot_be_loaded_says_why(packages: Path, hub: HubProce
     with outside(packages, hub) as terminal:
         terminal.wait_for("was never closed")
         assert terminal.wait_exit() == 127
+
+
+FAULTY = """
+from atlasbridge.adapters.base import AdapterInjectionError, ReplayAttackError, make_idempotency_key
+from atlasbridge.adapters.pty import PtyAdapter
+from atlasbridge.core.ids import new_id
+
+WRONG = {wrong}
+LOG = {log!r}
+
+
+class FaultyAdapter(PtyAdapter):
+    TOOL_NAME = "echo-agent"
+    times = 0
+
+    async def inject_reply(self, reply):
+        type(self).times += 1
+        with open(LOG, "a") as log:
+            print(reply.value, reply.channel_identity, reply.nonce, file=log)
+        if WRONG == "inject once" and self.times == 1:
+            raise AdapterInjectionError("the pipe is full")
+        if WRONG == "replay once" and self.times == 1:
+            raise ReplayAttackError("this nonce was used before")
+        if WRONG == "os error once" and self.times == 1:
+            raise OSError("no such device")
+        await super().inject_reply(reply)
+
+    async def detect_prompt(self, buffer):
+        if WRONG == "detect":
+            raise ValueError("cannot parse this")
+        found = await super().detect_prompt(buffer)
+        if WRONG == "again and again":
+            self.last = found or getattr(self, "last", None)
+            if self.last and b"overwrite=" not in buffer:
+                self.last.idempotency_key = make_idempotency_key(self.last.session_id, self.last.excerpt, 1)
+                with open(LOG + ".keys", "a") as log:
+                    print(self.last.idempotency_key, file=log)
+                return self.last
+        return found
+
+    async def read_stream(self):
+        async for chunk in super().read_stream():
+            yield chunk
+            if WRONG == "read":
+                raise RuntimeError("cannot read on")
+
+    async def snapshot_context(self):
+        return {{**await super().snapshot_context(), "model": "large"}}
+"""
+
+
+def faulty_adapter(hub: HubProcess, wrong: str) -> Path:
+    folder = hub.home.root / "adapters"
+    folder.mkdir(mode=0o700)
+    log = hub.home.root / "replies"
+    (folder / "echo-agent.py").write_text(FAULTY.format(wrong=repr(wrong), log=str(log)))
+    return log
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("inject once", "the pipe is full"),
+        ("replay once", "this nonce was used before"),
+        ("os error once", "no such device"),
+    ],
+)
+def test_an_adapter_that_refuses_a_reply_is_heard_and_the_question_is_asked_again(
+    packages: Path, hub: HubProcess, wrong: str, said: str
+) -> None:
+    log = faulty_adapter(hub, wrong)
+    with outside(packages, hub) as terminal:
+        terminal.wait_until(hub.is_asked, "the prompt")
+        first = hub.ask("prompts")["prompts"][0]
+        done = hub.cli("reply", first["prompt_id"], "y")
+        assert done.returncode != 0 and said in done.stdout + done.stderr, done
+        assert "overwrite=" not in terminal.text()
+        terminal.wait_until(hub.is_asked, "the same question once more")
+        again = hub.ask("prompts")["prompts"][0]
+        assert again["prompt_id"] != first["prompt_id"] and again["excerpt"] == first["excerpt"]
+        assert hub.cli("reply", again["prompt_id"], "y").returncode == 0
+        terminal.wait_for("overwrite=y")
+    events = [entry["event"] for entry in hub.ask("audit")["entries"] if entry.get("prompt_id") == first["prompt_id"]]
+    assert "REPLY_INJECTED" not in events and any("FAIL" in event for event in events), events
+    value, identity, nonce = log.read_text().splitlines()[0].split()
+    assert (value, identity) == ("y", f"cli:{os.environ.get('USER', 'root')}") or identity.startswith("cli:")
+    assert len(nonce) == 32
+
+
+@pytest.mark.parametrize("wrong", ["detect", "read"])
+def test_a_session_outlives_the_faults_of_its_adapter_and_status_names_it(
+    packages: Path, hub: HubProcess, wrong: str
+) -> None:
+    faulty_adapter(hub, wrong)
+    with outside(packages, hub) as terminal:
+        terminal.wait_until(hub.is_asked, "the prompt, by the usual detector")
+        assert "Traceback" not in terminal.text()
+        first = hub.ask("prompts")["prompts"][0]
+        status = hub.cli("status")
+        assert "failed: FaultyAdapter" in status.stdout, status.stdout
+        assert hub.cli("reply", first["prompt_id"], "n").returncode == 0
+        terminal.wait_for("overwrite=n")
+
+
+def test_one_prompt_stays_one_however_often_it_is_reported(packages: Path, hub: HubProcess) -> None:
+    log = faulty_adapter(hub, "again and again")
+    with outside(packages, hub) as terminal:
+        terminal.wait_until(hub.is_asked, "the prompt")
+        first = hub.ask("prompts")["prompts"][0]
+        keys = Path(f"{log}.keys")
+        terminal.wait_until(lambda: len(set(keys.read_text().split())) >= 4, "four reports with keys of their own")
+        (still,) = hub.ask("prompts")["prompts"]
+        assert still["prompt_id"] == first["prompt_id"]
+        assert hub.cli("reply", first["prompt_id"], "y").returncode == 0
+        terminal.wait_for("overwrite=y")
+
+
+def test_what_an_adapter_says_of_its_session_is_shown(packages: Path, hub: HubProcess) -> None:
+    faulty_adapter(hub, "")
+    with outside(packages, hub) as terminal:
+        terminal.wait_until(hub.is_asked, "the prompt")
+        terminal.wait_until(lambda: "adapter" in hub.ask("sessions")["sessions"][0], "the adapter's words")
+        for command in ("status", "doctor"):
+            told = hub.cli(command).stdout
+            assert "model=large" in told and "pty_alive=True" in told, told
+
+
+def test_where_an_adapter_sees_nothing_the_usual_detector_helps_after_three_seconds(
+    packages: Path, hub: HubProcess
+) -> None:
+    own_adapter(hub, "found = None")
+    with outside(packages, hub) as terminal:
+        terminal.wait_for("Overwrite the file?")
+        begun = time.monotonic()
+        terminal.wait_until(hub.is_asked, "the prompt")
+        took_s = time.monotonic() - begun
+    assert took_s < 6.0, took_s  # three on a machine without other work

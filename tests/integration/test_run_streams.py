@@ -155,3 +155,9 @@ def test_a_tool_that_does_not_read_never_hangs_the_session(home: Path) -> None:
             terminal.pump(0.01)
         assert terminal.wait_exit() == 0
         assert "done" in terminal.text()
+
+
+def test_lines_from_a_pipe_are_not_echoed(home: Path) -> None:
+    lines = b"".join(b"%d\n" % number for number in range(5000))
+    assert piped(home, "wc", "-l", stdin=lines).stdout.split() == [b"5000"]
+    assert piped(home, "cat", stdin=b"one\ntwo\n").stdout.split() == [b"one", b"two"]

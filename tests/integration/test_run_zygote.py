@@ -25,6 +25,8 @@ from tests.support.zygotes import (
     zygotes,
 )
 
+pytestmark = pytest.mark.landing
+
 REPORT = """
 import fcntl, json, os, resource, signal, sys, termios
 status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines())

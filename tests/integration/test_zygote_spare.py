@@ -24,6 +24,8 @@ from tests.support.zygotes import (
     zygotes,
 )
 
+pytestmark = pytest.mark.landing
+
 RUN = [*ATLASBRIDGE, "run", "--no-hub", "--"]
 
 

@@ -7,6 +7,7 @@ from random import Random
 from tests.integrations.conftest import HubApi
 from tests.support.hubs import hub_process, with_page
 from tests.support.integration_rounds import ask_many, kill_rounds
+from tests.support.tier import times
 
 
 def test_many_callers_at_once_get_their_own_answers(hub_api: HubApi) -> None:
@@ -15,4 +16,5 @@ def test_many_callers_at_once_get_their_own_answers(hub_api: HubApi) -> None:
 
 def test_whoever_dies_no_answer_is_lost_or_given_to_another() -> None:
     with hub_process(with_page()) as hub:
-        assert sum(kill_rounds(hub, 9, Random(4)).values()) == 9
+        rounds = times(9, quickly=3)
+        assert sum(kill_rounds(hub, rounds, Random(4)).values()) == rounds

@@ -13,13 +13,13 @@ from tests.support.like_windows import environ_like_windows
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="plays Windows on Unix")
 
 NEEDS_UNIX = {
-    *("adapters.own_child", "adapters.pty", "adapters.stagehand", "adapters.claude_code", "adapters.openai_cli"),
-    *("cli.approvals_watch", "cli.full_screen", "cli.looking_on", "cli.zygote"),
-    *("core.client.client", "core.client.raw_mode", "core.host.bare", "core.host.host"),
+    *("adapters.pty", "adapters.external_adapter", "adapters.claude_code", "adapters.openai_cli"),
+    *("cli.approvals_screen", "cli.full_screen", "cli.watch", "cli.zygote"),
+    *("core.client.client", "core.host.bare", "core.host.host"),
     "core.host.zygote.fork_server",
     "lab.record",
     *("os.tty.attributes", "os.tty.linux", "os.tty.macos", "os.tty.posix"),
-    *(f"core.host.terminal.{name}" for name in ("attachment", "caller", "door", "keyboard", "relay", "seat")),
+    *(f"core.host.terminal.{name}" for name in ("attachment", "attach_socket", "attached_client", "keyboard", "relay")),
     *(f"specification.{name}" for name in ("adapter_interface", "architecture", "claude_adapter", "reliability")),
 }
 LOOK = """

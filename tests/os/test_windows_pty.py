@@ -183,3 +183,19 @@ def test_only_a_console_session_is_one_that_was_started_for_its_id(monkeypatch: 
     assert hosted.hosted and hosted.session_id == "s" * 36
     plain = make_plan(parse_run(["tool"]))
     assert not plain.hosted and plain.session_id != "s" * 36
+
+
+@pytest.mark.parametrize(
+    "words", [["claude", "--backend", "conpty", "-p", "x"], ["claude", "--backend=conpty", "-p", "x"]]
+)
+def test_the_backend_may_be_named_after_the_tool_as_the_document_does(words: list[str]) -> None:
+    said = parse_run(words)
+    assert (said.backend, said.command) == ("conpty", ["claude", "-p", "x"])
+
+
+@pytest.mark.parametrize(
+    "words", [["tool", "--backend", "gpu"], ["--", "tool", "--backend", "conpty"], ["tool", "--backend"]]
+)
+def test_another_backend_is_the_tools_own(words: list[str]) -> None:
+    said = parse_run(words)
+    assert (said.backend, said.command) == ("", [word for word in words if word != "--"])

@@ -33,7 +33,7 @@ def test_the_list_looks_as_specified(lab: CliRunner) -> None:
     assert lines[0] == "AtlasBridge Prompt Lab — Registered Scenarios"
     assert lines[2].split() == ["QA", "ID", "Name", "Platform", "Status"]
     assert lines[3].split() == ["QA-001", "PartialLinePromptScenario", "macos,", "linux", "registered"]
-    assert lines[-1] == "20 scenarios registered. Run with: atlasbridge lab run --all"
+    assert lines[-1] == "12 scenarios registered. Run with: atlasbridge lab run --all"
 
 
 def test_a_scenario_is_run_by_its_id(lab: CliRunner) -> None:

@@ -30,6 +30,7 @@ async def test_scenario(scenario: type[BasePromptLabScenario]) -> None:
     await scenario().perform()
 
 
+@pytest.mark.landing
 @pytest.mark.parametrize("scenario", list(all_scenarios()), ids=lambda item: f"{item.qa_id}-blind-{item.name}")
 async def test_scenario_where_nobody_can_tell_who_reads(scenario: type[BasePromptLabScenario]) -> None:
     """Never a silent hang: what the probe would have told is told by silence, with its own evidence."""

@@ -11,10 +11,11 @@ from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.tier import times
 
 from atlasbridge.core.screen.screen import Screen
 
-STREAMS = int(os.environ.get("SCREEN_FUZZ_STREAMS", "3000"))
+STREAMS = int(os.environ.get("SCREEN_FUZZ_STREAMS", times(3000, quickly=300)))
 _WORDS = (
     *("text", "日本語", "e\u0301\u0302", "👨\u200d👩\u200d👧", "\u200d", "\U00100001", "x" * 90),
     *("\r\n", "\n", "\r", "\b", "\t", "\x1b", "\x1b[", "\x1b]", "\x1bP", "\x1b_", "\x1b\\", "\x07", "\x18", "\x9b"),

@@ -1,13 +1,15 @@
 """Each example of the at-session specification, in its order, translated only where Python demands.
 
-`Duration::from_secs(1)` is `timedelta(seconds=1)`, `?` is an exception, `match` on an error is `except`, `.await` is
-dropped because the calls of `ptypool.sync` wait by themselves. What an example prints is asserted.
+`Duration::from_secs(1)` is `timedelta(seconds=1)`, `?` is an exception, `match` on an error is `except`. Inside a loop
+`.await` is `await`; without one the calls wait by themselves. What an example prints is asserted.
 """
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import gc
+import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -272,3 +274,73 @@ def _until_error(work: object) -> None:
     assert callable(work)
     with pytest.raises(PtyError):
         work()
+
+
+async def test_basic_pty_spawn_with_await_as_it_is_written(tmp_path: Path) -> None:
+    pool = PtyPool.new(10)
+    handle = pool.spawn("bash", [], [("PS1", "$ ")], tmp_path)
+    handle.send_line("echo one$((1 + 1))")
+    handle.send_line("pwd")
+    text = ""
+    async with asyncio.timeout(30):
+        while f"{tmp_path}\r\n" not in text:
+            output = await handle.read_timeout(timedelta(seconds=2))
+            text += (output or b"").decode(errors="replace")
+    assert "one2" in text
+    await handle.kill()
+    pool.release(handle.id)
+    assert pool.active_count() == 0
+
+
+async def test_a_cli_adapter_is_spawned_with_await_as_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "claude"
+    tool.write_text("#!/bin/sh\necho working; echo done\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    pool = PtyPool.new(5)
+    adapter = adapter_for(CliType.Claude)
+    handle = await adapter.spawn(pool, "Add error handling to the main function", tmp_path)
+    text = ""
+    async with asyncio.timeout(30):
+        while "done" not in text:
+            text += (await handle.read_timeout(timedelta(seconds=1)) or b"").decode(errors="replace")
+    assert isinstance(handle, PtyHandle)
+    await handle.wait()
+
+
+async def test_no_call_that_waits_stops_the_loop() -> None:
+    pool = PtyPool.new(1)
+    handle = pool.spawn("cat", [], [])
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            beats += 1
+            await asyncio.sleep(0.01)
+
+    beating = asyncio.create_task(beat())
+    assert await handle.read_timeout(timedelta(seconds=0.5)) is None
+    beating.cancel()
+    assert beats > 5
+    await handle.kill()
+
+
+async def test_a_pool_that_is_dropped_inside_a_loop_cleans_up_without_a_word(capfd: pytest.CaptureFixture[str]) -> None:
+    pool = PtyPool.new(1)
+    handle = pool.spawn("cat", [], [])
+    pid = handle.pid
+    del pool, handle
+    gc.collect()
+    async with asyncio.timeout(30):
+        while os.path.exists(f"/proc/{pid}"):  # noqa: ASYNC240 - no disk is asked
+            await asyncio.sleep(0.02)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_pool_for_asyncio_has_the_constructor_of_the_specification() -> None:
+    import ptypool
+
+    assert ptypool.PtyPool.new(3).max_ptys == 3

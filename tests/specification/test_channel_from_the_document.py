@@ -14,6 +14,7 @@ from atlasbridge.bootstrap import build_channel
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.registry import ChannelRegistry
 from atlasbridge.channels.specified import SpecifiedChannel
+from atlasbridge.config.hub import allowed_people
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import Choice, InboundReply, PromptRecord, PromptState, Receipt, Refusal, Reject
 from atlasbridge.core.routing.channel_worker import ChannelWorker, Job, WorkerSettings
@@ -113,3 +114,9 @@ async def test_it_shows_prompts_carries_replies_and_is_told(pager: SpecifiedChan
 
 def test_a_channel_that_knows_its_name_is_built_as_ever() -> None:
     assert not isinstance(build_channel("memory", {}, cast(HubApi, OneRoomHubApi())), SpecifiedChannel)
+
+
+def test_its_operator_may_answer_though_no_person_is_named_in_the_configuration() -> None:
+    assert allowed_people("pager", {}) == frozenset({"pager:operator"})
+    assert allowed_people("pager", {"allowed_users": []}) == frozenset()
+    assert allowed_people("telegram", {}) == frozenset(), "a chat names its people"

@@ -64,6 +64,46 @@ def test_a_prompt_in_two_chunks_is_detected_whole() -> None:
     assert event.excerpt == "Do you want to continue? (y/n)"
 
 
+DIALOG = (
+    "╭─ Bash Tool ─────────────────────────────────────────╮\n"
+    "│ rm -rf /tmp/build                                   │\n"
+    "╰─────────────────────────────────────────────────────╯\n"
+    "Do you want to run this? (y/n) ❯"
+)
+MENU = "Select an action:\n  1) Apply changes\n  2) View diff\n  3) Skip this file\n  4) Abort\nEnter choice [1-4]:"
+WHOLE = [
+    *("(y/n)", "[y/N]", "[Y/n]", "(yes/no)", "? [y/n]", "? (y/n)", "Proceed? (y/n)", "Continue? (y/n)"),
+    *("Delete it? (y/n)", "Press 'y' to continue", "Enter y or n", "Press Enter to continue", "Press Return to start"),
+    *("Hit enter to proceed", "[Press Enter]", "-- More --", "Enter your choice [1-4]:", "Select option (1-3):"),
+    *("Which one do you want?", "Pick one [1/2/3]", "Enter your name:", "Password:", "API key:", "Email:"),
+    *("Enter commit message:", DIALOG, "Edit /Users/ara/project/src/main.py? (y/n)", "Run bash command? (y/n)", MENU),
+    *("Press Enter to continue...", "Do you want to overwrite /src/main.py? (y/n) ", "Confirm? [y/N]"),
+    *("Enter your API key:", "\x1b[1mContinue?\x1b[0m \x1b[32m(y/n)\x1b[0m "),
+]
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_a_prompt_that_is_split_anywhere_is_one_event_and_never_half_of_it(text: str) -> None:
+    data = text.replace("\n", "\r\n").encode()
+    found = PromptDetector().feed(b"here is what I would do\r\n" + data)
+    assert found is not None, "it is not detected in one piece"
+    for place in range(1, len(data)):
+        detector = PromptDetector()
+        detector.feed(b"here is what I would do\r\n")
+        chunks = (data[:place], data[place:])
+        events = [event for chunk in chunks if (event := detector.feed(chunk)) is not None]
+        assert len(events) == 1, (place, chunks, events)
+        assert events[0].prompt_type is found.prompt_type, (chunks, events)
+        asks, whole = (event.excerpt.rstrip(" .:❯").splitlines()[-1] for event in (events[0], found))
+        assert asks == whole, (chunks, events)
+
+
+def test_the_same_prompt_asked_again_is_another_event() -> None:
+    detector = PromptDetector()
+    assert detector.feed(b"Continue? (y/n) ") is not None
+    assert detector.feed(b"y\r\nContinue? (y/n) ") is not None
+
+
 def test_silence_behind_what_no_pattern_knows_is_an_unknown_prompt_of_low_confidence() -> None:
     detector = PromptDetector()
     assert detector.feed(b"speak, friend") is None

@@ -36,7 +36,7 @@ def test_the_key_is_that_of_the_document_and_changes_with_its_window() -> None:
     ("changed", "wrong"),
     [
         ({"prompt_id": "p-1"}, "UUID"),
-        ({"excerpt": "ä" * 101}, "200 bytes"),
+        ({"excerpt": "ä" * 201}, "200 characters"),
         ({"choices": ["x"] * 10}, "at most 9"),
         ({"choices": ["x" * 61]}, "60 characters"),
         ({"timestamp": "yesterday"}, "ISO 8601"),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 
 import pytest
+
+from atlasbridge.specification import architecture, claude_adapter
 
 # made from the documents: every class, function and table that they write as code
 DOCUMENTS = {
@@ -60,3 +63,16 @@ def test_what_a_document_names_can_be_imported(module: str, name: str) -> None:
 def test_a_documents_module_exports_what_is_listed_here_and_nothing_else(document: str) -> None:
     module = import_module(f"atlasbridge.specification.{document}")
     assert sorted(module.__all__) == sorted(DOCUMENTS[document].split())
+
+
+def test_what_the_documents_make_without_arguments_can_be_made_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATLASBRIDGE_HOME", str(tmp_path))
+    assert architecture.NullChannel().name == "null" and architecture.LocalChannel().name == "local"
+    assert claude_adapter.load_config().general.prompts.timeout_seconds > 0
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("[prompts]\ntimeout_seconds = 'soon and late'\n")
+    wrong.chmod(0o600)
+    with pytest.raises(claude_adapter.ConfigError):
+        claude_adapter.load_config(wrong)

@@ -112,8 +112,8 @@ class GateWorld:
                 {"session_id": new_id()},
                 {"identity": self.random.choice(STRANGERS)},
                 {"prompt_id": new_id()},
-                {"kin": reply.session_id or new_id()},
-                {"kin": UNTRACED},
+                {"inside_session": reply.session_id or new_id()},
+                {"inside_session": UNTRACED},
             )
         )
         return replace(reply, **changes)

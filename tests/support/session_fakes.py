@@ -21,7 +21,8 @@ from atlasbridge.core.detection.events import (
     WithdrawPrompt,
 )
 from atlasbridge.core.host.terminal.input_writer import InputWriter
-from atlasbridge.core.host.terminal.relay import OutputRelay, Ring
+from atlasbridge.core.host.terminal.relay import OutputRelay
+from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.host.watchdog import StallWatchdog
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import Prompt, PromptType
@@ -120,6 +121,9 @@ class FakePty:
 
     def unread(self) -> int:
         return self.unread_bytes
+
+    def set_echo(self, on: bool) -> None:
+        self.echo = on
 
     def signal(self, number: int) -> None:
         self.signals.append(signal.Signals(number))

@@ -1,6 +1,6 @@
 """The real AI CLIs, offline against the mock model: every dialog is recognised, and the answer does what it says.
 
-Claude Code and Codex must be there (`make test-all` installs them), and of Continue and Kimi Code a few dialogs are
+Claude Code and Codex must be there (`make test-tools` installs them), and of Continue and Kimi Code a few dialogs are
 walked, of Cline and gptme in `test_more_tools`; the others are for `make lab-real`, which says so with
 ATLASBRIDGE_LAB_REAL=1.  A tool that is missing is a failure, never a pass; only Vibe and OpenHands may be missing,
 where there is no Python for them, and goose and Kilo, where there is no program for the machine.

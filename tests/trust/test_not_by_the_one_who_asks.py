@@ -166,7 +166,7 @@ LINE = (Process(9, 8, 50, "34816"), Process(8, 7, 40, "34816"), Process(7, 1, 30
 
 
 @pytest.mark.parametrize(
-    ("home", "kin"),
+    ("home", "inside_session"),
     [
         (SessionProcesses("s", 7, 100), "s"),
         (SessionProcesses("s", 7, 100, host_started=30), "s"),

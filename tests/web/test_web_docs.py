@@ -16,7 +16,7 @@ from atlasbridge.web.api import OVER_HTTP as OPERATIONS
 from atlasbridge.web.api import STATUS
 from atlasbridge.web.settings import WebSettings
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 API = (DOCS / "api.md").read_text()
 EXAMPLES = re.findall(r"```sh\n(.*?)```", API, re.DOTALL)
 

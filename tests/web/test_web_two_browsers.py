@@ -20,7 +20,7 @@ from atlasbridge.core.prompt.model import InboundReply, PromptState, Receipt, Su
 from atlasbridge.core.values import replace
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
-TOOLS = Path(os.environ.get("ATLASBRIDGE_TOOLS") or Path(__file__).parents[3] / ".venv" / "tools")
+TOOLS = Path(os.environ.get("ATLASBRIDGE_TOOLS") or Path(__file__).parents[2] / ".venv" / "tools")
 AXE = TOOLS / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 RUN_AXE = """axe.run(document, {resultTypes: ["violations"]}).then((found) => arguments[0](
     found.violations.map((one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => node.html).join(" ")}`)))"""

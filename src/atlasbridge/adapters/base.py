@@ -101,8 +101,8 @@ def validate_event(event: PromptEvent) -> list[str]:
     wrong = []
     if not _UUID4.fullmatch(event.prompt_id):
         wrong.append("prompt_id is not a UUID v4")
-    if len(event.excerpt.encode()) > 200:
-        wrong.append("excerpt is over 200 bytes")
+    if len(event.excerpt) > 200:
+        wrong.append("excerpt is over 200 characters")
     if len(event.choices) > 9 or any(len(choice) > 60 for choice in event.choices):
         wrong.append("choices: at most 9, each at most 60 characters")
     try:

@@ -16,7 +16,7 @@ from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType
 from atlasbridge.core.recognition.finding import typed_line
 
-EXCERPT_BYTES = 200
+EXCERPT_CHARACTERS = 200
 MAX_CHOICES, CHOICE_CHARACTERS = 9, 60
 TEXT_CHARACTERS = 200
 _SCORES = {"high": 0.9, "med": 0.7, "medium": 0.7, "low": 0.6}
@@ -24,7 +24,7 @@ _SCORES = {"high": 0.9, "med": 0.7, "medium": 0.7, "low": 0.6}
 
 def event_of(prompt: Prompt, session_id: str, clock: Clock) -> PromptEvent:
     """The prompt as the frozen interface shows it, with an id and a nonce of its own."""
-    excerpt = shorten(prompt.excerpt, EXCERPT_BYTES)
+    excerpt = shorten(prompt.excerpt)
     choices = [choice for choice in prompt.choices if choice.value != "cancel"][:MAX_CHOICES]
     constraints: dict[str, Any] = {"max_length": TEXT_CHARACTERS, **prompt.constraints, "nonce": secrets.token_hex(16)}
     if prompt.type is PromptType.TYPE_MULTIPLE_CHOICE:
@@ -47,7 +47,7 @@ def prompt_of_event(event: dict[str, Any]) -> Prompt:
     """A prompt that another's adapter has detected: its answer goes to that adapter as one line."""
     kind = PromptType(event["prompt_type"])
     asked = str(event["excerpt"])
-    excerpt = shorten(asked, EXCERPT_BYTES)
+    excerpt = shorten(asked)
     digest = hashlib.blake2s(f"{event['prompt_id']}\0{asked}".encode(), digest_size=16).hexdigest()
     score = _SCORES.get(str(event["confidence"]), 0.6)
     return Prompt(
@@ -56,7 +56,7 @@ def prompt_of_event(event: dict[str, Any]) -> Prompt:
         excerpt=excerpt,
         screen=asked,
         choices=_choices(kind, [str(label) for label in event.get("choices", ())]),
-        constraints=dict(event.get("constraints") or {}),
+        constraints={**(event.get("constraints") or {}), "adapter_prompt": str(event["prompt_id"])},
         evidence=(Evidence("structured", score, "its adapter detected it"),),
         safe_default="n" if kind is PromptType.TYPE_YES_NO else "",
         digest=digest,
@@ -71,9 +71,10 @@ def _choices(kind: PromptType, labels: list[str]) -> tuple[Choice, ...]:
     return tuple(Choice(str(at), label, typed_line(str(at))) for at, label in enumerate(labels[:MAX_CHOICES], 1))
 
 
-def shorten(text: str, limit: int) -> str:
-    """At most `limit` bytes of UTF-8, whole characters, with `…` where something was cut off."""
-    data = text.encode()
-    if len(data) <= limit:
+def shorten(text: str, limit: int = EXCERPT_CHARACTERS) -> str:
+    """At most `limit` characters, with `…` where something was left out.  The last line is kept: it asks."""
+    if len(text) <= limit:
         return text
-    return data[: limit - 3].decode("utf-8", "ignore") + "…"
+    above, _, asks = text.rstrip().rpartition("\n")
+    room = limit - len(asks) - 2
+    return f"{above[:room]}…\n{asks}" if above and room > 0 else f"{asks[: limit - 1]}…"

@@ -1,9 +1,10 @@
 """Runs an adapter that somebody else wrote inside a session: `python -m ...stagehand DOOR NAME COMMAND...`.
 
-NAME is the tool's, or that of the file which holds its adapter.  The session host starts this program on the
-session's terminal.  It drives the adapter through the frozen interface alone: output goes to the terminal, detected
-prompts through DOOR to the host, and a line that arrives while a prompt is open, typed by a person or by the host, is
-the reply to it.  Keys typed at other times go to the tool as they are.
+NAME is the tool's, or that of the file which holds its adapter.  The session host starts this program on the session's
+terminal.  It drives the adapter through the frozen interface alone: output goes to the terminal, and detected prompts
+go through DOOR to the host, which sends the replies back there and hears what became of them.  A line that a person
+types at the terminal while a prompt is open is a reply, too; keys typed at other times go to the tool as they are.
+An adapter that fails is named once; the session goes on without its help.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import socket
 import struct
 import sys
 import termios
+import traceback
 import tty
+from collections import deque
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
@@ -92,22 +95,25 @@ class ExitStatus:
 
 BUFFER_BYTES = 4096
 LOOK_S = 0.25
+CONTEXT_S = 5.0  # how often the adapter is asked how it is
 ENDS_LOOKS = 40  # a tool may close its terminal a moment before it ends
 SOURCE = "its adapter"
 INTERRUPT = b"\x03"
+REMEMBERED_KEYS = 32
 ERASED = re.compile(rb"(?:[\x00-\x7e]|[\xc0-\xff][\x80-\xbf]+)?\x7f")  # a character and the key that took it back
 
 
 class ExternalAdapter:
     def __init__(self, adapter: BaseAdapter, attach_socket: str) -> None:
         self._adapter = adapter
-        self._attach_socket = attach_socket
+        self._host = _Host(attach_socket, self._inject)
         self._buffer = bytearray()
         self._open: PromptEvent | None = None
         self._session_id = ""
         self._master: int | None = None
         self._line = bytearray()  # what was typed of a line
-        self._answers: asyncio.Queue[str] = asyncio.Queue()
+        self._answers: asyncio.Queue[tuple[bytes, str, str] | str] = asyncio.Queue()
+        self._seen: deque[str] = deque(maxlen=REMEMBERED_KEYS)  # idempotency keys
         self._complained: set[str] = set()
 
     async def run(self, command: list[str]) -> int:
@@ -115,15 +121,14 @@ class ExternalAdapter:
         self._session_id = await self._adapter.start_session(command)
         if not self._adapter.CALLS_HOOKS:
             await self._adapter.on_start()
-        context = await self._adapter.snapshot_context()
+        context = await self._context()
         self._master = find_master()
         with _keys_alone(0):
-            tasks = [asyncio.create_task(self._keep_looking()), asyncio.create_task(self._keep_answering())]
+            loops = (self._keep_looking(), self._keep_answering(), self._host.keep_hearing(), self._keep_telling())
+            tasks = [asyncio.create_task(one) for one in loops]
             self._listen(asyncio.get_running_loop())
             try:
-                async for chunk in self._adapter.read_stream():
-                    self._show(chunk)
-                    await self._look()
+                await self._read()
             finally:
                 asyncio.get_running_loop().remove_reader(0)
                 for task in tasks:
@@ -132,14 +137,52 @@ class ExternalAdapter:
         self._tell("resolved", {})
         return await self._ended(endings, context.get("pid"))
 
+    async def _read(self) -> None:
+        """Until the tool has ended.  Where the adapter fails to read, this program reads the terminal itself."""
+        try:
+            async for chunk in self._adapter.read_stream():
+                self._show(chunk)
+                await self._look()
+        except Exception as error:  # the boundary to another's adapter: its tool goes on
+            self._fault("read_stream", error)
+            if self._master is None:
+                raise
+            while chunk := await _read_master(self._master):
+                self._show(chunk)
+
+    def _fault(self, method: str, error: Exception) -> None:
+        """Told once to the host, which logs it; `status` and `doctor` name it.  Nothing is written to the terminal: it
+        would cover what the tool asks."""
+        text = f"{type(self._adapter).__name__}.{method}: {type(error).__name__}: {error}"
+        if text not in self._complained:
+            self._complained.add(text)
+            self._tell("adapter", {"fault": text, "traceback": "".join(traceback.format_exception(error))})
+
+    async def _context(self) -> dict[str, Any]:
+        try:
+            return dict(await self._adapter.snapshot_context())
+        except Exception as error:  # the boundary to another's adapter
+            self._fault("snapshot_context", error)
+            return {}
+
+    async def _keep_telling(self) -> None:
+        """How the adapter sees its session, for `atlasbridge status` and `doctor`."""
+        while True:
+            told = {name: value for name, value in (await self._context()).items() if _is_plain(value)}
+            self._tell("adapter", {"context": told})
+            await asyncio.sleep(CONTEXT_S)
+
     async def _ended(self, endings: ExitStatus, pid: int | None) -> int:
         """The tool's own exit status: it is looked at before the adapter may send a signal."""
         for _ in range(ENDS_LOOKS):
-            if endings.of(pid) is not None or not await self._adapter.healthcheck():
+            if endings.of(pid) is not None or not await self._is_healthy():
                 break
             await asyncio.sleep(LOOK_S / 10)
-        context = await self._adapter.snapshot_context()
-        await self._adapter.terminate_session(self._session_id)
+        context = await self._context()
+        try:
+            await self._adapter.terminate_session(self._session_id)
+        except Exception as error:  # the boundary to another's adapter
+            self._fault("terminate_session", error)
         seen = endings.of(pid)
         status = int(context.get("exit_code") or 0) if seen is None else seen  # else what the adapter says of it
         if not self._adapter.CALLS_HOOKS:
@@ -153,22 +196,40 @@ class ExternalAdapter:
         while data:
             data = data[os.write(1, data) :]
 
+    async def _is_healthy(self) -> bool:
+        try:
+            return await self._adapter.healthcheck()
+        except Exception as error:  # the boundary to another's adapter
+            self._fault("healthcheck", error)
+            return False
+
     async def _keep_looking(self) -> None:
         """An adapter may need silence to be sure."""
         while True:
             await asyncio.sleep(LOOK_S)
-            if await self._adapter.await_input_state():
+            try:
+                waits = await self._adapter.await_input_state()
+            except Exception as error:  # the boundary to another's adapter
+                self._fault("await_input_state", error)
+                return
+            if waits:
                 await self._look()
 
     async def _look(self) -> None:
-        event = await self._adapter.detect_prompt(bytes(self._buffer)) if self._buffer else None
-        if event is None:
+        try:
+            event = await self._adapter.detect_prompt(bytes(self._buffer)) if self._buffer else None
+        except Exception as error:  # the boundary to another's adapter: the usual detector goes on
+            self._fault("detect_prompt", error)
             return
+        if event is None or event.idempotency_key in self._seen:
+            return
+        self._seen.append(event.idempotency_key)
         for wrong in set(validate_event(event)) - self._complained:
             self._complained.add(wrong)  # told once, and asked all the same: a prompt must not be lost
             _say(f"an event of the adapter is not as the interface has it: {wrong}")
-        self._open = event
-        self._tell("prompt", _plain(event))
+        known, self._open = self._open, event
+        if known is None or (known.prompt_type, known.excerpt) != (event.prompt_type, event.excerpt):
+            self._tell("prompt", _plain(event), injects=True)  # otherwise it is the same prompt, reported again
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         loop.add_reader(0, self._typed, loop)
@@ -206,7 +267,16 @@ class ExternalAdapter:
 
     async def _keep_answering(self) -> None:
         while True:
-            await self._answer(await self._answers.get())
+            match await self._answers.get():
+                case (bytes(keys), str(by), str(nonce)):
+                    self._host.say({"m": "injected", "error": await self._reply(*_value_of(keys), by, nonce)})
+                case str(line):
+                    await self._answer(line)
+
+    def _inject(self, message: dict[str, Any]) -> None:
+        """The host has an accepted answer."""
+        keys = str(message.get("keys", "")).encode("latin-1", "replace")
+        self._answers.put_nowait((keys, str(message.get("by", "")), str(message.get("nonce", ""))))
 
     def _interrupted(self, loop: asyncio.AbstractEventLoop) -> None:
         """Ctrl-C is the tool's: it is typed where the tool reads it."""
@@ -221,30 +291,120 @@ class ExternalAdapter:
             copy_size(0, self._master)
 
     async def _answer(self, line: str) -> None:
-        event, self._open = self._open, None
-        if event is None:
+        """Typed at the terminal."""
+        if self._open is None:
             return  # a line behind the answer, in the same moment
-        enter = event.prompt_type is PromptType.TYPE_CONFIRM_ENTER or not line
+        enter = self._open.prompt_type is PromptType.TYPE_CONFIRM_ENTER or not line
         value, policy = ("\n", "none") if enter else (line, "append")
-        nonce = str(event.constraints.get("nonce") or os.urandom(16).hex())
-        now = iso(SystemClock().wall())
+        if error := await self._reply(value, policy, "cli:local", ""):
+            _say(f"the adapter refused the reply: {error}")
+        else:
+            self._tell("resolved", {})
+
+    async def _reply(self, value: str, policy: str, by: str, nonce: str) -> str:
+        """What is wrong; empty: the adapter has written it."""
+        event = self._open
+        if event is None:
+            return "the adapter asks nothing now"
+        token = str(event.constraints.get("nonce") or nonce or os.urandom(16).hex())
+        reply = Reply(event.prompt_id, event.session_id, value, token, by, iso(SystemClock().wall()), policy)
+        before = bytes(self._buffer)
         self._buffer.clear()
         try:
-            await self._adapter.inject_reply(
-                Reply(event.prompt_id, event.session_id, value, nonce, "cli:local", now, policy)
-            )
-        except AdapterError as error:
-            _say(f"the adapter refused the reply: {error}")
-        self._tell("resolved", {})
+            await self._adapter.inject_reply(reply)
+        except Exception as error:  # the boundary to another's adapter: the person is told, and asked again
+            self._buffer[:0] = before
+            self._fault("inject_reply", error)
+            return str(error) or type(error).__name__
+        if self._open is event:
+            self._open = None
+        return ""
 
-    def _tell(self, kind: str, body: dict[str, Any]) -> None:
-        line = (
-            json.dumps({"m": "structured", "kind": kind, "text": json.dumps(body), "source": SOURCE}).encode() + b"\n"
-        )
-        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(2.0)
-            connection.connect(self._attach_socket)
-            connection.sendall(line)
+    def _tell(self, kind: str, body: dict[str, Any], **more: Any) -> None:
+        self._host.say({"m": "structured", "kind": kind, "text": json.dumps(body), "source": SOURCE, **more})
+
+
+class _Host:
+    """The connection to the session's host: one that breaks is made again with the next word."""
+
+    def __init__(self, attach_socket: str, inject: Any) -> None:
+        self._attach_socket = attach_socket
+        self._inject = inject
+        self._connection: socket.socket | None = None
+        self._heard = b""
+
+    def say(self, message: dict[str, Any]) -> None:
+        line = json.dumps(message).encode() + b"\n"
+        for _ in range(2):
+            try:
+                if self._connection is None:
+                    self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                    self._connection.settimeout(2.0)
+                    self._connection.connect(self._attach_socket)
+                self._connection.sendall(line)
+                return
+            except OSError:
+                self._close()
+
+    async def keep_hearing(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            connection = self._connection
+            if connection is None:
+                await asyncio.sleep(LOOK_S / 5)
+                continue
+            readable = asyncio.Event()
+            loop.add_reader(connection.fileno(), readable.set)
+            try:
+                await readable.wait()
+            finally:
+                loop.remove_reader(connection.fileno())
+            try:
+                data = connection.recv(65536)
+            except OSError:
+                data = b""
+            if not data:
+                self._close()
+            *lines, self._heard = (self._heard + data).split(b"\n")
+            for line in lines:
+                message = json.loads(line)
+                if message.get("m") == "inject":
+                    self._inject(message)
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection, self._heard = None, b""
+
+
+async def _read_master(master: int) -> bytes:
+    """The next output; empty: the tool has closed its terminal."""
+    loop, readable = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(master, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(master)
+    try:
+        return os.read(master, 65536)
+    except BlockingIOError:
+        return await _read_master(master)
+    except OSError:
+        return b""
+
+
+def _value_of(keys: bytes) -> tuple[str, str]:
+    """The reply's value and newline policy: a line, Enter alone, or keys as they are."""
+    if keys in (b"\r", b"\n"):
+        return "\n", "none"
+    line = keys.removesuffix(b"\r")
+    if line != keys and line.decode("utf-8", "replace").isprintable():
+        return line.decode("utf-8", "replace"), "append"
+    return "".join(f"\\x{byte:02x}" for byte in keys), "replace"
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, str | int | float | bool)
 
 
 def _plain(event: PromptEvent) -> dict[str, Any]:
@@ -254,7 +414,7 @@ def _plain(event: PromptEvent) -> dict[str, Any]:
         "confidence": str(event.confidence),
         "excerpt": event.excerpt,
         "choices": list(event.choices),
-        "constraints": {k: v for k, v in event.constraints.items() if isinstance(v, str | int | float | bool)},
+        "constraints": {k: v for k, v in event.constraints.items() if k != "nonce" and _is_plain(v)},
     }
 
 

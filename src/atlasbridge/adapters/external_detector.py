@@ -14,6 +14,7 @@ from atlasbridge.core.detection.events import (
     ChildExited,
     Command,
     Event,
+    OutputReceived,
     RaisePrompt,
     ReplyTyped,
     RequestWakeup,
@@ -23,7 +24,7 @@ from atlasbridge.core.detection.events import (
 from atlasbridge.core.host.ports import DetectorLike
 from atlasbridge.core.prompt.model import Prompt
 
-GRACE_S = 3.0  # an adapter that goes by silence needs more than two seconds
+GRACE_S = 3.0  # after the last output; an adapter that goes by silence needs more than two seconds
 
 
 class ExternalDetector:
@@ -33,6 +34,8 @@ class ExternalDetector:
         self._told: Prompt | None = None
         self._raised = ""  # the digest of what the usual detector was allowed to raise
         self._due: float | None = None  # when it may raise what it has seen
+        self._output_at = 0.0
+        self._wake_at = 0.0  # the last wake-up that the usual detector asked for
 
     @property
     def open_prompt(self) -> Prompt | None:
@@ -52,6 +55,8 @@ class ExternalDetector:
         self._usual.secrets = values
 
     def handle(self, event: Event, now: float) -> list[Command]:
+        if isinstance(event, OutputReceived):
+            self._output_at = now
         match event:
             case StructuredEventReceived("prompt", text):
                 return self._tell(text)
@@ -107,12 +112,13 @@ class ExternalDetector:
         for command in commands:
             match command:
                 case RaisePrompt():
-                    self._due = now + GRACE_S
+                    self._due = max(now, self._output_at + GRACE_S)
                 case WithdrawPrompt(digest):
                     out += [command] if digest == self._raised else []
                     self._raised, self._due = "", None
-                case RequestWakeup(at) if self._due is not None:
-                    out.append(RequestWakeup(min(at, max(self._due, now))))
+                case RequestWakeup(at):
+                    self._wake_at = at
+                    out.append(command)
                 case _:
                     out.append(command)
         due = self._due is not None and now >= self._due and self._told is None
@@ -120,4 +126,6 @@ class ExternalDetector:
         if seen is not None:
             self._raised, self._due = seen.digest, None
             out.append(RaisePrompt(seen))
-        return out
+        if self._due is None:
+            return out
+        return [*out, RequestWakeup(min(self._due, self._wake_at) if self._wake_at > now else self._due)]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
+import signal
 from collections import deque
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -46,10 +48,10 @@ from atlasbridge.os.tty import make_probe
 from atlasbridge.os.tty.posix import PosixPTY
 
 BUFFER_BYTES = 4096
-READ_BYTES = 65536
+READ_BYTES = 1024  # as the document has it
 REMEMBERED_KEYS = 32
 LOOK_S = 0.01
-JUDGED_S = 0.4  # for what looks like a prompt to be judged: an event loop needs two looks
+JUDGED_S = 2.0  # for what looks like a prompt to be judged, unless more output comes
 
 
 class PtyAdapter(BaseAdapter):
@@ -71,6 +73,7 @@ class PtyAdapter(BaseAdapter):
         self._clock = clock or SystemClock()
         self.dialect = load_dialect(self.DIALECT, own_dialects)
         self._buffer = bytearray()
+        self._screen = Screen(rows, cols)  # all that was read: the session's own is drawn by another thread, later
         self._pty: PosixPTY | None = None
         self._session: BareSession | None = None
         self._session_id = ""
@@ -88,6 +91,15 @@ class PtyAdapter(BaseAdapter):
     def SUPPORTED_VERSIONS(self) -> list[str]:
         """The versions that the dialect was verified with."""
         return list(self.dialect.versions)
+
+    @property
+    def tool_name(self) -> str:
+        """As the architecture document calls it."""
+        return self.TOOL_NAME
+
+    @property
+    def supported_versions(self) -> list[str]:
+        return self.SUPPORTED_VERSIONS
 
     def prepare_command(self, command: list[str]) -> list[str]:
         """The command as it is started; a tool may need more arguments to say what it asks."""
@@ -118,6 +130,7 @@ class PtyAdapter(BaseAdapter):
         pty, session = self._running()
         while chunk := await _read(pty):
             session.take_in(chunk)
+            self._screen.feed(chunk)
             self._buffer += chunk
             del self._buffer[:-BUFFER_BYTES]
             yield chunk
@@ -143,12 +156,23 @@ class PtyAdapter(BaseAdapter):
         await self._finish(self._pty.poll() or 0)
         self._pty.close()
 
+    async def wait(self) -> int:
+        """Until the tool has ended: its exit status, negative for the signal that ended it."""
+        pty, _ = self._running()
+        while (status := pty.poll()) is None:
+            await asyncio.sleep(LOOK_S)
+        return status
+
+    async def terminate(self, force: bool = False) -> None:
+        """SIGTERM, or SIGKILL with `force`, to the tool and what it has started."""
+        self._running()[0].signal(signal.SIGKILL if force else signal.SIGTERM)
+
     # ------------------------------------------------------------ prompts
 
     async def detect_prompt(self, buffer: bytes) -> PromptEvent | None:
         """Of a running tool: what the session's detector has raised.  Of mere bytes: what stands on their screen."""
         live = bool(buffer) and await self.healthcheck() and self._buffer.endswith(buffer)
-        view = View.of(self._screen_now() if live else _screen_of(buffer, self._rows, self._cols))
+        view = View.of(self._screen if live else _screen_of(buffer, self._rows, self._cols))
         found = recognise(view, Facts(), self.dialect)
         looks_like_one = found is not None and found.score >= MEDIUM and stated(view, self.dialect) != "busy"
         if live:
@@ -159,10 +183,10 @@ class PtyAdapter(BaseAdapter):
         return self._event(prompt_of(found, view, evidence, bytes(buffer[-BUFFER_BYTES:]), ()), "")
 
     async def _raised(self, patience_s: float) -> PromptEvent | None:
-        _, session = self._running()
+        pty, session = self._running()
         deadline = self._clock.now() + patience_s
         while (opened := session.opened) is None or opened.prompt_id == self._told:
-            if self._clock.now() >= deadline:
+            if self._clock.now() >= deadline or _has_output(pty):
                 return None
             await asyncio.sleep(LOOK_S)
         self._told = opened.prompt_id
@@ -244,10 +268,14 @@ class PtyAdapter(BaseAdapter):
             raise AdapterError("no session was started", "call start_session first")
         return self._pty, self._session
 
-    def _screen_now(self) -> Screen:
-        """All that was read; the session's own screen may be a moment behind."""
-        screen: Screen = self._running()[1].screen
-        return screen
+
+def _has_output(pty: PosixPTY) -> bool:
+    """Whether there is more to read: what looks like a prompt now may be followed by its other half."""
+    if pty.fileno() < 0:
+        return False
+    waiter = select.poll()
+    waiter.register(pty.fileno(), select.POLLIN)
+    return bool(waiter.poll(0))
 
 
 async def _read(pty: PosixPTY) -> bytes:

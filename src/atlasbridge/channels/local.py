@@ -6,9 +6,12 @@ Replies come in through the hub's own socket, so nothing is carried here; that i
 from __future__ import annotations
 
 import asyncio
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
 
 from atlasbridge.channels.base import BaseChannel
+from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
@@ -16,6 +19,12 @@ from atlasbridge.core.session.model import SessionRecord
 class LocalChannel(BaseChannel):
     name: ClassVar[str] = "local"
     remote: ClassVar[bool] = False
+
+    def __init__(
+        self, settings: Mapping[str, Any] | None = None, hub_api: HubApi | None = None, clock: Clock | None = None
+    ) -> None:
+        """With nothing, as the architecture document makes one: it needs neither settings nor a hub."""
+        super().__init__(settings or {}, cast("HubApi", hub_api), clock or SystemClock())
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         return event.prompt_id

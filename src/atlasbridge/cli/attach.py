@@ -15,7 +15,8 @@ USAGE = "usage: atlasbridge attach [--watch] [SESSION]"
 HELP = f"""{USAGE}
 
 Show a running session on this terminal, as it is now.  SESSION is its name, its id, or a beginning that no other
-has; without it, the only session that runs is meant.  Leave it with the detach key (Ctrl-] d): the session goes on.
+has; without it, the only session that runs is meant.  Leave it with the
+detach key (Ctrl-] d): the session goes on, and attach exits with status 120.
 
 options:
   --watch     look on: no key reaches the session, its own terminal keeps it, secrets are masked; q leaves
@@ -43,6 +44,10 @@ def main(words: Sequence[str]) -> int:
             from atlasbridge.cli.watch import look_on
 
             return complain(look_on(session), "", 0)
+        if os.name == "posix" and not os.isatty(0):
+            error = UsageError("attach needs a terminal on standard input")
+            error.hint = "over ssh: ssh -t HOST atlasbridge attach NAME; to look on: atlasbridge attach --watch NAME"
+            raise error
         ending = bootstrap.attach_session(session)
     except KeyboardInterrupt:
         return 130

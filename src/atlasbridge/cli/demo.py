@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 
 import click
 
 from atlasbridge.cli.environment import needs_unix, own_name
+from atlasbridge.core.errors import HubUnavailable
+from atlasbridge.core.home import Home
 from atlasbridge.core.process import own_environ, own_python
 
-WHERE = """A small sample agent starts now. It asks six times: a command, a version,
-an edit, a note, a password, and something that you had better refuse.
-It touches nothing. Answer each one wherever you like:
+WHERE = """A sample agent starts now. It asks six
+times: a command, a version, an edit,
+a note, a password, and something you
+had better refuse. It touches nothing.
 
-  here          type, as always
-  on a page     {us} web
-  elsewhere     {us} approvals
-  by a program  {us} events --json --follow
-                {us} reply ID VALUE
-
-The last three in another terminal, or over ssh.
+Answer here, as always, or in another
+terminal, in any folder, by
+  {us}
+and one of these:
+  web             a page, or your phone
+  approvals       all that is asked
+  reply ID VALUE  one answer
+"""
+NEXT = """That was the demo. Next, your own tool:
+  {us} {wrap}run claude
 """
 
 
@@ -30,13 +37,38 @@ The last three in another terminal, or over ssh.
 @click.option("--tour", is_flag=True, help="Lean back: each question is answered by itself, from beside the session.")
 def command(quiet: bool, tour: bool) -> int:
     """Run a sample agent: a command, an edit, a choice, words, a secret, and something to refuse."""
-    from atlasbridge.cli.run_by_zygote import main as run
+    from atlasbridge.cli.printing import home
+    from atlasbridge.cli.run import main as run
+    from atlasbridge.core.daemon.lock import lock_holder
 
     needs_unix("demo", "ask something by a script instead: atlasbridge ask QUESTION")
+    place = home()
+    had_hub = lock_holder(place.lock) is not None
     if not quiet:
         click.echo(WHERE.format(us=own_name()))
     sys.stdout.flush()
     if tour:
         words = own_python("atlasbridge.cli.demo_tour", "demo")
         subprocess.Popen(words, env=own_environ(os.environ), stdin=subprocess.DEVNULL, start_new_session=True)
-    return run(["--name", "demo", "--", *own_python("atlasbridge.lab.demo_agent")])
+    os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # for one session: nothing is to stay behind
+    status = run(["--name", "demo", "--", *own_python("atlasbridge.lab.demo_agent")])
+    if not had_hub:
+        _stop_idle_hub(place)
+    if not quiet:
+        narrow = len(own_name()) > shutil.get_terminal_size().columns - len("   run claude")
+        click.echo(NEXT.format(us=own_name(), wrap="\\\n    " if narrow else ""))
+    return status
+
+
+def _stop_idle_hub(place: Home) -> None:
+    """The hub that the demo started, unless somebody else uses it by now."""
+    from atlasbridge.core.daemon.request import HubClient
+    from atlasbridge.core.daemon.starter import stop_hub
+
+    try:
+        with HubClient(place, timeout_s=5.0) as hub:
+            if hub.ask("status")["sessions"]:
+                return
+    except HubUnavailable:
+        pass  # it may be on its way still
+    stop_hub(place)

@@ -87,6 +87,7 @@ def check_inside(home: Home) -> Iterator[Check]:
     yield check_separation(home)
     yield check_tools()
     yield from check_adapters(home)
+    yield from check_running_adapters(home)
     yield check_launchers(home)
 
 
@@ -189,6 +190,23 @@ def check_tools() -> Check:
             "shims", "warning", f"not on PATH: {', '.join(lost)}", f"atlasbridge shim uninstall {' '.join(lost)}"
         )
     return Check("shims", "ok", f"{len(list(shims(default_folder())))} installed")
+
+
+def check_running_adapters(home: Home) -> Iterator[Check]:
+    """Of the sessions that run: what an outside adapter says of itself, and what failed in it."""
+    try:
+        with HubClient(home) as hub:
+            sessions = hub.ask("sessions")["sessions"]
+    except AtlasBridgeError:
+        return  # `check_hub` says so
+    for session in sessions:
+        told = session.get("adapter") or {}
+        name = f"adapter of {session['tool']} ({session['session_id'][:8]})"
+        if told.get("fault"):
+            yield Check(name, "fault", str(told["fault"]), "mend the adapter; the session goes on without it")
+        elif told.get("context"):
+            context = (f"{key}={value}" for key, value in told["context"].items() if key != "session_id")
+            yield Check(name, "ok", ", ".join(context))
 
 
 def check_adapters(home: Home) -> Iterator[Check]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import sys
 
@@ -13,7 +15,14 @@ def own_name() -> str:
     if shutil.which("atlasbridge"):
         return "atlasbridge"
     beside = os.path.join(os.path.dirname(sys.executable), "atlasbridge")  # a host has the zygote's words
-    return os.path.relpath(beside if os.access(beside, os.X_OK) else sys.argv[0])
+    return _from_anywhere(beside if os.access(beside, os.X_OK) else sys.argv[0])
+
+
+def _from_anywhere(command: str) -> str:
+    """A command that also works in another folder: another terminal opens in the home folder."""
+    path, own = os.path.abspath(command), os.path.expanduser("~")
+    short = f"~{path.removeprefix(own)}" if path.startswith(f"{own}/") else path
+    return short if re.fullmatch(r"~?[\w./@%+,-]+", short) else shlex.quote(path)
 
 
 # What is there on Unix alone, said in one sentence instead of by a fault.

@@ -47,7 +47,9 @@ def list_scenarios(as_json: bool) -> None:
     click.echo(f"{'QA ID':<9}{'Name':<29}{'Platform':<24}Status")
     for qa_id, name, platform, status, _ in rows:
         click.echo(f"{qa_id:<9}{name:<29}{platform:<24}{status}")
-    click.echo(f"\n{len(rows)} scenarios registered. Run with: atlasbridge lab run --all")
+    registered = sum(row[3] == "registered" for row in rows)
+    click.echo(f"\nThe other {len(rows) - registered} are for the tests of the channels.")
+    click.echo(f"{registered} scenarios registered. Run with: atlasbridge lab run --all")
 
 
 def _registered() -> Iterator[tuple[str, str, str, str, str]]:

@@ -36,6 +36,7 @@ HUB_PATIENCE_S = 10.0
 OUTER_S = 2.0  # a session that runs without a hub is never known to one
 _WITH_VALUE = ("--name", "--label", "--channel", "--ttl", "--dialect", "--backend")
 _SWITCHES = ("--detach", "--no-hub")
+_CONPTY = "conpty"
 
 
 class UsageError(ConfigError):
@@ -60,9 +61,11 @@ def parse_run(words: Sequence[str]) -> RunOptions:
     """The options before the tool's name; everything from there on is the tool's own."""
     options = RunOptions()
     rest = list(words)
+    explicit = False
     while rest and rest[0].startswith("-") and rest[0] != "-":
         word = rest.pop(0)
         if word == "--":
+            explicit = True
             break
         name, equals, value = word.partition("=")
         if name in ("-h", "--help"):
@@ -79,8 +82,18 @@ def parse_run(words: Sequence[str]) -> RunOptions:
             raise UsageError(f"there is no option {name}{_meant(name)}")
     if not rest or not rest[0]:
         raise UsageError("no program to run was named")
-    options.command = rest
+    options.command = rest if explicit else _without_backend(options, rest)
     return options
+
+
+def _without_backend(options: RunOptions, command: list[str]) -> list[str]:
+    """`run claude --backend conpty`, as the document writes it.  Only this value, and not after `--`: any other may
+    be the tool's own."""
+    for place, word in enumerate(command[1:], 1):
+        if word == f"--backend={_CONPTY}" or command[place : place + 2] == ["--backend", _CONPTY]:
+            _set(options, "--backend", _CONPTY)
+            return command[:place] + command[place + (1 if "=" in word else 2) :]
+    return command
 
 
 def _meant(option: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from atlasbridge.bootstrap import find_adapter_faults
@@ -55,3 +57,14 @@ def command(include_ended: bool, line: bool, as_json: bool) -> None:
     print_left(found["still_waiting"])
     if adapters:
         print_table(("adapter", "fault"), list(adapters.items()), "")
+    told = [_told_by_adapter(item) for item in sessions if item.get("adapter")]
+    if told:
+        print_table(("session", "adapter of", "says"), told, "")
+
+
+def _told_by_adapter(session: dict[str, Any]) -> tuple[str, str, str]:
+    """Its fault first, then what `snapshot_context` says."""
+    adapter = session["adapter"]
+    context = [f"{name}={value}" for name, value in adapter.get("context", {}).items() if name != "session_id"]
+    fault = [f"failed: {adapter['fault']}"] if adapter.get("fault") else []
+    return session["session_id"][:8], session["tool"], ", ".join([*fault, *context])

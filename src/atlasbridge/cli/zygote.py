@@ -27,14 +27,14 @@ from atlasbridge.core.patterns import compile_next
 from atlasbridge.core.process import hide_memory
 from atlasbridge.core.values import compile_initialisers
 
-_NEEDED = {  # all that a session imports while it lives; a test compares this list with a real session
-    "adapters": "entry_points dialect_files tool_start",
+NEEDED = {  # all that a session imports while it lives; a test compares this list with a real session
+    "adapters": "dialect_files entry_points tool_start",
     "cli": "by_name",
     "config": "secrets session",
     "core.client": "client",
     "core.daemon": "version_check",
     "core.detection": "detector",
-    "core.host": "host launch analysis watchdog",
+    "core.host": "analysis host launch watchdog",
     "core.host.hub": "connection start",
     "core.host.typing": "hook_connection steps typist",
     "core.prompt": "answer redact",
@@ -77,7 +77,7 @@ def main() -> int:
 
 def _import_all() -> None:
     import_module("ctypes")
-    for package, names in _NEEDED.items():
+    for package, names in NEEDED.items():
         for name in names.split():
             import_module(f"atlasbridge.{package}.{name}")
     keep_one_heap()

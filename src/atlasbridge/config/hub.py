@@ -80,9 +80,14 @@ def plan_policy(config: Configuration) -> PolicySettings:
     )
 
 
+BUILT_IN_CHANNELS = frozenset(("telegram", "slack", "matrix", "ntfy", "tell", "desktop", "local"))  # they name people
+OPERATOR = "operator"  # the one person that a channel written from the document serves: it tells no names
+
+
 def allowed_people(channel: str, table: Mapping[str, Any]) -> frozenset[str] | None:
     """Who may answer there; None: the channel knows its people itself, as the page does by its login."""
     if channel in ("web", "memory"):
         return None
     team = f"{table['team_id']}/" if "team_id" in table else ""
-    return frozenset(f"{channel}:{team}{person}" for person in table.get("allowed_users", ()))
+    nobody_named = () if channel in BUILT_IN_CHANNELS else (OPERATOR,)
+    return frozenset(f"{channel}:{team}{person}" for person in table.get("allowed_users", nobody_named))

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from atlasbridge.adapters.claude_code import ClaudeAdapter
-from atlasbridge.config.load import load_config
+from atlasbridge.channels.registry import ChannelRegistry, channel_settings
+from atlasbridge.config.load import Configuration
+from atlasbridge.config.load import load_config as load_config_of
 from atlasbridge.core.constants import INJECT_BYTES
 from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.home import Home
 from atlasbridge.core.host.supervisor import Supervisor as PTYSupervisor
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.store.moves import accept as decide_prompt
@@ -21,3 +27,9 @@ __all__ = [
     "decide_prompt",
     "load_config",
 ]
+
+
+def load_config(path: str | os.PathLike[str] | None = None) -> Configuration:
+    """The configuration in this file, or of this user's home folder; ConfigError says what is wrong with it."""
+    place = Path(path) if path is not None else Home.find(os.environ).config
+    return load_config_of(place, os.environ, channel_settings, ChannelRegistry.names())

@@ -5,6 +5,8 @@ A live session is judged by `core.detection`, with the screen and the waiting pr
 
 from __future__ import annotations
 
+import re
+
 from atlasbridge.adapters.base import PromptEvent
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.adapters.event import event_of
@@ -21,6 +23,26 @@ ROWS, COLS = 50, 200
 BLIND = ProbeAnswer(ProbeState.UNKNOWN, "text only", echo=True, canonical=True)
 
 
+# The last line of a prompt that is whole, as the documents write them.
+_COMPLETE = re.compile(
+    r"""(?:
+        [(\[] \s* y(?:es)? \s* / \s* n(?:o)? \s* [)\]]
+      | \b (?:y|yes) \s or \s (?:n|no) \b
+      | press \s '?y'? \s to \s (?:continue|confirm|proceed|accept|start) \b
+      | \[ \s* press \s (?:enter|return) \s* \]
+      | (?:press|hit) \s (?:enter|return|any\skey) \s to \s (?:continue|start|proceed|begin|finish|exit|quit|close) \b
+      | -- \s* more \s* --
+      | [(\[] \d+ \s* (?: - | / (?:\d+/)* ) \s* \d+ [)\]]
+      | \b which \b [^\n]* \b want\?
+      | (?:^|\n) (?: (?! \b(?:select|choose|pick|following|options?)\b ) [^\n] )+ :  # those head a list
+      | (?:^|\n) \s* [>❯›]
+    ) [\s.…:>❯›]* \Z""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z^_])")
+_TRAILING = " \t\r\n.…:>❯›"
+
+
 class PromptDetector:
     """Events are told apart by their `idempotency_key`; the session's id is the caller's, or one of its own."""
 
@@ -31,15 +53,23 @@ class PromptDetector:
         self.session_id = session_id or new_id()
         self._dialect = load_dialect(tool)
         self._clock = clock or SystemClock()
-        self._buffer = b""
+        self._buffer, self._returned = b"", ""
 
     def feed(self, chunk: bytes) -> PromptEvent | None:
-        """Add output to the rolling buffer, and look at all of it."""
+        """Add output to the rolling buffer, and look at all of it.  A prompt is returned once, and only when nothing of
+        it can be missing: a question that may still get its `(y/n)` is left to `detect_blocking`, after the silence."""
         self._buffer = (self._buffer + chunk)[-BUFFER_BYTES:]
-        return self._event(self._judge(self._buffer), believed=True)
+        text = _ESCAPES.sub("", self._buffer.decode("utf-8", "replace"))
+        shown = text.rstrip(_TRAILING)
+        if shown == self._returned or not _COMPLETE.search(text):
+            return None
+        event = self._event(self._judge(self._buffer), believed=True)
+        if event is not None:
+            self._returned = shown
+        return event
 
     def clear(self) -> None:
-        self._buffer = b""
+        self._buffer, self._returned = b"", ""
 
     def detect(self, text: str) -> PromptEvent | None:
         """The prompt at the end of this text, when a pattern is sure enough."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlasbridge.core.audit.chain import START, Fault, Head, check_chain, parse_entry, seal_entry
+from atlasbridge.core.audit.chain import START, Fault, Head, check_chain, parse_entry, render_entry, seal_entry
 from atlasbridge.core.audit.events import EVENT_OF_MOVE, AuditEvent
 from atlasbridge.core.prompt.machine import PromptMoved
 
@@ -33,7 +37,7 @@ def test_an_entry_has_the_fields_of_the_specification() -> None:
     entry = json.loads(LINES[0])
     assert list(entry)[:3] == ["seq", "ts", "event"] and list(entry)[-2:] == ["prev_hash", "hash"]
     assert (entry["seq"], entry["prev_hash"]) == (1, "genesis")
-    rest = json.dumps({k: v for k, v in entry.items() if k != "hash"}, sort_keys=True, separators=(",", ":"))
+    rest = json.dumps({k: v for k, v in entry.items() if k != "hash"}, separators=(",", ":"))
     assert entry["hash"] == "sha256:" + hashlib.sha256(rest.encode()).hexdigest()
     assert json.loads(LINES[1])["prev_hash"] == entry["hash"]
 
@@ -115,3 +119,37 @@ def test_every_move_of_a_prompt_has_its_event_and_the_specified_names_are_there(
     assert set(EVENT_OF_MOVE) == set(PromptMoved)
     specified = "SESSION_START PROMPT_DETECTED PROMPT_ROUTED REPLY_RECEIVED REPLY_INJECTED PROMPT_EXPIRED"
     assert {*specified.split(), "PROMPT_CANCELED", "SESSION_END"} <= {event.value for event in AuditEvent}
+
+
+def test_the_lines_of_the_reference_page_check_a_log_without_atlasbridge(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "audit-log.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    head, lines = START, []
+    for number in range(30):
+        said = {"text": "ü\x1b", "a": 1}
+        line, head = seal_entry(head, f"2026-02-21T14:30:{number:02d}+00:00", "PROMPT_DETECTED", said)
+        lines.append(line)
+
+    def check(written: list[str]) -> tuple[int, str]:
+        log = tmp_path / "audit.log"
+        log.write_text("".join(f"{line}\n" for line in written))
+        command = [sys.executable, "-I", "-W", "ignore", "-c", code, str(log)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return done.returncode, (done.stdout + done.stderr).strip()
+
+    assert check(lines) == (0, f"whole: {head.hash}")
+    assert check([*lines[:4], lines[4].replace("DETECTED", "RESOLVED"), *lines[5:]]) == (1, "entry 5 was changed")
+    assert check([*lines[:4], *lines[5:]]) == (1, "entry 5 does not follow the one before it")
+
+
+def test_an_entry_of_an_earlier_version_still_verifies() -> None:
+    """They were hashed with their keys sorted; the chain goes on after them."""
+    first = {"seq": 1, "ts": "2026-02-21T14:30:00+00:00", "event": "SESSION_STARTED"}
+    fields = {**first, "tool": "x", "prev_hash": "genesis"}
+    old = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+    line = render_entry({**fields, "hash": "sha256:" + hashlib.sha256(old.encode()).hexdigest()})
+    head = check_chain([line])
+    assert isinstance(head, Head) and head.entries == 1
+    following, _ = seal_entry(head, "2026-02-21T14:30:01+00:00", "SESSION_ENDED", {})
+    assert isinstance(check_chain([line, following]), Head)
+    assert isinstance(check_chain([line.replace('"x"', '"y"'), following]), Fault)

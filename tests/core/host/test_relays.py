@@ -19,7 +19,8 @@ from atlasbridge.core.host.terminal.attachment import Attachment
 from atlasbridge.core.host.terminal.detach_key import DetachKey
 from atlasbridge.core.host.terminal.input_writer import InputWriter
 from atlasbridge.core.host.terminal.keyboard import InputRelay
-from atlasbridge.core.host.terminal.relay import STATUS_ANSWER, STATUS_QUERY, OutputRelay, Ring
+from atlasbridge.core.host.terminal.relay import STATUS_ANSWER, STATUS_QUERY, OutputRelay
+from atlasbridge.core.host.terminal.ring import Ring
 
 
 class Keyboard:

@@ -16,7 +16,8 @@ from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.host.supervisor import Beat, Supervisor
 from atlasbridge.core.host.terminal.detach_key import DetachKey
 from atlasbridge.core.host.terminal.input_writer import GateTimeout, InputWriter
-from atlasbridge.core.host.terminal.relay import ReturnStripper, Ring
+from atlasbridge.core.host.terminal.relay import ReturnStripper
+from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.screen.redraw import SAFE_RESET, render_farewell, render_screen
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.style import render_sgr

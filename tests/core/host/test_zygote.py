@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from tests.support.waiting import wait_for
 from tests.support.zygotes import children_of
 
+from atlasbridge.cli import zygote
 from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
@@ -346,3 +348,10 @@ def test_messages_are_read_as_json_reads_them(message: dict[str, Any]) -> None:
 def test_what_is_no_message_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError):
         wire.decode(line)
+
+
+def test_every_module_that_the_zygote_imports_exists() -> None:
+    """A module that was renamed would end it at its start, and sessions would quietly take the slow way."""
+    for package, names in zygote.NEEDED.items():
+        for name in names.split():
+            assert find_spec(f"atlasbridge.{package}.{name}"), f"{package}.{name}"

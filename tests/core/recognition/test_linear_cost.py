@@ -25,6 +25,8 @@ from atlasbridge.core.recognition.widgets import list_finding
 from atlasbridge.core.recognition.widgets.list_finding import move_steps
 from atlasbridge.core.screen.view import View, begins_with
 
+pytestmark = pytest.mark.landing
+
 SMALL, LARGE = 250, 1000
 TOO_STEEP = 2.5 * LARGE / SMALL  # linear is 4, quadratic 16
 TOO_SHORT_S = 1e-3  # the larger one took less: whatever its shape, no row of a screen is felt

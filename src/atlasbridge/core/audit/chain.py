@@ -41,19 +41,27 @@ class Fault:
     problem: str
 
 
-def canonical(fields: Mapping[str, Any]) -> str:
-    """One text for one meaning: sorted keys, no blanks, ASCII only (so no entry can carry a terminal sequence)."""
-    return _SORTED.encode(fields)
-
-
 def digest(fields: Mapping[str, Any]) -> str:
-    """The hash of an entry: over every field but the hash itself."""
+    """The hash of an entry: over its line as it is written, without the field `hash`."""
     rest = {name: value for name, value in fields.items() if name != "hash"}
-    return "sha256:" + hashlib.sha256(canonical(rest).encode("ascii")).hexdigest()
+    return _sha256(render_entry(rest))
+
+
+def matches(entry: Mapping[str, Any]) -> bool:
+    """Whether its hash is right.  Entries of versions before 0.1 were hashed with their keys sorted."""
+    if entry["hash"] == digest(entry):
+        return True
+    rest = {name: value for name, value in entry.items() if name != "hash"}
+    return bool(entry["hash"] == _sha256(_SORTED.encode(rest)))
+
+
+def _sha256(text: str) -> str:
+    return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def render_entry(fields: Mapping[str, Any]) -> str:
-    """An entry as its line, without the line feed: number, time and event first, the hashes last."""
+    """An entry as its line, without the line feed: number, time and event first, the hashes last.  No blanks, and ASCII
+    only, so that no entry can carry a terminal sequence."""
     middle = sorted(name for name in fields if name not in RESERVED)
     ordered = {name: fields[name] for name in (*_FIRST, *middle, *_LAST) if name in fields}
     return _ORDERED.encode(ordered)
@@ -88,7 +96,7 @@ def check_entry(head: Head, line: str) -> Fault | Head:
         return Fault(seq, f"is missing or moved: entry {entry['seq']} stands in its place")
     if entry["prev_hash"] != head.hash:
         return Fault(seq, "does not follow the entry before it")
-    if entry["hash"] != digest(entry) or line != render_entry(entry):
+    if not matches(entry) or line != render_entry(entry):
         return Fault(seq, "was changed: its hash does not match")
     return Head(seq, entry["hash"])
 

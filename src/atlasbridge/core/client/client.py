@@ -17,7 +17,7 @@ from atlasbridge.core.host.terminal.terminal_handover import send_with_fds
 from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.process import hide_memory, spawn_shell
-from atlasbridge.core.tty import Ending, Size, parting_words
+from atlasbridge.core.tty import LEFT, Ending, Size, parting_words
 
 TYPE_CHECKING = False
 
@@ -299,7 +299,7 @@ class Client:
         words = parting_words(why, short_id(self._session_id))
         if why == "stopped":
             self._stop_here()
-        return Ending(0, words) if words else None
+        return Ending(LEFT, words) if words else None
 
     def _stop_here(self) -> None:
         """The tool has stopped: so do we, and whoever runs beside us in a script.  Whoever continues us continues it.

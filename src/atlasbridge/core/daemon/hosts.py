@@ -39,6 +39,7 @@ class HostLink:
         self.tool_started = tool_started
         self.uid = uid
         self.tty = tty  # the tool's terminal; "": not known
+        self.adapter: dict[str, Any] = {}  # what an outside adapter says of itself
         self.stopped = False  # by job control: nothing is asked and nothing is taken until it goes on
         self._writer = writer
         self._looks: dict[str, asyncio.Future[dict[str, Any]]] = {}
@@ -158,7 +159,8 @@ class HostBook:
         link = self.get(record.session_id)
         if link is None:
             return False
-        link.send("type", prompt_id=record.prompt_id, answer=answer.to_json(), by=by or record.decided_by)
+        who = by or record.decided_by
+        link.send("type", prompt_id=record.prompt_id, answer=answer.to_json(), by=who, nonce=record.nonce)
         return True
 
     def word(self, prompt_id: str) -> asyncio.Future[Receipt | Reject]:

@@ -213,20 +213,18 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         opened = {record.session_id: record.prompt_id for record in self.ledger.open_prompts()}
         return [
-            replace(
-                session, open_prompt=opened.get(session.session_id, ""), stopped=self._is_stopped(session.session_id)
-            )
+            replace(self._as_its_host_says(session), open_prompt=opened.get(session.session_id, ""))
             for session in self.ledger.sessions(include_ended)
         ]
 
-    def _is_stopped(self, session_id: str) -> bool:
-        link = self._hosts.get(session_id)
-        return link is not None and link.stopped
+    def _as_its_host_says(self, session: SessionRecord) -> SessionRecord:
+        link = self._hosts.get(session.session_id)
+        return session if link is None else replace(session, stopped=link.stopped, adapter=link.adapter)
 
     def session(self, session_id: str) -> SessionRecord | None:
         """By full or short id."""
         found = self.ledger.session(session_id)
-        return found and replace(found, stopped=self._is_stopped(found.session_id))
+        return found and self._as_its_host_says(found)
 
     def seen_by(self, identity: str, alone: bool = True) -> LocalHubApi:
         """Who may answer here may see everything here."""

@@ -44,6 +44,7 @@ class SessionLife:
         """A host connected, for the first time or again: agree on what is open and on what was typed."""
         session = SessionRecord.from_wire(message["session"])
         link.stopped = bool(message.get("stopped"))
+        link.adapter = _dict_of(message.get("adapter"))
         self._hub.hosts.add(link)
         self._hub.scheduler.cancel(f"lost:{session.session_id}")
         if message.get("door"):
@@ -99,7 +100,8 @@ class SessionLife:
             if record.prompt_id != shown_id:
                 self._life.take(record.prompt_id)
         elif answer is not None:
-            link.send("type", prompt_id=record.prompt_id, answer=answer.to_json())
+            who = record.decided_by
+            link.send("type", prompt_id=record.prompt_id, answer=answer.to_json(), by=who, nonce=record.nonce)
         else:
             self._life.fail(record.prompt_id, "a secret is never stored, and the hub restarted before it was typed")
             link.send("renew", prompt_id=record.prompt_id)
@@ -156,6 +158,9 @@ class SessionLife:
             self._hub.ledger.update_session(link.session_id, **fields)
         if "stopped" in message:
             link.stopped = fields["stopped"] = bool(message["stopped"])
+        if "adapter" in message:
+            link.adapter = _dict_of(message["adapter"])
+            return
         self._hub.stream.publish("session.changed", session_id=link.session_id, **fields)
 
     def end(self, session_id: str, exit_code: int | None, state: SessionState) -> None:
@@ -209,6 +214,10 @@ class SessionLife:
                 self.expect(session.session_id, session.host_pid, until)
             else:
                 self.end(session.session_id, None, SessionState.CRASHED)
+
+
+def _dict_of(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, dict) else {}
 
 
 def _age(message: dict[str, Any]) -> float | None:

@@ -15,9 +15,10 @@ from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.host.hub.connection import HubSide
 from atlasbridge.core.host.ports import HostParts
 from atlasbridge.core.host.terminal.input_writer import InputWriter
-from atlasbridge.core.host.terminal.relay import Ring
+from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.host.typing.hook_connection import HookConnection
 from atlasbridge.core.host.typing.steps import Walk
+from atlasbridge.core.host.typing.typed import AdapterConnection
 from atlasbridge.core.host.typing.typist import Typist
 from atlasbridge.core.host.watchdog import StallWatchdog
 from atlasbridge.core.prompt.redact import redact_text
@@ -42,6 +43,7 @@ def build_slow_half(
     ring: Ring,
     input_writer: InputWriter,
     events: deque[Event | bytes],
+    adapter: AdapterConnection | None = None,
 ) -> tuple[StallWatchdog, HubSide, HookConnection]:
     detector, probe = parts.judge(plan, pty, size)
     watch = StallWatchdog(detector, probe, output, ring, input_writer, clock, settings, events, pty.unread)
@@ -60,6 +62,6 @@ def build_slow_half(
     )
     hook = HookConnection()
     watch.when_gone = hook.over
-    typist = Typist(Walk(watch, input_writer, pty, clock, settings), parts.encode, hook)
+    typist = Typist(Walk(watch, input_writer, pty, clock, settings), parts.encode, hook, adapter)
     hub = HubSide(record, parts.hub_path, plan.ttl_s, watch, typist, clock, settings, parts.start_hub)
     return watch, hub, hook

@@ -14,7 +14,8 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.host.ports import DetectorLike, Opened
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.terminal.input_writer import InputWriter
-from atlasbridge.core.host.terminal.relay import OutputRelay, Ring
+from atlasbridge.core.host.terminal.relay import OutputRelay
+from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.host.typing.steps import Walk
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.typing.typist import Encode, Typist

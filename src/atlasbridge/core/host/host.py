@@ -6,6 +6,7 @@ decision about prompts is left to the detector, every byte to the relays.
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
@@ -26,8 +27,10 @@ from atlasbridge.core.host.terminal.attachment import Attachment
 from atlasbridge.core.host.terminal.detach_key import DetachKey
 from atlasbridge.core.host.terminal.input_writer import InputWriter
 from atlasbridge.core.host.terminal.keyboard import InputRelay
-from atlasbridge.core.host.terminal.relay import OutputRelay, Ring
+from atlasbridge.core.host.terminal.relay import OutputRelay
+from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.host.terminal.wakeup import Wakeup
+from atlasbridge.core.host.typing.typed import AdapterConnection
 from atlasbridge.core.session.settings import Plan, SessionSettings
 from atlasbridge.core.tty import Pty, Size
 
@@ -91,6 +94,7 @@ class SessionHost:
             {"m": "started", "session_id": plan.session_id, "pid": pty.pid, "tool": plan.tool}
         )
         self._hook: HookConnection | None = None  # once there is somebody to judge
+        self._adapter = AdapterConnection()
         self._ended_at: float | None = None
         self._stopped = False
         self._end_by: float | None = None
@@ -142,6 +146,7 @@ class SessionHost:
             self._ring,
             self._input_writer,
             events,
+            self._adapter,
         )
         hub.end_tool = self.end_tool
         hub.continue_tool = self.continue_tool
@@ -204,10 +209,21 @@ class SessionHost:
         for caller, message in self._attach_socket.serve(ready):
             if message is None:
                 self._attached_client.vacate(caller.attachment, "gone")
+                self._adapter.leave(caller)
                 if self._hook is not None:
                     self._hook.leave(caller)
             else:
                 self._obey(caller, message)
+
+    def _adapter_said(self, text: str) -> None:
+        try:
+            told = json.loads(text)
+        except ValueError:
+            return
+        if isinstance(told, dict):
+            if fault := told.get("fault"):
+                self._journal.note("the adapter failed", fault=str(fault), traceback=str(told.pop("traceback", "")))
+            self._analysis.adapter_said(told)
 
     def _hang_up_in_time(self, timeout_s: float) -> float:
         left_s = (self._end_by or 0.0) - self._clock.now()
@@ -272,7 +288,14 @@ class SessionHost:
                 self._attached_client.resize(_size_of(message))
             case "leave":
                 self._attached_client.vacate(caller.attachment, "detached")
+            case "injected" if self._attach_socket.is_inside(caller, self._pty.pid):
+                self._adapter.hear(caller, message)
+            case "structured" if message.get("kind") == "adapter" and self._attach_socket.is_inside(
+                caller, self._pty.pid
+            ):
+                self._adapter_said(str(message.get("text", "")))
             case "structured" if self._attach_socket.is_inside(caller, self._pty.pid):
+                self._adapter.hear(caller, message)
                 self._analysis.tool_said(message)
                 if self._hook is not None:
                     self._hook.offer(caller, message)

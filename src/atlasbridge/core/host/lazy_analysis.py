@@ -44,6 +44,7 @@ class LazyAnalysis:
         self._parts: tuple[StallWatchdog, HubSide] | None = None
         self._attached = False
         self._stopped = False
+        self._adapter: dict[str, Any] = {}
 
     def _get(self) -> tuple[StallWatchdog, HubSide]:
         with self._building:
@@ -56,6 +57,8 @@ class LazyAnalysis:
                         watch.resized(self._size.rows, self._size.cols)
                     hub.state_changed(self._attached, self._size.rows, self._size.cols)
                     hub.stop_changed(self._stopped)
+                    if self._adapter:
+                        hub.adapter_said(self._adapter)
                 if self._hub:
                     self._start_hub_task(hub.run)
             return self._parts
@@ -77,6 +80,13 @@ class LazyAnalysis:
     def keys_typed(self) -> Callable[[bytes], None]:
         """Remembers what a person typed and wakes nobody: called between a key and its echo."""
         return self._events.append
+
+    def adapter_said(self, told: dict[str, Any]) -> None:
+        """By an outside adapter, of itself."""
+        if self._parts is None:
+            self._adapter |= told
+        else:
+            self._parts[1].adapter_said(told)
 
     def tool_said(self, message: Mapping[str, Any]) -> None:
         """By a hook, beside the terminal; also what is said before anybody can judge is kept."""

@@ -33,7 +33,7 @@ from atlasbridge.core.detection.events import (
 from atlasbridge.core.host.ports import DetectorLike, Opened, Outflow
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.terminal.input_writer import InputWriter
-from atlasbridge.core.host.terminal.relay import Ring
+from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.host.typing.typed import Outcome, TypedBook
 from atlasbridge.core.ids import new_id

@@ -36,6 +36,7 @@ class SessionRecord:
     stopped: bool = False  # by job control (Ctrl-Z), as its host says now; not stored
     exit_code: int | None = None
     ended_at: str = ""
+    adapter: Mapping[str, Any] | None = None  # what an outside adapter says of itself (context, fault); not stored
     machine: str = ""  # its name where several machines are spoken of; "": this one
 
     def to_json(self) -> dict[str, Any]:
@@ -54,6 +55,7 @@ class SessionRecord:
             "ended_at": self.ended_at,
             "exit_code": self.exit_code,
             "open_prompt": self.open_prompt or None,
+            **({"adapter": dict(self.adapter)} if self.adapter else {}),
         }
 
     def to_wire(self) -> dict[str, Any]:

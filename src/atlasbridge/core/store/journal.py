@@ -17,7 +17,7 @@ from typing import Any
 
 from atlasbridge.core.audit.anchor import NAME as ANCHOR_NAME
 from atlasbridge.core.audit.anchor import Anchor, read_anchor
-from atlasbridge.core.audit.chain import START, Fault, Head, check_chain, digest, parse_entry
+from atlasbridge.core.audit.chain import START, Fault, Head, check_chain, matches, parse_entry
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.audit.log import AuditFile, Line, lines_back, read_lines
 from atlasbridge.core.clock import Clock, iso
@@ -156,7 +156,7 @@ def _foreign(connection: sqlite3.Connection, line: Line) -> bool:
     if number is None:
         return False
     entry = parse_entry(line.text) or {}
-    return entry["hash"] == digest(entry) and audit_events.line_of(connection, number) != line.text
+    return matches(entry) and audit_events.line_of(connection, number) != line.text
 
 
 def read_adoptable(path: Path) -> list[str]:

@@ -6,9 +6,6 @@ questions about it, and ends it.
 
 from __future__ import annotations
 
-import array
-import fcntl
-import termios
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
@@ -53,6 +50,9 @@ class BasePTY(ABC):
     def is_own(self, fd: int) -> bool:
         """Whether a descriptor is this very terminal's inner side."""
 
+    def set_echo(self, on: bool) -> None:  # noqa: B027 (a console has no such switch)
+        """Whether the terminal shows what is typed; off while input comes from a pipe."""
+
     @abstractmethod
     def end_steps(self, grace_s: float) -> Iterator[float]:
         """End the whole session of the program; yields how long to wait before the next step."""
@@ -60,28 +60,6 @@ class BasePTY(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of the terminal."""
-
-
-# What a terminal says of itself, alike on every Unix: whose turn it is and how it reads.
-
-
-def foreground_group(master_fd: int) -> int:
-    """The process group that may read; 0 where nobody is there any more."""
-    group = array.array("i", [0])
-    try:
-        fcntl.ioctl(master_fd, termios.TIOCGPGRP, group)
-    except OSError:
-        return 0
-    return group[0]
-
-
-def echo_and_canon(fd: int) -> tuple[bool | None, bool | None]:
-    """Whether it shows what is typed, and whether it reads by lines."""
-    try:
-        local = termios.tcgetattr(fd)[3]
-    except (termios.error, OSError):
-        return None, None
-    return bool(local & termios.ECHO), bool(local & termios.ICANON)
 
 
 # The waiting probe of a system that cannot tell: it says `unknown`, which is a valid answer.

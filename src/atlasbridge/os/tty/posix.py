@@ -63,6 +63,7 @@ class PosixPTY(BasePTY):
         self._lifeline = lifeline
         self._status: int | None = None
         self._stopped = False
+        self._muted = False
         self._reaping = threading.Lock()
         os.set_blocking(master_fd, False)
 
@@ -103,11 +104,22 @@ class PosixPTY(BasePTY):
         end = attributes[_CC][termios.VEOF]
         return LineFlags(
             canonical=bool(attributes[_LFLAG] & termios.ICANON),
-            echo=bool(attributes[_LFLAG] & termios.ECHO),
+            echo=bool(attributes[_LFLAG] & termios.ECHO) or self._muted,
             adds_returns=attributes[_OFLAG] & (termios.OPOST | termios.ONLCR) == termios.OPOST | termios.ONLCR,
             end_of_file=end if isinstance(end, bytes) and end != b"\0" else b"\x04",
             line_limit=CANONICAL_LINE_LIMIT,
         )
+
+    def set_echo(self, on: bool) -> None:
+        """Off while input comes from a pipe, which nobody sees being typed; `flags` still tells the tool's own wish."""
+        with contextlib.suppress(termios.error, OSError):
+            attributes = termios.tcgetattr(self._master)
+            has_echo = bool(attributes[_LFLAG] & termios.ECHO)
+            if on == has_echo or (on and not self._muted):
+                return
+            attributes[_LFLAG] ^= termios.ECHO
+            termios.tcsetattr(self._master, termios.TCSANOW, attributes)
+            self._muted = not on
 
     def unread(self) -> int:
         slave = self._open_slave()

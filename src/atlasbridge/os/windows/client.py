@@ -13,7 +13,7 @@ from typing import Any
 from atlasbridge.core import wire
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.poll import POLLIN, make_poller
-from atlasbridge.core.tty import Console, Ending, Size, parting_words
+from atlasbridge.core.tty import LEFT, Console, Ending, Size, parting_words
 
 _LOOK_S = 0.2  # a console does not tell of a new size
 _READ_BYTES = 65536
@@ -70,7 +70,7 @@ class PortClient:
             case "out":
                 self._console.write(str(message["data"]).encode("latin-1"))
             case "detached":
-                return Ending(0, parting_words(str(message["why"]), short_id(self._session_id)))
+                return Ending(LEFT, parting_words(str(message["why"]), short_id(self._session_id)))
             case "ended":
                 return Ending(int(message["status"]), str(message.get("text", "")))
             case "failed":

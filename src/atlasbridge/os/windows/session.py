@@ -21,7 +21,7 @@ from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.host.supervisor import Beat, Supervisor, end_in_background
 from atlasbridge.core.host.terminal.detach_key import DetachKey
 from atlasbridge.core.host.terminal.input_writer import InputWriter
-from atlasbridge.core.host.terminal.relay import Ring
+from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.session.settings import Plan, SessionSettings
 from atlasbridge.core.tty import Console, ConsolePty, Size

@@ -198,6 +198,7 @@ class HubSide:
         self.end_tool: Callable[[bool], None] = lambda force: None
         self.continue_tool: Callable[[], None] = lambda: None
         self._stopped = False
+        self._adapter: dict[str, Any] = {}
         self._viewer = _Viewer(self._send_screen)
         self._end: Message | None = None
         self._link = HubLink(path, clock, settings, self._greet, self._receive, start_hub)
@@ -222,6 +223,11 @@ class HubSide:
             self._stopped = stopped
             self.post({"m": "state", "stopped": stopped})
 
+    def adapter_said(self, told: dict[str, Any]) -> None:
+        """Of itself: its context, or what failed."""
+        self._adapter |= told
+        self.post({"m": "state", "adapter": self._adapter})
+
     def _greet(self, say: Callable[[Message], None]) -> None:
         with self._watch.lock:
             opened = self._watch.opened
@@ -235,6 +241,7 @@ class HubSide:
                     "ttl_s": self._ttl_s,
                     "typed_age_s": self._watch.typed_age_s,
                     "stopped": self._stopped,
+                    "adapter": self._adapter,
                 }
             )
             self._viewer.stop()  # a new hub asks for itself
@@ -245,7 +252,8 @@ class HubSide:
         match message.get("m"):
             case "type":
                 self._words.keep("answer", str(message["prompt_id"]), self._link.hub, self._clock.now())
-                self._type(str(message["prompt_id"]), Answer.from_json(message["answer"]))
+                answer, by = Answer.from_json(message["answer"]), str(message.get("by", ""))
+                self._type(str(message["prompt_id"]), answer, by, str(message.get("nonce", "")))
             case "ask":
                 prompt_id = str(message["prompt_id"])
                 self._report(prompt_id, self._watch.known(prompt_id) or Outcome("none"))
@@ -275,8 +283,8 @@ class HubSide:
             case "kill":
                 self.end_tool(bool(message.get("force")))
 
-    def _type(self, prompt_id: str, answer: Answer) -> None:
-        self._report(prompt_id, self._typist.type(prompt_id, answer))
+    def _type(self, prompt_id: str, answer: Answer, by: str, nonce: str) -> None:
+        self._report(prompt_id, self._typist.type(prompt_id, answer, by, nonce))
 
     def _report(self, prompt_id: str, known: Outcome) -> None:
         late = known.outcome in _AFTER_TYPING

@@ -78,6 +78,8 @@ class InputRelay:
     def _take_switch(self) -> None:
         while self._next:
             old, self._current = self._current, self._next.pop(0)
+            if self._last_input:
+                self._pty.set_echo(True)
             self._end = None
             self._last_input = b""
             if old is not None:
@@ -170,6 +172,8 @@ class InputRelay:
         if current.input_is_terminal:
             data, leave = self._detach_key.feed(data)
         else:
+            if not self._last_input:
+                self._pty.set_echo(False)
             self._last_input = data
         if data:
             taken = self._input_writer.type(data)
@@ -197,12 +201,16 @@ class _EndOfInput:
         self._open_line = bool(last) and not last.endswith((b"\n", b"\r"))
         self._had_data = bool(last)
         self._raw_looks = 0
+        self._sent = False
         self.pause_s = _END_FIRST_S
 
     def look(self) -> None:
         self.pause_s = min(self.pause_s * 1.3, _END_LAST_S)
         if self._input_writer.waiting:
             return
+        if self._sent and self._had_data and self._pty.unread() <= 0:
+            self._pty.set_echo(True)  # what is typed from here on is an answer
+            self._had_data = False
         flags = self._pty.flags()
         if flags.canonical:
             if self._open_line:
@@ -210,6 +218,7 @@ class _EndOfInput:
                 self._open_line = False
             elif self._pty.unread() <= 0:
                 self._input_writer.send(flags.end_of_file)
+                self._sent = True
         elif self._had_data and self._pty.unread() <= 0:
             self._raw_looks += 1
             if self._raw_looks == _RAW_LOOKS:

@@ -5,8 +5,9 @@ Also follows the last answer until its effect is known: the prompt left the scre
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from atlasbridge.core.values import frozen
 
@@ -17,6 +18,49 @@ _KEEP = 512  # far more prompts than a hub can still ask about
 class Outcome:
     outcome: str  # "typed", "stale" or "failed"; later "taken" or "still_there"
     detail: str = ""
+
+
+class AdapterPeer(Protocol):
+    def tell(self, message: dict[str, Any]) -> bool: ...
+
+
+class AdapterConnection:
+    """The way to an adapter that runs in a process of its own: it types the answers to the prompts that it has told.
+    Used by the host's main thread, which hears it, and by the typist's, which waits for its word."""
+
+    def __init__(self) -> None:
+        self._peer: AdapterPeer | None = None
+        self.last_told = ""  # its open prompt, as it told it
+        self._word: Outcome | None = None
+        self._spoken = threading.Event()
+
+    def hear(self, peer: AdapterPeer, message: dict[str, Any]) -> None:
+        """A prompt that it tells, or its word on a reply."""
+        if message.get("m") == "injected":
+            failed = str(message.get("error") or "")
+            self._word = Outcome("failed", failed) if failed else Outcome("typed")
+            self._spoken.set()
+        elif message.get("kind") == "prompt" and message.get("injects") is True:
+            self._peer, self.last_told = peer, str(message.get("text", ""))
+
+    def leave(self, peer: object) -> None:
+        if self._peer is peer:
+            self._peer, self._word = None, Outcome("failed", "its adapter has ended")
+            self._spoken.set()
+
+    @property
+    def injects(self) -> bool:
+        return self._peer is not None
+
+    def inject(self, keys: bytes, by: str, nonce: str, timeout_s: float) -> Outcome:
+        """Have the adapter write the reply, and wait until it has: only then is anything typed."""
+        self._spoken.clear()
+        peer, said = self._peer, {"m": "inject", "keys": keys.decode("latin-1"), "by": by, "nonce": nonce}
+        if peer is None or not peer.tell(said):
+            return Outcome("failed", "its adapter has ended")
+        if not self._spoken.wait(timeout_s) or self._word is None:
+            return Outcome("failed", f"its adapter did not take the reply within {timeout_s:.0f} seconds")
+        return self._word
 
 
 @frozen

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from atlasbridge.core.detection.events import StructuredEventReceived
 from atlasbridge.core.host.terminal.input_writer import GateTimeout
 from atlasbridge.core.host.typing.hook_connection import BY_HOOK, HookConnection
 from atlasbridge.core.host.typing.steps import GONE, LOOK_S, Typing, Walk
-from atlasbridge.core.host.typing.typed import Outcome
+from atlasbridge.core.host.typing.typed import AdapterConnection, Outcome
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import Step, When
 from atlasbridge.core.prompt.model import Answer, Prompt
@@ -19,6 +20,8 @@ from atlasbridge.core.tty import LineFlags
 
 _BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
 _FRESH_LOOKS = 5
+BY_ADAPTER = "adapter_prompt"  # among a prompt's constraints: the id under which its adapter knows it
+INJECT_S = 10.0
 _LINE_END = lazy(rb"[\r\n]")
 
 Encode = Callable[[Prompt, Answer], tuple[Step, ...]]
@@ -30,20 +33,27 @@ class _AtWork(Outcome):
 
 
 class Typist:
-    def __init__(self, walk: Walk, encode: Encode, hook: HookConnection | None = None) -> None:
+    def __init__(
+        self, walk: Walk, encode: Encode, hook: HookConnection | None = None, adapter: AdapterConnection | None = None
+    ) -> None:
         self.walk = walk
         self._encode = encode
         self._hook = hook or HookConnection()
+        self._adapter = adapter or AdapterConnection()
         self._watch, self._input_writer, self._pty = walk.watch, walk.input_writer, walk.pty
         self._settings = walk.settings
+        self._by = self._nonce = ""
 
-    def type(self, prompt_id: str, answer: Answer) -> Outcome:
-        """Answer the open prompt.  The same id again returns what is remembered and types nothing."""
+    def type(self, prompt_id: str, answer: Answer, by: str = "", nonce: str = "") -> Outcome:
+        """Answer the open prompt.  The same id again returns what is remembered and types nothing.
+
+        `by`, `nonce`: who answered, and the prompt's token; an adapter that types by itself is told them."""
         known = self._watch.known(prompt_id)
         if known is not None:
             return known
         try:
             with self._input_writer.injection(self._settings.injection_timeout_seconds):
+                self._by, self._nonce = by, nonce
                 return self._type_once(prompt_id, answer)
         except GateTimeout:
             with self._watch.lock:
@@ -72,6 +82,10 @@ class Typist:
             if prompt.secret:
                 self._watch.remember_secret(answer.value)  # before it is typed: its echo may be looked at at once
             typing = Typing(prompt, flags, self._watch.screen.version)
+            by_adapter = bool(prompt.constraints.get(BY_ADAPTER)) and self._adapter.injects
+        if by_adapter:
+            return self._inject(prompt_id, prompt, b"".join(step.keys for step in steps))
+        with self._watch.lock:
             word = self._hook.word_for(prompt, answer)
             if word and self._hook.send(word, answer.reason):
                 self._watch.begin_typing(prompt_id, prompt.digest, several=False, detail=BY_HOOK)
@@ -83,6 +97,18 @@ class Typist:
             outcome = self.walk.go(steps, typing) if reached else GONE
         finally:
             self._watch.end_typing(prompt_id, outcome)
+        return outcome
+
+    def _inject(self, prompt_id: str, prompt: Prompt, keys: bytes) -> Outcome:
+        """The adapter writes the reply.  It is typed when the adapter says so; otherwise the prompt is asked again."""
+        outcome = self._adapter.inject(keys, self._by, self._nonce, INJECT_S)
+        with self._watch.lock:
+            if outcome.outcome == "typed":
+                self._watch.begin_typing(prompt_id, prompt.digest, several=False)
+                self._watch.handle(StructuredEventReceived("resolved", "", ""))
+            else:
+                self._watch.refuse(prompt_id, outcome)
+                self._watch.handle(StructuredEventReceived("prompt", self._adapter.last_told, ""))
         return outcome
 
     def _compare_freshly(self, prompt_id: str, answer: Answer) -> Compared | Outcome:
