@@ -84,7 +84,7 @@ def refuse_unknown_channels(
     """A channel that is not there would ask nobody, without a word.  `existing`: all that could be turned on."""
     known = {"local", *config.channels}
     if (home.root / "desk.json").exists():
-        known.add("hub")  # it has joined a fleet server
+        known.add("server")  # it has joined a fleet server
     for name in sorted(set(chosen) - known):
         from difflib import get_close_matches
 
