@@ -226,6 +226,8 @@ async def test_what_left_the_screen_or_was_answered_by_the_timer_does_not_wait()
         gone, default = host.raise_prompt(UNKNOWN), other.raise_prompt(YES_NO)
         await shows(live, "chat", 2)
         live.advance(601)
+        await in_thread(other.hear, "presence")  # nobody is typed over who sits at the terminal
+        live.advance(1)
         await in_thread(other.answer_typing)
         host.withdraw(gone)
         await until(lambda: live.record(gone).state is PromptState.WITHDRAWN)

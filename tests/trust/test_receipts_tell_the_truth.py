@@ -128,9 +128,9 @@ async def test_after_an_expiry_nobody_is_said_to_have_answered() -> None:
             await live.person.until(lambda: any(receipt.stage == "taken" for _, receipt in live.person.edits))
             sentences = [receipt.sentence for _, receipt in live.person.edits if receipt.stage != "reminder"]
             assert sentences == [
-                'Nobody answered in time; the safe default "n" is typed.',
-                'Nobody answered in time: typed the safe default "n" into deploy.',
-                'Nobody answered in time; the tool took the safe default "n".',
+                'Nobody answered in time; a timer types the safe default "n".',
+                'Nobody answered in time: a timer typed the safe default "n" into deploy.',
+                'Nobody answered in time; the tool took the safe default "n" of a timer.',
             ]
             late = await live.hub.replies.reply(inbound(live, prompt_id, "y", nonce=""))
             assert isinstance(late, Reject) and late.sentence.startswith("Nobody answered in time")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import pytest
 from tests.support.playbook import ONE_KEY, RAW, READING, Playbook
 
 from atlasbridge.core.detection.events import ProbeAnswer
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Refusal, Reject
-from atlasbridge.core.prompt.timer import timer_may_say
+from atlasbridge.core.prompt.timer import asks_permission, timer_may_say
 from atlasbridge.core.routing.policy import PolicySettings, decide_timer_default
 from atlasbridge.core.values import replace
 
@@ -87,6 +90,37 @@ def test_a_timer_refuses_where_a_question_can_be_refused() -> None:
     assert raised("Overwrite a.txt? [y/N] ").safe_default == "n"
     menu = raised("Really delete?\n\n1) Yes\n2) No\n\nEnter choice: ")
     assert menu.safe_default == "2" and timer_may_say(menu)
+
+
+QUESTIONS = tomllib.loads((Path(__file__).parent / "timer_questions.toml").read_text(encoding="utf-8"))
+
+
+def test_a_timer_says_no_to_no_question_where_no_may_do_harm() -> None:
+    assert len(QUESTIONS["no_is_harmful"]) >= 100
+    assert [text for text in QUESTIONS["no_is_harmful"] if asks_permission(text)] == []
+
+
+def test_a_timer_knows_most_questions_that_ask_for_permission() -> None:
+    assert len(QUESTIONS["no_is_harmless"]) >= 100
+    assert [text for text in QUESTIONS["no_is_harmless"] if not asks_permission(text)] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["Keep your local changes?", "Exit without deploying?", "Frobnicate it?", "Verify it?"]
+)
+def test_a_question_on_the_screen_is_left_alone_where_no_may_do_harm(text: str) -> None:
+    assert raised(f"{text} [y/n] ").safe_default == ""
+    assert raised(f"{text}\n\n1) Yes\n2) No\n\nEnter choice: ").safe_default == ""
+
+
+def test_a_verb_behind_a_denial_or_a_choice_between_two_things_is_not_known() -> None:
+    for text in QUESTIONS["no_is_harmless"]:
+        for harmful in (
+            f"If not now: {text}",
+            f"{text.rstrip(' ?')} or keep it?",
+            f"{text} Otherwise it is deleted. Continue?",
+        ):
+            assert not asks_permission(harmful), harmful
 
 
 def test_a_default_that_came_from_elsewhere_is_looked_at_once_more() -> None:

@@ -75,6 +75,7 @@ def plan_policy(config: Configuration) -> PolicySettings:
         max_reminders=prompts.max_reminders,
         muted_tools=frozenset(prompts.muted_tools),
         timer_types=frozenset(kind for kind, value in by_timer.items() if value != "none"),
+        timer_signal=prompts.timer_signal,
         allowed=allowed,
         attention=plan_attention(config, allowed),
     )

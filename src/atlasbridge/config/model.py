@@ -73,6 +73,9 @@ class Prompts(Table):
         description="Most replies taken for one session within a minute, over the channels that leave this machine.",
     )
     safe_default: SafeDefaults = Field(default=SafeDefaults(), description="What a timer may type, by type.")
+    timer_signal: Literal["bell", "osc9", "title", "none"] = Field(
+        default="bell", description="How an attached terminal hears that a timer answers soon, and that it did."
+    )
 
 
 class Grant(Table):

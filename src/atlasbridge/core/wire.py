@@ -24,6 +24,7 @@ hub -> host
     over                                              `end` was heard
     ask       prompt_id                               what became of it? answered with `typed` ("none": not typed)
     renew     prompt_id                               its secret answer was lost: raise it again under a new id
+    notice    signal, text                            tell the attached terminal: "bell", "osc9" or "title"
     keys      data (latin-1)                          type into the session, outside any prompt (web, opted in)
     capture   request, styled                         one look at the screen
     watch     on, fps                                 send `screen` when it changes, at most `fps` times a second

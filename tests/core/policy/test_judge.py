@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import permutations
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.shell_grammar import Grammar
 
+from atlasbridge.core.daemon.rules import folds_case
 from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.pattern import Shape
 from atlasbridge.core.policy.reader import read_policy
@@ -94,6 +96,27 @@ def test_an_edit_of_several_files_is_allowed_only_if_each_is_and_refused_if_one_
     assert say(rules, case("+x", "edit", target="docs/a.md\n/home/me/.ssh/id")) == "deny keys"
     assert say(rules, case("+x", "edit", target="docs/a\ndocs/b", real="/home/me/src/a/docs/a\n/etc/passwd")) == "ask"
     assert say(rules, case("+x", "edit", target="\n")) == "ask"
+
+
+def test_a_path_is_refused_as_the_disk_compares_it() -> None:
+    rules = rule("deny", 'path = "~/.ssh/**"') + rule("allow", 'path = "docs/**"', name="docs")
+    for path in ("/home/me/.SSH/id", "/HOME/me/.ssh/id", "/home/me/.ssh/id"):
+        judged = replace(case("+x", "edit", target=path), folds=True)
+        assert say(rules, judged) == "deny r", path
+    assert say(rules, case("+x", "edit", target="/home/me/.SSH/id")) == "ask"
+    assert say(rules, replace(case("+x", "edit", target="Docs/a.md"), folds=True)) == "ask"  # to allow, it is exact
+    assert say(rules, replace(case("cat '/home/me/.Ssh/id'"), folds=True)) == "deny r"
+    accent = rule("deny", 'path = "/srv/caf\u00e9/**"')
+    assert say(accent, replace(case("+x", "edit", target="/srv/CAFE\u0301/a"), folds=True)) == "deny r"
+
+
+def test_whether_a_disk_folds_case_is_found_out_on_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    assert folds_case(str(tmp_path / "plain")) is (tmp_path / "PLAIN").exists()
+    (tmp_path / "both").mkdir()
+    (tmp_path / "BOTH").symlink_to("both")  # one folder by two names
+    assert folds_case(str(tmp_path / "both"))
+    assert not folds_case("/") and not folds_case("/no/such/folder")
 
 
 def test_pages_are_judged_by_their_host_and_only_plain_addresses_are_allowed() -> None:

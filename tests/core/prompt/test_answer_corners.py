@@ -194,15 +194,17 @@ def test_a_refusal_that_goes_on_all_the_same_is_no_default(labels: tuple[str, ..
 @pytest.mark.parametrize(
     ("labels", "default"),
     [
-        (("Save", "Don't save", "Cancel"), "Cancel"),
+        (("Save", "Don't save", "Cancel"), None),
         (("Allow once", "Never ask again (always allow)", "Deny"), "Deny"),
-        (("Yes", "No"), "No"),
+        (("Yes", "No"), None),
         (("Delete", "Don't delete"), "Don't delete"),
-        (("Yes", "No, keep it"), "No, keep it"),
+        (("Yes", "No, keep it"), None),
         (("Overwrite", "Skip this file"), "Skip this file"),
     ],
 )
-def test_a_plain_refusal_is_the_default(labels: tuple[str, ...], default: str) -> None:
+def test_a_plain_refusal_is_the_default_where_a_choice_asks_for_permission(
+    labels: tuple[str, ...], default: str | None
+) -> None:
     assert timer_chooses(menu(*labels)) == default
 
 
@@ -238,14 +240,22 @@ def test_a_timer_does_not_press_enter_where_the_other_way_is_to_abort(text: str)
 
 
 @pytest.mark.parametrize(
-    "text", ["Cancel the deletion? [y/N] ", "Abort? (y/n) ", "Do you want to cancel the rollback? [y/n] "]
+    "text",
+    [
+        "Cancel the deletion? [y/N] ",
+        "Abort? (y/n) ",
+        "Do you want to cancel the rollback? [y/n] ",
+        "Quit? [y/n] ",
+        "Continue (Ctrl-C to abort)? [y/N] ",
+        "Keep your local changes? [y/n] ",
+    ],
 )
 def test_a_timer_does_not_say_no_to_stopping(text: str) -> None:
     assert raised(text, "yes_no").safe_default == ""
 
 
-@pytest.mark.parametrize("text", ["Continue? [y/N] ", "Quit? [y/n] ", "Continue (Ctrl-C to abort)? [y/N] "])
-def test_a_timer_says_no_to_everything_else(text: str) -> None:
+@pytest.mark.parametrize("text", ["Continue? [y/N] ", "Overwrite a.txt? [y/n] ", "Really delete all 3 files? [y/N] "])
+def test_a_timer_says_no_to_what_asks_for_permission(text: str) -> None:
     assert raised(text, "yes_no").safe_default == "n"
 
 

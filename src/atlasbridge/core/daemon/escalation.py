@@ -125,6 +125,21 @@ class Escalation:
         known = self._presence.get(session_id)
         return None if known is None else known.last_key_at
 
+    def ask_keyboard(self, session: SessionRecord) -> bool:
+        """Have the host say when keys were last typed; False: it has just said so, or nobody is attached."""
+        known, now = self._presence.get(session.session_id), self._hub.clock.now()
+        link = self._hub.hosts.get(session.session_id)
+        if not session.attached or link is None or (known is not None and now - known.known_at <= FRESH_S):
+            return False
+        self._presence[session.session_id] = Presence(known.last_key_at if known else None, now)
+        link.send("presence")
+        return True
+
+    def used_within(self, session: SessionRecord, seconds: float) -> bool:
+        """Whether a person typed at the attached terminal so lately."""
+        at = self.last_key_at(session.session_id) if session.attached else None
+        return at is not None and self._hub.clock.now() - at < seconds
+
     def forget_session(self, session_id: str) -> None:
         self._presence.pop(session_id, None)
 

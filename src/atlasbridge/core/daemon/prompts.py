@@ -12,17 +12,19 @@ from collections.abc import Callable
 from typing import Any
 
 from atlasbridge.core.clock import iso
-from atlasbridge.core.daemon.escalation import Escalation
+from atlasbridge.core.daemon.escalation import ANSWER_S, Escalation
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.daemon.rule_digest import describe_decision
 from atlasbridge.core.policy.quorum import with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.answer_text import label_answer
 from atlasbridge.core.prompt.gate import fate
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Receipt, Refusal, Reject
 from atlasbridge.core.prompt.redact import redact_prompt
+from atlasbridge.core.prompt.timer import WARNING_S
 from atlasbridge.core.routing.policy import (
     decide_timer_default,
     decide_ttl,
@@ -181,20 +183,50 @@ class PromptLife:
         return receipt
 
     def expire(self, prompt_id: str) -> None:
-        """Its time is over: the safe default is typed where a timer may, otherwise nothing is."""
+        """Its time is over: the safe default is typed where a timer may, otherwise nothing is.
+
+        A person who sits at the terminal answers there: while it is in use, a timer types nothing into it.
+        """
         record = self.hub.ledger.prompt(prompt_id)
         if record is None or record.state not in OPEN:
             return
         default = self._default(record)
+        session = self.hub.ledger.session(record.session_id) if default is not None else None
+        if session is not None and self.escalation.ask_keyboard(session):
+            again_at = self.hub.clock.now() + ANSWER_S
+            self.hub.scheduler.set(f"expire:{prompt_id}", again_at, lambda: self.expire(prompt_id))
+            return
+        in_use = session is not None and self.escalation.used_within(session, self.ttl_of(record))
+        default = None if in_use else default
         expired = self.hub.ledger.expire(prompt_id, default)
         if expired is None:
             return
         said = record.prompt.safe_default if default else ""
-        self._finish(expired, "prompt.expired", self.receipts.expired(expired), default=said or None)
+        self._finish(expired, "prompt.expired", self.receipts.expired(expired, in_use), default=said or None)
         if default is not None:
+            self._signal(expired, self.receipts.expired(expired).sentence)
             self.hub.hosts.order(expired, default)
         else:
             self._tell_host(expired)
+
+    def warn(self, prompt_id: str) -> None:
+        """A timer will answer soon: the terminal and the channels hear what and when."""
+        record = self.hub.ledger.prompt(prompt_id)
+        session = self.hub.ledger.session(record.session_id) if record is not None else None
+        if record is None or session is None or record.state not in OPEN:
+            return
+        default = self._default(record)
+        if default is None or self.escalation.used_within(session, self.ttl_of(record)):
+            return
+        left_s = record.deadline - self.hub.clock.now()
+        sentence = self.receipts.soon(record, label_answer(record.prompt, default), left_s)
+        self._signal(record, sentence)
+        self.hub.router.notify(sentence, session)
+
+    def _signal(self, record: PromptRecord, sentence: str) -> None:
+        link, signal = self.hub.hosts.get(record.session_id), self.hub.router.policy.timer_signal
+        if link is not None and signal != "none":
+            link.send("notice", signal=signal, text=f"AtlasBridge: {sentence}")
 
     def _tell_host(self, record: PromptRecord) -> None:
         """It ended here and nothing will be typed.  A terminal does not mind; a caller without one waits for it."""
@@ -289,6 +321,8 @@ class PromptLife:
     def _watch(self, record: PromptRecord) -> None:
         prompt_id = record.prompt_id
         self.hub.scheduler.set(f"expire:{prompt_id}", record.deadline, lambda: self.expire(prompt_id))
+        if self.ttl_of(record) > WARNING_S and self._default(record) is not None:
+            self.hub.scheduler.set(f"warn:{prompt_id}", record.deadline - WARNING_S, lambda: self.warn(prompt_id))
 
     def _end(self, record: PromptRecord, event: str, stage: str, sentence: str, **fields: Any) -> None:
         self._finish(record, event, self.receipts.make(stage, sentence, record), **fields)
@@ -296,6 +330,7 @@ class PromptLife:
     def _finish(self, record: PromptRecord, event: str, receipt: Receipt, **fields: Any) -> None:
         def tell() -> None:
             self.hub.scheduler.cancel(f"expire:{record.prompt_id}")
+            self.hub.scheduler.cancel(f"warn:{record.prompt_id}")
             self.escalation.end(record.prompt_id)
             self.on_end(record.prompt_id)
             self._publish(event, record, **fields)

@@ -51,20 +51,28 @@ class Receipts:
         did, into = ("gave", "to") if session and session.tool in INTEGRATIONS else ("typed", "into")
         where = f"{into} {self._name(record)}"
         if record.decided_by == TIMER:
-            sentence = f"Nobody answered in time: {did} the safe default {_answer(record)} {where}."
+            sentence = f"Nobody answered in time: a timer {did} the safe default {_answer(record)} {where}."
             return self.make("default_typed", sentence, record)
         sentence = f"{did.capitalize()} {_answer(record)} {where}, the answer of {self._who(record)}."
         return self.make("typed", sentence, record)
 
     def taken(self, record: PromptRecord) -> Receipt:
         if record.decided_by == TIMER:
-            sentence = f"Nobody answered in time; the tool took the safe default {_answer(record)}."
+            sentence = f"Nobody answered in time; the tool took the safe default {_answer(record)} of a timer."
             return self.make("taken", sentence, record)
         return self.make("taken", f"The tool took {_answer(record)}, the answer of {self._who(record)}.", record)
 
-    def expired(self, record: PromptRecord) -> Receipt:
-        default = f"the safe default {_answer(record)} is typed" if record.decided_value else "nothing was typed"
-        return self.make("expired", f"Nobody answered in time; {default}.", record)
+    def expired(self, record: PromptRecord, in_use: bool = False) -> Receipt:
+        default = f"a timer types the safe default {_answer(record)}" if record.decided_value else "nothing was typed"
+        why = ", because its terminal is in use" if in_use else ""
+        return self.make("expired", f"Nobody answered in time; {default}{why}.", record)
+
+    def soon(self, record: PromptRecord, label: str, seconds: float) -> str:
+        """Before a timer answers."""
+        span = "one minute" if seconds >= 59 else f"{round(seconds)} seconds"
+        return (
+            f"In {span} a timer answers {quote_answer(label)} in {self._name(record)}, unless somebody answers first."
+        )
 
     def canceled(self, record: PromptRecord) -> Receipt:
         return self.make("canceled", f"Left as it is by {self._who(record)}; nothing was typed.", record)

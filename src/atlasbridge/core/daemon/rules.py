@@ -10,6 +10,7 @@ import json
 import os
 import stat
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from atlasbridge.core.audit.events import AuditEvent
@@ -107,7 +108,8 @@ class RuleService:
             paths = (os.path.join(where, os.path.expanduser(path)) for path in subject.targets)
             real = "\n".join(map(_real, paths))
         folder = _real(where) if where.startswith("/") else ""
-        return Case(subject, session.tool, session.label, session.cwd, self.rules.home, real, folder)
+        folds = folds_case(where) or folds_case(self.rules.home)
+        return Case(subject, session.tool, session.label, session.cwd, self.rules.home, real, folder, folds=folds)
 
     def answer(self, prompt: Prompt, verdict: Verdict) -> tuple[Answer, Decider] | None:
         """What a rule types, and as whom; None: people are asked."""
@@ -193,6 +195,19 @@ class RuleService:
             self._ledger.remember(f"policy.trust:{folder}", "")
             self._ledger.note(AuditEvent.POLICY_TRUSTED, path=str(folder / PROJECT_FILE), rule_digest="", decided_by=by)
         return known
+
+
+@lru_cache(maxsize=256)
+def folds_case(folder: str) -> bool:
+    """Whether its disk takes `A` and `a` for the same name, as most of macOS and Windows do."""
+    name = next((part for part in reversed(folder.split("/")) if part.swapcase() != part), "")
+    if not name:
+        return False
+    head, _, tail = folder.rpartition(name)
+    try:
+        return os.path.samefile(folder, head + name.swapcase() + tail)
+    except (OSError, ValueError):
+        return False
 
 
 def _real(path: str) -> str:

@@ -9,13 +9,12 @@ from atlasbridge.core.detection.signals import combine
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, PromptType, Subject, SubjectKind, digest_text
 from atlasbridge.core.prompt.redact import hidden_pieces, redact_rows
-from atlasbridge.core.prompt.timer import is_bare_enter
+from atlasbridge.core.prompt.timer import asks_permission, is_bare_enter
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, compiled, steady
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
-from atlasbridge.core.vocabulary import speaks
 
 _SEEN = 40  # characters of what is asked that an excerpt must begin to show
 # Compiled when first used.
@@ -27,10 +26,6 @@ _NO_BUT = (  # refusals that go on all the same, or lose something: no timer say
 )
 _NOT_STOPPING = (
     r"\W*(?:don['’]?t|do not|never)\b.*\b(?:stop|cancel|abort|save|keep|exit|quit|wait|verify|check|back ?up)\b"
-)
-_ASKS_TO_STOP = (
-    r"(?:^|[.:!]\s+|\b(?:want|like|wish) to\s+|\b(?:should i|shall (?:i|we)|really)\s+)(?:abort|cancel)\b"
-    r"|\by\W+to (?:abort|cancel)\b"
 )
 RESTS = {"idle": True, "commands": True}  # what is typed there is run: the next command, not an answer
 
@@ -101,7 +96,7 @@ def prompt_of(
     return Prompt(
         type=found.type,
         score=combine(evidence) if evidence else found.score,
-        excerpt=cut(excerpt),
+        excerpt=_asked_first(excerpt, safe(found.core)) if not found.structural else cut(excerpt),
         screen=safe(shown),
         choices=tuple(
             replace(choice, label=safe(choice.label), detail=safe(choice.detail)) for choice in found.choices
@@ -173,6 +168,14 @@ def _headed(said: str, excerpt: str) -> str:
     return f"{head}\n{question}"
 
 
+def _asked_first(excerpt: str, line: str) -> str:
+    """The line that asks, then the end of what stands above it: a log may be long, and a list shows the beginning."""
+    above = excerpt.removesuffix(line).strip()
+    if len(excerpt) <= EXCERPT_LIMIT or above == excerpt.strip() or len(line) > EXCERPT_LIMIT * 3 // 4:
+        return cut(excerpt)
+    return f"{line}\n…{above[-(EXCERPT_LIMIT - len(line) - 2) :]}"
+
+
 def _begun(excerpt: str) -> str:
     return excerpt if len(excerpt) <= EXCERPT_LIMIT else excerpt[: EXCERPT_LIMIT - 1] + "…"
 
@@ -207,7 +210,7 @@ def safe_default(found: Finding) -> str:
         return "enter" if found.alone and found.whole and is_bare_enter(found.question or found.excerpt) else ""
     if found.type in (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN):
         return ""
-    if found.type is PromptType.TYPE_YES_NO and _asks_to_stop(found.core):
+    if not found.permission and not _asks_permission(found):
         return ""
     refusing = [choice for choice in found.choices if choice.refuses and choice.steps and not choice.always]
     if not found.own and found.type is PromptType.TYPE_MULTIPLE_CHOICE:
@@ -216,8 +219,16 @@ def safe_default(found: Finding) -> str:
     return refusing[0].value if refusing else ""
 
 
-def _asks_to_stop(question: str) -> bool:
-    return compiled(_ASKS_TO_STOP).search(question) is not None or speaks("cancel", "labels", question, abroad=True)
+def _asks_permission(found: Finding) -> bool:
+    """Whether "no" means that nothing is done: by the verb of its question, or of a choice that agrees."""
+    if found.type is PromptType.TYPE_YES_NO:
+        return asks_permission(found.question or found.core)
+    rows = (found.question or found.core).replace("\0", "\n").split("\n")
+    labels = [choice.label for choice in found.choices]
+    above = [row for row in rows if not any(label and label in row for label in labels)]
+    asked = [row for row in above if "?" in row][-1:] or above[-1:]
+    agreeing = [choice.label for choice in found.choices if not choice.refuses]
+    return asks_permission("\n".join(asked)) or any(map(asks_permission, agreeing))
 
 
 def _goes_on(label: str) -> bool:

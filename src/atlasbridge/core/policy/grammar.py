@@ -74,6 +74,7 @@ class Option:
     kind: str = ""  # of its value; "" when it takes none
     attached: bool = False  # its value can only follow a "="
     must: bool = False  # and it cannot be left out
+    frees: bool = False  # it takes the place of the first word
 
 
 @frozen
@@ -259,7 +260,7 @@ def _read_options(text: str) -> list[Option]:
             continue
         name, _, kind = token.partition("=")
         attached, must = name.endswith("["), kind.startswith("=")
-        found.append(Option(name.rstrip("["), kind.strip("=]"), attached or must, must))
+        found.append(Option(name.rstrip("[!"), kind.strip("=]"), attached or must, must, name.endswith("!")))
     return found
 
 
@@ -362,6 +363,13 @@ def _telling_need(name: str, word: str) -> Need:
     return FREE
 
 
+def _may_be(word: str, name: str) -> bool:
+    """Whether this word may be that option, alone, with its value, or in a bundle."""
+    if name.startswith("--"):
+        return word.partition("=")[0] == name
+    return word[:1] == "-" and word[:2] != "--" and name[1:] in word[1:]
+
+
 class _Reader:
     """One command of a program that has a grammar."""
 
@@ -371,14 +379,14 @@ class _Reader:
         self._needs: list[Need] = [FREE]
         self._head = 1
         self._kinds: list[str] = []
+        self._all_kinds = 0
         self._behind = False  # "--" was there
         self._unknown = ""  # an option that is not known may take the words behind it
 
     def read(self, name: str) -> Reading:
         grammar = find_grammar(name)
         assert grammar is not None
-        self._grammar = grammar
-        self._kinds = list(grammar.words)
+        self._use(grammar)
         while len(self._needs) < len(self._words):
             self._step(self._words[len(self._needs)])
         return Reading(tuple(self._needs), self._grammar.name, self._head)
@@ -398,7 +406,7 @@ class _Reader:
 
     def _is_subcommand(self, word: str) -> bool:
         following = find_grammar(f"{self._grammar.name} {word}") if " " not in word else None
-        if following is None or self._behind or len(self._kinds) != len(self._grammar.words):
+        if following is None or self._behind or len(self._kinds) != self._all_kinds:
             return False
         # options of the program itself that stood before it count no more; its own follow
         self._append(
@@ -407,9 +415,18 @@ class _Reader:
             else Need(f"{word!r} tells {self._words[0]} what to do, so that a rule must name it", does=True)
         )
         self._head = len(self._needs)
-        self._grammar = following
-        self._kinds = list(following.words)
+        self._use(following)
         return True
+
+    def _use(self, grammar: Grammar) -> None:
+        """An option that takes the place of the first word may stand anywhere, also behind that word."""
+        self._grammar = grammar
+        self._kinds = list(grammar.words)
+        first = self._kinds[0] if self._kinds else ""
+        freeing = [one.name for one in grammar.options.values() if one.frees or one.kind == first in ("pattern", "sed")]
+        if any(_may_be(word, name) for word in self._words[1:] for name in freeing):
+            self._kinds.pop(0)
+        self._all_kinds = len(self._kinds)
 
     def _word(self, word: str) -> None:
         if not self._kinds:
@@ -458,8 +475,6 @@ class _Reader:
                 self._append(self._value(option, self._words[len(self._needs)]))
 
     def _value(self, option: Option, value: str) -> Need:
-        if option.kind in ("pattern", "sed") and self._kinds[:1] == [option.kind]:
-            self._kinds.pop(0)  # it takes the place of the first word
         return _need(option.kind, value, self._place, f"{self._grammar.name} {option.name}")
 
     def _bundle(self, word: str, options: dict[str, Option]) -> None:

@@ -1,16 +1,20 @@
 """What a timer may type when nobody answers: what refuses, or Enter where going on is all that is asked.
 
 The detector names a safe default; everybody who is about to type one asks here once more, so that a default which was
-stored, sent or configured wrongly agrees to nothing.
+stored, sent or configured wrongly agrees to nothing.  `asks_permission` decides by the verb of a question whether its
+"no" means that nothing is done; its words are in `timer.toml`.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache, lru_cache
+from typing import Any
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import Prompt, PromptType
 
+WARNING_S = 60.0  # so long before it types, people are told what a timer will do
 _BARE_ENTER = lazy(
     r"\W*(?:please\s+)?(?:press|hit|strike|push|tap)\s+(?:the\s+)?\W{0,2}"
     r"(?:enter|return|any key|a key|space(?:\s?bar)?)\W{0,2}"
@@ -18,11 +22,86 @@ _BARE_ENTER = lazy(
     re.IGNORECASE,
 )
 _ENTER = ("enter", "\r", "\n")
+_HINT = lazy(r"[\[(][A-Za-z][\])]\w{1,8}/?|[\[(（][^\[\](（）)\n]{0,24}(?:\[\w{0,12}\])?[\])）]")
+_TYPED = frozenset(
+    {"yes", "no", "default", "fingerprint", "ja", "nein", "oui", "non", "sí", "si", "sim", "não", "да", "нет"}
+)
+_ENDS = lazy(r"(?<=[\w)\]\"'][.!?:;])\s+|(?<=[。！？：；])|\n")
+_TURNED = lazy(
+    r"\b(?:unless|otherwise|if (?:you )?(?:answer|say|choose|press)|answering no|say(?:ing)? no|if not)\b",
+    re.IGNORECASE,
+)
+_LONGEST = 400  # characters of a question whose verb is looked for
 
 
 def is_bare_enter(question: str) -> bool:
     """`Press Enter to continue...`, and nothing else at all."""
     return _BARE_ENTER.fullmatch(question.strip()) is not None
+
+
+@lru_cache(maxsize=256)
+def asks_permission(question: str) -> bool:
+    """Whether it asks to be allowed to do something, so that "no" leaves everything as it is; False where a verb is not
+    known, and wherever no might be the harmful answer."""
+    if _TURNED.search(question):
+        return False
+    asked = _last_question(question)
+    if not asked or len(asked) > _LONGEST:
+        return False
+    found = [weak for asks, weak, _ in _languages() if asks.match(asked)]
+    if any(stops.search(asked) for _, _, stops in _languages()):
+        return False
+    return bool(found) and not any(weak is not None and weak.search(asked) for weak in found)
+
+
+def _last_question(text: str) -> str:
+    """The last sentence with words in it, without what it offers to type and without marks around it."""
+    head, mark, tail = _HINT.sub(_without_hint, text).strip().rpartition("?")
+    offered = all(len(word) == 1 or word.lower() in _TYPED for word in _WORDS.findall(tail))
+    text = head if mark and offered and "\n" not in tail else head + mark + tail
+    sentences = [piece.strip(" \t?？!.:;<>…¿¡*#\"'“”«»-–—。：/") for piece in _ENDS.split(text)]
+    return next((piece for piece in reversed(sentences) if any(map(str.isalpha, piece))), "")
+
+
+_WORDS = lazy(r"[^\W\d_]+")
+
+
+def _without_hint(found: re.Match[str]) -> str:
+    """Brackets that only offer what can be typed; all others are part of the question."""
+    words = [word for word in _WORDS.findall(found.group()) if len(word) > 3 and word.lower() not in _TYPED]
+    return found.group() if words else " "
+
+
+@cache
+def _languages() -> tuple[tuple[re.Pattern[str], re.Pattern[str] | None, re.Pattern[str]], ...]:
+    """For each language: how a question reads that asks for permission, and words that it must not hold."""
+    import tomllib  # only where a question may be refused: most sessions never ask
+    from pathlib import Path
+
+    tables = tomllib.loads(Path(__file__).with_name("timer.toml").read_text(encoding="utf-8"))
+    return tuple(
+        (_asking(name, table), _words(name, table["weak"]) if "weak" in table else None, _words(name, table["stops"]))
+        for name, table in tables.items()
+    )
+
+
+_UNSPACED = ("ja", "ko", "zh")  # their words are not set apart by blanks
+
+
+def _asking(name: str, table: dict[str, Any]) -> re.Pattern[str]:
+    verbs, leads = "|".join(table["verbs"]), "|".join(table["leads"])
+    gap, end = (r"\s*", "") if name in _UNSPACED else (r"[\s,]+", r"(?![\w-])")
+    if table["place"] == "first":
+        return re.compile(rf"(?:(?:{leads}){gap})*(?:{verbs}){end}", re.IGNORECASE)
+    ends = "|".join(table["ends"])
+    if name in _UNSPACED:
+        return re.compile(rf".*(?:{verbs})\s*(?:{ends})\Z", re.IGNORECASE)
+    return re.compile(rf"(?:(?:{leads})\b.*\b|.*\b)?(?:{verbs})(?:\s+(?:{ends}))*\Z", re.IGNORECASE)
+
+
+def _words(name: str, words: list[str]) -> re.Pattern[str]:
+    whole = "|".join(words)
+    return re.compile(whole if name in _UNSPACED else rf"(?<![\w-])(?:{whole})(?![\w-])", re.IGNORECASE)
 
 
 def timer_may_say(prompt: Prompt) -> bool:

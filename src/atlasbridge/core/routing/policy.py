@@ -31,6 +31,7 @@ class PolicySettings:
             PromptType.TYPE_MULTIPLE_CHOICE,
         }
     )
+    timer_signal: str = "bell"  # how an attached terminal hears that a timer answers: "bell", "osc9", "title", "none"
     allowed: Mapping[str, frozenset[str] | None] = field(default_factory=dict)  # None: it knows its people itself
     attention: AttentionSettings = field(default_factory=AttentionSettings)
 

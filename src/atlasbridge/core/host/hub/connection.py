@@ -197,6 +197,7 @@ class HubSide:
         self._clock = clock
         self.end_tool: Callable[[bool], None] = lambda force: None
         self.continue_tool: Callable[[], None] = lambda: None
+        self.signal_terminal: Callable[[bytes], None] = lambda data: None
         self._stopped = False
         self._adapter: dict[str, Any] = {}
         self._viewer = _Viewer(self._send_screen)
@@ -262,6 +263,8 @@ class HubSide:
             case "presence":
                 self._watch.absorb()
                 self.post({"m": "presence", "typed_age_s": self._watch.typed_age_s})
+            case "notice":
+                self.signal_terminal(render_signal(str(message.get("signal", "")), str(message.get("text", ""))))
             case "keys":
                 self._words.keep("keys", "", self._link.hub, self._clock.now())
                 self._typist.type_keys(str(message["data"]).encode("latin-1", "replace"))
@@ -379,3 +382,17 @@ class _Viewer:
             self._next_at = now + self._every_s
             return None
         return self._next_at
+
+
+def render_signal(signal: str, text: str) -> bytes:
+    """What makes a terminal tell its person something without touching what the tool has drawn."""
+    plain = "".join(char for char in text if char.isprintable())[:200]
+    match signal:
+        case "bell":
+            return b"\a"
+        case "osc9":
+            return f"\x1b]9;{plain}\x1b\\".encode()
+        case "title":
+            return f"\x1b]2;{plain}\x1b\\".encode()
+        case _:
+            return b""

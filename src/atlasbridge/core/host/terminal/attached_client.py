@@ -47,6 +47,13 @@ class AttachedClient:
     def taken(self) -> bool:
         return self._caller is not None
 
+    def signal(self, data: bytes) -> None:
+        """A sign of ours for the person at the attached terminal: as much as goes at once, between two chunks."""
+        with self._output.lock:
+            attachment = self.attachment
+            if data and attachment is not None and attachment.output_is_terminal:
+                attachment.write_soon(data)
+
     def take(self, caller: Caller, fds: tuple[int, int], size: Size, past: bool = False, back: bool = False) -> None:
         """Show the session on this terminal from now on.  `back`: it left while the tool was stopped, and what it shows
         is kept, unless the tool wrote something meanwhile."""
