@@ -9,12 +9,20 @@ import pytest
 from tests.support.fleet import HubApi, fleet_server_on, short_root
 from tests.support.postgres import Postgres, postgres
 
+from atlasbridge.fleet.member import link
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """PostgreSQL is more than Python alone."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.heavy)
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is held asks again soon."""
+    monkeypatch.setattr(link, "HELD_S", 0.2)
 
 
 @pytest.fixture(scope="session")

@@ -22,10 +22,9 @@ from tests.support.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "howto" / "fleet.md").read_text(encoding="utf-8")
-PLACEHOLDER = "atlasbridge join 'http://127.0.0.1:8460/#TOKEN'"
 BLOCKS = dict(re.findall(r"```sh (\w+)\n(.*?)```", PAGE, re.DOTALL))
 
-(FILE,) = re.findall(r"```toml server.toml\n(.*?)```", PAGE, re.DOTALL)
+(FILE,) = re.findall(r"```toml fleet.toml\n(.*?)```", PAGE, re.DOTALL)
 
 
 class Story:
@@ -45,7 +44,7 @@ class Story:
         for name in ("bot", "app"):
             (root / f"slack-{name}").write_text(f"x{name[0]}-secret\n")
             (root / f"slack-{name}").chmod(0o600)
-        (root / "server.toml").write_text(FILE.replace("/run/secrets", str(root)))
+        (root / "fleet.toml").write_text(FILE.replace("/run/secrets", str(root)))
         (root / "team-policy.toml").write_text('[[rule]]\nname = "r"\nverdict = "deny"\ncommand = ["rm", "**"]\n')
 
     def sh(self, text: str, home: str = "server", **more: str) -> str:
@@ -78,8 +77,7 @@ def story(server: Postgres) -> Iterator[Story]:
 
 @pytest.mark.timeout(300)
 def test_from_nothing_to_two_machines_on_one_page(story: Story) -> None:
-    fleet_server = BLOCKS["server"].replace("atlasbridge fleet serve &\n", "")
-    story.sh(fleet_server)
+    story.sh(BLOCKS["server"].replace("atlasbridge fleet serve &\n", ""))
     database = {"ATLASBRIDGE_FLEET_DATABASE": "postgresql:///atlasbridge"}
     words = ["atlasbridge", "fleet", "serve", "--port", "0"]
     environ = {**story.environ, **database}
@@ -90,7 +88,7 @@ def test_from_nothing_to_two_machines_on_one_page(story: Story) -> None:
         link, first, second = story.sh(BLOCKS["people"], **database).splitlines()
         for home, command in (("one", first), ("two", second)):
             wanted = BLOCKS["machine"].replace(
-                "atlasbridge join 'http://127.0.0.1:8460/#TOKEN'", f"{command} --name {home}"
+                "atlasbridge fleet join 'http://127.0.0.1:8460/#TOKEN'", f"{command} --name {home}"
             )
             assert wanted != BLOCKS["machine"]
             story.sh(wanted, home)
@@ -119,11 +117,11 @@ def test_from_nothing_to_two_machines_on_one_page(story: Story) -> None:
         assert "server" in story.sh("atlasbridge hub status", "one")
         assert "bert" in story.sh(BLOCKS["rights"], **database)
         story.sh(BLOCKS["identities"], **database)
-        told = story.sh(BLOCKS["chats"], FLEET_SERVER_BOT_TOKEN="1:token", **database)
-        assert "telegram" in told and "alice" in told and "each is told what they may see" in told
+        told = story.sh(BLOCKS["chats"], FLEET_BOT_TOKEN="1:token", **database)
+        assert "telegram" in told and "alice" in told and "each is told what they can see" in told
         story.sh(BLOCKS["rules"], **database)
         assert story.sh(BLOCKS["audit"], **database).count("whole, followed entry by entry") == 2
-        assert "atlasbridge join" in story.sh(BLOCKS["ephemeral"], **database)
+        assert "atlasbridge fleet join" in story.sh(BLOCKS["ephemeral"], **database)
         story.sh("atlasbridge leave", "one")
         story.sh("atlasbridge fleet revoke two", **database)
         assert "no machine" in story.sh("atlasbridge fleet machines", **database)
@@ -157,5 +155,5 @@ def test_every_tested_block_of_the_page_is_known() -> None:
 
 def test_the_extras_that_the_page_names_exist() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(re.findall(r"atlasbridge\[(\w+)\]", PAGE)) == {"server", "fleet"} <= set(extras)
-    assert set(extras["fleet"]) <= set(extras["server"])
+    assert set(re.findall(r"install '\.\[([\w-]+)\]", PAGE)) == {"fleet-server", "fleet"} <= set(extras)
+    assert set(extras["fleet"]) <= set(extras["fleet-server"])

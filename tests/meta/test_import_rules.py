@@ -39,6 +39,7 @@ HOME_OF = {
     "psycopg": {"fleet/server"},
     "psycopg_pool": {"fleet/server"},
     "uvloop": {"fleet/server"},
+    "prometheus_client": {"fleet/server"},
     "wsproto": {"fleet"},
     "cryptography": {"fleet", "web"},
     "slack_sdk": {"channels/slack"},

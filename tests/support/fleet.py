@@ -71,17 +71,21 @@ class HubApi:
     async def person(self, name: str, role: str = "member", **right: str) -> Visitor:
         await people.add(self.database, name, role, "test")
         if right:
-            given = {"machine": "*", "folder": "*", "may": "answer", **right}
-            await people.allow(self.database, name, given["machine"], given["folder"], given["may"], "test")
+            await self.allow(name, **right)
         return await self.visitor(name)
+
+    async def allow(self, name: str, machine: str = "*", folder: str = "*", may: str = "answer") -> None:
+        """A machine that is not there yet is meant by a pattern."""
+        there = {one["name"] for one in await machines.listing(self.database)}
+        pattern = machine if "*" in machine or machine in there else f"{machine}*"
+        await people.allow(self.database, name, pattern, folder, may, "test")
 
     async def in_chat(self, name: str, identity: str, role: str = "member", **right: str) -> None:
         """Somebody who is known in a chat, too."""
         await people.add(self.database, name, role, "test")
         await people.set_identity(self.database, name, identity, True, "test")
         if right:
-            given = {"machine": "*", "folder": "*", "may": "answer", **right}
-            await people.allow(self.database, name, given["machine"], given["folder"], given["may"], "test")
+            await self.allow(name, **right)
 
     async def visitor(self, name: str) -> Visitor:
         visitor = Visitor(self.url)
@@ -130,7 +134,7 @@ async def start_fleet_server(url: str, clock: Clock | None = None, port: int = 0
     context = ServerContext(database, address.known_as)
     await context.open()
     if chats is not None:
-        context.chats = Chats(context, partial(plan_server_chats, chats, {}), clock)
+        context.chats = Chats(context, partial(plan_server_chats, chats, {}))
     server = FleetServer(server_settings(context, address))
     tasks = [asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(context.run())]
     await until(lambda: server.started)
@@ -321,6 +325,16 @@ async def new_machine(
     membership = await join(await fleet_server.invite(), name, **options)
     write_membership(home.root, membership)
     return await (await Machine(home, membership, clock or ManualClock(), channels).start()).connected()
+
+
+async def let_in(fleet_server: HubApi, machine: Machine) -> Machine:
+    """A person says that this machine was put back on purpose."""
+
+    async def accepted() -> bool:
+        return bool(await machines.accept_restore(fleet_server.database, machine.name, "test"))
+
+    await until(accepted)
+    return await machine.connected()
 
 
 @contextlib.contextmanager

@@ -77,7 +77,7 @@ def test_ruby_takes_the_formula() -> None:
         assert (done.returncode, done.stdout.strip()) == (0, "Syntax OK"), done.stderr
 
 
-@pytest.mark.parametrize("name", ["hub", "hub"])
+@pytest.mark.parametrize("name", ["hub", "fleet"])
 def test_a_container_file_starts_a_command_that_exists_and_not_as_root(name: str) -> None:
     text = (ROOT / f"packages/container/Containerfile.{name}").read_text("utf-8").replace("\\\n", " ")
     steps = [line.partition(" ")[::2] for line in text.splitlines() if line and not line.startswith("#")]
@@ -93,6 +93,30 @@ def test_a_container_file_starts_a_command_that_exists_and_not_as_root(name: str
     assert done.returncode == 0, done.stderr
     for option in (word for word in words[3:] if word.startswith("--")):
         assert option in done.stdout
+
+
+def test_the_unit_of_a_fleet_server_starts_a_command_that_exists() -> None:
+    text = (ROOT / "packages/systemd/atlasbridge-fleet.service").read_text("utf-8")
+    (started,) = re.findall(r"^ExecStart=/usr/bin/env atlasbridge (.*)$", text, re.MULTILINE)
+    words = started.split()
+    done = subprocess.run([*ATLASBRIDGE, *words[:2], "--help"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and all(word in done.stdout for word in words if word.startswith("--"))
+    if analyze := shutil.which("systemd-analyze"):
+        checked = subprocess.run(
+            [analyze, "verify", "packages/systemd/atlasbridge-fleet.service"], capture_output=True, text=True, cwd=ROOT
+        )
+        assert checked.returncode == 0, checked.stderr
+
+
+def test_the_chart_of_a_fleet_server_gives_it_options_that_exist() -> None:
+    text = "".join(path.read_text("utf-8") for path in (ROOT / "packages/helm/atlasbridge-fleet").rglob("*.yaml"))
+    for name in ("serve", "migrate"):
+        shown = subprocess.run([*ATLASBRIDGE, "fleet", name, "--help"], capture_output=True, text=True, timeout=60)
+        known = set(re.findall(r"--[\w-]+", shown.stdout))
+        part = text.partition("kind: Job")[2] if name == "migrate" else text.partition("kind: Job")[0]
+        given = set(re.findall(r"(?:- |, )(--[\w-]+)", part)) if name == "serve" else {"--saved"}
+        assert given and given <= known, given - known
+    assert "ATLASBRIDGE_FLEET_DATABASE" in text and "ATLASBRIDGE_FLEET_URL" in text
 
 
 @pytest.mark.heavy

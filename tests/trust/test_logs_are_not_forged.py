@@ -76,7 +76,8 @@ def test_the_hub_api_says_nothing_of_addresses() -> None:
         "    logging.getLogger('atlasbridge.fleet.server').warning('a link ended: x\\n00:00:00 info    forged')\n"
         "    return lambda: None\n"
         "with mock.patch('atlasbridge.fleet.server.server.run', work):\n"
-        "    serve.callback('postgresql://x/y', '127.0.0.1', 0, '', '', '', 1, None, None)\n"
+        "  for form in ('text', 'json'):\n"
+        "    serve.callback('postgresql://x/y', '127.0.0.1', 0, '', '', '', 1, None, 90, form, None)\n"
     )
     environ = {**os.environ, "ATLASBRIDGE_LOG_LEVEL": "DEBUG"}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environ, timeout=60)

@@ -326,7 +326,7 @@ class ChatChannel(BaseChannel):
                 known.cancel()
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
-        if session is None or self._session_notices:
+        if session is None or session.session_id.startswith("notice:") or self._session_notices:
             self._tasks.hold(self._notify(message, session))
 
     async def _notify(self, message: str, session: SessionRecord | None) -> None:

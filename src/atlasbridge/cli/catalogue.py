@@ -36,9 +36,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "events": ("atlasbridge.cli.events:command", "Print events, one JSON object per line."),
     "audit": ("atlasbridge.cli.audit:command", "Verify, show or export the audit log."),
     "hub": ("atlasbridge.cli.hub:command", "Start, stop, restart or look at the hub."),
-    "join": ("atlasbridge.cli.join:command", "Show this machine's questions at a fleet server."),
-    "leave": ("atlasbridge.cli.leave:command", "Leave that hub."),
-    "fleet": ("atlasbridge.cli.fleet:command", "Serve a fleet server; its machines, people and log."),
+    "fleet": ("atlasbridge.cli.fleet:command", "Join a fleet of machines, or serve one: machines, people, rules, log."),
     "config": ("atlasbridge.cli.config:command", "Show, check or change the configuration."),
     "adapters": ("atlasbridge.cli.adapters:command", "List the tools AtlasBridge knows well."),
     "lab": ("atlasbridge.cli.lab:command", "Prompt Lab: scenarios, recordings, explanations."),
@@ -51,6 +49,13 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "version": ("atlasbridge.cli.version:command", "Show the version."),
 }
 
+
+# Commands of earlier versions that have another name now, and the words that lead there.
+RENAMED: Final[dict[str, tuple[str, ...]]] = {
+    "desk": ("fleet",),
+    "join": ("fleet", "join"),
+    "leave": ("fleet", "leave"),
+}
 
 # What other programs call it, and people who come from them type first.
 CALLED_ELSEWHERE: Final[dict[str, str]] = {

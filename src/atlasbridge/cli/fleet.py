@@ -1,10 +1,12 @@
-"""`atlasbridge fleet`: serve a fleet server, and look after its machines, people, rules and log."""
+"""`atlasbridge fleet`: join a fleet or leave it; serve one, and look after its machines, people, rules and log."""
 
 from __future__ import annotations
 
 import asyncio
 import getpass
 import os
+import socket
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -14,44 +16,12 @@ from typing import Any, TypeVar
 import click
 
 from atlasbridge.bootstrap import plan_server_chats
-from atlasbridge.cli.printing import json_option, print_json, print_table
+from atlasbridge.cli.printing import home, json_option, print_json, print_table
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.distribution import install_line
-from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
-from atlasbridge.core.fleet_wire import encode_invitation
+from atlasbridge.core.errors import AtlasBridgeError, ChannelError, ConfigError, HubUnavailable
+from atlasbridge.core.fleet_wire import encode_invitation, parse_invitation
 from atlasbridge.core.home import Home
-
-# What the commands about a fleet server have in common: its parts may be missing, the hub may be away.
-
-
-@contextmanager
-def needs(extra: str) -> Iterator[None]:
-    """Around imports of what only this extra brings."""
-    try:
-        yield
-    except ModuleNotFoundError as missing:
-        raise ConfigError(f"this needs {missing.name}", install_line(extra)) from None
-
-
-def refuse_tools(home: Home) -> None:
-    """Who may change the hub may make it listen to a server; a program inside a session may not."""
-    from atlasbridge.core.daemon.starter import ensure_hub
-
-    ensure_hub(home)
-    with HubClient(home) as hub:
-        hub.ask("reload")
-
-
-def tell_hub(home: Home) -> None:
-    """A hub that runs takes it over at once; the next one finds it."""
-    try:
-        with HubClient(home) as hub:
-            hub.ask("reload")
-    except HubUnavailable:
-        pass
-
-
-# What the commands of a server share: its database, its address, and who runs the command.
 
 T = TypeVar("T")
 
@@ -67,13 +37,32 @@ url_option = click.option(
     envvar="ATLASBRIDGE_FLEET_URL",
     default="http://127.0.0.1:8460",
     show_default=True,
-    help="How machines and people reach the server; also from ATLASBRIDGE_FLEET_URL.",
+    help="The address at which machines and people reach the server; also from ATLASBRIDGE_FLEET_URL.",
+)
+config_option = click.option(
+    "--config",
+    "config_path",
+    type=click.Path(path_type=Path),
+    envvar="ATLASBRIDGE_FLEET_CONFIG",
+    help="Channels and escalation policies for all machines (TOML); tokens in it as env:NAME or file:PATH.",
 )
 
 
+@contextmanager
+def needs(extra: str) -> Iterator[None]:
+    """Around imports of what only this extra brings."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        raise ConfigError(f"this needs {missing.name}", install_line(extra)) from None
+
+
+SERVER = "fleet-server"
+
+
 def work(database_url: str, call: Callable[[Any], Awaitable[T]]) -> T:
-    """Do something with the server's database."""
-    with needs("fleet-server"):
+    """Do something with the fleet's database."""
+    with needs(SERVER):
         from atlasbridge.fleet.server.database import Database
 
     async def run() -> T:
@@ -92,65 +81,221 @@ def operator() -> str:
     return f"cli:{getpass.getuser()}"
 
 
-# `atlasbridge fleet audit`: is the server's own log whole, and is every machine's log the one that was anchored?
+@click.group("fleet")
+def command() -> None:
+    """One page, one log and one set of rules for many machines."""
 
 
-@click.command("show")
-@database_option
-@click.option("--limit", default=100, show_default=True, help="The last so many entries.")
-def show(database_url: str, limit: int) -> None:
-    """Print entries of the server's log, one JSON object per line."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server import audit
-
-    for line in work(database_url, lambda database: audit.entries(database, limit)):
-        click.echo(line)
+# a machine's side
 
 
-@click.command("verify")
-@database_option
-@click.option("--wait", default=30.0, show_default=True, help="Seconds to wait for the machines' words.")
-@json_option
-@click.pass_context
-def verify(ctx: click.Context, database_url: str, wait: float, as_json: bool) -> None:
-    """Follow the server's chain, and have every connected machine prove its own, entry by entry."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server.verify import verify_all
+def reload_hub(here: Home, start: bool) -> None:
+    """The hub takes a membership over at once.  `start`: it also refuses a program inside a session."""
+    from atlasbridge.core.daemon.starter import ensure_hub
 
-    found: dict[str, Any] = work(database_url, lambda database: verify_all(database, wait))
-    if as_json:
-        print_json(found)
-    else:
-        click.echo(f"the server: {found['server']}")
-        rows = [(one["machine"], one["verdict"], one["entries"]) for one in found["machines"]]
-        print_table(("machine", "audit log", "entries"), rows, "no machine has joined yet")
-    if not found["ok"]:
-        ctx.exit(1)
+    try:
+        if start:
+            ensure_hub(here)
+        with HubClient(here) as hub:
+            hub.ask("reload")
+    except HubUnavailable:
+        if start:
+            raise
 
 
-# `atlasbridge fleet chats`: what a file of channels means for the people of this server, before it is served.
-
-config_option = click.option(
-    "--config",
-    "config_path",
-    type=click.Path(path_type=Path),
-    envvar="ATLASBRIDGE_FLEET_CONFIG",
-    help="Channels and escalation for all machines (TOML); tokens in it as env:NAME or file:PATH.",
+@command.command()
+@click.argument("url")
+@click.option("--token-stdin", is_flag=True, help="Read the token from standard input instead of the address.")
+@click.option("--name", default="", help="The name of this machine in the fleet; its host name by default.")
+@click.option("--ca", type=click.Path(exists=True, path_type=Path), help="A certificate (PEM) to trust besides.")
+@click.option("--no-screens", is_flag=True, help="Nobody in the fleet can look at a session's screen.")
+@click.option(
+    "--rules",
+    type=click.Choice(["tighten", "allow", "none"]),
+    default="tighten",
+    show_default=True,
+    help="What the fleet's rules are allowed to do here.",
 )
+@click.option("--ephemeral", is_flag=True, help="A container or a job: removed from the fleet once it is silent.")
+def join(
+    url: str, token_stdin: bool, name: str, ca: Path | None, no_screens: bool, rules: str, ephemeral: bool
+) -> None:
+    """Join the fleet at URL, with the address that `atlasbridge fleet invite` printed there."""
+    with needs("fleet"):
+        from atlasbridge.fleet.member.membership import join as join_fleet
+        from atlasbridge.fleet.member.membership import read_membership, write_membership
+    invitation = parse_invitation(url, sys.stdin.readline() if token_stdin else "")
+    here = home()
+    here.prepare()
+    known = read_membership(here.root)
+    if known is not None:
+        raise ConfigError(
+            f"this machine belongs to the fleet at {known.url} already", "leave it: atlasbridge fleet leave"
+        )
+    reload_hub(here, start=True)
+    trusted = ca.read_text(encoding="ascii") if ca else ""
+    called = name or socket.gethostname()
+    membership = asyncio.run(
+        join_fleet(invitation, called, ca=trusted, screens=not no_screens, rules=rules, ephemeral=ephemeral)
+    )
+    write_membership(here.root, membership)
+    reload_hub(here, start=False)
+    click.echo(
+        f"This machine is {membership.name!r} in the fleet at {membership.url}, which shows its questions from now on."
+    )
 
 
-@click.command("chats")
+@command.command()
+@click.option("--force", is_flag=True, help="Leave even if the server cannot be told.")
+def leave(force: bool) -> None:
+    """Leave the fleet: only this machine shows its questions, and its key is worth nothing any more."""
+    with needs("fleet"):
+        from atlasbridge.fleet.member.membership import RefusedByServer, forget_membership, read_membership
+        from atlasbridge.fleet.member.membership import leave as leave_fleet
+    here = home()
+    try:
+        membership = read_membership(here.root)
+    except ConfigError:
+        if not force:
+            raise
+        forget_membership(here.root)
+        click.echo(
+            "The membership could not be read and was removed. The server lists this machine until it is revoked."
+        )
+        return
+    if membership is None:
+        raise ConfigError("this machine belongs to no fleet", "join one: atlasbridge fleet join URL")
+    reload_hub(here, start=True)
+    try:
+        asyncio.run(leave_fleet(membership))
+    except RefusedByServer:
+        pass  # the server had removed it before
+    except ChannelError as error:
+        if not force:
+            raise ChannelError(
+                f"the server was not told: {error}", "leave all the same: atlasbridge fleet leave --force"
+            ) from None
+    forget_membership(here.root)
+    reload_hub(here, start=False)
+    click.echo(f"This machine left the fleet at {membership.url}.")
+
+
+# the server
+
+
+@command.command()
+@database_option
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--port", default=8460, show_default=True, help="0: any free one.")
+@click.option(
+    "--url",
+    envvar="ATLASBRIDGE_FLEET_URL",
+    default="",
+    help="The address behind a proxy; also from ATLASBRIDGE_FLEET_URL.",
+)
+@click.option("--cert", default="", help="A certificate (PEM), for TLS.")
+@click.option("--key", default="", help="And its key.")
+@click.option("--connections", default=10, show_default=True, help="To PostgreSQL, at most.")
+@click.option(
+    "--metrics-token-file", type=click.Path(exists=True, path_type=Path), help="The token that reads /metrics."
+)
+@click.option("--keep-days", default=90.0, show_default=True, help="How long what has ended is kept; the log stays.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["auto", "json", "text"]),
+    default="auto",
+    show_default=True,
+    help="auto: text on a terminal, else JSON lines.",
+)
+@config_option
+def serve(
+    database_url: str,
+    host: str,
+    port: int,
+    url: str,
+    cert: str,
+    key: str,
+    connections: int,
+    metrics_token_file: Path | None,
+    keep_days: float,
+    log_format: str,
+    config_path: Path | None,
+) -> None:
+    """Serve the fleet.  Run as many servers as you like against one database."""
+    with needs(SERVER):
+        from atlasbridge.fleet.server.server import Address, run
+        from atlasbridge.fleet.server.server import serve as serve_fleet
+    from atlasbridge.core.daemon.log_file import open_log
+
+    # as a hub's in the foreground: what others' libraries say of addresses, and what machines say, is kept out or clean
+    level = os.environ.get("ATLASBRIDGE_LOG_LEVEL", "INFO")
+    as_json = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
+    open_log(Path(os.devnull), level, 0, 0, to_terminal=True, as_json=as_json)
+    token = metrics_token_file.read_text().strip() if metrics_token_file else ""
+    place = Address(host, port, url, cert, key, token, connections, keep_days * 86_400.0)
+    read_plan = partial(plan_server_chats, config_path, os.environ) if config_path else None
+    run(serve_fleet(database_url, place, lambda known_as: click.echo(f"The fleet server is at {known_as}"), read_plan))
+
+
+@command.command()
+@database_option
+@click.option("--saved", is_flag=True, help="There is a backup: tables of an older version can be changed.")
+@click.option("--role", default="", help="A user of the database who is to serve, with the least rights for it.")
+def migrate(database_url: str, saved: bool, role: str) -> None:
+    """Make the tables, or bring them to this version, as the owner of the database."""
+    with needs(SERVER):
+        from atlasbridge.fleet.server.migrations_loader import grant_role
+        from atlasbridge.fleet.server.migrations_loader import migrate as migrate_tables
+
+    version = work(database_url, lambda database: migrate_tables(database, saved))
+    if role:
+        work(database_url, lambda database: grant_role(database, role))
+    click.echo(f"The fleet's tables have version {version}" + (f"; {role} is allowed to serve." if role else "."))
+
+
+@command.command()
+@database_option
+@url_option
+@click.option("--name", default="", help="Valid for a machine of this name alone.")
+@click.option("--ephemeral", is_flag=True, help="For containers and jobs: removed once silent.")
+@click.option("--minutes", default=60.0, show_default=True, help="How long the invitation is valid.")
+@click.option("--uses", default=1, show_default=True, help="How many machines can use it.")
+@json_option
+def invite(database_url: str, url: str, name: str, ephemeral: bool, minutes: float, uses: int, as_json: bool) -> None:
+    """Print the command with which a machine joins, once."""
+    address = _invite(database_url, url, name=name, ephemeral=ephemeral, ttl_s=minutes * 60, uses=uses)
+    if as_json:
+        print_json({"address": address})
+    else:
+        click.echo(f"atlasbridge fleet join '{address}'")
+
+
+def _invite(database_url: str, url: str, **terms: Any) -> str:
+    with needs(SERVER):
+        from atlasbridge.fleet.server import machines
+        from atlasbridge.fleet.server.signature import identity_of
+
+    async def make(database: Any) -> str:
+        token = await machines.invite(database, operator(), **terms)
+        async with database.transaction() as connection:
+            identity = await identity_of(connection)
+        return encode_invitation(url, token, identity.public_key)
+
+    return work(database_url, make)
+
+
+@command.command()
 @database_option
 @config_option
 @json_option
-def show_chats(database_url: str, config_path: Path | None, as_json: bool) -> None:
-    """Check the file of `serve --config`, and list its channels with who takes part."""
-    with needs("fleet-server"):
+def chats(database_url: str, config_path: Path | None, as_json: bool) -> None:
+    """Check the file of `serve --config`, and list its channels with the people who take part."""
+    with needs(SERVER):
         from atlasbridge.fleet.server.chats.directory import load_directory
         from atlasbridge.fleet.server.chats.leader_lock import carried
 
     if config_path is None:
-        raise click.UsageError("which file? Say --config FILE, or set ATLASBRIDGE_FLEET_CONFIG")
+        raise click.UsageError("which file? Give --config FILE, or set ATLASBRIDGE_FLEET_CONFIG")
     directory = work(database_url, load_directory)
     plan = plan_server_chats(config_path, os.environ, directory.by_channel())
     found: list[dict[str, Any]] = [
@@ -172,149 +317,308 @@ def show_chats(database_url: str, config_path: Path | None, as_json: bool) -> No
         )
         return
     rows = [(one["channel"], ", ".join(one["people"]) or "nobody", _how(one)) for one in found]
-    print_table(("channel", "people", "how"), rows, "the file has no channel: [channels.telegram], say")
+    print_table(("channel", "people", "how"), rows, "the file has no channel, such as [channels.telegram]")
 
 
 def _how(found: dict[str, Any]) -> str:
     if not found["people"]:
         return f"not used: atlasbridge fleet people identity NAME {found['channel']}:…"
-    return "one room: told what all of them may see" if found["shared"] else "each is told what they may see"
+    return "one room: it is told what all of them can see" if found["shared"] else "each is told what they can see"
 
 
-# `atlasbridge fleet people`: who may see and answer for which machine and folder, and their links to the page.
+@command.command()
+@database_option
+@click.argument("file", required=False, type=click.Path(exists=True, path_type=Path))
+@json_option
+def rules(database_url: str, file: Path | None, as_json: bool) -> None:
+    """Send FILE (as policy.toml) to all machines; without it, show what they use."""
+    with needs(SERVER):
+        from atlasbridge.fleet.server import machines as fleet_machines
+        from atlasbridge.fleet.server import team_rules
+
+    if file is not None:
+        from atlasbridge.config.rules import read_rules
+
+        read_rules(file)  # what is wrong with it is said here, with the line
+        text = file.read_text(encoding="utf-8")
+        digest = work(database_url, lambda database: team_rules.set_rules(database, text, operator()))
+        click.echo(f"The rules {digest[:19]} go to all machines.")
+        return
+    newest = work(database_url, team_rules.newest)
+    found = work(database_url, fleet_machines.listing)
+    using = [{"machine": one["name"], "digest": one["policy"], "fault": one["policy_fault"]} for one in found]
+    if as_json:
+        print_json({"digest": newest.digest if newest else "", "machines": using})
+        return
+    rows = [
+        (one["machine"], "newest" if newest and one["digest"] == newest.digest else "other", one["fault"])
+        for one in using
+    ]
+    print_table(("machine", "rules", "fault"), rows, "no machine has joined yet")
+
+
+# machines
+
+
+@command.group(invoke_without_command=True)
+@click.option("--database", "database_url", envvar="ATLASBRIDGE_FLEET_DATABASE", default="")
+@click.option("--all", "include_gone", is_flag=True, help="Also those that are gone.")
+@json_option
+@click.pass_context
+def machines(ctx: click.Context, database_url: str, include_gone: bool, as_json: bool) -> None:
+    """List the machines, or decide about one of them."""
+    if ctx.invoked_subcommand is not None:
+        return
+    if not database_url:
+        raise click.UsageError("which database? Give --database URL, or set ATLASBRIDGE_FLEET_DATABASE")
+    with needs(SERVER):
+        from atlasbridge.fleet.server import machines as fleet_machines
+
+    found = work(database_url, lambda database: fleet_machines.listing(database, include_gone))
+    told = [{**_plain(one), "state": _state(one)} for one in found]
+    if as_json:
+        print_json(told)
+        return
+    rows = [
+        (
+            one["name"],
+            one["state"],
+            one["open_prompts"],
+            one["sessions"],
+            one["version"],
+            one["log_fault"] or "as anchored",
+            one["limited"] or one["went_back"],
+        )
+        for one in told
+    ]
+    columns = ("machine", "state", "open", "sessions", "version", "audit log", "notice")
+    print_table(columns, rows, "no machine has joined yet")
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    hidden = ("public_key", "generation", "epoch", "epochs", "token", "token_offered", "accepts", "expelled", "others")
+    return {
+        name: value.isoformat() if hasattr(value, "isoformat") else value
+        for name, value in row.items()
+        if name not in hidden
+    }
+
+
+def _state(row: dict[str, Any]) -> str:
+    if row["gone_at"]:
+        return str(row["gone_why"])
+    if row["held"] == "restored":
+        return f"put back to an earlier state: fleet machines accept-restore {row['name']}"
+    if row["held"]:
+        return f"two machines with one key: fleet machines split {row['name']}"
+    if row["connected_to"]:
+        return "connected"
+    return f"not heard of since {row['seen_at']:%Y-%m-%d %H:%M:%S} UTC" if row["seen_at"] else "has never called"
+
+
+def _unknown(machine: str) -> AtlasBridgeError:
+    return AtlasBridgeError(f"there is no machine {machine!r}", "list them: atlasbridge fleet machines")
+
+
+@machines.command()
+@database_option
+@click.argument("machine")
+def revoke(database_url: str, machine: str) -> None:
+    """Remove MACHINE: its key is worth nothing from now on, and its open questions are closed on the server."""
+    from atlasbridge.fleet.server import machines as fleet_machines
+
+    gone = work(database_url, lambda database: fleet_machines.remove(database, machine, operator(), "revoked"))
+    if gone is None:
+        raise _unknown(machine)
+    click.echo(f"{machine} was removed from the fleet.")
+
+
+@machines.command()
+@database_option
+@click.argument("machine")
+@click.argument("allowed", type=click.Choice(["on", "off"]))
+def screens(database_url: str, machine: str, allowed: str) -> None:
+    """Allow or forbid people to look at MACHINE's screens."""
+    from atlasbridge.fleet.server import machines as fleet_machines
+
+    if not work(database_url, lambda database: fleet_machines.allow_screens(database, machine, allowed == "on")):
+        raise _unknown(machine)
+    click.echo(f"Screens of {machine}: {allowed}.")
+
+
+@machines.command("accept-restore")
+@database_option
+@click.argument("machine")
+def accept_restore(database_url: str, machine: str) -> None:
+    """Say that MACHINE was put back to an earlier state on purpose: it goes on, and tells everything open again."""
+    from atlasbridge.fleet.server import machines as fleet_machines
+
+    place = work(database_url, lambda database: fleet_machines.accept_restore(database, machine, operator()))
+    if place is None:
+        raise AtlasBridgeError(f"{machine!r} does not wait for this", "look at: atlasbridge fleet machines")
+    click.echo(f"{machine} goes on: {place} enters the fleet again within half a minute.")
+
+
+@machines.command()
+@database_option
+@url_option
+@click.argument("machine")
+@click.option("--keep", type=int, help="The number of the machine that goes on.")
+def split(database_url: str, url: str, machine: str, keep: int | None) -> None:
+    """Say which of several machines with one key goes on as MACHINE; the others have to join again."""
+    from atlasbridge.fleet.server import machines as fleet_machines
+
+    sides = work(database_url, lambda database: fleet_machines.sides(database, machine))
+    if not sides:
+        raise AtlasBridgeError(f"{machine!r} has its key to itself", "look at: atlasbridge fleet machines")
+    if keep is None:
+        print_table(("number", "machine"), list(enumerate(sides, 1)), "")
+        click.echo(f"Choose one: atlasbridge fleet machines split {machine} --keep NUMBER")
+        return
+    kept = work(database_url, lambda database: fleet_machines.split(database, machine, keep - 1, operator()))
+    if kept is None:
+        raise AtlasBridgeError(f"there is no number {keep}", f"choose 1 to {len(sides)}")
+    click.echo(f"{kept} goes on as {machine}. On each of the others run:")
+    click.echo("  atlasbridge fleet leave --force")
+    click.echo(f"  atlasbridge fleet join '{_invite(database_url, url, uses=len(sides) - 1, ttl_s=86_400.0)}'")
+
+
+# people
 
 machine_option = click.option("--machine", default="*", show_default=True, help="By name; * is any text.")
 folder_option = click.option("--folder", default="*", show_default=True, help="That folder and what is below it.")
 
 
-@click.command("add")
+@command.group()
+def people() -> None:
+    """People, teams, and what they are allowed to see and answer."""
+
+
+@people.command("add")
 @database_option
 @url_option
 @click.argument("name")
-@click.option("--admin", is_flag=True, help="May see and answer everything.")
+@click.option("--admin", is_flag=True, help="Admins can see and answer everything.")
 def add_person(database_url: str, url: str, name: str, admin: bool) -> None:
     """Add NAME, and print a link to the page for them."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server import people
+    with needs(SERVER):
+        from atlasbridge.fleet.server import people as fleet_people
 
-    work(database_url, lambda database: people.add(database, name, "admin" if admin else "member", operator()))
+    role = "admin" if admin else "member"
+    work(database_url, lambda database: fleet_people.add(database, name, role, operator()))
     _print_link(database_url, url, name)
 
 
-@click.command("link")
+@people.command("link")
 @database_option
 @url_option
 @click.argument("name")
 def new_link(database_url: str, url: str, name: str) -> None:
-    """Print a new link to the page for NAME: good once, for a quarter of an hour."""
+    """Print a new link to the page for NAME: valid once, for a quarter of an hour."""
     _print_link(database_url, url, name)
 
 
 def _print_link(database_url: str, url: str, name: str) -> None:
-    from atlasbridge.fleet.server import people
+    with needs(SERVER):
+        from atlasbridge.fleet.server import people as fleet_people
 
-    known = {one["name"] for one in work(database_url, people.listing)}
+    known = {one["name"] for one in work(database_url, fleet_people.listing)}
     if name not in known:
         raise AtlasBridgeError(f"there is nobody called {name!r}", "add them: atlasbridge fleet people add NAME")
-    token = work(database_url, lambda database: people.login_link(database, name))
+    token = work(database_url, lambda database: fleet_people.login_link(database, name))
     click.echo(f"{url.rstrip('/')}/#login={token}")
 
 
-@click.command("remove")
+@people.command("remove")
 @database_option
 @click.argument("name")
 def remove_person(database_url: str, name: str) -> None:
-    """NAME may nothing any more, and is logged out everywhere."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server import people
+    """Revoke NAME's access, and log them out everywhere."""
+    from atlasbridge.fleet.server import people as fleet_people
 
-    if not work(database_url, lambda database: people.remove(database, name, operator())):
+    if not work(database_url, lambda database: fleet_people.remove(database, name, operator())):
         raise AtlasBridgeError(f"there is nobody called {name!r}", "list them: atlasbridge fleet people list")
-    click.echo(f"{name} was removed")
+    click.echo(f"{name} was removed.")
 
 
-@click.command("allow")
+@people.command("allow")
 @database_option
 @click.argument("holder")
 @machine_option
 @folder_option
 @click.option("--see", is_flag=True, help="To see, not to answer.")
 def allow_person(database_url: str, holder: str, machine: str, folder: str, see: bool) -> None:
-    """HOLDER, a person or @team, may answer for these machines and folders."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server import people
+    """Allow HOLDER, a person or @team, to answer for these machines and folders."""
+    from atlasbridge.fleet.server import people as fleet_people
 
     may = "see" if see else "answer"
-    work(database_url, lambda database: people.allow(database, holder, machine, folder, may, operator()))
-    click.echo(f"{holder} may {may}: machine {machine}, folder {folder}")
+    work(database_url, lambda database: fleet_people.allow(database, holder, machine, folder, may, operator()))
+    click.echo(f"{holder} is allowed to {may}: machine {machine}, folder {folder}.")
 
 
-@click.command("deny")
+@people.command("deny")
 @database_option
 @click.argument("holder")
 @machine_option
 @folder_option
 def deny_person(database_url: str, holder: str, machine: str, folder: str) -> None:
     """Take back what `allow` gave, with the same words."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server import people
+    from atlasbridge.fleet.server import people as fleet_people
 
-    if not work(database_url, lambda database: people.deny(database, holder, machine, folder, operator())):
+    if not work(database_url, lambda database: fleet_people.deny(database, holder, machine, folder, operator())):
         raise AtlasBridgeError(f"{holder} has no such right", "list them: atlasbridge fleet people list")
-    click.echo(f"taken from {holder}: machine {machine}, folder {folder}")
+    click.echo(f"Taken from {holder}: machine {machine}, folder {folder}.")
 
 
-@click.command("team")
+@people.command("team")
 @database_option
 @click.argument("team")
 @click.argument("name")
-@click.option("--out", is_flag=True, help="Not any more.")
-def set_team(database_url: str, team: str, name: str, out: bool) -> None:
-    """NAME belongs to TEAM, and may what @TEAM may."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server import people
+@click.option("--remove", "--out", "remove", is_flag=True, help="Remove NAME from TEAM.")
+def set_team(database_url: str, team: str, name: str, remove: bool) -> None:
+    """Add NAME to TEAM: they are allowed what @TEAM is allowed."""
+    from atlasbridge.fleet.server import people as fleet_people
 
-    work(database_url, lambda database: people.set_team(database, team.lstrip("@"), name, not out, operator()))
-    click.echo(f"{name} {'left' if out else 'belongs to'} @{team.lstrip('@')}")
+    called = team.lstrip("@")
+    work(database_url, lambda database: fleet_people.set_team(database, called, name, not remove, operator()))
+    click.echo(f"{name} {'left' if remove else 'belongs to'} @{called}.")
 
 
-@click.command("identity")
+@people.command("identity")
 @database_option
 @click.argument("name")
 @click.argument("identity")
-@click.option("--remove", is_flag=True, help="Not any more.")
+@click.option("--remove", is_flag=True, help="Remove this identity.")
 def set_identity(database_url: str, name: str, identity: str, remove: bool) -> None:
-    """NAME takes part in a chat of the server as IDENTITY, such as telegram:1001 or slack:T1/U2."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server import people
+    """Add an identity with which NAME takes part in a chat, such as telegram:1001 or slack:T1/U2."""
+    from atlasbridge.fleet.server import people as fleet_people
 
-    work(database_url, lambda database: people.set_identity(database, name, identity, not remove, operator()))
-    click.echo(f"{name} is {'no longer ' if remove else ''}{identity}")
+    work(database_url, lambda database: fleet_people.set_identity(database, name, identity, not remove, operator()))
+    click.echo(f"{name} is {'no longer ' if remove else ''}{identity}.")
 
 
-@click.command("quiet")
+@people.command("quiet")
 @database_option
 @click.argument("name")
 @click.argument("spans", nargs=-1)
-@click.option("--zone", default="", help='Where they live, such as "Europe/Berlin"; empty: as the server.')
+@click.option("--zone", default="", help='Their time zone, such as "Europe/Berlin"; empty: the server\'s.')
 def set_quiet(database_url: str, name: str, spans: tuple[str, ...], zone: str) -> None:
-    """NAME wants no sound in these SPANS of the day, such as 22:00-07:00; none: never."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server import people
+    """Set the SPANS of the day in which NAME wants no sound, such as 22:00-07:00; none: never."""
+    from atlasbridge.fleet.server import people as fleet_people
 
-    work(database_url, lambda database: people.set_quiet(database, name, spans, zone, operator()))
-    click.echo(f"{name} wants quiet: {', '.join(spans) or 'never'}")
+    work(database_url, lambda database: fleet_people.set_quiet(database, name, spans, zone, operator()))
+    click.echo(f"{name} wants quiet: {', '.join(spans) or 'never'}.")
 
 
-@click.command("list")
+@people.command("list")
 @database_option
 @json_option
 def list_people(database_url: str, as_json: bool) -> None:
-    """List people, their teams and what they may."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server import people
+    """List people, their teams and what they are allowed to do."""
+    with needs(SERVER):
+        from atlasbridge.fleet.server import people as fleet_people
 
-    found = work(database_url, people.listing)
+    found = work(database_url, fleet_people.listing)
     if as_json:
         print_json(found)
         return
@@ -329,217 +633,14 @@ def list_people(database_url: str, as_json: bool) -> None:
         )
         for one in found
     ]
-    print_table(("name", "teams", "chats", "may"), rows, "nobody yet: atlasbridge fleet people add NAME")
+    print_table(("name", "teams", "chats", "allowed"), rows, "nobody yet: atlasbridge fleet people add NAME")
 
 
 def _right(right: dict[str, str]) -> str:
     return f"{right['may']} {right['machine']}:{right['folder']}"
 
 
-SUBCOMMANDS = (
-    add_person,
-    new_link,
-    remove_person,
-    allow_person,
-    deny_person,
-    set_team,
-    set_identity,
-    set_quiet,
-    list_people,
-)
-
-
-@click.group("fleet")
-def command() -> None:
-    """One fleet server, on PostgreSQL."""
-
-
-@command.command()
-@database_option
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", default=8460, show_default=True, help="0: any free one.")
-@click.option("--url", envvar="ATLASBRIDGE_FLEET_URL", default="", help="How it is reached, behind a proxy.")
-@click.option("--cert", default="", help="A certificate (PEM), for TLS.")
-@click.option("--key", default="", help="And its key.")
-@click.option("--connections", default=10, show_default=True, help="To PostgreSQL, at most.")
-@click.option("--metrics-token-file", type=click.Path(exists=True, path_type=Path), help="Who may read /metrics.")
-@config_option
-def serve(
-    database_url: str,
-    host: str,
-    port: int,
-    url: str,
-    cert: str,
-    key: str,
-    connections: int,
-    metrics_token_file: Path | None,
-    config_path: Path | None,
-) -> None:
-    """Serve the server.  Run as many as you like against one database."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server.server import Address, run
-        from atlasbridge.fleet.server.server import serve as serve_server
-    from atlasbridge.core.daemon.log_file import open_log
-
-    # as a hub's in the foreground: what others' libraries say of addresses, and what machines say, is kept out or clean
-    open_log(Path(os.devnull), os.environ.get("ATLASBRIDGE_LOG_LEVEL", "INFO"), 0, 0, to_terminal=True)
-    token = metrics_token_file.read_text().strip() if metrics_token_file else ""
-    place = Address(host, port, url, cert, key, token, connections)
-    read_plan = partial(plan_server_chats, config_path, os.environ) if config_path else None
-    run(serve_server(database_url, place, lambda known_as: click.echo(f"the server is at {known_as}"), read_plan))
-
-
-@command.command()
-@database_option
-@click.option("--saved", is_flag=True, help="There is a backup: tables of an older version may be changed.")
-@click.option("--role", default="", help="A user of the database who is to serve, with the least rights for it.")
-def migrate(database_url: str, saved: bool, role: str) -> None:
-    """Make the tables, or bring them to this version, as the owner of the database."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server.migrations_loader import grant_role
-        from atlasbridge.fleet.server.migrations_loader import migrate as migrate_server
-
-    version = work(database_url, lambda database: migrate_server(database, saved))
-    if role:
-        work(database_url, lambda database: grant_role(database, role))
-    click.echo(f"the server's tables have version {version}" + (f"; {role} may serve" if role else ""))
-
-
-@command.command()
-@database_option
-@url_option
-@click.option("--name", default="", help="Good for a machine of this name alone.")
-@click.option("--ephemeral", is_flag=True, help="For containers and jobs: gone once silent.")
-@click.option("--minutes", default=60.0, show_default=True, help="How long it is good.")
-@click.option("--uses", default=1, show_default=True, help="How many machines may use it.")
-@json_option
-def invite(database_url: str, url: str, name: str, ephemeral: bool, minutes: float, uses: int, as_json: bool) -> None:
-    """Print the address with which a machine may join, once."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server import machines
-        from atlasbridge.fleet.server.signature import identity_of
-
-    async def make(database: Any) -> str:
-        token = await machines.invite(
-            database, operator(), name=name, ephemeral=ephemeral, ttl_s=minutes * 60, uses=uses
-        )
-        async with database.transaction() as connection:
-            identity = await identity_of(connection)
-        return encode_invitation(url, token, identity.public_key)
-
-    address = work(database_url, make)
-    if as_json:
-        print_json({"address": address})
-    else:
-        click.echo(f"atlasbridge join '{address}'")
-
-
-@command.command("machines")
-@database_option
-@click.option("--all", "include_gone", is_flag=True, help="Also those that are gone.")
-@json_option
-def list_machines(database_url: str, include_gone: bool, as_json: bool) -> None:
-    """List the machines: heard of when, how many questions are open, whether their logs are whole."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server import machines
-
-    found = work(database_url, lambda database: machines.listing(database, include_gone))
-    told = [{**_plain(one), "state": _state(one)} for one in found]
-    if as_json:
-        print_json(told)
-        return
-    rows = [
-        (
-            one["name"],
-            one["state"],
-            one["open_prompts"],
-            one["sessions"],
-            one["version"],
-            one["log_fault"] or "as anchored",
-        )
-        for one in told
-    ]
-    print_table(("machine", "state", "open", "sessions", "version", "audit log"), rows, "no machine has joined yet")
-
-
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    hidden = ("public_key", "generation", "epoch")
-    return {
-        name: value.isoformat() if hasattr(value, "isoformat") else value
-        for name, value in row.items()
-        if name not in hidden
-    }
-
-
-def _state(row: dict[str, Any]) -> str:
-    if row["gone_at"]:
-        return str(row["gone_why"])
-    if row["connected_to"]:
-        return "connected"
-    return f"not heard of since {row['seen_at']:%Y-%m-%d %H:%M:%S} UTC" if row["seen_at"] else "has never called"
-
-
-@command.command()
-@database_option
-@click.argument("machine")
-def revoke(database_url: str, machine: str) -> None:
-    """Send MACHINE away: its key is worth nothing from now on, and its open questions are closed here."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server import machines
-
-    gone = work(database_url, lambda database: machines.remove(database, machine, operator(), "revoked"))
-    if gone is None:
-        raise AtlasBridgeError(f"there is no machine {machine!r}", "list them: atlasbridge fleet machines")
-    click.echo(f"{machine} was sent away")
-
-
-@command.command()
-@database_option
-@click.argument("machine")
-@click.argument("allowed", type=click.Choice(["on", "off"]))
-def screens(database_url: str, machine: str, allowed: str) -> None:
-    """Whether people at the server may look at MACHINE's screens."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server import machines
-
-    if not work(database_url, lambda database: machines.allow_screens(database, machine, allowed == "on")):
-        raise AtlasBridgeError(f"there is no machine {machine!r}", "list them: atlasbridge fleet machines")
-    click.echo(f"screens of {machine}: {allowed}")
-
-
-@command.command()
-@database_option
-@click.argument("file", required=False, type=click.Path(exists=True, path_type=Path))
-@json_option
-def rules(database_url: str, file: Path | None, as_json: bool) -> None:
-    """Give FILE (as policy.toml) to all machines; without it, show what they use."""
-    with needs("fleet-server"):
-        from atlasbridge.fleet.server import machines, team_rules
-
-    if file is not None:
-        from atlasbridge.config.rules import read_rules
-
-        read_rules(file)  # what is wrong with it is said here, with the line
-        text = file.read_text(encoding="utf-8")
-        digest = work(database_url, lambda database: team_rules.set_rules(database, text, operator()))
-        click.echo(f"the rules {digest[:19]} go to all machines")
-        return
-    newest = work(database_url, team_rules.newest)
-    found = work(database_url, machines.listing)
-    using = [{"machine": one["name"], "digest": one["policy"], "fault": one["policy_fault"]} for one in found]
-    if as_json:
-        print_json({"digest": newest.digest if newest else "", "machines": using})
-        return
-    rows = [
-        (one["machine"], "newest" if newest and one["digest"] == newest.digest else "other", one["fault"])
-        for one in using
-    ]
-    print_table(("machine", "rules", "fault"), rows, "no machine has joined yet")
-
-
-@command.group()
-def people() -> None:
-    """Who may see and answer what."""
+# the log
 
 
 @command.group()
@@ -547,13 +648,38 @@ def audit() -> None:
     """The server's own log, and those of its machines."""
 
 
-def _attach() -> None:
+@audit.command("show")
+@database_option
+@click.option("--limit", default=100, show_default=True, help="The last so many entries.")
+def show_log(database_url: str, limit: int) -> None:
+    """Print entries of the server's log, one JSON object per line."""
+    with needs(SERVER):
+        from atlasbridge.fleet.server import audit
 
-    for one in SUBCOMMANDS:
-        people.add_command(one)
-    command.add_command(show_chats)
-    audit.add_command(show)
-    audit.add_command(verify)
+    for line in work(database_url, lambda database: audit.entries(database, limit)):
+        click.echo(line)
 
 
-_attach()
+@audit.command("verify")
+@database_option
+@click.option("--wait", default=30.0, show_default=True, help="Seconds to wait for the machines' words.")
+@json_option
+@click.pass_context
+def verify_log(ctx: click.Context, database_url: str, wait: float, as_json: bool) -> None:
+    """Follow the server's chain, and have every connected machine prove its own, entry by entry."""
+    with needs(SERVER):
+        from atlasbridge.fleet.server.verify import verify_all
+
+    found: dict[str, Any] = work(database_url, lambda database: verify_all(database, wait))
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(f"the server: {found['server']}")
+        rows = [(one["machine"], one["verdict"], one["entries"]) for one in found["machines"]]
+        print_table(("machine", "audit log", "entries"), rows, "no machine has joined yet")
+    if not found["ok"]:
+        ctx.exit(1)
+
+
+for _moved in (revoke, screens):  # as `server` had them
+    command.add_command(click.Command(_moved.name, callback=_moved.callback, params=_moved.params, hidden=True))

@@ -9,7 +9,7 @@ from importlib import import_module
 
 import click
 
-from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, render_help, sentence_of
+from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, RENAMED, render_help, sentence_of
 from atlasbridge.cli.completion import plain_parameters
 from atlasbridge.cli.environment import lacks_unix
 from atlasbridge.core.errors import AtlasBridgeError
@@ -22,11 +22,23 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in RENAMED:
+            return self._renamed(ctx, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command = getattr(import_module(module), attribute)
         return command if isinstance(command, click.Command) else PlainCommand(cmd_name, command)
+
+    def _renamed(self, ctx: click.Context, said: str) -> click.Command | None:
+        """It is understood for one more version, and says how it is called now."""
+        first, *rest = RENAMED[said]
+        if not ctx.resilient_parsing:
+            click.echo(f"note: this command is called atlasbridge {' '.join(RENAMED[said])} now", err=True)
+        found = self.get_command(ctx, first)
+        for word in rest:
+            found = found.commands[word] if isinstance(found, click.Group) else None
+        return found
 
     def get_help(self, ctx: click.Context) -> str:
         return render_help()

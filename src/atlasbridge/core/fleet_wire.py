@@ -2,16 +2,24 @@
 
 server -> hub   challenge  nonce, server                      first of all
 hub -> server   join       token, name, key, nonce, ephemeral          trades a one-time token for a place
-              enter      machine, epoch, nonce, signature, version, policy, screens, acked    every time after that
+              enter      machine, epoch, nonce, signature, version, policy, screens    every time after that; and what
+                         token, digest, told_until, newest, host    tells whether one of the stores went back in time
 server -> hub   joined     machine, name, signature         answers `join`; the connection ends
               welcome    signature, acked, beat_s, chats  answers `enter`; acked: the last number the server has; chats:
-                                                          whether the server asks people in chats
+                         epoch, token, notice, open       whether the server asks people in chats; another epoch than
+                         the
+                                                          hub's: it tells everything that is open anew
+              recall     nonce                            answers an `enter` that looks like another store's
               refused    reason, sentence                 and the connection ends
-hub -> server   up         seq, items, head                 items of the outbox, the last of them numbered `seq`
+hub -> server   recalled   nonce, token, digest …           it is there, and remembers this
+              entered    token                            it has written down the token of this meeting
+              up         seq, items, head                 items of the outbox, the last of them numbered `seq`
+              told                                        everything that is open was told in this epoch
               outcome    id, ok, stage or reason, sentence           what became of a decision
               proof      request, lines, more             audit lines that were asked for
               screen     session_id, screen or null       only while somebody looks
               policy     digest, fault                    the rules were taken over, or why not
+              notice     message                          what people are told without being asked
               leave                                       it does not come back
               beat       head                             every `beat_s`, and answered: a silent link is a dead link
 server -> hub   ack        seq
@@ -20,6 +28,8 @@ server -> hub   ack        seq
               asks       prompts                          somebody is asked for these in a chat of the server
               watch      session_id, on
               policy     digest, text
+              limited    sentence                         not everything that the machine asks is shown
+              again                                       there is room now: enter anew
               beat       chats
 
 Nothing of this asks a clock: numbers are used once, and a hub's place in its outbox is a number, too.
@@ -28,7 +38,9 @@ Nothing of this asks a clock: numbers are used once, and a hub's place in its ou
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -66,7 +78,8 @@ def parse_invitation(url: str, token: str = "") -> Invitation:
         raise ConfigError(f"{url!r} is no address of a server", "write it as https://desk.example.org")
     if crosses_in_the_clear(url if "//" in url else f"https://{url}"):
         raise ConfigError(
-            f"{parts.netloc} would be spoken to in the clear", "write it as https://…; see: fleet serve --cert"
+            f"{parts.netloc} would be spoken to in the clear",
+            "write it as https://…; see: atlasbridge fleet serve --cert",
         )
     if not (dot and secret and server_key):
         raise ConfigError("there is no token, or it is not whole", "make one at the server: atlasbridge fleet invite")
@@ -77,6 +90,12 @@ def crosses_in_the_clear(url: str) -> bool:
     """Whether whoever sits between could read the token, and put decisions of their own into what the server says."""
     parts = urlsplit(url)
     return parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "::1", "localhost")
+
+
+def digest_open(prompt_ids: Iterable[str], session_ids: Iterable[str]) -> str:
+    """Of what is open at a machine: the same at both ends, or one of them has lost something."""
+    lines = sorted([*(f"prompt {one}" for one in prompt_ids), *(f"session {one}" for one in session_ids)])
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def signing_text(purpose: str, nonce: str, *about: str) -> bytes:

@@ -184,6 +184,15 @@ class LinkApi(HubApi, Protocol):
     def join(self, machine_id: str) -> str:
         """Changes are collected for that hub from now on; the name of this membership."""
 
+    def meeting(self) -> dict[str, Any]:
+        """What tells the server whether its store, or this one, went back in time."""
+
+    def meet(self, token: str) -> None:
+        """The token of this meeting, written down."""
+
+    def tell_again(self, epoch: str, notice: str, known: Iterable[str]) -> int:
+        """Everything that is open, and what is `known` at the server, goes into the outbox; the number of the last."""
+
     def to_tell(self, after: int, limit: int) -> list[dict[str, Any]]:
         """What the hub has not acknowledged, each item with its number (`seq`) and as it is now."""
 

@@ -45,12 +45,29 @@ def host_name(host: str) -> str:
 
 
 class Guard:
-    def __init__(self, app: ASGIApp, names: Iterable[str], count: Callable[[int], None]) -> None:
+    """`probes`: paths that are also served by any other name, as a prober calls an address; `origin`: how browsers
+    know the page behind a proxy; `takes_links`: WebSockets come from hubs, which are no browsers."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        names: Iterable[str],
+        count: Callable[[int], None],
+        probes: Iterable[str] = (),
+        origin: str = "",
+        takes_links: bool = False,
+    ) -> None:
         self._app = app
         self._names = LOOPBACK | {name.lower() for name in names}
         self._count = count
+        self._probes = frozenset(probes)
+        self._origin = origin.lower()
+        self._takes_links = takes_links
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket" and self._takes_links:
+            await self._pass_link(scope, receive, send)
+            return
         if scope["type"] != "http":
             return
         sender = _Sender(send, self._count)
@@ -60,12 +77,20 @@ class Guard:
             return
         await self._app(scope, _Bounded(receive), sender)
 
+    async def _pass_link(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or host_name(hosts[0]) not in self._names or "origin" in headers:
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await self._app(scope, receive, send)
+
     def _refusal(self, scope: Scope) -> tuple[int, str, str] | None:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or host_name(hosts[0]) not in self._names:
+        if (len(hosts) != 1 or host_name(hosts[0]) not in self._names) and scope["path"] not in self._probes:
             return 421, "wrong_host", "this address is not served here; add it to hosts in the configuration"
-        if not _same_origin(headers, hosts[0]):
+        if not self._is_own_page(headers, scope["scheme"], hosts[0] if hosts else ""):
             return 403, "wrong_origin", "requests from other web pages are refused"
         if scope["path"].startswith("/api/") and headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return 403, "wrong_origin", "requests from other web pages are refused"
@@ -75,6 +100,13 @@ class Guard:
         if not (length.isascii() and length.isdigit()) or int(length) > MAX_BODY:
             return 413, "too_large", "the request is too large"
         return None
+
+    def _is_own_page(self, headers: Headers, scheme: str, host: str) -> bool:
+        """Where the address is known, its scheme counts, too: another port of this host may be another's page."""
+        if not self._origin:
+            return _same_origin(headers, host)
+        own = {self._origin, f"{scheme}://{host}".lower()}
+        return {one.lower() for one in headers.getlist("origin")} <= own
 
 
 def _same_origin(headers: Headers, host: str) -> bool:

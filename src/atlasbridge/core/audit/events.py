@@ -65,6 +65,7 @@ class AuditEvent(StrEnum):
     TOKEN_REVOKED = "TOKEN_REVOKED"  # a token of the HTTP API was made worthless
     FLEET_JOINED = "FLEET_JOINED"  # this machine belongs to a fleet server from now on
     FLEET_LEFT = "FLEET_LEFT"  # and does not any more: it left, or was sent away
+    FLEET_TOLD_AGAIN = "FLEET_TOLD_AGAIN"  # this store or the fleet server's went back: what is open was told anew
     STORE_CLEANED = "STORE_CLEANED"  # retention removed old prompts and sessions
 
 

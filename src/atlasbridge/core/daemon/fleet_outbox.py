@@ -14,6 +14,7 @@ from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.receipts import describe_raised
+from atlasbridge.core.fleet_wire import digest_open
 from atlasbridge.core.policy.escalation import Route
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
@@ -38,6 +39,22 @@ class FleetOutbox:
 
     def join(self, machine_id: str) -> str:
         return self.ledger.membership.begin(machine_id)
+
+    def meeting(self) -> dict[str, Any]:
+        """What tells the server whether its store, or this one, went back in time."""
+        told_until, newest = self.ledger.membership.reach()
+        sessions = [one for one in self.ledger.sessions() if _goes_there(one)]
+        known = {one.session_id for one in sessions}
+        prompts = [one.prompt_id for one in self.ledger.open_prompts() if one.session_id in known]
+        digest = digest_open(prompts, known)
+        token = self.ledger.membership.token()
+        return {"token": token, "digest": digest, "told_until": told_until, "newest": newest}
+
+    def meet(self, token: str) -> None:
+        self.ledger.membership.meet(token)
+
+    def tell_again(self, epoch: str, notice: str, known: Iterable[str]) -> int:
+        return self.ledger.membership.tell_again(epoch, notice, known)
 
     def to_tell(self, after: int, limit: int) -> list[dict[str, Any]]:
         """What the server has not acknowledged, oldest first, each as it is now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from contextvars import ContextVar
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from atlasbridge.core.clock import iso
 from atlasbridge.core.prompt.redact import leaves
 
+request_id: ContextVar[str] = ContextVar("request_id", default="")  # of the HTTP request that is being served
 INDENT = "\n    "  # nothing that somebody else said begins a line of its own
 
 
@@ -23,6 +25,8 @@ class JsonLines(logging.Formatter):
             "logger": record.name.removeprefix("atlasbridge."),
             "message": leaves(record.getMessage()),
         }
+        if request := request_id.get():
+            entry["request_id"] = request
         if record.exc_info:
             entry["traceback"] = leaves(self.formatException(record.exc_info))
         return json.dumps(entry, ensure_ascii=False)
@@ -35,12 +39,12 @@ class Readable(logging.Formatter):
         return text.replace("\n", INDENT)
 
 
-def open_log(path: Path, level: str, max_bytes: int, backups: int, to_terminal: bool) -> None:
+def open_log(path: Path, level: str, max_bytes: int, backups: int, to_terminal: bool, as_json: bool = False) -> None:
     """The root logger from now on.  Third parties speak only when something is wrong (and never print a URL)."""
     handler: logging.Handler
     if to_terminal:
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(Readable())
+        handler.setFormatter(JsonLines() if as_json else Readable())
     else:
         path.touch(mode=0o600, exist_ok=True)
         handler = RotatingFileHandler(path, maxBytes=max_bytes, backupCount=backups, encoding="utf-8")

@@ -45,9 +45,37 @@ class Membership:
         epoch = f"{machine_id}/{new_nonce()}"
         with self.journal.write() as work:
             tables.put_note(work.connection, tables.EPOCH, epoch, work.at)
+            tables.put_note(work.connection, tables.MEETING_TOKEN, "", work.at)
+            tables.put_note(work.connection, tables.ACKNOWLEDGED, "0", work.at)
+            tables.clear_fleet_events(work.connection)
             tables.fill_fleet_events(work.connection)
             work.audit(AuditEvent.FLEET_JOINED, machine=machine_id)
         return epoch
+
+    def token(self) -> str:
+        """Of the last meeting with the server."""
+        with self.journal.reading() as connection:
+            return tables.get_note(connection, tables.MEETING_TOKEN, "")
+
+    def meet(self, token: str) -> None:
+        with self.journal.write() as work:
+            tables.put_note(work.connection, tables.MEETING_TOKEN, token, work.at)
+
+    def tell_again(self, epoch: str, notice: str, known: Iterable[str]) -> int:
+        """The two stores differ: everything that is open is told anew, under new numbers; the last of them."""
+        with self.journal.write() as work:
+            tables.put_note(work.connection, tables.EPOCH, epoch, work.at)
+            tables.put_note(work.connection, tables.ACKNOWLEDGED, "0", work.at)
+            tables.fill_fleet_events(work.connection, known)
+            if notice:
+                work.audit(AuditEvent.FLEET_TOLD_AGAIN, machine=epoch.partition("/")[0], reason=notice)
+            return tables.newest_number(work.connection)
+
+    def reach(self) -> tuple[int, int]:
+        """(the number up to which the server has acknowledged in this epoch, the highest that was ever given)"""
+        with self.journal.reading() as connection:
+            acknowledged = int(tables.get_note(connection, tables.ACKNOWLEDGED, "0") or 0)
+            return acknowledged, tables.newest_number(connection)
 
     def end(self) -> None:
         """It left, or was sent away: nothing is collected any more."""
@@ -70,6 +98,7 @@ class Membership:
     def acknowledge(self, seq: int) -> None:
         with self.journal.write() as work:
             tables.acknowledge_fleet_events(work.connection, seq)
+            tables.put_note(work.connection, tables.ACKNOWLEDGED, str(seq), work.at)
 
     def agreed(self, prompt_id: str) -> list[str]:
         """Who has agreed so far, where several must."""

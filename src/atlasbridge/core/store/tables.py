@@ -232,6 +232,10 @@ def notified_since(connection: sqlite3.Connection, at: str) -> list[tuple[str, s
 # the change itself, and only while this machine belongs to a hub; what is sent is read at the moment of sending.
 
 EPOCH: Final = "desk.epoch"  # the note that names this membership; "" or none: nothing is collected
+ACKNOWLEDGED: Final = "hub.acknowledged"  # the note with the last number that the server has, in this epoch
+MEETING_TOKEN: Final = (
+    "hub.token"  # the note with the token of the last meeting: a store that went back has an older one
+)
 
 
 def pending_fleet_events(connection: sqlite3.Connection, after: int, limit: int) -> list[tuple[int, str, str]]:
@@ -246,18 +250,25 @@ def count_fleet_events(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM outbox").fetchone()[0])
 
 
+def newest_number(connection: sqlite3.Connection) -> int:
+    """The highest number that was ever given."""
+    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'outbox'").fetchone()
+    return int(found[0]) if found else 0
+
+
 def acknowledge_fleet_events(connection: sqlite3.Connection, seq: int) -> None:
     connection.execute("DELETE FROM outbox WHERE seq <= ?", (seq,))
 
 
-def fill_fleet_events(connection: sqlite3.Connection) -> None:
-    """A membership begins: what lives now is told first."""
-    connection.execute("DELETE FROM outbox")
-    connection.execute("INSERT INTO outbox (kind, id) SELECT 'session', id FROM sessions WHERE status = 'active'")
+def fill_fleet_events(connection: sqlite3.Connection, known: Iterable[str] = ()) -> None:
+    """What lives now is told, and of the prompts that are `known` there what became of them; what waits is kept."""
+    put = "INSERT OR IGNORE INTO outbox (kind, id)"
+    connection.execute(f"{put} SELECT 'session', id FROM sessions WHERE status = 'active'")
     connection.execute(
-        "INSERT INTO outbox (kind, id) SELECT 'prompt', id FROM prompts"
+        f"{put} SELECT 'prompt', id FROM prompts"
         " WHERE status IN ('created', 'routed', 'awaiting_reply', 'reply_received', 'injected')"
     )
+    connection.executemany(f"{put} SELECT 'prompt', id FROM prompts WHERE id = ?", [(one,) for one in known])
 
 
 def clear_fleet_events(connection: sqlite3.Connection) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.errors import AtlasBridgeError, ChannelError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ports import LinkApi
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject, digest_text
@@ -122,7 +122,9 @@ class FleetChannel:
         self._link.poke()
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
-        """Whoever looks at the server sees the prompts themselves."""
+        """What a person or a program wants told; of its sessions the server hears by itself."""
+        if session is None and not await self._link.send("notice", message=message):
+            raise ChannelError("the fleet server is not connected", "it is told once it is")
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
         """The server has a list of its own."""
@@ -156,6 +158,12 @@ class FleetChannel:
                 self._decide(message)
             case "asks":
                 self._server.server_asks([str(one) for one in message["prompts"]])
+            case "limited":
+                self._link.notice = escape_controls(str(message["sentence"])[:400], keep_lines=False)
+                log.warning("%s", self._link.notice)
+            case "again":
+                self._link.notice = ""
+                self._link.enter_again()
             case "watch":
                 self._screen_viewers.watch(str(message["session_id"]), bool(message["on"]))
             case "policy":

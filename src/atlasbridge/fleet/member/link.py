@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from random import random
+from socket import gethostname
 from typing import Any
 
 from atlasbridge import __version__
@@ -25,7 +26,8 @@ log = logging.getLogger(__name__)
 WINDOW = 4  # batches under way
 GATHER_S = 0.01  # what happens together is told together
 BATCH_CHARACTERS = 1_000_000
-FIRST_RETRY_S, LAST_RETRY_S, SENT_AWAY_S = 0.5, 30.0, 300.0
+FIRST_RETRY_S, LAST_RETRY_S, SENT_AWAY_S, HELD_S = 0.5, 30.0, 300.0, 15.0
+HELD = ("restored", "cloned")  # a person will decide, and then it goes on
 PROOF_LINES = 500
 
 Hear = Callable[[dict[str, Any]], None]
@@ -43,9 +45,13 @@ class FleetLink:
         self._rules_digest = rules_digest
         self._socket: WebSocket | None = None
         self._poked = asyncio.Event()
+        self._again = asyncio.Event()
         self._sent = 0
+        self._epoch = ""
         self._under_way: deque[int] = deque()
+        self._whole_at: int | None = None  # with this number everything that is open was told
         self.fault = "not connected yet"
+        self.notice = ""
         self._dials = 0
 
     @property
@@ -56,6 +62,10 @@ class FleetLink:
         """Something may be in the outbox."""
         self._poked.set()
 
+    def enter_again(self) -> None:
+        """Both sides compare anew what is open."""
+        self._again.set()
+
     async def run(self) -> None:
         delay_s = FIRST_RETRY_S
         while True:
@@ -64,7 +74,7 @@ class FleetLink:
                 await self._live()
                 delay_s = FIRST_RETRY_S
             except RefusedByServer as error:
-                self.fault, delay_s = str(error), SENT_AWAY_S
+                self.fault, delay_s = str(error), HELD_S if error.reason in HELD else SENT_AWAY_S
                 log.error("the server refuses this machine: %s", error)
             except ChannelError as error:
                 if not self.fault:
@@ -81,30 +91,63 @@ class FleetLink:
             self._socket, self.fault = socket, ""
             log.info("connected to the server at %s", self._membership.url)
             self._server.heard_of_server(bool(welcome.get("chats")))
-            self._acknowledged(int(welcome["acked"]))
+            await self._agree(socket, welcome)
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._send_outbox(socket), name="server-outbox")
                 group.create_task(self._receive(socket), name="server-inbound")
                 group.create_task(self._beat(socket), name="server-beat")
+                group.create_task(self._end_on_request(), name="server-again")
         except* ChannelError as group_error:
             raise _first(group_error) from None
         finally:
             self._socket = None
             await socket.close()
 
+    async def _agree(self, socket: WebSocket, welcome: dict[str, Any]) -> None:
+        """Whether both go on where they were.  The token of this meeting is on disk before the server counts on it."""
+        token, epoch = str(welcome["token"]), str(welcome["epoch"])
+        self._whole_at = None
+        try:
+            if epoch != self._epoch:
+                self._whole_at = self._begin_anew(epoch, str(welcome.get("notice", "")), welcome.get("open", []))
+            else:
+                self._acknowledged(int(welcome["acked"]))
+            self._server.meet(token)
+        except StoreError as error:
+            raise ChannelError(f"this hub cannot write to its store: {error}", "it tries again") from None
+        await socket.send(encode_message("entered", token=token))
+        if self._whole_at is not None and not self._server.backlog():
+            await self._tell_whole(socket)
+
+    def _begin_anew(self, epoch: str, notice: str, known: list[Any]) -> int:
+        if notice:
+            log.warning("%s", notice)
+            self.notice = notice
+        last = self._server.tell_again(epoch, notice, [str(one) for one in known])
+        self._epoch = epoch
+        return last
+
+    async def _tell_whole(self, socket: WebSocket) -> None:
+        self._whole_at = None
+        await socket.send(encode_message("told"))
+
     async def _enter(self, socket: WebSocket) -> dict[str, Any]:
-        epoch = self._server.join(self._membership.machine_id)
+        self._epoch = self._server.join(self._membership.machine_id)
         self._under_way.clear()
         self._sent = 0
         return await enter(
             socket,
             self._membership,
-            epoch=epoch,
+            self._recall,
+            host=gethostname(),
             version=__version__,
             policy=self._rules_digest(),
             screens=self._membership.screens,
             head=list(self._server.audit_head()),
         )
+
+    def _recall(self) -> dict[str, Any]:
+        return {"epoch": self._epoch, **self._server.meeting()}
 
     async def send(self, kind: str, **fields: Any) -> bool:
         """False: there is no link now."""
@@ -128,6 +171,8 @@ class FleetLink:
             self._sent = items[-1]["seq"]
             self._under_way.append(self._sent)
             await socket.send(encode_message("up", seq=self._sent, items=items, head=list(self._server.audit_head())))
+            if self._whole_at is not None and self._sent >= self._whole_at:
+                await self._tell_whole(socket)
 
     def _next_items(self) -> list[dict[str, Any]]:
         items, size = [], 0
@@ -186,10 +231,20 @@ class FleetLink:
             await asyncio.sleep(BEAT_S)
             await socket.send(encode_message("beat", head=list(self._server.audit_head())))
 
+    async def _end_on_request(self) -> None:
+        self._again.clear()
+        await self._again.wait()
+        raise ChannelError("the server wants to hear again what is open")
+
     def health(self) -> dict[str, Any]:
         state = {"state": "ok" if self.connected else "cut off", "url": self._membership.url}
-        fault = {"fault": self.fault} if self.fault else {}
-        return {**state, **fault, "waiting": self._server.backlog(), "machine": self._membership.name}
+        told = {"fault": self.fault, "notice": self.notice}
+        return {
+            **state,
+            **{name: text for name, text in told.items() if text},
+            "waiting": self._server.backlog(),
+            "machine": self._membership.name,
+        }
 
 
 def _first(group: BaseExceptionGroup[ChannelError]) -> ChannelError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def read_membership(home: Path) -> FleetMembership | None:
         return None
     except (OSError, ValueError, TypeError) as error:
         raise ConfigError(
-            f"{home / NAME} cannot be used: {error}", "remove it and join again: atlasbridge leave --force"
+            f"{home / NAME} cannot be used: {error}", "remove it and join again: atlasbridge fleet leave --force"
         ) from None
 
 
@@ -143,17 +144,19 @@ async def dial(url: str, ca: str) -> WebSocket:
     return await WebSocket.dial(url, PATH, ca)
 
 
-async def enter(link: WebSocket, membership: FleetMembership, **about: Any) -> dict[str, Any]:
-    """Both prove who they are; what the server says to begin with."""
+async def enter(
+    link: WebSocket, membership: FleetMembership, recall: Callable[[], dict[str, Any]] = dict, **about: Any
+) -> dict[str, Any]:
+    """Both prove who they are; what the server says to begin with.  `recall`: what this machine remembers now."""
     nonce = new_nonce()
     challenge = await hear(link, "challenge")
     text = signing_text("enter", str(challenge["nonce"]), membership.machine_id, membership.server_key)
-    await link.send(
-        encode_message(
-            "enter", machine=membership.machine_id, nonce=nonce, signature=sign(membership.key, text), **about
-        )
-    )
-    welcome = await hear(link, "welcome")
+    proof = {"machine": membership.machine_id, "nonce": nonce, "signature": sign(membership.key, text)}
+    await link.send(encode_message("enter", **proof, **{**about, **recall()}))
+    welcome = await hear(link, "welcome", "recall")
+    if welcome["m"] == "recall":
+        await link.send(encode_message("recalled", nonce=welcome["nonce"], **recall()))
+        welcome = await hear(link, "welcome")
     if not is_signed(
         membership.server_key, str(welcome["signature"]), signing_text("welcome", nonce, membership.machine_id)
     ):
@@ -172,8 +175,8 @@ async def leave(membership: FleetMembership) -> None:
         await link.close()
 
 
-async def hear(link: WebSocket, kind: str) -> dict[str, Any]:
-    """The next message, which must be of that kind."""
+async def hear(link: WebSocket, *kinds: str) -> dict[str, Any]:
+    """The next message, which must be of one of these kinds."""
     try:
         async with asyncio.timeout(DEAD_S):
             text = await link.receive()
@@ -187,7 +190,7 @@ async def hear(link: WebSocket, kind: str) -> dict[str, Any]:
         raise ChannelError("it does not speak like a server", "check the address") from None
     if message["m"] == "refused":
         raise RefusedByServer(str(message.get("sentence", "the server refuses")), str(message.get("reason", "")))
-    if message["m"] != kind:
+    if message["m"] not in kinds:
         raise ChannelError("the server speaks another version", "are both the same version of AtlasBridge?")
     return message
 

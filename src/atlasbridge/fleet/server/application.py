@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
+import asyncio
+import hmac
 import logging
 from importlib.resources import files
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
+from atlasbridge.core.daemon.log_file import request_id
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.fleet_wire import PATH
-from atlasbridge.fleet.server.auth import HouseRules
+from atlasbridge.core.ids import new_nonce
+from atlasbridge.fleet.server.auth import caller_of
 from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import Unkeepable
 from atlasbridge.fleet.server.machine_link import serve_link
-from atlasbridge.fleet.server.metrics import Gauges
 from atlasbridge.fleet.server.page_api import PageApi, refuse
+from atlasbridge.web.guard import Guard
 
 log = logging.getLogger(__name__)
 
 STATIC = {
     "/": ("index.html", "text/html; charset=utf-8"),
-    "/server.js": ("server.js", "text/javascript; charset=utf-8"),
-    "/server.css": ("server.css", "text/css; charset=utf-8"),
+    "/fleet.js": ("fleet.js", "text/javascript; charset=utf-8"),
+    "/fleet.css": ("fleet.css", "text/css; charset=utf-8"),
 }
 
 
-def build_application(context: ServerContext, metrics_token: str = "") -> Starlette:
-    page, gauges = PageApi(context), Gauges(context, metrics_token)
+PROBES = ("/health", "/ready", "/metrics")  # called by address; /metrics shows nothing without its token
+
+
+def build_application(context: ServerContext, metrics_token: str = "") -> ASGIApp:
+    page, probes = PageApi(context), Probes(context, metrics_token)
     routes: list[BaseRoute] = [
         Route("/api/login", page.login, methods=["POST"]),
         Route("/api/logout", page.known(page.logout), methods=["POST"]),
@@ -40,12 +49,14 @@ def build_application(context: ServerContext, metrics_token: str = "") -> Starle
         Route("/api/machines", page.known(page.machines)),
         Route("/api/history", page.known(page.history)),
         Route("/api/decide", page.known(page.decide), methods=["POST"]),
+        Route("/api/outcome", page.known(page.outcome)),
+        Route("/api/notices", page.known(page.notices)),
         Route("/api/decisions/{id}", page.known(page.decision)),
         Route("/api/events", page.known(page.events)),
         Route("/api/screen", page.known(page.screen)),
-        Route("/metrics", gauges.metrics),
-        Route("/health", gauges.health),
-        Route("/ready", gauges.ready),
+        Route("/metrics", probes.metrics),
+        Route("/health", probes.health),
+        Route("/ready", probes.ready),
         Route("/favicon.ico", _nothing),
         *(Route(path, _static(name, kind)) for path, (name, kind) in STATIC.items()),
     ]
@@ -54,8 +65,80 @@ def build_application(context: ServerContext, metrics_token: str = "") -> Starle
         await serve_link(context, socket)
 
     routes.append(WebSocketRoute(PATH, link))
-    middleware = [Middleware(HouseRules, context=context)]
-    return Starlette(routes=routes, middleware=middleware, exception_handlers={StoreError: _away, Unkeepable: _odd})
+    app = Starlette(routes=routes, exception_handlers={StoreError: _away_of(context), Unkeepable: _odd})
+    known = urlsplit(context.url)
+    return Guard(
+        Measured(app, context),
+        [known.hostname or ""],
+        lambda status: context.metrics.requests.labels(str(status)).inc(),
+        PROBES,
+        f"{known.scheme}://{known.netloc}",
+        takes_links=True,
+    )
+
+
+class Measured:
+    """Around every request: its duration, and an id that its answer and its lines in the log carry."""
+
+    def __init__(self, app: ASGIApp, context: ServerContext) -> None:
+        self._app = app
+        self._context = context
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        given = Headers(scope=scope).get("x-request-id", "")
+        name = given if given.isascii() and given.isprintable() and 0 < len(given) <= 64 else new_nonce()[:16]
+        request_id.set(name)
+        clock = asyncio.get_running_loop().time
+        began = clock()
+
+        async def named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._context.metrics.request_seconds.observe(clock() - began)
+                MutableHeaders(raw=message["headers"])["X-Request-Id"] = name
+            await send(message)
+
+        return await self._app(scope, receive, named)
+
+
+class Probes:
+    """Whether this server is well, and its figures."""
+
+    def __init__(self, context: ServerContext, token: str) -> None:
+        self._context = context
+        self._token = token
+
+    async def metrics(self, request: Request) -> Response:
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        trusted = bool(self._token) and hmac.compare_digest(given.encode(), self._token.encode())
+        if not trusted and await caller_of(self._context, request) is None:
+            return refuse(401, "login", "Give the token of --metrics-token-file, or log in.")
+        here = {
+            "links_here": self._context.links,
+            "pages_here": self._context.pages,
+            "chats_carried_here": self._carries,
+        }
+        figures = await self._context.metrics.render(self._context.database, **here)
+        return Response(figures, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def health(self, request: Request) -> Response:
+        """It lives; and whether it is the one that carries the chats."""
+        return JSONResponse({"ok": True, "chats": self._carries})
+
+    @property
+    def _carries(self) -> bool:
+        chats = self._context.chats
+        return chats is not None and bool(chats.health()["carried_here"])
+
+    async def ready(self, request: Request) -> Response:
+        """It can work: PostgreSQL answers."""
+        try:
+            await self._context.database.rows("SELECT 1")
+        except StoreError as error:  # anybody can probe: which server and why is for the log
+            log.warning("not ready: %s", error)
+            return JSONResponse({"ok": False, "message": "The database cannot be reached."}, 503)
+        return JSONResponse({"ok": True})
 
 
 def _static(name: str, kind: str):  # type: ignore[no-untyped-def]
@@ -75,9 +158,17 @@ async def _odd(request: Request, error: Exception) -> Response:
     return refuse(400, "bad_request", "That cannot be kept, so it is not taken.")
 
 
-async def _away(request: Request, error: Exception) -> Response:
-    """Which server, which user and why is for the log: anybody may ask."""
-    log.warning("a request was not served: %s", error)
-    answer = refuse(503, "unavailable", "PostgreSQL is away. Nothing was decided; try again.")
-    answer.headers["retry-after"] = "1"
-    return answer
+def _away_of(context: ServerContext):  # type: ignore[no-untyped-def]
+    async def away(request: Request, error: Exception) -> Response:
+        """Which server, which user and why is for the log: anybody can ask.  A commit may have come through although
+        its answer was lost: of a request that changes something nobody knows, until it is asked about by its key."""
+        context.metrics.database_faults.inc()
+        log.warning("a request was not served: %s", error)
+        if request.method in ("GET", "HEAD"):
+            answer = refuse(503, "unavailable", "The database cannot be reached. Try again.")
+        else:
+            answer = refuse(503, "unknown", "The database cannot be reached. It is not known whether this was taken.")
+        answer.headers["retry-after"] = "1"
+        return answer
+
+    return away

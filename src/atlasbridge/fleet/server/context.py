@@ -8,9 +8,10 @@ from typing import Any, Protocol
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_id
-from atlasbridge.fleet.server import audit, decisions, machines
+from atlasbridge.fleet.server import audit, decisions, machines, notices
 from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.decisions import Decision
+from atlasbridge.fleet.server.metrics import Metrics
 from atlasbridge.fleet.server.signature import Identity, identity_of
 from atlasbridge.fleet.server.wakeups import BOARD, Wakeups
 
@@ -19,6 +20,8 @@ log = logging.getLogger(__name__)
 LOOK_S = 2.0
 SEAL_S = 0.5
 REAP_S = 30.0
+CLEAN_S = 3600.0
+KEEP_S = 90 * 86_400.0  # as a hub keeps its own
 
 
 class Works(Protocol):
@@ -29,14 +32,15 @@ class Works(Protocol):
 
 
 class ServerContext:
-    def __init__(self, database: Database, url: str) -> None:
+    def __init__(self, database: Database, url: str, keep_s: float = KEEP_S) -> None:
         self.database = database
         self.url = url.rstrip("/")  # as people and machines reach it
         self.name = new_id()
         self.wakeups = Wakeups(database)
-        self.links = 0
+        self.links = 0  # of machines, to this process
         self.pages = 0
-        self.refused_logins = 0
+        self.metrics = Metrics()
+        self.keep_s = keep_s
         self.chats: Works | None = None  # where this process may carry them
         self._identity: Identity | None = None
 
@@ -54,11 +58,13 @@ class ServerContext:
             group.create_task(self.wakeups.run(), name="wakeups")
             group.create_task(self._seal(), name="seal")
             group.create_task(self._reap(), name="reap")
+            group.create_task(self._clean(), name="clean")
             if self.chats is not None:
                 group.create_task(self.chats.run(), name="chats")
 
     async def pass_on(self, decision: Decision, person: str, wait_s: float) -> Decision:
         """Call its machine, and wait a moment for that machine's word; it may also come later."""
+        self.metrics.decisions.inc()
         clock = asyncio.get_running_loop().time
         deadline = clock() + wait_s
         with self.wakeups.waiting(f"decision:{decision.decision_id}") as called:
@@ -71,6 +77,8 @@ class ServerContext:
                     pass  # the word may have been lost: look
                 called.clear()
                 decision = await decisions.find(self.database, decision.decision_id, person) or decision
+        if decision.settled:
+            self.metrics.decision_seconds.observe(wait_s - max(0.0, deadline - clock()))
         return decision
 
     async def _seal(self) -> None:
@@ -82,11 +90,24 @@ class ServerContext:
                 log.warning("the log is sealed later: %s", error)
             await asyncio.sleep(SEAL_S)
 
-    async def _reap(self) -> None:
+    async def _clean(self) -> None:
+        """What ended long ago goes, a batch at a time: nobody waits for it."""
         while True:
             try:
-                for machine_id in await machines.reap(self.database):
-                    self.wakeups.tell(f"job:{machine_id}", BOARD)
+                while await notices.clean(self.database, self.keep_s):
+                    await asyncio.sleep(SEAL_S)
+            except StoreError as error:
+                log.warning("old rows are removed later: %s", error)
+            await asyncio.sleep(CLEAN_S)
+
+    async def _reap(self) -> None:
+        began = self.database.clock.now()
+        while True:
+            try:
+                await self.database.set_clock()
+                if self.database.clock.now() - began > machines.EPHEMERAL_S:  # sooner they could not have called
+                    for machine_id in await machines.reap(self.database):
+                        self.wakeups.tell(f"job:{machine_id}", BOARD)
                 voided = await decisions.void_unallowed(self.database)
                 self.wakeups.tell(*(f"decision:{one}" for one in voided))
                 await audit.note_counted(self.database)

@@ -16,6 +16,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.errors import ConfigError, StoreError
+from atlasbridge.core.ids import new_nonce
 from atlasbridge.core.values import mutable
 
 # What strangers try is recorded sparingly: the first of a minute one by one, of the rest how many there were.
@@ -121,25 +122,47 @@ class Unkeepable(ValueError):
     """Somebody gave what no table can keep: a NUL, half of a pair, a number without end.  Theirs, not ours."""
 
 
-def _pool(url: str, most: int, **given: Any) -> Pool:
-    return AsyncConnectionPool(url, kwargs=given, min_size=1, max_size=most, open=False, timeout=WAIT_S)
+def _pool(url: str, most: int, setting: str = "", **given: Any) -> Pool:
+    """`setting` is set by a statement: a pooler in between (PgBouncer) passes no options on."""
+
+    async def configure(connection: Connection) -> None:
+        if setting:
+            await connection.execute(f"SET {setting}".encode())
+
+    return AsyncConnectionPool(
+        url, kwargs=given, min_size=1, max_size=most, open=False, timeout=WAIT_S, configure=configure
+    )
+
+
+class ServerClock:
+    """The wall clock of PostgreSQL, carried on between two looks by the steady one of this computer."""
+
+    def __init__(self, own: Clock) -> None:
+        self.now = own.now
+        self._ahead_s = own.wall() - own.now()  # until the first look
+
+    def wall(self) -> float:
+        return self.now() + self._ahead_s
+
+    def set(self, at: float, asked_at: float) -> None:
+        self._ahead_s = at - (asked_at + self.now()) / 2
 
 
 class Database:
-    """`clock`: times are always given to SQL, never asked of it."""
+    """Times are PostgreSQL's own, the same for every process.  `clock`: a test gives them instead."""
 
     def __init__(self, url: str, clock: Clock | None = None, most: int = 10) -> None:
         if not url.startswith(("postgresql://", "postgres://")):
             kind = url.partition("://")[0] if "://" in url else "that"  # the rest may hold a password
             raise ConfigError(f"{kind!r} is no PostgreSQL database", "write it as postgresql://user@host/name")
         self.url = url
-        self._clock = clock or SystemClock()
+        self.clock = clock or ServerClock(SystemClock())
         self._pool = _pool(url, most)
         # a statement alone needs no BEGIN and no COMMIT, and is planned once, not for each of its values
-        planned = {"prepare_threshold": 0, "options": "-c plan_cache_mode=force_generic_plan"}
-        self._single = _pool(url, most, autocommit=True, **planned)
+        generic = "plan_cache_mode = force_generic_plan"
+        self._single = _pool(url, most, generic, autocommit=True, prepare_threshold=0)
         # what is told may be lost: nobody waits until it is on disk
-        self._notification = _pool(url, 1, autocommit=True, options="-c synchronous_commit=off")
+        self._notification = _pool(url, 1, "synchronous_commit = off", autocommit=True)
         self.strangers = Strangers()
         self._together: dict[Any, Batch[Any, Any]] = {}
         self._teller = 0  # the server's process that says what this one tells
@@ -151,7 +174,48 @@ class Database:
                 await pool.open(wait=True, timeout=WAIT_S)
         except PoolTimeout:
             await self.close()
-            raise StoreError("PostgreSQL does not answer", "check the address, the user and the password") from None
+            raise StoreError(
+                f"PostgreSQL cannot be used: {await self._fault()}", "check the database's address"
+            ) from None
+        await self.set_clock()
+
+    async def _fault(self) -> str:
+        """Why no connection could be made, in PostgreSQL's own words."""
+        try:
+            connection = await psycopg.AsyncConnection.connect(self.url, connect_timeout=int(WAIT_S))
+        except psycopg.Error as error:
+            return _first_line(error)
+        await connection.close()
+        return "it did not answer in time"
+
+    async def check_session(self) -> None:
+        """Whether a connection is one session of the server: notifications and locks need that."""
+        name = f"atlasbridge_check_{new_nonce()[:16]}"
+        heard = asyncio.Event()
+        ready = asyncio.Event()
+        listening = asyncio.create_task(self.listen(name, lambda _: heard.set(), ready.set))
+        try:
+            async with asyncio.timeout(WAIT_S):
+                await ready.wait()
+                self._teller = 0
+                async with self._borrowed(self._single) as connection:
+                    await connection.execute("SELECT pg_notify(%s, '')", (name,))
+                await heard.wait()
+        except TimeoutError:
+            raise StoreError(
+                "notifications of PostgreSQL do not arrive",
+                "a pooler in between must work in session mode (PgBouncer: pool_mode = session), or be left out",
+            ) from None
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+
+    async def set_clock(self) -> None:
+        """From time to time: clocks drift."""
+        if isinstance(self.clock, ServerClock):
+            before = self.clock.now()
+            (found,) = await self.rows("SELECT extract(epoch FROM clock_timestamp())::float8 AS at")
+            self.clock.set(float(found["at"]), before)
 
     async def close(self) -> None:
         if self._looking is not None:
@@ -161,7 +225,7 @@ class Database:
             await pool.close()
 
     def now(self) -> datetime:
-        return datetime.fromtimestamp(self._clock.wall(), UTC)
+        return datetime.fromtimestamp(self.clock.wall(), UTC)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:

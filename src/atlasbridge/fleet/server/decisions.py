@@ -15,11 +15,10 @@ from atlasbridge.core.prompt.redact import leaves, redact_data
 from atlasbridge.core.values import frozen
 from atlasbridge.fleet.server.audit import note, note_alone
 from atlasbridge.fleet.server.database import Database, rows
-from atlasbridge.fleet.server.machines import Entered, Refused
+from atlasbridge.fleet.server.machines import SENT, Entered, Refused
 from atlasbridge.fleet.server.people import ALLOWED
 
 LONGEST_VALUE = 4000
-SENT = "sent"  # the stage of a decision that went out to its machine and has no other yet
 _MAY_ANSWER = ALLOWED.replace("%(person)s", "d.person").replace("%(may)s", "'answer'")
 
 # Rows are locked in one order everywhere, prompts by their key and decisions by their id: two servers that take several
@@ -37,10 +36,15 @@ WITH wish AS (
     WHERE (p.machine_id, p.prompt_id) = (d.machine_id, d.prompt_id) AND p.is_open AND p.decision_id IS NULL
       AND p.body -> 'constraints' ->> 'secret' IS DISTINCT FROM 'true' AND {_MAY_ANSWER}
       AND NOT EXISTS (SELECT 1 FROM decisions o WHERE (o.person, o.request_key) = (d.person, d.request_key))
-    RETURNING d.*, %s::timestamptz AS now
+    RETURNING d.*, p.folder, %s::timestamptz AS now
+), placed AS (
+    INSERT INTO places (machine_id, folder, decided_at)
+    SELECT DISTINCT machine_id, folder, now FROM won ORDER BY machine_id, folder
+    ON CONFLICT (machine_id, folder) DO UPDATE SET decided_at = excluded.decided_at RETURNING id, machine_id, folder
 ), made AS (
-    INSERT INTO decisions (id, machine_id, prompt_id, person, value, as_text, place, request_key, made_at)
-    SELECT id, machine_id, prompt_id, person, value, as_text, place, request_key, now FROM won
+    INSERT INTO decisions (id, machine_id, prompt_id, person, value, as_text, place, request_key, made_at, place_id)
+    SELECT won.id, machine_id, prompt_id, person, value, as_text, place, request_key, now, placed.id
+    FROM won JOIN placed USING (machine_id, folder)
 ), noted AS (
     INSERT INTO audit_pending (at, event, fields) SELECT now, 'DECIDED', noted FROM won
 )
@@ -229,6 +233,12 @@ async def _note_forged(database: Database, entered: Entered, decision_id: str) -
 async def find(database: Database, decision_id: str, person: str) -> Decision | None:
     found = await database.together(_find, decision_id)
     return _decision(found) if found and found["person"] == person else None
+
+
+async def find_by_key(database: Database, person: str, request_key: str) -> Decision | None:
+    """What became of a request of which nobody has heard; None: it never arrived."""
+    found = await database.rows("SELECT * FROM decisions WHERE person = %s AND request_key = %s", person, request_key)
+    return _decision(found[0]) if found else None
 
 
 async def _find(database: Database, ids: list[str]) -> list[dict[str, Any] | None]:

@@ -14,7 +14,7 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.fleet_wire import BEAT_S, DEAD_S, decode_message, encode_message, signing_text
 from atlasbridge.core.ids import new_nonce
 from atlasbridge.core.values import frozen
-from atlasbridge.fleet.server import anchors, decisions, machines, prompts, screens, team_rules
+from atlasbridge.fleet.server import anchors, decisions, machines, notices, prompts, screens, team_rules
 from atlasbridge.fleet.server.chats.leader_lock import carried
 from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import Database
@@ -64,6 +64,7 @@ def _jobs(found: dict[str, Any]) -> PendingWork:
 log = logging.getLogger(__name__)
 
 NONSENSE = (ValueError, KeyError, TypeError, OverflowError)  # what a machine's own words can lead to
+KINDS = frozenset(["entered", "up", "told", "outcome", "beat", "proof", "screen", "notice", "policy", "leave"])
 LOOK_S = 5.0  # as often everybody looks, even if nobody calls
 
 
@@ -130,19 +131,36 @@ async def _enter(context: ServerContext, socket: WebSocket, message: dict[str, A
     if not proves(key, str(message["signature"]), text):
         await machines.refuse_entry(context.database, machine_id, "bad_signature")
         return await _refuse(socket, Refused("bad_signature", "This machine does not have the key it joined with."))
-    entered = await machines.enter(context.database, machine_id, message, context.name)
+    address = socket.client.host if socket.client else ""
+    entered = await machines.enter(context.database, machine_id, message, context.name, address, is_there=False)
+    if isinstance(entered, Refused) and entered.reason == machines.ARE_YOU_THERE:
+        message |= await _ask_again(socket)
+        entered = await machines.enter(context.database, machine_id, message, context.name, address)
     if isinstance(entered, Refused):
+        context.wakeups.tell(f"job:{machine_id}", BOARD)
         return await _refuse(socket, entered)
     context.wakeups.tell(f"job:{machine_id}", BOARD)
     signature = context.identity.sign(signing_text("welcome", str(message["nonce"]), machine_id))
     chats = await carried(context.database)
     welcome = {"signature": signature, "acked": entered.acked, "beat_s": BEAT_S, "chats": chats}
+    welcome |= {"epoch": entered.epoch, "token": entered.token, "notice": entered.notice}
+    welcome |= {"open": list(entered.opened)}
     await socket.send_text(encode_message("welcome", **welcome))
     if message.get("leaving"):
         await _leave(context, socket, entered)
     else:
         await MachineLink(context, socket, entered).run(message)
     return None
+
+
+async def _ask_again(socket: WebSocket) -> dict[str, Any]:
+    """What the machine remembers, said now: a connection that died long ago says nothing any more."""
+    nonce = new_nonce()
+    await socket.send_text(encode_message("recall", nonce=nonce))
+    said = await _hear(socket)
+    if said["m"] != "recalled" or said.get("nonce") != nonce:
+        raise ValueError("it was asked what it remembers")
+    return {name: said[name] for name in ("token", "digest", "told_until", "newest", "epoch") if name in said}
 
 
 async def _leave(context: ServerContext, socket: WebSocket, entered: Entered) -> None:
@@ -161,6 +179,7 @@ class MachineLink:
         self._asked: set[str] = set()  # proofs that were asked for on this link
         self._asks: frozenset[str] = frozenset()  # prompts for which the machine knows that somebody is asked in a chat
         self._rules = ""
+        self._is_full = False
         self._watched: set[str] = set()
 
     async def run(self, first: dict[str, Any]) -> None:
@@ -198,17 +217,25 @@ class MachineLink:
     async def _take(self, message: dict[str, Any]) -> bool:
         """True: it leaves."""
         context, entered = self._context, self._entered
+        context.metrics.messages.labels(message["m"] if message["m"] in KINDS else "other").inc()
         match message["m"]:
             case "up":
-                seq = await prompts.take(context.database, entered, message)
-                await self._send("ack", seq=seq)
+                opened = await prompts.take(context.database, entered, message)
+                await self._send("ack", seq=int(message["seq"]))
+                await self._mind_limit(opened)
+                context.wakeups.tell(BOARD)
+            case "entered":
+                await machines.confirm(context.database, entered, str(message["token"]))
+            case "told":
+                await machines.sweep(context.database, entered)
                 context.wakeups.tell(BOARD)
             case "outcome":
                 await decisions.settle(context.database, entered, message)
                 self._sent.discard(str(message["id"]))
                 context.wakeups.tell(f"decision:{message['id']}", BOARD)
             case "beat":
-                await prompts.take(context.database, entered, {**message, "seq": 0, "items": ()})  # it lives
+                opened = await prompts.take(context.database, entered, {**message, "seq": 0, "items": ()})  # it lives
+                await self._mind_limit(opened)
                 await self._send("beat", chats=await carried(context.database))
             case "proof":
                 progress = await anchors.take_proof(context.database, entered, message)
@@ -219,6 +246,9 @@ class MachineLink:
             case "screen":
                 await screens.take(context.database, entered, message)
                 context.wakeups.tell(f"screen:{entered.machine_id}:{message['session_id']}")
+            case "notice":
+                await notices.take(context.database, entered, str(message["message"]))
+                context.wakeups.tell(BOARD)
             case "policy":
                 await team_rules.taken(context.database, entered, message)
                 context.wakeups.tell(BOARD)
@@ -227,6 +257,17 @@ class MachineLink:
                 await self._send("ack", seq=0)
                 return True
         return False
+
+    async def _mind_limit(self, opened: int) -> None:
+        """Said when it is reached; once there is room again, the machine tells everything anew."""
+        if opened >= prompts.MOST_OPEN and not self._is_full:
+            self._is_full = True
+            await machines.set_limited(self._context.database, self._entered, prompts.FULL)
+            await self._send("limited", sentence=prompts.FULL)
+        elif self._is_full and opened < prompts.MOST_OPEN * 3 // 4:
+            self._is_full = False
+            await machines.set_limited(self._context.database, self._entered, "")
+            await self._send("again")
 
     # what the machine is told
 

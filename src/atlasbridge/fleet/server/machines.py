@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from psycopg.types.json import Jsonb
+
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.fleet_wire import from_text
-from atlasbridge.core.ids import new_id
+from atlasbridge.core.fleet_wire import DEAD_S, digest_open, from_text
+from atlasbridge.core.ids import new_id, new_nonce
 from atlasbridge.core.values import frozen
 from atlasbridge.fleet.server.audit import note, note_stranger
 from atlasbridge.fleet.server.database import Connection, Database, row, rows
 from atlasbridge.fleet.server.signature import hashed, new_token
 
+SENT = "sent"  # the stage of a decision that went out to its machine and has no other yet
+ARE_YOU_THERE = "are_you_there"
+MOST_NAMED = 1000
 EPHEMERAL_S = 600.0  # so long an ephemeral machine may be silent before it is gone
 
 
@@ -30,6 +36,10 @@ class Entered:
     name: str
     generation: int
     acked: int
+    epoch: str = ""  # of the machine's numbers; another one than before: it tells everything anew
+    token: str = ""  # of this meeting
+    notice: str = ""  # what its people should know
+    opened: tuple[str, ...] = ()  # at the beginning of an epoch: what was open here so far
 
 
 async def invite(
@@ -98,43 +108,274 @@ async def refuse_entry(database: Database, machine_id: str, reason: str) -> None
         await note_stranger(database, connection, "ENTER_REFUSED", machine=told, reason=reason)
 
 
-async def enter(database: Database, machine_id: str, about: dict[str, Any], server: str) -> Entered | Refused:
-    """Its new link is the only one that may write from now on; a new epoch numbers anew."""
-    epoch = str(about.get("epoch", ""))[:128]
+async def enter(
+    database: Database,
+    machine_id: str,
+    about: dict[str, Any],
+    server: str,
+    address: str = "",
+    is_there: bool = True,
+) -> Entered | Refused:
+    """Its new link is the only one that may write from now on.
+
+    What both sides remember of their last meeting, and what the machine says is open, is compared first: any difference
+    begins a new epoch, in which it tells everything anew.  `is_there`: it has answered on this connection; words that
+    the network delivers late are no second machine.
+    """
     async with database.transaction() as connection:
-        known = await row(
-            connection,
-            "SELECT name, epoch FROM machines WHERE id = %s AND gone_at IS NULL FOR UPDATE",
-            machine_id,
-        )
+        known = await row(connection, "SELECT * FROM machines WHERE id = %s AND gone_at IS NULL FOR UPDATE", machine_id)
         if known is None:
-            return Refused("gone", "This machine does not belong to the server any more.")
-        if epoch and known["epoch"] != epoch:
-            await _begin_epoch(connection, machine_id, epoch, database)
+            return Refused("gone", "This machine does not belong to the fleet any more.")
+        if about.get("leaving"):
+            return await _enter_to_leave(connection, known)
+        given = _presented(about, address, database)
+        verdict = judge_return(known, given, _is_live(known, database))
+        if verdict in ("restored", "cloned") and not known["held"] and not is_there:
+            return Refused(ARE_YOU_THERE, "")
+        if verdict in ("restored", "cloned", "expelled"):
+            return await _hold(connection, known, given, verdict, database)
+        notice = await _note_return(connection, known, given, verdict, database) if verdict else ""
+        epoch, opened = str(known["epoch"]), tuple[str, ...]()
+        if (
+            verdict
+            or given["epoch"] != epoch
+            or not epoch
+            or given["digest"] != await open_digest(connection, machine_id)
+        ):
+            epoch = f"{machine_id}/{new_nonce()}"
+            opened = await _begin_epoch(connection, machine_id, epoch)
+        token = f"{max(int(known['meetings']), meeting_of(given['token'])) + 1}.{new_nonce()}"
         found = await row(
             connection,
-            "UPDATE machines SET generation = generation + 1, connected_to = %s, seen_at = %s, version = %s,"
-            " screens = %s, policy = %s WHERE id = %s RETURNING generation, acked",
-            server,
-            database.now(),
-            str(about.get("version", ""))[:40],
-            bool(about.get("screens", False)),
-            str(about.get("policy", ""))[:100],
-            machine_id,
+            "UPDATE machines SET generation = generation + 1, connected_to = %(server)s, seen_at = %(now)s,"
+            " version = %(version)s, screens = %(screens)s, policy = %(policy)s, host = %(host)s,"
+            " address = %(address)s, meetings = %(meetings)s, token_offered = %(token)s, accepts = '',"
+            " token = CASE WHEN %(given)s = '' THEN token ELSE %(given)s END,"
+            " others = '[]' WHERE id = %(id)s RETURNING generation, acked",
+            {
+                "id": machine_id,
+                "server": server,
+                "now": database.now(),
+                "version": str(about.get("version", ""))[:40],
+                "screens": bool(about.get("screens", False)),
+                "policy": str(about.get("policy", ""))[:100],
+                "host": given["host"],
+                "address": given["address"],
+                "meetings": meeting_of(token),
+                "given": given["token"],
+                "token": token,
+            },
         )
     assert found is not None
-    return Entered(machine_id, known["name"], int(found["generation"]), int(found["acked"]))
+    return Entered(
+        machine_id, known["name"], int(found["generation"]), int(found["acked"]), epoch, token, notice, opened
+    )
 
 
-async def _begin_epoch(connection: Connection, machine_id: str, epoch: str, database: Database) -> None:
-    """Another store, or joined anew: what the old one said is over, and numbers begin at one."""
-    await connection.execute("UPDATE machines SET epoch = %s, acked = 0 WHERE id = %s", (epoch, machine_id))
-    await connection.execute("UPDATE sessions SET seq = 0, state = 'gone' WHERE machine_id = %s", (machine_id,))
-    await close_prompts(connection, machine_id, database)
+async def _enter_to_leave(connection: Connection, known: dict[str, Any]) -> Entered | Refused:
+    """Where several had one key, one of them must not take the others' place away."""
+    if known["held"] or known["expelled"]:
+        return Refused(
+            "expelled", f"Other machines had this key: {known['name']} stays on the list until it is revoked."
+        )
+    found = await row(
+        connection,
+        "UPDATE machines SET generation = generation + 1 WHERE id = %s RETURNING generation, acked",
+        known["id"],
+    )
+    assert found is not None
+    return Entered(known["id"], known["name"], int(found["generation"]), int(found["acked"]))
+
+
+def _presented(about: dict[str, Any], address: str, database: Database) -> dict[str, Any]:
+    """What a machine says of itself; numbers that are none count as nothing."""
+    numbers = {name: about[name] if type(about.get(name)) is int else 0 for name in ("told_until", "newest")}
+    texts = {name: str(about.get(name, ""))[:200].replace("\x00", "") for name in ("epoch", "token", "digest", "host")}
+    host = escape_controls(texts["host"][:64], keep_lines=False)
+    return {**numbers, **texts, "host": host, "address": address[:64], "at": database.now().isoformat()}
+
+
+def meeting_of(token: str) -> int:
+    number = token.partition(".")[0]
+    return int(number) if number.isdecimal() and len(number) < 16 else 0
+
+
+def judge_return(known: Mapping[str, Any], given: Mapping[str, Any], is_live: bool) -> str:
+    """ "": both stores go on where they were.  "server", "accepted": a store went back, and it goes on all the same.
+    "restored", "cloned", "expelled": it does not, until a person decides."""
+    token = given["token"]
+    if token and token in known["expelled"]:
+        return "expelled"
+    if token and token == known["accepts"]:
+        return "accepted"
+    if known["held"]:
+        return str(known["held"])
+    if token not in (known["token"], known["token_offered"]) and known["token_offered"]:
+        if meeting_of(token) > known["meetings"]:
+            return "server"
+        return "cloned" if is_live else "restored"
+    if given["epoch"] != known["epoch"] or not known["epoch"]:
+        return ""  # it tells everything anyway
+    if given["newest"] < known["acked"]:
+        return "restored"
+    return "server" if given["told_until"] > known["acked"] else ""
+
+
+def _is_live(known: Mapping[str, Any], database: Database) -> bool:
+    seen = known["seen_at"]
+    return bool(known["connected_to"]) and seen is not None and (database.now() - seen).total_seconds() < DEAD_S
+
+
+_HELD = {
+    "restored": "This machine was put back to an earlier state, or is a copy of one."
+    " If that is right: atlasbridge fleet machines accept-restore {name}",
+    "cloned": "Two machines use the key of {name}. Say which one goes on: atlasbridge fleet machines split {name}",
+    "expelled": "Another machine goes on as {name}. Leave the fleet and join it again: atlasbridge fleet leave --force",
+}
+
+
+async def _hold(
+    connection: Connection, known: dict[str, Any], given: dict[str, Any], verdict: str, database: Database
+) -> Refused:
+    """Nobody's answer must reach the wrong machine: this one waits, and where there are two, both do."""
+    name, machine_id = known["name"], known["id"]
+    refused = Refused(verdict, _HELD[verdict].format(name=name))
+    came = {key: given[key] for key in ("token", "host", "address", "at")}
+    fresh = given["token"] not in (known["token"], known["token_offered"], *(one["token"] for one in known["others"]))
+    if verdict == "expelled" or (known["held"] == verdict and not fresh):
+        return refused
+    others = [*known["others"], came][-8:] if fresh else known["others"]
+    await connection.execute(
+        "UPDATE machines SET held = %s, others = %s, generation = generation + 1, connected_to = '' WHERE id = %s",
+        (verdict, Jsonb(others), machine_id),
+    )
+    event = "MACHINE_CLONED" if verdict == "cloned" else "MACHINE_RESTORED"
+    places = {"host": known["host"], "address": known["address"]}
+    their = {"other_host": given["host"], "other_address": given["address"]}
+    await note(connection, database.now(), event, machine=machine_id, name=name, **places, **their)
+    return refused
+
+
+async def _note_return(
+    connection: Connection, known: dict[str, Any], given: dict[str, Any], verdict: str, database: Database
+) -> str:
+    machine_id, now = known["id"], database.now()
+    if verdict == "server":
+        told = "The server's database was put back to an earlier state; everything open was told to it again."
+        await note(connection, now, "STORE_WENT_BACK", machine=machine_id, name=known["name"])
+    else:
+        told = "This machine was put back to an earlier state; everything open was told to the server again."
+        await note(connection, now, "RESTORE_USED", machine=machine_id, name=known["name"], host=given["host"])
+        await connection.execute(
+            "UPDATE decisions SET settled_at = %s, ok = false, stage = 'unknown', sentence = %s"
+            f" WHERE machine_id = %s AND settled_at IS NULL AND stage = '{SENT}'",
+            (now, f"Not known: {known['name']} was put back to an earlier state before it said anything.", machine_id),
+        )
+    await connection.execute(
+        "UPDATE machines SET went_back = %s, went_back_at = %s WHERE id = %s", (told, now, machine_id)
+    )
+    return told
+
+
+async def open_digest(connection: Connection, machine_id: str) -> str:
+    """Of what this database believes to be open there; see `fleet_wire.digest_open`."""
+    prompts = await rows(connection, "SELECT prompt_id FROM prompts WHERE machine_id = %s AND is_open", machine_id)
+    sessions = await rows(
+        connection, "SELECT session_id FROM sessions WHERE machine_id = %s AND state = 'active'", machine_id
+    )
+    return digest_open((one["prompt_id"] for one in prompts), (one["session_id"] for one in sessions))
+
+
+async def _begin_epoch(connection: Connection, machine_id: str, epoch: str) -> tuple[str, ...]:
+    """Another store, or one that went back: numbers begin anew.  What was open so far, so that the machine says what
+    became of it; what it does not speak of is closed (`sweep`)."""
+    await connection.execute(
+        "UPDATE machines SET epoch = %s, epochs = epochs + 1, acked = 0 WHERE id = %s", (epoch, machine_id)
+    )
+    found = await rows(
+        connection, "SELECT prompt_id FROM prompts WHERE machine_id = %s AND is_open LIMIT %s", machine_id, MOST_NAMED
+    )
+    return tuple(str(one["prompt_id"]) for one in found)
+
+
+async def confirm(database: Database, entered: Entered, token: str) -> None:
+    """The machine has written down the token of this meeting."""
+    await database.rows(
+        "UPDATE machines SET token = token_offered WHERE id = %s AND generation = %s AND token_offered = %s",
+        entered.machine_id,
+        entered.generation,
+        token,
+    )
+
+
+async def sweep(database: Database, entered: Entered) -> None:
+    """The machine has told everything that is open: what it did not speak of in this epoch is over."""
+    mine = (entered.machine_id, entered.machine_id, entered.generation)
+    newest = "machine_id = %s AND epochs < (SELECT m.epochs FROM machines m WHERE m.id = %s AND m.generation = %s)"
+    async with database.transaction() as connection:
+        await connection.execute(
+            "UPDATE prompts SET is_open = false, state = 'gone', ended_at = coalesce(ended_at, %s)"
+            f" WHERE is_open AND {newest}",
+            (database.now(), *mine),
+        )
+        await connection.execute(f"UPDATE sessions SET state = 'gone' WHERE state = 'active' AND {newest}", mine)
+
+
+async def accept_restore(database: Database, name: str, by: str) -> str | None:
+    """A person says: that was me.  Whom it lets in, in words; None: no such machine waits for it."""
+    async with database.transaction() as connection:
+        known = await _held(connection, name)
+        if known is None or not known["others"]:
+            return None
+        last = known["others"][-1]
+        await connection.execute(
+            "UPDATE machines SET held = '', accepts = %s WHERE id = %s", (last["token"], known["id"])
+        )
+        told = {"machine": known["id"], "name": known["name"], "host": last["host"], "address": last["address"]}
+        await note(connection, database.now(), "RESTORE_ACCEPTED", by=by, **told)
+    return _place(last)
+
+
+async def sides(database: Database, name: str) -> list[str]:
+    """Who uses this machine's key, in words; the first is the one that was there before."""
+    async with database.transaction() as connection:
+        known = await _held(connection, name)
+    return [] if known is None else [_place(known), *(_place(one) for one in known["others"])]
+
+
+async def split(database: Database, name: str, keep: int, by: str) -> str | None:
+    """The one of that number goes on; all others have to join anew.  Which one it is, in words."""
+    async with database.transaction() as connection:
+        known = await _held(connection, name)
+        if known is None or not 0 <= keep <= len(known["others"]):
+            return None
+        own = [one for one in (known["token"], known["token_offered"]) if one]
+        theirs = [one["token"] for one in known["others"]]
+        kept = own if keep == 0 else [theirs[keep - 1]]
+        gone = [one for one in (*own, *theirs) if one not in kept and one]
+        await connection.execute(
+            "UPDATE machines SET held = '', accepts = %s, others = '[]', expelled = expelled || %s WHERE id = %s",
+            ("" if keep == 0 else kept[0], gone, known["id"]),
+        )
+        place = _place(known if keep == 0 else known["others"][keep - 1])
+        await note(connection, database.now(), "SPLIT", machine=known["id"], name=known["name"], kept=place, by=by)
+    return place
+
+
+async def _held(connection: Connection, name: str) -> dict[str, Any] | None:
+    return await row(
+        connection,
+        "SELECT * FROM machines WHERE (name = %s OR id = %s) AND held <> '' AND gone_at IS NULL FOR UPDATE",
+        name,
+        name,
+    )
+
+
+def _place(side: Mapping[str, Any]) -> str:
+    return " at ".join(part for part in (side["host"], side["address"]) if part) or "a machine"
 
 
 async def close_prompts(connection: Connection, machine_id: str, database: Database) -> None:
-    await connection.execute("UPDATE prompts SET seq = 0 WHERE machine_id = %s", (machine_id,))
     await connection.execute(
         "UPDATE prompts SET is_open = false, state = 'gone', ended_at = %s WHERE machine_id = %s AND is_open",
         (database.now(), machine_id),
@@ -180,6 +421,10 @@ async def reap(database: Database) -> list[str]:
         await connection.execute("DELETE FROM logins WHERE expires_at < %s", (now,))
         await connection.execute("DELETE FROM invitations WHERE expires_at < %s", (now - timedelta(days=30),))
     return gone
+
+
+async def set_limited(database: Database, entered: Entered, why: str) -> None:
+    await database.rows("UPDATE machines SET limited = %s WHERE id = %s", why, entered.machine_id)
 
 
 async def parted(database: Database, entered: Entered) -> None:

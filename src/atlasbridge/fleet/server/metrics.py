@@ -1,25 +1,23 @@
-"""Figures for Prometheus, and whether the server is well.  Counts only: no name, no question, no answer."""
+"""Figures for Prometheus.  Counts and durations only: no name, no question, no answer.
+
+Counters and histograms are this process's own; what stands in the database is read when somebody asks.
+"""
 
 from __future__ import annotations
 
-import hmac
-import logging
 from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from atlasbridge.core.errors import StoreError
-from atlasbridge.fleet.server.auth import caller_of
-from atlasbridge.fleet.server.context import ServerContext
-from atlasbridge.fleet.server.page_api import refuse
+from atlasbridge.fleet.server.database import Database
 
-log = logging.getLogger(__name__)
-
+NAMESPACE = "atlasbridge_fleet"
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
 _QUERY = """
 SELECT (SELECT count(*) FROM machines WHERE gone_at IS NULL) AS machines,
        (SELECT count(*) FROM machines WHERE gone_at IS NULL AND connected_to <> '') AS machines_connected,
        (SELECT count(*) FROM machines WHERE gone_at IS NULL AND log_fault <> '') AS machines_with_log_fault,
+       (SELECT count(*) FROM machines WHERE gone_at IS NULL AND held <> '') AS machines_held,
        (SELECT count(*) FROM prompts WHERE is_open) AS open_prompts,
        (SELECT count(*) FROM decisions WHERE settled_at IS NULL) AS decisions_under_way,
        (SELECT count(*) FROM audit_pending) AS audit_unsealed,
@@ -27,40 +25,39 @@ SELECT (SELECT count(*) FROM machines WHERE gone_at IS NULL) AS machines,
        (SELECT coalesce(extract(epoch FROM %s - min(made_at)), 0) FROM decisions WHERE settled_at IS NULL)
            AS oldest_decision_seconds
 """
+_TOLD = {
+    "machines": "Machines of the fleet",
+    "machines_connected": "Machines with a link to any server",
+    "machines_with_log_fault": "Machines whose audit log is not what it was",
+    "machines_held": "Machines that wait for a person to accept a restore or split a clone",
+    "open_prompts": "Prompts that wait for an answer",
+    "decisions_under_way": "Decisions of which their machine has not said anything yet",
+    "audit_unsealed": "Entries that are not in the hash chain yet",
+    "audit_entries": "Entries of the hash chain",
+    "oldest_decision_seconds": "Age of the oldest decision under way",
+    "links_here": "Links of machines to this server",
+    "pages_here": "Pages that follow this server",
+    "chats_carried_here": "1 if this server carries the chats",
+}
 
 
-class Gauges:
-    def __init__(self, context: ServerContext, token: str) -> None:
-        self._context = context
-        self._token = token
+class Metrics:
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        made: dict[str, Any] = {"namespace": NAMESPACE, "registry": self.registry}
+        self._gauges = {name: Gauge(name, about, **made) for name, about in _TOLD.items()}
+        self.requests = Counter("http_requests", "HTTP requests by status", ["status"], **made)
+        self.request_seconds = Histogram("http_request_seconds", "Duration of HTTP requests", buckets=_SECONDS, **made)
+        self.decisions = Counter("decisions", "Decisions that were proposed here", **made)
+        self.decision_seconds = Histogram(
+            "decision_seconds", "From a person's decision to the machine's word", buckets=_SECONDS, **made
+        )
+        self.messages = Counter("machine_messages", "Messages of machines, by kind", ["kind"], **made)
+        self.refused_logins = Counter("logins_refused", "Logins that were refused", **made)
+        self.database_faults = Counter("database_faults", "Requests that PostgreSQL did not serve", **made)
 
-    async def metrics(self, request: Request) -> Response:
-        given = request.headers.get("authorization", "").removeprefix("Bearer ")
-        trusted = bool(self._token) and hmac.compare_digest(given.encode(), self._token.encode())
-        if not trusted and await caller_of(self._context, request) is None:
-            return refuse(401, "login", "Give the token of --metrics-token-file, or log in.")
-        figures: dict[str, Any] = (await self._context.database.rows(_QUERY, self._context.database.now()))[0]
-        figures |= {"links_here": self._context.links, "pages_here": self._context.pages}
-        figures |= {"logins_refused_here": self._context.refused_logins, "chats_carried_here": self._carries}
-        lines = []
-        for name, value in figures.items():
-            lines += [f"# TYPE atlasbridge_fleet_{name} gauge", f"atlasbridge_fleet_{name} {float(value):g}"]
-        return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
-
-    async def health(self, request: Request) -> Response:
-        """It lives; and whether it is the one that carries the chats."""
-        return JSONResponse({"ok": True, "chats": self._carries})
-
-    @property
-    def _carries(self) -> bool:
-        chats = self._context.chats
-        return chats is not None and bool(chats.health()["carried_here"])
-
-    async def ready(self, request: Request) -> Response:
-        """It can work: PostgreSQL answers."""
-        try:
-            await self._context.database.rows("SELECT 1")
-        except StoreError as error:  # a prober is anybody: which server and why is for the log
-            log.warning("not ready: %s", error)
-            return JSONResponse({"ok": False, "message": "PostgreSQL is away"}, 503)
-        return JSONResponse({"ok": True})
+    async def render(self, database: Database, **here: float) -> bytes:
+        figures = (await database.rows(_QUERY, database.now()))[0]
+        for name, value in {**figures, **here}.items():
+            self._gauges[name].set(float(value))
+        return bytes(generate_latest(self.registry))

@@ -14,28 +14,11 @@ from psycopg import sql
 
 from atlasbridge.core.errors import ConfigError, StoreError
 from atlasbridge.core.fleet_wire import to_text
-from atlasbridge.core.values import frozen
+from atlasbridge.core.store.migrate import Migration, load_migrations
 from atlasbridge.fleet.server.database import Connection, Database, row
 
 FOLDER = Path(__file__).with_name("migrations")
 LOCK = 0x61746C61  # an advisory lock of PostgreSQL: one migrates, the others wait
-
-
-@frozen
-class SchemaStep:
-    version: int
-    name: str
-    sql: str
-
-
-def load_steps(folder: Path = FOLDER) -> tuple[SchemaStep, ...]:
-    found = []
-    for path in sorted(folder.glob("*.sql")):
-        number, _, name = path.stem.partition("_")
-        found.append(SchemaStep(int(number), name, path.read_text(encoding="utf-8")))
-    if [step.version for step in found] != list(range(1, len(found) + 1)):
-        raise StoreError("the migrations are not numbered 1, 2, 3, …", "Install AtlasBridge again.")
-    return tuple(found)
 
 
 async def version_of(connection: Connection) -> int:
@@ -46,9 +29,9 @@ async def version_of(connection: Connection) -> int:
     return int(found["version"]) if found else 0
 
 
-async def migrate(database: Database, saved: bool = False, steps: Sequence[SchemaStep] | None = None) -> int:
+async def migrate(database: Database, saved: bool = False, steps: Sequence[Migration] | None = None) -> int:
     """The version reached.  `saved`: somebody says that there is a backup."""
-    known = load_steps() if steps is None else tuple(steps)
+    known = load_migrations(FOLDER) if steps is None else tuple(steps)
     async with database.transaction() as connection:
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
         current = await version_of(connection)
@@ -77,7 +60,7 @@ def _refuse(current: int, newest: int, saved: bool) -> None:
         )
 
 
-async def _apply(connection: Connection, step: SchemaStep, database: Database) -> None:
+async def _apply(connection: Connection, step: Migration, database: Database) -> None:
     if step.version == 1:
         await connection.execute(
             "CREATE TABLE server_schema (version integer PRIMARY KEY, name text NOT NULL,"
@@ -102,12 +85,14 @@ async def _make_identity(connection: Connection) -> None:
 
 # What a user of the database needs to serve, and nothing more: no table is made, and no audit entry is changed.
 WRITES = "machines, invitations, people, team_members, rights, logins, sessions, prompts, decisions, proofs, rulebook"
+WRITES += ", places, notices"
 CHATS = "chat_deliveries, chat_steps, chat_wakes, chat_inbox, chat_notes"
 ROLE_RIGHTS = (
     "GRANT USAGE ON SCHEMA {schema} TO {role}",
     "GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}",
     f"GRANT INSERT, UPDATE ON {WRITES} TO {{role}}",
-    "GRANT DELETE ON team_members, rights, logins, invitations TO {role}",
+    "GRANT DELETE ON team_members, rights, logins, invitations, prompts, sessions, decisions, proofs TO {role}",
+    "GRANT DELETE ON places, notices TO {role}",
     "GRANT INSERT ON heads, audit_entries TO {role}",
     "GRANT INSERT, DELETE ON audit_pending TO {role}",
     "GRANT UPDATE ON audit_head TO {role}",

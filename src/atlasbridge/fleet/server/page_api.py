@@ -13,7 +13,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from atlasbridge.fleet.server import decisions, people, screens
+from atlasbridge.fleet.server import decisions, notices, people, screens
 from atlasbridge.fleet.server.auth import COOKIE, caller_of, place_of, with_cookie
 from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.decisions import Decision, Proposal
@@ -55,7 +55,7 @@ class PageApi:
         given = await _body(request)
         traded = await people.trade_link(self._context.database, str(given.get("token", "")), place_of(request))
         if traded is None:
-            self._context.refused_logins += 1
+            self._context.metrics.refused_logins.inc()
             return refuse(403, "login", "This link was used, or is too old.")
         token, person = traded
         answer = JSONResponse({"ok": True, "person": person})
@@ -100,6 +100,17 @@ class PageApi:
     async def decision(self, request: Request, caller: Caller) -> Response:
         found = await decisions.find(self._context.database, request.path_params["id"], caller.name)
         return refuse(404, "unknown", "There is no such decision of yours.") if found is None else _outcome(found)
+
+    async def outcome(self, request: Request, caller: Caller) -> Response:
+        """What became of a request whose answer was lost, by its key."""
+        key = request.query_params.get("key", "")[:100]
+        found = await decisions.find_by_key(self._context.database, caller.name, key)
+        if found is None:
+            return JSONResponse({"ok": True, "arrived": False, "message": "Your answer did not arrive."})
+        return _outcome(found)
+
+    async def notices(self, request: Request, caller: Caller) -> Response:
+        return JSONResponse({"ok": True, "notices": await notices.newest(self._context.database, caller.name)})
 
     async def events(self, request: Request, caller: Caller) -> Response:
         return StreamingResponse(self._changes(caller), media_type="text/event-stream")
@@ -166,6 +177,12 @@ async def _body(request: Request) -> dict[str, Any]:
 
 
 def _outcome(decision: Decision) -> Response:
-    told = {"ok": True, "decision": decision.decision_id, "settled": decision.settled, "accepted": decision.ok}
+    told = {
+        "ok": True,
+        "arrived": True,
+        "decision": decision.decision_id,
+        "settled": decision.settled,
+        "accepted": decision.ok,
+    }
     sentence = decision.sentence or "The machine has not said anything yet; this page will say what becomes of it."
     return JSONResponse({**told, "stage": decision.stage, "message": sentence}, 200 if decision.settled else 202)

@@ -23,7 +23,7 @@ _ALLOWED = """(
         SELECT 1 FROM rights r JOIN people who ON who.name = %(person)s AND who.gone_at IS NULL
         WHERE (r.holder = who.name OR r.holder IN (SELECT '@' || t.team FROM team_members t WHERE t.person = who.name))
           AND (r.may = 'answer' OR %(may)s = 'see')
-          AND m.name LIKE r.machine_like FOLDER
+          AND (r.machine_id = m.id OR (r.machine_id IS NULL AND m.name LIKE r.machine_like)) FOLDER
     )
 )"""
 ALLOWED = _ALLOWED.replace("FOLDER", "AND (p.folder LIKE r.folder_like OR p.folder LIKE r.folder_like || '/%%')")
@@ -68,18 +68,41 @@ async def remove(database: Database, name: str, by: str) -> bool:
 
 
 async def allow(database: Database, holder: str, machine: str, folder: str, may: str, by: str) -> None:
+    """A pattern goes by names; a name without `*` means the machine that has it now, and no later one of that name."""
     async with database.transaction() as connection:
-        if not holder.startswith("@") and not await row(
-            connection, "SELECT 1 AS there FROM people WHERE name = %s AND gone_at IS NULL", holder
-        ):
-            raise ConfigError(f"there is nobody called {holder!r}", "add them: atlasbridge fleet people add NAME")
+        await _known_holder(connection, holder)
+        meant = None if "*" in machine else await _machine_called(connection, machine)
         await connection.execute(
-            "INSERT INTO rights (holder, machine, folder, may) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
-            (holder, machine, folder.rstrip("/") or "*", may),
+            "INSERT INTO rights (holder, machine, folder, may, machine_id) VALUES (%s, %s, %s, %s, %s)"
+            " ON CONFLICT (holder, machine, folder, may) DO UPDATE SET machine_id = excluded.machine_id",
+            (holder, machine, folder.rstrip("/") or "*", may, meant),
         )
         await note(
             connection, database.now(), "PERSON_ADDED", person=holder, machine=machine, folder=folder, may=may, by=by
         )
+
+
+async def _known_holder(connection: Connection, holder: str) -> None:
+    """A person, or a team that has somebody in it."""
+    if holder.startswith("@"):
+        query = (
+            "SELECT 1 FROM team_members t JOIN people p ON p.name = t.person AND p.gone_at IS NULL WHERE t.team = %s"
+        )
+        if not await row(connection, query, holder[1:]):
+            raise ConfigError(
+                f"the team {holder} has no members", f"add one: atlasbridge fleet people team {holder[1:]} NAME"
+            )
+    elif not await row(connection, "SELECT 1 FROM people WHERE name = %s AND gone_at IS NULL", holder):
+        raise ConfigError(f"there is nobody called {holder!r}", "add them: atlasbridge fleet people add NAME")
+
+
+async def _machine_called(connection: Connection, name: str) -> str:
+    found = await row(connection, "SELECT id FROM machines WHERE name = %s AND gone_at IS NULL", name)
+    if found is None:
+        raise ConfigError(
+            f"there is no machine {name!r}", "list them: atlasbridge fleet machines; or give a pattern such as 'ci-*'"
+        )
+    return str(found["id"])
 
 
 async def deny(database: Database, holder: str, machine: str, folder: str, by: str) -> int:
@@ -96,15 +119,20 @@ async def deny(database: Database, holder: str, machine: str, folder: str, by: s
 
 
 async def set_team(database: Database, team: str, person: str, member: bool, by: str) -> None:
+    if not team or not team.isprintable() or len(team) > 60 or "," in team:
+        raise ConfigError(f"{team!r} is no name for a team", "up to 60 characters, no comma")
     async with database.transaction() as connection:
         if member:
+            await _known_holder(connection, person)
             await connection.execute(
                 "INSERT INTO team_members (team, person) SELECT %s, name FROM people WHERE name = %s"
                 " ON CONFLICT DO NOTHING",
                 (team, person),
             )
-        else:
-            await connection.execute("DELETE FROM team_members WHERE team = %s AND person = %s", (team, person))
+        elif not await rows(
+            connection, "DELETE FROM team_members WHERE team = %s AND person = %s RETURNING team", team, person
+        ):
+            raise ConfigError(f"{person!r} is not in the team {team!r}", "list them: atlasbridge fleet people list")
         event = "PERSON_ADDED" if member else "PERSON_REMOVED"
         await note(connection, database.now(), event, person=person, team=team, by=by)
 

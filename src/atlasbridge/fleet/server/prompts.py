@@ -19,6 +19,9 @@ from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.machines import Entered
 
 LONGEST_ID = 64
+MOST_OPEN = 2000  # prompts of one machine that are open at once
+LONGEST_BODY = 400_000  # characters of one prompt
+FULL = f"This machine has {MOST_OPEN:,} open prompts here; further ones are not shown until some of them end."
 _ROWS = ("sessions", "prompts", "hidden")
 
 # Only the newest link of a machine moves it, and only what a machine that moved says is taken.  A head that is
@@ -28,11 +31,12 @@ WITH said AS (
     SELECT * FROM json_to_recordset(%(said)s) AS s (machine_id text, generation bigint, seq bigint, entries bigint,
                                                     hash text)
 ), known AS (
-    SELECT m.id, said.seq, said.entries, said.hash,
+    SELECT m.id, m.epochs, said.seq, said.entries, said.hash,
            CASE WHEN said.entries > greatest(m.head_count, m.proved_count)
                 THEN said.entries / {SPARSE} = greatest(m.head_count, m.proved_count) / {SPARSE}
                 ELSE (said.entries, said.hash) = (m.head_count, m.head_hash) AND m.head_count >= m.proved_count
-           END AS plain
+           END AS plain,
+           (SELECT count(*) FROM prompts o WHERE o.machine_id = m.id AND o.is_open) AS opened
     FROM machines m JOIN said ON (m.id, m.generation) = (said.machine_id, said.generation) WHERE m.gone_at IS NULL
     ORDER BY m.id FOR NO KEY UPDATE OF m
 ), moved AS (
@@ -41,30 +45,39 @@ WITH said AS (
         head_hash = CASE WHEN known.plain THEN known.hash ELSE m.head_hash END
     FROM known WHERE m.id = known.id
 ), told_sessions AS (
-    INSERT INTO sessions (machine_id, session_id, seq, body, state)
-    SELECT t.* FROM json_to_recordset(%(sessions)s) AS t (machine_id text, id text, seq bigint, body jsonb, state text)
+    INSERT INTO sessions (machine_id, session_id, seq, body, state, epochs, told_at)
+    SELECT t.*, known.epochs, %(now)s
+    FROM json_to_recordset(%(sessions)s) AS t (machine_id text, id text, seq bigint, body jsonb, state text)
     JOIN known ON known.id = t.machine_id ORDER BY t.machine_id, t.id
-    ON CONFLICT (machine_id, session_id) DO UPDATE SET seq = excluded.seq, body = excluded.body, state = excluded.state
-    WHERE sessions.seq < excluded.seq
+    ON CONFLICT (machine_id, session_id) DO UPDATE
+    SET seq = excluded.seq, body = excluded.body, state = excluded.state, epochs = excluded.epochs,
+        told_at = excluded.told_at
+    WHERE (sessions.epochs, sessions.seq) < (excluded.epochs, excluded.seq)
 ), told_prompts AS (
     INSERT INTO prompts (machine_id, prompt_id, seq, raised_at, session_id, state, is_open, body, folder, label, tool,
-                         expires_at, ended_at, last_key_at)
-    SELECT t.* FROM json_to_recordset(%(prompts)s) AS t (machine_id text, id text, seq bigint, now timestamptz,
-        session text, state text, is_open boolean, body jsonb, folder text, label text, tool text, expires timestamptz,
+                         expires_at, ended_at, last_key_at, epochs)
+    SELECT t.*, known.epochs
+    FROM json_to_recordset(%(prompts)s) AS t (machine_id text, id text, seq bigint, now timestamptz, session text,
+        state text, is_open boolean, body jsonb, folder text, label text, tool text, expires timestamptz,
         ended timestamptz, last_key timestamptz)
-    JOIN known ON known.id = t.machine_id ORDER BY t.machine_id, t.id
+    JOIN known ON known.id = t.machine_id
+    WHERE NOT t.is_open OR known.opened < %(most)s
+       OR EXISTS (SELECT 1 FROM prompts o WHERE (o.machine_id, o.prompt_id) = (t.machine_id, t.id))
+    ORDER BY t.machine_id, t.id
     ON CONFLICT (machine_id, prompt_id) DO UPDATE
     SET seq = excluded.seq, state = excluded.state, is_open = excluded.is_open, body = excluded.body,
         folder = excluded.folder, label = excluded.label, tool = excluded.tool, expires_at = excluded.expires_at,
-        ended_at = coalesce(prompts.ended_at, excluded.ended_at), last_key_at = excluded.last_key_at
-    WHERE prompts.seq < excluded.seq
+        ended_at = CASE WHEN excluded.is_open THEN NULL ELSE coalesce(prompts.ended_at, excluded.ended_at) END,
+        last_key_at = excluded.last_key_at, epochs = excluded.epochs
+    WHERE (prompts.epochs, prompts.seq) < (excluded.epochs, excluded.seq)
 ), hidden AS (
-    UPDATE prompts p SET is_open = false, state = 'withdrawn', seq = t.seq, ended_at = coalesce(p.ended_at, %(now)s)
+    UPDATE prompts p SET is_open = false, state = 'withdrawn', seq = t.seq, epochs = known.epochs,
+        ended_at = coalesce(p.ended_at, %(now)s)
     FROM json_to_recordset(%(hidden)s) AS t (machine_id text, id text, seq bigint)
     JOIN known ON known.id = t.machine_id
-    WHERE (p.machine_id, p.prompt_id) = (t.machine_id, t.id) AND p.seq < t.seq
+    WHERE (p.machine_id, p.prompt_id) = (t.machine_id, t.id) AND (p.epochs, p.seq) < (known.epochs, t.seq)
 )
-SELECT id, plain FROM known
+SELECT id, plain, opened FROM known
 """
 
 
@@ -88,14 +101,14 @@ class Told:
 
 
 async def take(database: Database, entered: Entered, message: Mapping[str, Any]) -> int:
-    """All of a message at once, with the number it reaches.  ValueError: it makes no sense."""
-    told = _read(entered, message, database.now())
-    if not await database.together(_take, told):
+    """All of a message at once; how many prompts of the machine were open before.  ValueError: it makes no sense."""
+    opened = await database.together(_take, _read(entered, message, database.now()))
+    if opened is None:
         raise Fenced
-    return told.seq
+    return opened
 
 
-async def _take(database: Database, messages: list[Told]) -> list[bool]:
+async def _take(database: Database, messages: list[Told]) -> list[int | None]:
     now, newest = database.now(), _newest(messages)
     said = [
         {"machine_id": one.entered.machine_id, "generation": one.entered.generation, "seq": one.seq}
@@ -103,13 +116,14 @@ async def _take(database: Database, messages: list[Told]) -> list[bool]:
         for one in newest
     ]
     rows = {name: Json([row for one in newest for row in getattr(one, name)]) for name in _ROWS}
-    found = await database.rows(_TAKE, {"said": Json(said), "now": now, **rows})
+    found = await database.rows(_TAKE, {"said": Json(said), "now": now, "most": MOST_OPEN, **rows})
     plain = {one["id"]: one["plain"] for one in found}
+    opened = {one["id"]: int(one["opened"]) for one in found}
     for one in newest:
         if plain.get(one.entered.machine_id) is False:
             async with database.transaction() as connection:
                 await look_at_head(connection, one.entered, one.head, now)
-    return [one in newest and one.entered.machine_id in plain for one in messages]
+    return [opened.get(one.entered.machine_id) if one in newest else None for one in messages]
 
 
 def _newest(messages: list[Told]) -> list[Told]:
@@ -133,11 +147,23 @@ def _read(entered: Entered, message: Mapping[str, Any], now: datetime) -> Told:
         if is_session:
             told.sessions.extend([{**values, **_session(body)}] if body else [])
         elif body:
-            prompt = _prompt(body, float(item.get("ttl_s", 0.0)), now)
+            prompt = _prompt(bounded(body), float(item.get("ttl_s", 0.0)), now)
             told.prompts.append({**values, **prompt, "last_key": _last_key(item.get("key_age_s"), now)})
         else:
             told.hidden.append(values)
     return told
+
+
+def bounded(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is too long to be kept is left out from the least important on, and the rest says that it is not whole."""
+    lesser: tuple[dict[str, Any], ...] = ({"screen": "", "evidence": []}, {"subject": None, "choices": []})
+    for left_out in lesser:
+        if len(json.dumps(body)) <= LONGEST_BODY:
+            return body
+        body = {**body, **left_out, "whole": False}
+    kept = ("state", "session_id", "cwd", "label", "tool", "type", "constraints", "excerpt")
+    short = {name: body[name] for name in kept if name in body and len(json.dumps(body[name])) < LONGEST_BODY // 20}
+    return {**short, "whole": False}
 
 
 def _session(body: Mapping[str, Any]) -> Row:

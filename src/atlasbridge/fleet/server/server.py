@@ -38,6 +38,7 @@ class Address:
     key: str = ""
     metrics_token: str = ""
     connections: int = 10
+    keep_s: float = 90 * 86_400.0  # what has ended
 
     @property
     def known_as(self) -> str:
@@ -71,12 +72,13 @@ async def serve(
     database = Database(database_url, most=place.connections)
     await database.open()
     try:
+        await database.check_session()
         await migrate(database)
         listener = listen_at(place)
         place = Address(
             **{name: getattr(place, name) for name in Address.__match_args__} | {"port": listener.getsockname()[1]}
         )
-        context = ServerContext(database, place.known_as)
+        context = ServerContext(database, place.known_as, place.keep_s)
         await context.open()
         if read_plan is not None:
             read_plan((await load_directory(database)).by_channel())  # what is wrong with it is said now

@@ -72,7 +72,9 @@ async def load_directory(database: Database) -> Directory:
     try:
         book = PeopleBook.of(*(_person(one) for one in people))
     except ValueError as error:  # somebody changed the rows by hand
-        raise StoreError(f"the people of the server make no sense: {error}", "see: fleet people list") from None
+        raise StoreError(
+            f"the people of the server make no sense: {error}", "see: atlasbridge fleet people list"
+        ) from None
     return Directory(book, tuple((one["team"], one["person"]) for one in teams), str(mark))
 
 

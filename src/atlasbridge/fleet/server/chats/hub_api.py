@@ -42,6 +42,7 @@ class FleetHubApi(AtMachine):
         self.tell_people: Callable[[str], None] = lambda message: None
         self.look_again: Callable[[FleetPrompt], None] = lambda asked: None
         self.show_screen: Callable[[Key, str], Awaitable[dict[str, Any] | None]] = _no_screen
+        self.notices: dict[str, frozenset[str]] = {}  # a machine's notice in the place of a session: who can see it
         self._tasks: set[asyncio.Task[None]] = set()
 
     def seen_by(self, identity: str, alone: bool = True) -> FleetHubApi:
@@ -50,10 +51,14 @@ class FleetHubApi(AtMachine):
         return OneView(self, directory.find(identity), others)
 
     def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
-        directory, may_see = self._cache.directory, self._cache.session_readers(session_id)
+        directory = self._cache.directory
+        may_see = self.notices.get(session_id) or self._cache.session_readers(session_id)
         if directory.in_channel(channel) <= may_see:
             return None
         return frozenset(one for one in directory.identities(channel) if directory.find(one) in may_see)
+
+    def people_in(self, channel: str) -> frozenset[str]:
+        return self._cache.directory.in_channel(channel)
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         opened = {record.session_id: record.prompt_id for record in self.open_prompts()}

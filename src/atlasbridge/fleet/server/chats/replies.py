@@ -5,8 +5,13 @@ Here is checked what only a chat has (whose identity, which key of a button); ri
 
 from __future__ import annotations
 
+import asyncio
+import logging
+
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.gate import refuse_moment
 from atlasbridge.core.prompt.model import InboundReply, Receipt, Refusal, Reject
 from atlasbridge.fleet.server import decisions
@@ -18,6 +23,9 @@ from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.decisions import Decision, Proposal
 from atlasbridge.fleet.server.machines import Refused
 
+log = logging.getLogger(__name__)
+
+AGAIN_S = 1.0
 WAIT_S = 8.0  # a toast that comes later is lost
 SECRET = "A secret is never taken in a chat: answer at the machine itself."
 _UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
@@ -37,11 +45,31 @@ class ChatReplies:
         if refusal is not None or asked is None:
             await self._note(asked, reply, person, refusal or _UNKNOWN)
             return refusal or _UNKNOWN
-        wish = Proposal(*asked.key, person, reply.value, reply.as_text, reply.place or reply.channel, reply.request_key)
-        made = await decisions.propose(self._context.database, wish)
+        key = reply.request_key or new_id()
+        wish = Proposal(*asked.key, person, reply.value, reply.as_text, reply.place or reply.channel, key)
+        try:
+            made = await self._propose(wish)
+        except StoreError as error:
+            log.warning("what became of an answer is asked about again: %s", error)
+            made = await self._find_out(person, key)
         if isinstance(made, Refused):
             return Reject(_reason(made.reason), made.sentence)
-        return self._tell(asked, reply, person, await self._context.pass_on(made, person, WAIT_S))
+        if made is None:
+            return Reject(Refusal.UNAVAILABLE, "Your answer did not arrive. Answer again.")
+        return self._tell(asked, reply, person, made)
+
+    async def _propose(self, wish: Proposal) -> Decision | Refused | None:
+        made = await decisions.propose(self._context.database, wish)
+        return made if isinstance(made, Refused) else await self._context.pass_on(made, wish.person, WAIT_S)
+
+    async def _find_out(self, person: str, key: str) -> Decision | None:
+        """The connection broke while it was written down: the database is asked until it says whether it was."""
+        while True:
+            await asyncio.sleep(AGAIN_S)
+            try:
+                return await decisions.find_by_key(self._context.database, person, key)
+            except StoreError as error:
+                log.warning("what became of an answer is not known yet: %s", error)
 
     def _refuse(self, asked: FleetPrompt | None, reply: InboundReply, person: str) -> Reject | None:
         """What the rows cannot know.  First of all whether there is such a thing for this person."""

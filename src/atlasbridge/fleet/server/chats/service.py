@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.errors import AtlasBridgeError, StoreError
 from atlasbridge.core.ports import Channel, HubApi
 from atlasbridge.core.routing.channel_worker import ChannelWorker, ChatPlan, Job, ReadPlan
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.fleet.server import notices
 from atlasbridge.fleet.server.chats.cache import ChatCache
 from atlasbridge.fleet.server.chats.chat_store import ChatStore
 from atlasbridge.fleet.server.chats.escalation import ChatEscalation
@@ -31,15 +32,16 @@ REST = 4  # after a long look a long rest: with thousands of prompts the chats t
 LONGEST_REST_S = 5.0
 CLEAN_S = 3600.0
 STOP_S = 2.0
+NOTICES_KEPT = 1000
 
 
 class Chats:
     """`read_plan` is called whenever the people of the server change."""
 
-    def __init__(self, context: ServerContext, read_plan: ReadPlan, clock: Clock | None = None) -> None:
+    def __init__(self, context: ServerContext, read_plan: ReadPlan) -> None:
         self._context = context
         self._read_plan = read_plan
-        self._clock = clock or SystemClock()
+        self._clock = context.database.clock
         self._escalation_policy: ChatEscalation | None = None
         self.carries = False
 
@@ -104,12 +106,28 @@ class Chats:
                 escalation_policy.changed(changed)
                 for machine_id in await escalation_policy.look():
                     self._context.wakeups.tell(f"asks:{machine_id}")
+                await self._carry_notices(escalation_policy, server)
                 await asyncio.sleep(min(max(CALM_S, REST * (self._clock.now() - began)), LONGEST_REST_S))
                 try:
                     async with asyncio.timeout(LOOK_S):
                         await called.wait()
                 except TimeoutError:
                     pass  # a step may be due
+
+    async def _carry_notices(self, escalation_policy: ChatEscalation, server: FleetHubApi) -> None:
+        """What machines tell goes to those who can see something of them."""
+        for one in await notices.uncarried(self._context.database):
+            place = SessionRecord(f"notice:{one['id']}", "notify", (), "", 0, 0, "", machine=one["machine"])
+            readers = server.notices[place.session_id] = frozenset(one["readers"])
+            while len(server.notices) > NOTICES_KEPT:
+                del server.notices[next(iter(server.notices))]
+            for chat_route in escalation_policy.plan.chat_routes:
+                present = server.people_in(chat_route.name)
+                if chat_route.name in escalation_policy.workers and (
+                    present <= readers or (chat_route.personal and present & readers)
+                ):
+                    told = _notification(f"{one['machine']}: {one['message']}", None if present <= readers else place)
+                    escalation_policy.workers[chat_route.name].put(Job(told))
 
     def _plan(self, cache: ChatCache) -> ChatPlan:
         try:
@@ -141,6 +159,13 @@ class Chats:
 
 def _builder(build: Callable[[HubApi], Channel], server: FleetHubApi) -> Callable[[], Channel]:
     return lambda: build(server)
+
+
+def _notification(message: str, place: SessionRecord | None) -> Callable[[Channel], Awaitable[None]]:
+    async def tell(channel: Channel) -> None:
+        await channel.notify(message, place)
+
+    return tell
 
 
 def _notify(escalation_policy: ChatEscalation, message: str) -> None:

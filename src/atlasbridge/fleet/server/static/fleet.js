@@ -1,4 +1,4 @@
-// The desk's page: open prompts of all machines, answered here, decided there.  Every text is shown as text.
+// The fleet's page: open prompts of all machines, answered here, decided there.  Every text is shown as text.
 "use strict";
 
 const find = (name) => document.querySelector(name);
@@ -8,7 +8,7 @@ const told = new Map(); // what became of an answer, by prompt, so that a redraw
 async function ask(path, given) {
   const options = given === undefined ? {} : { method: "POST", body: JSON.stringify(given), headers: { "content-type": "application/json" } };
   const answer = await fetch(path, { credentials: "same-origin", ...options });
-  const body = await answer.json().catch(() => ({ ok: false, message: "The desk did not answer." }));
+  const body = await answer.json().catch(() => ({ ok: false, message: "The server did not answer." }));
   return { status: answer.status, ...body };
 }
 
@@ -41,26 +41,31 @@ async function decide(prompt, value, asText) {
   const request = { machine: prompt.machine_id, prompt: prompt.prompt_id, value, as_text: asText, key: key() };
   told.set(name, { text: `“${value}” is on its way to ${prompt.machine} …` });
   draw();
-  for (let attempt = 0; attempt < 5; attempt += 1) { // the same key: sent again, it is the same decision
-    try {
-      const answer = await ask("/api/decide", request);
-      if (answer.status === 503) throw new Error(answer.message);
-      const good = answer.ok && (!answer.settled || answer.accepted);
-      told.set(name, { text: answer.message, className: good ? "good" : "bad", over: good && answer.settled && answer.stage !== "voted" });
-      break;
-    } catch {
-      told.set(name, { text: "Not known: the desk was not reached. Asking again …", className: "bad" });
-      draw();
-      await new Promise((done) => setTimeout(done, 1000));
-    }
-  }
+  told.set(name, await outcomeOf(request, name));
   await load();
+}
+
+const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
+const GATEWAY = [502, 503, 504]; // a proxy, or a server without its database: what became of it is not known
+
+// Sends it once.  Where its answer is lost, the server is asked by the key until it is known what became of it.
+async function outcomeOf(request, name) {
+  let answer = await ask("/api/decide", request).catch(() => ({ status: 0 }));
+  while (answer.status === 0 || GATEWAY.includes(answer.status)) {
+    told.set(name, { text: `It is not known yet whether “${request.value}” arrived. Asking …`, className: "bad" });
+    draw();
+    await pause(1000);
+    answer = await ask(`/api/outcome?key=${encodeURIComponent(request.key)}`).catch(() => ({ status: 0 }));
+  }
+  if (answer.arrived === false) return { text: "Your answer did not arrive. Answer again.", className: "bad" };
+  const good = answer.ok && (!answer.settled || answer.accepted);
+  return { text: answer.message, className: good ? "good" : "bad", over: good && answer.settled && answer.stage !== "voted" };
 }
 
 function choicesOf(prompt) {
   const body = prompt.body;
   if (body.constraints?.multi_select) return [];
-  if (body.choices?.length) return body.choices.map((choice) => ({ value: choice.value, label: /^\d+$/.test(choice.value) ? `${choice.value}. ${choice.label}` : choice.label, refuses: choice.refuses }));
+  if (body.choices?.length) return body.choices.map((choice) => ({ value: choice.value, label: /^\d+$/.test(choice.value) ? `${choice.value}. ${choice.label}` : choice.label, refuses: choice.refuses, always: choice.always }));
   if (body.type === "yes_no") return [{ value: "n", label: "No", refuses: true }, { value: "y", label: "Yes" }];
   if (body.type === "confirm_enter") return [{ value: "enter", label: "Press Enter" }];
   return [];
@@ -82,9 +87,13 @@ function card(prompt) {
   const busy = prompt.deciding || said?.over;
   const locked = busy || !prompt.may_answer || body.constraints?.secret;
   for (const choice of choicesOf(prompt)) {
-    const button = add(part(".choices"), "button", choice.label, choice.refuses ? "refuses" : "");
+    const button = add(part(".choices"), "button", choice.label, choice.refuses ? "refuses" : choice.always ? "always" : "");
     button.disabled = Boolean(locked);
-    button.addEventListener("click", () => decide(prompt, choice.value, false));
+    let sure = !choice.always; // what holds for ever is asked back
+    button.addEventListener("click", () => {
+      if (sure) decide(prompt, choice.value, false);
+      else { sure = true; button.textContent = `Tap again: ${choice.label}`; }
+    });
   }
   const free = body.type === "free_text" || body.constraints?.allows_other || body.constraints?.multi_select || body.type === "unknown";
   part(".words").hidden = !free || Boolean(locked);
@@ -100,13 +109,55 @@ function card(prompt) {
 }
 
 let known = { prompts: [], total: 0 };
+const STEADY_MS = 350; // a tap this soon after the list moved was meant for what stood there before
+const drawn = new Map(); // by prompt: its card, and what it was drawn from
+let movedAt = -Infinity;
+let held = false; // a finger or a mouse button is down: nothing moves until it is up
+let pressed = null; // the button on which it went down, and where that stood
 
+const place = (button) => { const box = button.getBoundingClientRect(); return `${box.left},${box.top}`; };
+
+// A card that says the same stays the same element at the same place; what has changed is drawn anew where it stands.
 function draw() {
   const typed = document.activeElement?.closest?.(".words");
-  if (typed && typed.querySelector("input").value) return; // not while somebody writes
-  find("#prompts").replaceChildren(...known.prompts.map(card));
+  if (held || (typed && typed.querySelector("input").value)) return; // not under a finger, and not while somebody writes
+  const box = find("#prompts");
+  const before = [...box.children].map((one) => one.dataset.key).join();
+  const wanted = known.prompts.map((prompt) => {
+    const name = `${prompt.machine_id}/${prompt.prompt_id}`;
+    const from = JSON.stringify([{ ...prompt, seen_at: prompt.connected ? "" : prompt.seen_at }, told.get(name)]);
+    const there = drawn.get(name);
+    if (there?.from === from) return there.node;
+    const node = card(prompt);
+    node.dataset.key = name;
+    if (there?.node.isConnected) { there.node.replaceWith(node); movedAt = performance.now(); }
+    drawn.set(name, { node, from });
+    return node;
+  });
+  for (const [name, { node }] of drawn) if (!wanted.includes(node)) { node.remove(); drawn.delete(name); }
+  wanted.forEach((node, at) => { if (box.children[at] !== node) box.insertBefore(node, box.children[at] || null); });
+  if (before !== [...box.children].map((one) => one.dataset.key).join()) movedAt = performance.now();
   find("#total").textContent = known.total === 1 ? "1 question waits" : `${known.total} questions wait`;
   find("#more").hidden = known.prompts.length >= known.total;
+}
+
+// Only a press that went down and up on the same button at the same place answers; keys and assistive tools press without one.
+function guardTaps() {
+  addEventListener("pointerdown", (event) => {
+    held = true;
+    const button = event.target.closest?.("#prompts button");
+    pressed = button && { button, at: place(button), early: performance.now() - movedAt < STEADY_MS };
+  }, true);
+  const up = () => { held = false; setTimeout(draw, 0); };
+  addEventListener("pointerup", up, true);
+  addEventListener("pointercancel", () => { pressed = null; up(); }, true);
+  addEventListener("click", (event) => {
+    const button = event.target.closest?.("#prompts button");
+    if (!button || event.detail === 0) return;
+    const meant = pressed && pressed.button === button && !pressed.early && pressed.at === place(button);
+    pressed = null;
+    if (!meant) { event.preventDefault(); event.stopImmediatePropagation(); }
+  }, true);
 }
 
 async function load() {
@@ -154,7 +205,7 @@ function look(prompt) {
 }
 
 function showLogin() {
-  say("You are not logged in. Ask for a link: atlasbridge desk people link NAME", true);
+  say("You are not logged in. Ask for a link: atlasbridge fleet people link NAME", true);
   for (const name of ["#filters", "#rest", "#logout", "#more"]) find(name).hidden = true;
   find("#prompts").replaceChildren();
 }
@@ -163,10 +214,11 @@ function follow() {
   const source = new EventSource("/api/events");
   source.addEventListener("changed", load);
   source.onopen = () => say("connected");
-  source.onerror = () => say("The desk is not reached; trying again …", true);
+  source.onerror = () => say("The server cannot be reached; trying again …", true);
 }
 
 async function start() {
+  guardTaps();
   const token = new URLSearchParams(location.hash.slice(1)).get("login");
   if (token) {
     history.replaceState(null, "", "/");
