@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from atlasbridge.cli.approvals_keys import Intention, Key, KeyReader, decide_key
+from atlasbridge.cli.approvals_keys import Intention, decide_key
 from atlasbridge.cli.approvals_screen import ARMING_S, MOVED_S, Board, paint, render_frame, same_meaning
 from atlasbridge.cli.printing import cells
+from atlasbridge.cli.terminal_keys import Key, KeyReader
 from atlasbridge.core.values import replace
 
 
@@ -81,11 +82,16 @@ def test_a_key_means_only_what_the_prompt_offers(key: str, shown: dict[str, Any]
 
 def test_keys_are_cut_right_whatever_the_chunks_are() -> None:
     data = "jé\x1b[B\x1b[6~\x1bOAy\x1b[200~y\rn\x1b[201~q".encode()
-    whole = KeyReader().feed(data)
+    whole = KeyReader().feed(data, 0.0)
     assert [key.text for key in whole] == ["j", "é", "\x1b[B", "\x1b[6~", "\x1bOA", "y", "y\rn", "q"]
     assert [key for key in whole if key.pasted] == [Key("y\rn", pasted=True)]
     reader = KeyReader()
-    pasted = [key for place in range(0, len(data), 7) for key in reader.feed(data[place : place + 7]) if key.pasted]
+    pasted = [
+        key
+        for place in range(0, len(data), 7)
+        for key in reader.feed(data[place : place + 7], place / 1000)
+        if key.pasted
+    ]
     assert pasted == [Key("y\rn", pasted=True)]
 
 

@@ -60,6 +60,7 @@ class FakeHost:
         )
         self.open: dict[str, Any] | None = None
         self.typed: list[list[str]] = []
+        self.words: list[list[Any]] = []  # what was typed, and on whose word
         self._connect()
 
     @property
@@ -90,7 +91,8 @@ class FakeHost:
         _, (fd,), _, _ = socket.recv_fds(self.hatch, 1, 1)
         self._socket = socket.socket(fileno=fd)
         self._socket.settimeout(60)
-        self.say("hello", session=self.record.to_wire(), open=self.open, typed=self.typed, ttl_s=self._ttl_s)
+        told = {"open": self.open, "typed": self.typed, "words": self.words, "ttl_s": self._ttl_s}
+        self.say("hello", session=self.record.to_wire(), **told)
         assert self.hear("welcome") == {"m": "welcome"}
 
     def reconnect(self) -> None:

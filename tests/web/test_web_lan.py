@@ -32,7 +32,7 @@ def lan_client(hub: FakeHub, tmp_path: Path) -> httpx.AsyncClient:
 
 async def test_the_lan_is_off_unless_asked_for(hub: FakeHub) -> None:
     assert list(hub.channel.site.urls) == ["local"]
-    assert len(hub.channel.places) == 1
+    assert [place.name for place in hub.channel.places] == ["local", "tunnel"]
 
 
 async def test_a_certificate_is_made_and_the_password_lets_in(tmp_path: Path) -> None:

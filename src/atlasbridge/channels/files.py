@@ -138,7 +138,24 @@ INTO = "from-chat"  # the folder in the session's own where files of a chat are 
 NAME_LIMIT = 80
 BY_PARTS = hasattr(os, "O_NOFOLLOW")
 _FOLDER = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC"))
-_SECRET_NAME = re.compile(r"\.env(\..*)?|\.netrc|\.npmrc|\.pypirc|\.git-credentials|id_[a-z0-9]+|.*\.(pem|key|p12|pfx)")
+# Hidden files are where programs keep what they log in with; these few hold none.
+_HARMLESS_HIDDEN = re.compile(
+    r"\.(git(ignore|attributes|modules|hub|lab-ci\.ya?ml)|editorconfig|dockerignore|prettier(rc|ignore).*|eslint(rc|ignore).*"
+    r"|clang-(format|tidy)|flake8|pylintrc|coveragerc|pre-commit-config\.ya?ml|python-version|nvmrc|tool-versions|nojekyll)"
+)
+_SECRET_NAME = re.compile(
+    r"id_[a-z0-9]+|.*\.(pem|key|p8|p12|pfx|ppk|asc|gpg|pgp|age|jks|keystore|kdbx?|psafe3|opvault|agilekeychain|ovpn|mobileconfig"
+    r"|tfstate|tfvars|htpasswd|rdp|keytab|wallet|db|db-wal|db-shm|sqlite3?|har|dump|core)"
+    r"|.*(credential|secret|passw(or)?d|token|apikey|api_key).*\.(json|ya?ml|toml|ini|cfg|conf|txt|csv|env|properties|xml)"
+    r"|(credentials?|secrets?|passwords?|tokens?|shadow|htpasswd|kubeconfig|wp-config\.php|local\.settings\.json)"
+    r"|.*\.env(\..*)?|atlasbridge\.db.*|audit\.(log|head)"
+)
+# By what a file begins with, whatever it is called: a database, a key store, an encrypted or a memory file.
+_SECRET_BEGINS = (
+    *(b"SQLite format 3\0", b"\x03\xd9\xa2\x9a", b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce", b"age-encryption.org"),
+    *(b"PuTTY-User-Key-File", b"openssh-key-v1", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x04"),
+)
+_WIDE = (b"\xff\xfe", b"\xfe\xff")  # how a text of two bytes a character begins
 _BAD_IN_NAME = re.compile(r"[^\w.()+-]+")
 
 
@@ -182,7 +199,10 @@ def _refuse_elsewhere(folder: str) -> None:
 
 
 def _refuse_secret(parts: Sequence[str]) -> None:
-    if any(_SECRET_NAME.fullmatch(part.lower()) for part in parts):
+    names = [part.lower() for part in parts]
+    if any(
+        _SECRET_NAME.fullmatch(name) or (name[:1] == "." and not _HARMLESS_HIDDEN.fullmatch(name)) for name in names
+    ):
         raise NotHanded("A file of that name holds secrets: it does not go into a chat.")
 
 
@@ -285,7 +305,10 @@ def _content(opened: BinaryIO) -> bytes:
         raise NotHanded(f"A file may have at most {MOST_OUT // 2**20} MB.")
     if not content:
         raise NotHanded("That file is empty.")
-    text = "" if b"\0" in content[:LOOK] else content.decode("utf-8", "ignore")
+    if content.startswith(_SECRET_BEGINS):
+        raise NotHanded("That is a database or a key store: it does not go into a chat.")
+    wide = content.startswith(_WIDE)
+    text = "" if b"\0" in content[:LOOK] and not wide else content.decode("utf-16" if wide else "utf-8", "ignore")
     if redact(text) != text:
         raise NotHanded("It holds what looks like a secret (a key, a token, a password): it does not go into a chat.")
     return content

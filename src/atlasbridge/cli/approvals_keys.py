@@ -1,14 +1,11 @@
-"""The keys of `approvals`: bytes of a terminal into keys, and what a key means for a prompt.  Pure."""
+"""What a key of `approvals` means for a prompt.  Pure; bytes become keys in `terminal_keys`."""
 
 from __future__ import annotations
 
-import codecs
 from typing import Any, Final
 
 from atlasbridge.core.values import frozen
 
-PASTE_BEGINS: Final = "\x1b[200~"
-PASTE_ENDS: Final = "\x1b[201~"
 MANY_CHOICES: Final = 9  # beyond, a digit may be the beginning of a number
 
 _ALWAYS: Final = {
@@ -46,54 +43,6 @@ class Intention:
 
     do: str
     value: str = ""
-
-
-@frozen
-class Key:
-    """One key as the terminal sends it, or a pasted text."""
-
-    text: str
-    pasted: bool = False
-
-
-class KeyReader:
-    """Cuts what was read into keys, whatever the chunks are."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._rest = ""
-
-    def feed(self, data: bytes) -> list[Key]:
-        text = self._rest + self._decoder.decode(data)
-        self._rest = ""
-        keys: list[Key] = []
-        while text:
-            if text.startswith(PASTE_BEGINS):
-                pasted, ended, after = text[len(PASTE_BEGINS) :].partition(PASTE_ENDS)
-                if not ended:
-                    self._rest = text
-                    break
-                keys.append(Key(pasted, pasted=True))
-                text = after
-            else:
-                size = _key_size(text)
-                keys.append(Key(text[:size]))
-                text = text[size:]
-        return keys
-
-
-def _key_size(text: str) -> int:
-    """An escape sequence is one key; everything else is a key of one character."""
-    if text[0] != "\x1b" or len(text) == 1:
-        return 1
-    if text[1] == "O":
-        return min(3, len(text))
-    if text[1] != "[":
-        return 2
-    for place, char in enumerate(text[2:], 2):
-        if "@" <= char <= "~":
-            return place + 1
-    return len(text)
 
 
 def decide_key(key: str, prompt: dict[str, Any] | None) -> Intention:

@@ -12,9 +12,10 @@ import threading
 from queue import SimpleQueue
 from typing import Any, Final
 
-from atlasbridge.cli.approvals_keys import Intention, Key, KeyReader, decide_key
+from atlasbridge.cli.approvals_keys import Intention, decide_key
 from atlasbridge.cli.full_screen import FullScreen
 from atlasbridge.cli.printing import ago, cells, clip, fold, hub_client, pad
+from atlasbridge.cli.terminal_keys import Key, KeyReader
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import HubUnavailable
@@ -480,6 +481,8 @@ def paint(frame: Drawing, coloured: bool = True) -> str:
 RETRY_S = 0.3
 LOOK_S = 1.0
 SNOOZE_S = 900.0
+_DECIDING = ("answer", "snooze", "again", "attach")  # what `approvals` does at once; the others ask once more
+_NOT_ALONE = "this came together with other input, as a terminal's own replies do: nothing was answered; press it again"
 
 
 class Watch:
@@ -526,14 +529,15 @@ class Watch:
 
     def _wait(self) -> list[Key]:
         """Keys, or none when something happened or a moment passed (ages change)."""
-        ready, _, _ = select.select([0, self._bell], [], [], LOOK_S)
+        wait_s = self._keys.wait_s(self._clock.now())
+        ready, _, _ = select.select([0, self._bell], [], [], LOOK_S if wait_s is None else min(wait_s, LOOK_S))
         if self._bell in ready:
             os.read(self._bell, 4096)
         if 0 not in ready:
-            return []
+            return self._keys.due(self._clock.now())
         data = os.read(0, 4096)
         self._goes_on &= bool(data)  # the terminal is gone
-        return self._keys.feed(data)
+        return self._keys.feed(data, self._clock.now())
 
     def _refresh(self) -> None:
         while not self._told.empty():
@@ -579,11 +583,15 @@ class Watch:
         elif key.pasted:
             self._say("pasted text answers nothing: press t first")
         elif board.reviewing:
-            self._confirm(board.reviewing, key.text)
+            self._confirm(board.reviewing, key)
         elif board.offer is not None:
-            self._grant(board.offer, key.text)
+            self._grant(board.offer, key)
         else:
-            self._obey(decide_key(key.text, board.current))
+            intention = decide_key(key.text, board.current)
+            if intention.do in _DECIDING and not key.alone:
+                self._say(_NOT_ALONE)
+            else:
+                self._obey(intention)
 
     def _say(self, text: str) -> None:
         self._board = replace(self._board, message=text)
@@ -662,14 +670,14 @@ class Watch:
             self._hang_up()
             return {"ok": False, "message": "the hub is away: nothing was granted"}
 
-    def _grant(self, offer: Offer, key: str) -> None:
+    def _grant(self, offer: Offer, key: Key) -> None:
         now = self._clock.now()
-        intention, span = decide_key(key, None), meant_span(key)
+        intention, span = decide_key(key.text, None), meant_span(key.text)
         if intention.do in ("page_up", "page_down"):
             self._board = self._board.scrolled(-1 if intention.do == "page_up" else 1)
         elif span is None:
             self._board = self._board.leave_offer(now, "nothing was granted")
-        elif hindrance := self._board.hindrance(now):
+        elif hindrance := self._board.hindrance(now) or ("" if key.alone else _NOT_ALONE):
             self._say(hindrance.replace("answered", "granted"))
         else:
             made = self._ask_grant(offer.prompt_id, for_s=span.for_s, times=span.times, folder=span.folder)
@@ -689,6 +697,9 @@ class Watch:
             self._board = replace(cleared, search="").settled(now) if line.purpose == "search" else cleared
             return
         elif key.text in ("\r", "\n"):
+            if line.purpose != "search" and not key.alone:
+                self._say(_NOT_ALONE)
+                return
             self._board = replace(self._board, editing=None)
             if line.purpose != "search":
                 self._send(line.prompt_id, line.text, as_text=line.purpose == "text")
@@ -711,16 +722,16 @@ class Watch:
         else:
             self._board = board.review(value, self._clock.now())
 
-    def _confirm(self, value: str, key: str) -> None:
+    def _confirm(self, value: str, key: Key) -> None:
         """All that are marked were shown: the same key again answers each of them for itself."""
-        intention = decide_key(key, self._board.reviewed[0])
+        intention = decide_key(key.text, self._board.reviewed[0])
         if intention.do in ("page_up", "page_down"):
             self._board = replace(self._board, message="").scrolled(-1 if intention.do == "page_up" else 1)
             return
         if intention != Intention("answer", value):
             self._board = self._board.leave_review(self._clock.now(), "nothing was answered")
             return
-        hindrance = self._board.hindrance(self._clock.now())
+        hindrance = self._board.hindrance(self._clock.now()) or ("" if key.alone else _NOT_ALONE)
         if hindrance:
             self._say(hindrance)
             return

@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from atlasbridge.bootstrap import describe_adapters, load_configuration
+from atlasbridge.cli.hub import describe_unasked
 from atlasbridge.cli.printing import home, json_option, print_json
 from atlasbridge.cli.records import verify_audit_offline, versions
 from atlasbridge.cli.service import service_file
@@ -333,6 +334,9 @@ def check_hub(home: Home) -> Iterator[Check]:
     yield Check("hub", "warning", said, HINT) if said else Check("hub", "ok", detail)
     if status.get("alarm"):
         yield Check("audit file", "fault", status["alarm"], "free disk space; the hub tries again by itself")
+    for entry in status.get("unasked", ()):
+        told = f"atlasbridge audit show --event TYPED_UNASKED; atlasbridge kill {str(entry.get('session_id', ''))[:8]}"
+        yield Check("typed without an answer", "fault", describe_unasked(entry), told)
     for session_id, state in health.items():
         if state != "ok":
             yield Check(f"session {session_id[:8]}", "fault", state, "look at its processes: atlasbridge ps --json")

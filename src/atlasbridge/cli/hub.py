@@ -171,8 +171,16 @@ def print_status(answer: dict[str, Any]) -> None:
     click.echo(f"audit     {head['count']} entries, head {head['hash'][:23]}")
     if answer.get("alarm"):
         click.echo(f"alarm     {answer['alarm']}")
+    for entry in answer.get("unasked", ()):
+        click.echo(f"ALARM     {describe_unasked(entry)}")
     rows = [(item["name"], item["state"], item.get("url", ""), _fault(item)) for item in answer["channels"]]
     print_table(("channel", "state", "where", "fault"), rows, "no channels")
+
+
+def describe_unasked(entry: dict[str, Any]) -> str:
+    what = "an answer" if entry.get("kind") == "answer" else "keys"
+    session = str(entry.get("session_id", ""))[:8]
+    return f"session {session} was sent {what} by process {entry.get('pid')}, and no decision of this hub explains it"
 
 
 def _fault(channel: dict[str, Any]) -> str:

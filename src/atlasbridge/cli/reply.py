@@ -56,6 +56,7 @@ def command(
         return _put_off(prompt, as_json, "snooze", for_s=snooze)
     if (value is None) == (keys is None) or (as_text and keys is not None):
         raise click.UsageError("give either a VALUE or --keys KEYS")
+    typed = value is not None and value != "-"
     if value == "-":
         value = sys.stdin.read().removesuffix("\n").removesuffix("\r")
     if at or when:
@@ -71,11 +72,16 @@ def command(
             ids = [prompt_id for prompt_id, _ in found]
             if unclear := "; ".join(filter(None, (why for _, why in found))):
                 return report(_unclear(unclear), as_json)
+            if typed and any(_is_secret(prompt_id, prompts) for prompt_id in ids) and value != "cancel":
+                return report(_on_the_command_line(prompt), as_json)
             return report_many(hub.request("reply_many", prompt_ids=ids, value=value, as_text=as_text), as_json)
     with hub_client() as hub:
-        prompt_id, unclear = find_prompt_id(prompt, hub.ask("prompts")["prompts"])
+        prompts = hub.ask("prompts")["prompts"]
+        prompt_id, unclear = find_prompt_id(prompt, prompts)
         if unclear:
             return report(_unclear(unclear), as_json)
+        if (typed or keys is not None) and _is_secret(prompt_id, prompts) and value != "cancel":
+            return report(_on_the_command_line(prompt_id), as_json)
         answer = hub.request(
             "reply",
             prompt_id=prompt_id,
@@ -93,6 +99,17 @@ def _put_off(prompt: str, as_json: bool, op: str, **fields: Any) -> int:
         if unclear:
             return report(_unclear(unclear), as_json)
         return report(hub.request(op, prompt_id=prompt_id, **fields), as_json)
+
+
+def _is_secret(prompt_id: str, prompts: list[dict[str, Any]]) -> bool:
+    return any(item["prompt_id"] == prompt_id and item["constraints"].get("secret") for item in prompts)
+
+
+def _on_the_command_line(prompt: str) -> dict[str, Any]:
+    """Nothing was sent: the shell keeps what was typed, and other programs can list it."""
+    way = f"atlasbridge reply {prompt[:8]} -"
+    said = "this asks for a secret, and a command line is kept in the shell's history and shown by ps"
+    return {"ok": False, "reason": "not_allowed", "message": f"{said}. Give it on standard input: {way}"}
 
 
 def _unclear(message: str) -> dict[str, Any]:

@@ -11,12 +11,14 @@ from typing import Any
 
 from atlasbridge.cli.full_screen import FullScreen
 from atlasbridge.cli.printing import cells, clip, hub_client
+from atlasbridge.cli.terminal_keys import KeyReader
+from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.screen.style import render_colours
 
 LOOK_S = 0.2
-LEAVE = (b"q", b"\x03", b"\x1d")
+LEAVE = ("q", "\x03", "\x1d")
 
 
 def look_on(session_id: str) -> str:
@@ -26,7 +28,7 @@ def look_on(session_id: str) -> str:
     bell, ring = os.pipe()
     os.set_blocking(ring, False)
     with FullScreen(ring) as terminal, hub_client() as hub:
-        shown = ""
+        shown, keys, clock = "", KeyReader(), SystemClock()
         while True:
             try:
                 answer = hub.request("screen", session_id=session_id, styled=True)
@@ -41,7 +43,9 @@ def look_on(session_id: str) -> str:
             ready, _, _ = select.select([0, bell], [], [], LOOK_S)
             if bell in ready:
                 os.read(bell, 4096)
-            if 0 in ready and os.read(0, 4096)[:1] in (*LEAVE, b""):
+            typed = os.read(0, 4096) if 0 in ready else None
+            pressed = keys.due(clock.now()) if typed is None else keys.feed(typed, clock.now())
+            if typed == b"" or any(key.text in LEAVE and not key.pasted for key in pressed):
                 return "no longer looking on; the session goes on"
 
 

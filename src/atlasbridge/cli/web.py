@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import os
 import select
 import sys
 import webbrowser
-from pathlib import Path
 from typing import Any
 
 import click
@@ -18,7 +16,6 @@ from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
-from atlasbridge.core.system import OWN_FILE
 
 # How a command of this user asks something of the page: over the hub's own socket, which knows who asks.
 
@@ -94,7 +91,9 @@ def _show_link(page: PageClient, opens: bool | None, draws: bool | None, scope: 
         print_json({"url": made["url"], "links": links, "fingerprint": made["fingerprint"]})
         return
     if opens or (opens is None and _has_display() and "local" in links):
-        _open(page.ask("link", name=name, scope=scope)["links"]["local"])
+        # What a command line says, others on this machine can read: this link is good for a browser of this user alone,
+        # and only outside of every session.
+        webbrowser.open(page.ask("link", name=name, scope=scope, here=True)["links"]["local"])
         click.echo("The page opens in your browser. For another one, use this link:\n")
     for place, link in links.items():
         click.echo(f"{place + ':':7}{link}")
@@ -150,14 +149,6 @@ def _has_display() -> bool:
     if os.environ.get("SSH_CONNECTION"):
         return False
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def _open(link: str) -> None:
-    """Through a private file: a link on a command line could be read by other users of this machine."""
-    path: Path = home().root / "open.html"
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600), "w") as file:
-        file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(link)}">')
-    webbrowser.open(path.as_uri())
 
 
 def draw_code(link: str) -> None:

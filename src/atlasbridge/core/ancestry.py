@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MARK = "ATLASBRIDGE_SESSION"  # in the environment of a session's tool, and of all that it starts
 HOST_NAME = "atlas-session"  # a session host's name in the kernel's list, which nobody can change but itself
+ELSEWHERE = "unknown"  # in the place of an id: of a session that this hub does not know
 _LONGEST_LINE = 512
 _TRIES = 4
 _PROC = "/proc"
@@ -40,7 +41,8 @@ class SessionProcesses:
     session_id: str
     host_pid: int
     tool_pid: int
-    host_started: int = 0
+    host_started: int = 0  # tells them from later processes of these numbers; 0: not known
+    tool_started: int = 0
     tty: str = ""
 
 
@@ -53,12 +55,12 @@ else:
 def trace_ancestry(pid: int, look: Look) -> tuple[Process, ...]:
     """The process and its ancestors, nearest first.  Empty: it is gone, or the line could not be followed.
 
-    A parent may end while we walk, and its number may be given away: then a child is older than its parent, and the
-    walk begins again.
+    A parent may end while we walk, and its number may be given away.  So every process is looked at twice: one that has
+    the same parent before and after the parent was looked at was its child all the time.
     """
     for _ in range(_TRIES):
         line = _walk(pid, look)
-        if line:
+        if line and all(_stands(process, look) for process in line):
             return line
     return ()
 
@@ -74,6 +76,11 @@ def _walk(pid: int, look: Look) -> tuple[Process, ...]:
     return tuple(line)
 
 
+def _stands(process: Process, look: Look) -> bool:
+    again = look(process.pid)
+    return again is not None and (again.parent, again.started) == (process.parent, process.started)
+
+
 def decide_inside_session(line: Iterable[Process], households: Iterable[SessionProcesses]) -> str:
     """The session whose tool is an ancestor, or of whose terminal or environment one of the line is; "": none."""
     line = tuple(line)
@@ -84,13 +91,22 @@ def decide_inside_session(line: Iterable[Process], households: Iterable[SessionP
             if _belongs(process, home):
                 return home.session_id
     marks = [process.mark for process in line if process.mark]
-    return marks[0] if marks else ""
+    if marks:
+        return marks[0]
+    return ELSEWHERE if any(process.name == HOST_NAME for process in line) else ""
 
 
 def _belongs(process: Process, home: SessionProcesses) -> bool:
-    if process.pid == home.host_pid and home.host_started in (0, process.started):
+    if home.tty and process.tty == home.tty:
         return True
-    return process.pid == home.tool_pid or bool(home.tty and process.tty == home.tty)
+    if process.pid == home.host_pid:
+        return _is_same(process, home.host_started, process.name in (HOST_NAME, ""))
+    return process.pid == home.tool_pid and _is_same(process, home.tool_started, not process.name)
+
+
+def _is_same(process: Process, started: int, otherwise: bool) -> bool:
+    """A number alone says nothing once its process has ended: on a busy machine a person's command has it next."""
+    return process.started == started if started and process.started else otherwise
 
 
 def is_inside(line: Iterable[Process]) -> bool:
@@ -118,6 +134,11 @@ def look_at(pid: int) -> Process | None:
 
         told = look_on_windows(pid)
         return None if told is None else Process(pid, told[0], told[1], name=told[2])
+    if sys.platform == "darwin":
+        from atlasbridge.core.ancestry_macos import look_on_macos
+
+        shown = look_on_macos(pid)
+        return None if shown is None else Process(pid, *shown)
     return _look_in_proc(pid) if sys.platform == "linux" else _look_with_ps(pid)
 
 
@@ -172,8 +193,17 @@ def _read(path: str) -> bytes:
 
 def started_at(pid: int) -> int:
     """When a process started, which tells it from a later one of the same number; 0: the system does not say."""
-    found = look_at(pid) if sys.platform in ("linux", "win32") and pid > 0 else None
+    found = look_at(pid) if pid > 0 else None
     return found.started if found else 0
+
+
+def version_of(pid: int) -> int:
+    """How often the number was given away before, where the system counts that (macOS); 0: it does not."""
+    if sys.platform != "darwin":
+        return 0
+    from atlasbridge.core.ancestry_macos import number_version
+
+    return number_version(pid)
 
 
 def _look_with_ps(pid: int) -> Process | None:

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.peer import FalsePeer, Peer, own_uid, prove_outside
 from atlasbridge.core.system import OWN_FILE
 from atlasbridge.core.values import frozen
 
@@ -45,16 +46,20 @@ def card_of(port: int, key: bytes, of_peer: bytes, of_hub: bytes) -> bytes:
     return _digest(port, key, b"card", of_peer, of_hub)
 
 
-def introduce(port: int, key: bytes, of_peer: bytes, of_hub: bytes, patience_s: float) -> bool:
-    """Whether the hub has noted who we are; False: it is an older one, or too busy, and finds out as well as it can."""
+def introduce(port: int, key: bytes, of_peer: bytes, of_hub: bytes, patience_s: float) -> Peer | None:
+    """The hub's process, once it has noted who we are; None: nobody is there.  Raises `FalsePeer` where a session's own
+    program has left the file that led us here, before it is told anything."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         try:
             link.settimeout(patience_s)
             link.connect(meeting_place(port, key))
+            hub = prove_outside(link, (own_uid(),))
             link.sendall(card_of(port, key, of_peer, of_hub))
-            return link.recv(len(NOTED)) == NOTED
+            return hub if link.recv(len(NOTED)) == NOTED else None
+        except FalsePeer:
+            raise
         except OSError:
-            return False
+            return None
 
 
 def _digest(port: int, key: bytes, about: bytes, of_peer: bytes = b"", of_hub: bytes = b"") -> bytes:
@@ -170,7 +175,17 @@ def answer_loopback(link: socket.socket, issued: Pass, patience_s: float = PATIE
 
 
 def connect_loopback(issued: Pass, timeout_s: float | None) -> socket.socket:
-    """A connection on which both ends have proved themselves.  Raises OSError; `Stranger` where it is not our hub."""
+    """A connection on which both ends have proved that they have the key.  Raises OSError; `Stranger` where the other
+    one has not."""
+    return _connect(issued, timeout_s, known=False)[0]
+
+
+def connect_hub(issued: Pass, timeout_s: float | None) -> tuple[socket.socket, Peer]:
+    """The same, and which processes they are, where the system tells.  Raises also `FalsePeer`."""
+    return _connect(issued, timeout_s, known=True)
+
+
+def _connect(issued: Pass, timeout_s: float | None, known: bool) -> tuple[socket.socket, Peer]:
     patience_s = PATIENCE_S if timeout_s is None else min(timeout_s, PATIENCE_S)
     link = socket.create_connection((HOST, issued.port), timeout=patience_s)
     try:
@@ -183,14 +198,15 @@ def connect_loopback(issued: Pass, timeout_s: float | None) -> socket.socket:
         theirs, proof = challenge[:NONCE], challenge[NONCE:]
         if not is_proof(proof, hub_proof(issued, ours, theirs)):
             raise Stranger("another program has the hub's port")
-        if has_introductions():
-            introduce(issued.port, issued.key, ours, theirs, patience_s)
+        hub = introduce(issued.port, issued.key, ours, theirs, patience_s) if known and has_introductions() else None
+        if known and has_introductions() and hub is None:
+            raise TimeoutError("the hub did not say in time who it is")
         link.sendall(peer_proof(issued, ours, theirs))
         link.settimeout(timeout_s)
     except BaseException:
         link.close()
         raise
-    return link
+    return link, hub or Peer(0, own_uid())
 
 
 def _receive(link: socket.socket, size: int, until: float) -> bytes:
@@ -221,13 +237,29 @@ def wants_loopback(transport: str) -> bool:
 
 
 def dial(socket_path: Path | str, timeout_s: float | None = None) -> socket.socket:
-    """A connected socket to the hub that listens there.  Raises OSError: BlockingIOError where it does not answer."""
+    """A connected socket to the hub that listens there.  Raises OSError: BlockingIOError where it does not answer,
+    `FalsePeer` where something else has taken its place."""
+    return dial_hub(socket_path, timeout_s)[0]
+
+
+def dial_hub(socket_path: Path | str, timeout_s: float | None = None) -> tuple[socket.socket, Peer]:
+    """The same, and the hub's process."""
     issued = read_pass(pass_file(socket_path))
     if issued is not None:
-        return connect_loopback(issued, timeout_s)
+        return connect_hub(issued, timeout_s)
     if not has_unix_sockets():
         raise ConnectionRefusedError("no hub has left its address")
-    return _connect_unix(str(socket_path), timeout_s)
+    link = _connect_unix(str(socket_path), timeout_s)
+    try:
+        return link, prove_outside(link, hub_users(socket_path))
+    except BaseException:
+        link.close()
+        raise
+
+
+def hub_users(socket_path: Path | str) -> frozenset[int]:
+    """Whose hub may listen there: this user's own, or the one's to whom the folder belongs (a hub of another user)."""
+    return frozenset({own_uid(), os.stat(os.path.dirname(socket_path) or ".").st_uid})
 
 
 def _connect_unix(path: str, timeout_s: float | None) -> socket.socket:

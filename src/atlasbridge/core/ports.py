@@ -179,9 +179,10 @@ class HubApi(Protocol):
     @property
     def passkeys(self) -> PasskeyService: ...
 
-    async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+    async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False) -> str:
         """The session whose tool, or what it started, is at the other end of this connection; "" for a person's own
-        program.  Where nobody can tell, that is said as `core.prompt.gate.UNTRACED`."""
+        program.  Where nobody can tell, that is said as `core.prompt.gate.UNTRACED`.  `same_user`: a program of another
+        user, or of another machine, is `OTHER_USER`."""
 
     def refuse_inside_session(self, inside_session: str, op: str, prompt_id: str = "") -> Reject:
         """Audited, told to people, and to be said to whoever tried."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.system import own_parent
 from atlasbridge.core.values import frozen
 
@@ -19,6 +21,8 @@ _JOBS = (
 )
 _SHELLS = ("sh", "bash", "zsh", "fish", "dash", "ksh")
 _INTERPRETERS = (*_SHELLS, "python", "perl", "ruby", "node")
+_TEXT_FOLLOWS = "ceEmpr"  # options of the other interpreters that text, or the name of a module, can follow
+_FILE_NAME = re.compile(r"[\w.+@-]{1,80}")
 
 
 @frozen
@@ -49,7 +53,26 @@ def _script() -> str:
         words = Path(f"/proc/{own_parent()}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return ""
-    names = [os.path.basename(os.fsdecode(word)) for word in words if word and not word.startswith(b"-")]
-    if len(names) > 1 and names[0].startswith(_INTERPRETERS):
-        return names[1]
-    return "" if not names or names[0] in _SHELLS else names[0]
+    return name_of_caller([os.fsdecode(word) for word in words if word])
+
+
+def name_of_caller(words: list[str]) -> str:
+    """The name of the file that runs, and nothing else of a command line: program text, arguments and assignments stand
+    there, too, with whatever they hold."""
+    if not words:
+        return ""
+    program = os.path.basename(words[0]).lstrip("-")
+    if not program.startswith(_INTERPRETERS):
+        return redact(program)
+    shell = program in _SHELLS
+    rest = iter(words[1:])
+    for word in rest:
+        option = word.partition("=")[0]
+        if not word.startswith("-"):
+            name = os.path.basename(word)
+            return redact(name) if _FILE_NAME.fullmatch(name) else ""
+        if not word.startswith("--") and any(letter in option for letter in ("c" if shell else _TEXT_FOLLOWS)):
+            break  # what follows is program text: nobody can tell a name in it
+        if shell and option[-1] in "oO":
+            next(rest, "")
+    return "" if program in _SHELLS else program

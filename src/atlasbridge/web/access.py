@@ -280,6 +280,7 @@ class Link:
     name: str  # "": as the browser calls itself
     scope: str
     until: float  # steady time
+    here: bool = False  # only for a browser of this user on this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,13 +316,18 @@ class Access:
         self._hub_api.remember("web.cookie", name)
         return name
 
-    def make_link(self, name: str, scope: str) -> str:
-        """A secret that lets one browser in, once, soon: "id.key"."""
+    def make_link(self, name: str, scope: str, here: bool = False) -> str:
+        """A secret that lets one browser in, once, soon: "id.key".  `here`: others of this machine may see it (on a
+        command line), so it is good for a browser of this user alone, outside of every session."""
         now = self._clock.now()
         kept = [link for link in self._links.values() if link.until > now][-MAX_LINKS + 1 :]
-        link = Link(secrets.token_hex(6), new_key(), name, scope, now + self._settings.link_ttl_s)
+        link = Link(secrets.token_hex(6), new_key(), name, scope, now + self._settings.link_ttl_s, here)
         self._links = {known.link_id: known for known in [*kept, link]}
         return f"{link.link_id}.{link.key.hex()}"
+
+    def is_for_here(self, link_id: str) -> bool:
+        link = self._link(link_id)
+        return link is not None and link.here
 
     def greet(self, who: str, cookie: str, challenge: str) -> str | None:
         """Prove to the bearer of a link, a login or a token that this is its hub.  None: we do not know it."""

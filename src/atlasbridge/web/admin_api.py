@@ -6,10 +6,11 @@ from starlette.responses import JSONResponse, Response
 
 from atlasbridge.core.distribution import install_line
 from atlasbridge.core.operations import HubOperations
-from atlasbridge.web.access import name_of, proof
-from atlasbridge.web.api import Call, handles, problem
+from atlasbridge.web.access import Device, name_of, proof
+from atlasbridge.web.api import Call, handles, problem, refuse_session
 from atlasbridge.web.guard import LOOPBACK, host_name
 from atlasbridge.web.prompt_api import is_private
+from atlasbridge.web.server import UNIX
 from atlasbridge.web.site import Site
 
 NO_DEVICE = (404, "unknown_device", "there is no such device")
@@ -32,6 +33,9 @@ async def login(site: Site, call: Call) -> Response:
         return problem(422, "bad_value", "give either a link or a password")
     if not is_private(call):
         return problem(403, "not_private", "logging in needs loopback or TLS")
+    here = body.link is not None and site.access.is_for_here(body.link)
+    if refused := await refuse_session(site, call.request, "login", same_user=here):
+        return refused
     agent = name_of(call.request.headers.get("user-agent", ""))
     if body.password is not None:
         return await _by_password(site, call, agent)
@@ -39,6 +43,7 @@ async def login(site: Site, call: Call) -> Response:
     entry = site.access.redeem(*words, agent, _own_port(site, call))
     if entry is None:
         return problem(401, "wrong_login", "this link does not open the page (any more); a link works once")
+    _tell_login(site, call, entry.device)
     answer = proof(entry.key, "hub", body.challenge, site.access.epoch, entry.device.login_id)
     return _entered(site, call, entry.cookie, {**entry.device.to_json(entry.device.login_id), "proof": answer})
 
@@ -54,7 +59,18 @@ async def _by_password(site: Site, call: Call, agent: str) -> Response:
         entry = await site.access.enter(call.given.password, agent)
     if entry is None:
         return problem(401, "wrong_login", "this password does not open the page")
+    _tell_login(site, call, entry.device)
     return _entered(site, call, entry.cookie, {**entry.device.to_json(entry.device.login_id), "key": entry.key.hex()})
+
+
+def _tell_login(site: Site, call: Call, device: Device) -> None:
+    """Whoever is logged in already hears of it, wherever they are."""
+    client = call.request.client.host if call.request.client else ""
+    where = "this machine" if client in LOOPBACK or client.startswith(UNIX) else client
+    site.hub_api.tell(
+        f"{device.name} logged in to the web page (from {where}, scope {device.scope}). "
+        f"If that was not you: atlasbridge web revoke {device.login_id}"
+    )
 
 
 def _entered(site: Site, call: Call, cookie: str, answer: dict[str, object]) -> Response:

@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 
 from atlasbridge.core import operations as table
 from atlasbridge.core.operations import OPERATIONS, HubOperations, Operation, Refused
+from atlasbridge.core.prompt.gate import UNTRACED
 from atlasbridge.core.schema import BadValue, read_text, write
 from atlasbridge.web.access import Caller, body_digest, same
 from atlasbridge.web.view import render_plain
@@ -37,6 +38,10 @@ STATUS: Final = {
     "unavailable": 503,
 }
 OVER_HTTP: Final = tuple(one for one in OPERATIONS if one.path)
+NO_OWNER = (
+    "It cannot be seen which program of this machine sends this, so it decides nothing. Through an ssh tunnel, forward "
+    "the page's socket instead of its port: ssh -L 8765:.atlasbridge/web.sock HOST, then open the link with port 8765."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,7 @@ async def perform(site: Site, operation: Operation[..., Any], request: Request) 
         return problem(422, "bad_value", str(error))
     if isinstance(given, Response):
         return given
-    if refused := await _refuse_session(site, operation, request, caller):
+    if refused := await _refuse_session(site, operation, request):
         return refused
     if request.method == "HEAD" and operation.streams:
         return Response(media_type="text/event-stream")  # nobody would read the stream
@@ -125,28 +130,32 @@ def _caller(site: Site, request: Request) -> Caller | Response:
     return problem(401, "unauthorized", "this token or login is not valid (any more)")
 
 
-async def _refuse_session(
-    site: Site, operation: Operation[..., Any], request: Request, caller: Caller
-) -> Response | None:
-    """A token that a session's own program has found decides nothing: it may look and ask, as at the socket."""
-    if not caller.token or operation.inside or request.method == "GET":
-        return None
-    inside_session = await session_of_peer(site, request)
-    if not inside_session:
+async def _refuse_session(site: Site, operation: Operation[..., Any], request: Request) -> Response | None:
+    """A token or a login that a session's own program has found decides nothing: it may look and ask, as at the
+    socket."""
+    if operation.inside or request.method in ("GET", "HEAD"):
         return None
     prompt_id = str(request.path_params.get("prompt_id", ""))
-    refusal = site.hub_api.refuse_inside_session(inside_session, operation.path.rpartition("/")[2], prompt_id)
-    return problem(403, refusal.reason.value, refusal.sentence)
+    return await refuse_session(site, request, operation.path.rpartition("/")[2], prompt_id)
 
 
-async def session_of_peer(site: Site, request: Request) -> str:
+async def refuse_session(
+    site: Site, request: Request, op: str, prompt_id: str = "", same_user: bool = False
+) -> Response | None:
+    """The same question at every way in that decides something: does a person's own program ask?"""
+    inside_session = await session_of_peer(site, request, same_user)
+    if not inside_session:
+        return None
+    refusal = site.hub_api.refuse_inside_session(inside_session, op, prompt_id)
+    return problem(403, refusal.reason.value, NO_OWNER if inside_session == UNTRACED else refusal.sentence)
+
+
+async def session_of_peer(site: Site, request: Request, same_user: bool = False) -> str:
     """Which session's tool is at the other end, if any; "" also for whoever is on another machine."""
-    client, server = request.client, request.scope.get("server")
-    return (
-        await site.hub_api.session_of_peer((client.host, client.port), (server[0], server[1]))
-        if client and server
-        else ""
-    )
+    client, server = request.client, request.scope.get("server") or ("", 0)
+    if client is None:
+        return UNTRACED
+    return await site.hub_api.session_of_peer((client.host, client.port), (server[0], server[1] or 0), same_user)
 
 
 def _target(request: Request) -> str:

@@ -85,7 +85,7 @@ class WebChannel(BaseChannel):
     async def _open_places(self) -> list[Place]:
         """Listen wherever it is possible; returns where another program listens."""
         for place in self.places:
-            if await place.open():
+            if await place.open() and place.name != "tunnel":
                 self.site.urls[place.name] = place.url
                 if place.name == "local":
                     self.site.access.port = place.port

@@ -37,8 +37,10 @@ class PageCommands:
             case "link":
                 if not self._site.urls:
                     return Refused("port_taken", "the page is off: another program listens on its port", _STATUS)
+                here = bool(fields.get("here"))
+                fields = {name: value for name, value in fields.items() if name != "here"}
                 wanted = {"name": "", "scope": "answer", **HubOperations.make_link.read(fields)}
-                return self._site.new_links(wanted["name"], wanted["scope"])
+                return self._site.new_links(wanted["name"], wanted["scope"], here)
             case "devices":
                 return {"devices": [device.to_json() for device in access.devices.all()]}
             case "rename":

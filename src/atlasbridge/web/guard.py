@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 
@@ -31,12 +32,16 @@ HEADERS = {
 }
 
 
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?))(?::([0-9]{1,5}))?")
+
+
 def host_name(host: str) -> str:
-    """The name in a Host header or an origin, without its port: "[::1]:80" -> "::1"."""
-    host = host.strip().lower()
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.rpartition(":")[0] if host.count(":") == 1 else host
+    """The name in a Host header, without its port: "[::1]:80" -> "::1"; "": it is none.  A name, a number in brackets
+    and a port are all that can stand there: no user, no path, nothing behind a bracket."""
+    found = _HOST.fullmatch(host.lower())
+    if found is None or int(found[3] or 0) > 65535:
+        return ""
+    return found[1] or found[2]
 
 
 class Guard:

@@ -23,7 +23,9 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.hub_connection import bind_alone, is_taken
+from atlasbridge.core.home import MAX_SOCKET_PATH
+from atlasbridge.core.hub_connection import bind_alone, has_unix_sockets, is_taken
+from atlasbridge.core.peer import own_uid, read_peer
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.system import OWN_FILE
 from atlasbridge.web.settings import WebSettings
@@ -68,7 +70,7 @@ class Acceptor:
                 log.warning("the page cannot take a connection: %s", error)
                 await asyncio.sleep(PAUSE_S)
                 continue
-            self._admit(link, str(address[0]))
+            self._admit(link, str(address[0]) if address else "")
 
     def _admit(self, link: socket.socket, address: str) -> None:
         if self._tls is not None and list(self._greetings.values()).count(address) >= MAX_PER_ADDRESS:
@@ -110,6 +112,7 @@ async def _first_byte(link: socket.socket) -> None:
             loop.remove_reader(link)
 
 
+UNIX = "unix:"  # begins the address of who came to the socket: its process and when that started
 GRACE_S = 2
 PATIENCE_S = 15.0  # for a connection to say what it wants
 MAX_CONNECTIONS = 256
@@ -123,6 +126,12 @@ class PatientProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        sock = transport.get_extra_info("socket")
+        if hasattr(socket, "AF_UNIX") and sock.family == socket.AF_UNIX:
+            peer = read_peer(sock)
+            if peer.uid != own_uid():
+                transport.abort()
+            self.client = (f"{UNIX}{peer.pid}:{peer.started}", 0)
         self._since = self.loop.time()
         if len(self.connections) > MAX_CONNECTIONS:
             self._make_room()
@@ -258,6 +267,20 @@ def bind_too(host: str, port: int) -> socket.socket | None:
         return None
 
 
+def bind_unix(path: Path) -> socket.socket:
+    """For tunnels: at a port nobody can see whose end an ssh server's is, at a socket the kernel says it."""
+    path.unlink(missing_ok=True)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        sock.bind(str(path))
+    finally:
+        os.umask(before)
+    sock.listen(128)
+    sock.setblocking(False)
+    return sock
+
+
 def write_private(path: Path, record: dict[str, Any]) -> None:
     """For this user alone, and never half written."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -300,6 +323,8 @@ def fingerprint(cert: str) -> str:
 
 
 # Where the page listens: on loopback always, on the LAN with TLS when asked to.  Each place keeps its one port.
+
+SOCKET = "web.sock"
 
 
 class Place:
@@ -379,8 +404,29 @@ class KeptPlace(Place):
         return opened
 
 
+class TunnelPlace(Place):
+    """A socket beside the port, for who comes through an ssh server: there the kernel says which process it is."""
+
+    def __init__(self, app: ASGIApp, path: Path) -> None:
+        super().__init__("tunnel", app, "", 0, "", ("", ""))
+        self._path = path
+
+    async def open(self) -> bool:
+        if self.listener is None:
+            listener = Listener(self._app, bind_unix(self._path))
+            await listener.start()
+            self.listener = listener
+        return True
+
+    async def close(self) -> None:
+        await super().close()
+        self._path.unlink(missing_ok=True)
+
+
 def own_places(settings: WebSettings, hub_api: HubApi, app: ASGIApp) -> list[Place]:
     places: list[Place] = [KeptPlace(app, settings.port, hub_api)]
+    if has_unix_sockets() and len(os.fsencode(hub_api.home / SOCKET)) <= MAX_SOCKET_PATH:
+        places.append(TunnelPlace(app, hub_api.home / SOCKET))
     if settings.lan:
         names = settings.lan_names or own_names()
         pair = (settings.cert, settings.key) if settings.cert else self_signed(hub_api.home, names)

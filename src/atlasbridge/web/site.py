@@ -177,9 +177,9 @@ class Site:
             names |= {f"https://{name}:{self.settings.lan_port}" for name in self.settings.lan_names}
         return sorted(names | ({f"http://localhost:{self.access.port}"} if self.access.port else set()))
 
-    def new_links(self, name: str, scope: str) -> dict[str, Any]:
+    def new_links(self, name: str, scope: str, here: bool = False) -> dict[str, Any]:
         """One link for every way to the page; the first browser that comes uses it up."""
-        secret = self.access.make_link(name, scope)
+        secret = self.access.make_link(name, scope, here)
         links = {place: f"{url}/#link={secret}" for place, url in self.urls.items()}
         out = {"url": self.urls.get("local", ""), "links": links, "valid_s": self.settings.link_ttl_s}
         return {**out, "fingerprint": self.fingerprint}

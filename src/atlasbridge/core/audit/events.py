@@ -43,6 +43,8 @@ class AuditEvent(StrEnum):
     AUDIT_ADOPTED = "AUDIT_ADOPTED"  # the store was lost; it took over audit.log's entries
     AUDIT_CUT = "AUDIT_CUT"  # the log was longer once: audit.head knows entries that neither store nor log has
     HUB_START = "HUB_START"  # the hub has opened the store
+    SOCKET_TAKEN = "SOCKET_TAKEN"  # another program was in the place of the hub's socket
+    TYPED_UNASKED = "TYPED_UNASKED"  # a session typed something that no decision of this hub explains
     HUB_STOP = "HUB_STOP"  # the hub ends in an orderly way
     CONFIG_RELOADED = "CONFIG_RELOADED"  # the configuration was read again and taken over
     GRANT_ADDED = "GRANT_ADDED"  # a person allowed a shape of question for a while

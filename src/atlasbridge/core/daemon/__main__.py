@@ -9,17 +9,22 @@ import argparse
 import json
 import os
 import sys
+import time
 from typing import Any
 
 from atlasbridge.bootstrap import run_hub
+from atlasbridge.core.ancestry import HOST_NAME, is_inside, look_at, trace_ancestry
+from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.lock import HubLock
 from atlasbridge.core.daemon.starter import ALREADY_RUNNING
 from atlasbridge.core.daemon.version_check import remove_version_file, write_version_file
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
+from atlasbridge.core.peer import is_vouched_for
 from atlasbridge.core.process import hide_memory
 
 _OPEN_FILES = 16384
+_VOUCHED_S = 5.0  # for the host that has started us to say so
 
 
 def main() -> int:
@@ -33,6 +38,13 @@ def main() -> int:
     raise_file_limit()
     home = Home.find(os.environ)
     try:
+        if not is_believable():
+            raise AtlasBridgeError(
+                "a hub that is started inside a session could decide for the session's tool",
+                "start it from a terminal of your own: atlasbridge hub start",
+            )
+        if not options.foreground:
+            os.chdir("/")
         home.prepare()
         lock = HubLock(home.lock)
         mine = lock.acquire()
@@ -51,6 +63,17 @@ def main() -> int:
         tell(options.ready_fd, error=str(error), hint=error.hint, exit_code=error.exit_code)
         return error.exit_code
     return 0
+
+
+def is_believable() -> bool:
+    """Whether anybody would take us for a hub: not inside a session, or started by a session's host, which says so."""
+    clock = SystemClock()
+    until = clock.now() + _VOUCHED_S
+    while is_inside(line := trace_ancestry(os.getpid(), look_at)) and not is_vouched_for(line):
+        if clock.now() > until or len(line) < 2 or line[1].name != HOST_NAME:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def raise_file_limit() -> None:

@@ -30,10 +30,14 @@ class HostLink:
         writer: asyncio.StreamWriter | None,
         host_started: int = 0,
         tty: str = "",
+        tool_started: int = 0,
+        uid: int = -1,
     ) -> None:
         self.session_id = session_id
         self.host_pid = host_pid
         self.host_started = host_started  # tells this host from a later process of the same number; 0: not known
+        self.tool_started = tool_started
+        self.uid = uid
         self.tty = tty  # the tool's terminal; "": not known
         self.adapter: dict[str, Any] = {}  # what an outside adapter says of itself
         self.stopped = False  # by job control: nothing is asked and nothing is taken until it goes on

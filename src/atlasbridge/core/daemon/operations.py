@@ -60,6 +60,7 @@ PUBLIC_EVENTS = frozenset(
         "store.alarm",
         "store.recovered",
         "self.refused",
+        "typed.unasked",
     }
 )
 SHORTEST_ID = 8  # of a grant that a button ends
@@ -83,6 +84,7 @@ class Operations:
         rules: RuleOperations,
         later: ScheduledAnswers,
         queue: InstructionQueue,
+        unasked: Callable[[], list[dict[str, Any]]] = list,
     ) -> None:
         self._hub_api = hub_api
         self._replies = replies
@@ -96,6 +98,7 @@ class Operations:
         self._rules = rules
         self._later = later
         self._queue = queue
+        self._unasked = unasked
 
     async def operate(self, message: dict[str, Any], peer: Peer | None = None) -> Answer:
         """One request of the socket.  `peer`: who asks; without one nothing can be decided, only looked at."""
@@ -444,6 +447,7 @@ class Operations:
             "audit_head": {"count": count, "hash": head},
             "answered_ways": self._hub_api.ledger.ways(),
             "alarm": self._hub_api.ledger.alarm,
+            "unasked": self._unasked(),
         }
 
     async def session_health(self, caller: Caller) -> dict[str, Any]:

@@ -10,8 +10,14 @@ from atlasbridge.core import wire
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.hub_connection import dial
+from atlasbridge.core.peer import FalsePeer
 
 START_HINT = "start it with: atlasbridge hub start"
+FALSE_HINT = "nothing was said to it; end that process, then: atlasbridge hub restart"
+
+
+class FalseHub(HubUnavailable):
+    """Something listens at the hub's address that is not the hub."""
 
 
 class HubClient:
@@ -79,6 +85,8 @@ def connect(home: Home, timeout_s: float = 30.0) -> socket.socket:
     """A connected socket to the hub of this home, by whichever way it listens."""
     try:
         return dial(home.socket, timeout_s)
+    except FalsePeer as error:
+        raise FalseHub(f"this is not the hub: {error}", FALSE_HINT) from error
     except (BlockingIOError, TimeoutError) as error:
         raise HubUnavailable("the hub does not answer", "look at it with: atlasbridge logs") from error
     except OSError as error:

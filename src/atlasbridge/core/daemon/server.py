@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import is_inside, look_at, own_tool, started_at, trace_ancestry
+from atlasbridge.core.ancestry import is_inside, look_at, own_tool, trace_ancestry
 from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.daemon.sessions import AWAITED, UNRECORDED, SessionLife
@@ -34,6 +34,7 @@ from atlasbridge.core.hub_connection import (
     new_key,
     pass_file,
     peer_proof,
+    read_pass,
     wants_loopback,
     write_pass,
 )
@@ -125,6 +126,9 @@ class Listener(Protocol):
     async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
         """Who has come; None: it is not let in."""
 
+    def is_ours(self) -> bool:
+        """Whether who comes to the address still comes to us."""
+
     def close(self) -> None:
         """The address goes, so that nobody comes any more."""
 
@@ -137,6 +141,7 @@ class SocketListener:
         self._path = path
         self._guests = guests
         self._members = members
+        self._made = (0, 0)
 
     async def open(self, connected: Connected) -> asyncio.Server:
         self.close()
@@ -150,7 +155,18 @@ class SocketListener:
             os.umask(before)
         if self._guests():
             self._path.chmod(0o666)  # its folder says who comes near, the kernel who it is
+        self._made = self._found()
         return server
+
+    def is_ours(self) -> bool:
+        return self._found() == self._made
+
+    def _found(self) -> tuple[int, int]:
+        try:
+            status = self._path.lstat()
+        except OSError:
+            return (0, 0)
+        return status.st_dev, status.st_ino
 
     async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
         peer = read_peer(writer.get_extra_info("socket"))
@@ -184,6 +200,7 @@ class LoopbackListener:
     async def open(self, connected: Connected) -> asyncio.Server:
         self._path.unlink(missing_ok=True)
         self._socket.unlink(missing_ok=True)
+        self._handshake.close()
         try:
             port = bind_alone(HOST, 0)
             server = await asyncio.start_server(connected, sock=port, limit=wire.MAX_LINE, backlog=_WAITING)
@@ -208,6 +225,9 @@ class LoopbackListener:
         if introduced is None:
             log.warning("a connection that does not know the hub's key was refused")
             return None
+        if introduced.pid <= 0 and has_introductions():
+            log.warning("a connection that does not say which process it is was refused")
+            return None
         peer = introduced if introduced.pid > 0 else await self._find(writer)
         if peer.uid != own_uid():
             log.warning("a connection of user %s was refused", peer.uid)
@@ -227,6 +247,9 @@ class LoopbackListener:
     async def _find(self, writer: asyncio.StreamWriter) -> Peer:
         client, server = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
         return await self._whose((str(client[0]), int(client[1])), (str(server[0]), int(server[1])))
+
+    def is_ours(self) -> bool:
+        return read_pass(self._path) == self._pass
 
     def close(self) -> None:
         self._handshake.close()
@@ -269,6 +292,17 @@ class HubServer:
     async def start(self) -> None:
         self._server = await self._listener.open(self._connected)
 
+    @property
+    def is_reachable(self) -> bool:
+        """False: somebody has put something else in the place of our socket."""
+        return self._server is None or self._listener.is_ours()
+
+    async def listen_again(self) -> None:
+        """Who is connected stays."""
+        if self._server is not None:
+            self._server.close()
+            self._server = await self._listener.open(self._connected)
+
     async def stop(self) -> None:
         if self._server is None:
             return
@@ -296,7 +330,6 @@ class HubServer:
         peer = await self._listener.admit(reader, writer)
         if peer is None:
             return
-        peer = replace(peer, started=started_at(peer.pid))
         first = await _read(reader)
         if first is None:
             return
@@ -316,7 +349,13 @@ class HubServer:
         session["pid"] = own_tool(int(session["pid"]), session["host_pid"], hello.get("door"))
         tool = look_at(session["pid"])
         link = HostLink(
-            str(session["session_id"]), session["host_pid"], writer, peer.started, tool.tty if tool is not None else ""
+            str(session["session_id"]),
+            session["host_pid"],
+            writer,
+            peer.started,
+            tool.tty if tool is not None else "",
+            tool.started if tool is not None else 0,
+            peer.uid,
         )
         try:
             if not await self._rounds.take(lambda: self._welcome(link, hello)):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Callable
 from typing import Any
 
+from atlasbridge.core.ancestry import started_at
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.alarm import StoreAlarm
@@ -77,6 +79,7 @@ class SignalWatch:
 log = logging.getLogger(__name__)
 
 ALARM_RETRY_S = 5.0
+SOCKET_LOOK_S = 5.0
 PARSER_S = 0.2  # after a verdict, when the answer is on its way
 
 
@@ -151,6 +154,7 @@ class Hub:
             self.rule_operations,
             self.later,
             self.queue,
+            self.sessions.unasked.recent,
         )
         self.hub_api.perform = self.operations.perform
         listener = make_listener(
@@ -198,7 +202,8 @@ class Hub:
         self._stopping.set()
 
     async def _start(self) -> None:
-        self.ledger.note(AuditEvent.HUB_START, **self.heads.noted_files())
+        own = {"pid": os.getpid(), "started": started_at(os.getpid())}
+        self.ledger.note(AuditEvent.HUB_START, **own, **self.heads.noted_files())
         self._add_channels()
         self.sessions.recover()
         self.later.recover()
@@ -214,8 +219,9 @@ class Hub:
     async def _serve(self) -> None:
         ticking = asyncio.create_task(self.scheduler.run(), name="scheduler")
         reloading = asyncio.create_task(self._reload_loop(), name="reload")
+        guarding = asyncio.create_task(self._guard_socket(), name="socket")
         stopping = asyncio.create_task(self._stopping.wait(), name="stop")
-        tasks = {ticking, reloading, stopping}
+        tasks = {ticking, reloading, stopping, guarding}
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -224,6 +230,17 @@ class Hub:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _guard_socket(self) -> None:
+        """Only the holder of the lock listens here: what stands in the place of our socket is false, or it was removed.
+        Nobody believes a false one, but nobody would find us either."""
+        while True:
+            await asyncio.sleep(SOCKET_LOOK_S)
+            if not self.server.is_reachable and not self._stopping.is_set():
+                await self.server.listen_again()
+                log.warning("something else was in the place of the hub's socket; the hub listens again")
+                self.ledger.note(AuditEvent.SOCKET_TAKEN)
+                self.router.notify("Another program took the place of the hub's socket. The hub has it back.")
 
     async def _stop(self) -> None:
         log.info("the hub ends")

@@ -18,9 +18,11 @@ from atlasbridge.core.peer import Peer, own_uid
 from atlasbridge.core.prompt.gate import OTHER_USER, UNTRACED, refuse_inside_session
 from atlasbridge.core.prompt.model import Reject
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.values import replace
 
 LONGEST_LABEL: Final = 120
 NOBODY_S: Final = "from a program that nobody can place"  # whoever asked for it has left since
+UNIX: Final = "unix:"  # begins the address of a peer at the page's own socket: its process and when that started
 QUIET_S: Final = 60.0  # people hear of one session's attempts once in so long; the audit log has them all
 
 
@@ -45,17 +47,25 @@ class CallerCheck:
         if peer.pid <= 0:
             return ""
         line = trace_ancestry(peer.pid, self._look)
+        if not line or peer.started not in (0, line[0].started):
+            return UNTRACED
         others = [home for home in self._near(line) if home.host_pid != peer.pid]  # not its own other questions
-        return decide_inside_session(line, others) if line else UNTRACED
+        return decide_inside_session((replace(line[0], name=""), *line[1:]), others)  # a host is not inside itself
 
     async def peer_of(self, client: tuple[str, int], server: tuple[str, int]) -> Peer:
         """Who has come over the loopback, after it has proved that it has the key; pid 0: nobody can tell."""
         return await asyncio.to_thread(find_peer, client, server, self._households())
 
-    async def of_connection(self, client: tuple[str, int], server: tuple[str, int]) -> str:
-        """As `of`, for who came over the network; looking at every process is another thread's work."""
-        found = await asyncio.to_thread(find_session_of, client, server, self._households())
-        return UNTRACED if found is None else found
+    async def of_connection(self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False) -> str:
+        """As `of`, for who came over the network; looking at every process is another thread's work.  `same_user`: only
+        a program of this user, on this machine, will do."""
+        if client[0].startswith(UNIX):
+            pid, _, started = client[0].removeprefix(UNIX).partition(":")
+            return self.of(Peer(int(pid), own_uid(), int(started)))
+        found = await asyncio.to_thread(find_session_of, client, server, self._households(), self._users())
+        if same_user and found.inside_session == "" and found.uid != own_uid():
+            return OTHER_USER
+        return UNTRACED if found.inside_session is None else found.inside_session
 
     def mark(self, label: str, inside_session: str) -> str:
         """The mark is ours, and first: what comes from inside a session says so, whatever and however long it calls
@@ -68,6 +78,10 @@ class CallerCheck:
         session = self._hub.ledger.session(inside_session)
         name = f" ({escape_controls(session.label or session.tool, keep_lines=False)})" if session else ""
         return f"in session {short_id(inside_session)}{name}{': ' + label if label else ''}"
+
+    def _users(self) -> frozenset[int]:
+        """Whose sessions there are."""
+        return frozenset({own_uid(), *(link.uid for link in self._hub.hosts.all())})
 
     def _near(self, line: tuple[Process, ...]) -> list[SessionProcesses]:
         """Those that this line may touch: of a thousand sessions that is one, or none."""
@@ -82,8 +96,8 @@ class CallerCheck:
         found = []
         for session_id, host_pid, tool_pid in sessions:
             link = self._hub.hosts.get(session_id)
-            started, tty = (0, "") if link is None else (link.host_started, link.tty)
-            found.append(SessionProcesses(session_id, host_pid, tool_pid, started, tty))
+            started = (0, 0, "") if link is None else (link.host_started, link.tool_started, link.tty)
+            found.append(SessionProcesses(session_id, host_pid, tool_pid, *started))
         return found
 
     def refuse(self, inside_session: str, op: str, prompt_id: str = "", pid: int = 0) -> Reject:
@@ -124,4 +138,5 @@ _DEEDS: Final = {
     "reload": "reload the configuration",
     "stop": "stop the hub",
     "page": "let a browser in",
+    "login": "log in to the page",
 }

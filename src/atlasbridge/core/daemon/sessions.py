@@ -10,11 +10,12 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from atlasbridge.core.ancestry import own_tool
+from atlasbridge.core.ancestry import own_tool, started_at
 from atlasbridge.core.daemon.hosts import REMOTE_HOST, HostLink
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.settings import HubSettings
+from atlasbridge.core.daemon.unasked import UnaskedTyping
 from atlasbridge.core.prompt.codec import decode_prompt
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState
 from atlasbridge.core.session.model import SessionRecord, SessionState
@@ -35,6 +36,7 @@ class SessionLife:
         self._hub = hub
         self._life = life
         self.settings = settings
+        self.unasked = UnaskedTyping(hub, lambda: self.settings.retention.prompts_s)
         self.on_end: Callable[[SessionRecord], None] = lambda session: None
         self._integrations: set[str] = set()  # questions without a terminal: their coming and going is nobody's news
 
@@ -51,6 +53,7 @@ class SessionLife:
         self._life.use_ttl(session.session_id, message.get("ttl_s"))
         link.send("welcome")
         self._life.escalation.heard_keys(session.session_id, _age(message))
+        self.unasked.compare(session.session_id, message.get("words"))
         outcomes = _outcomes(message)
         shown = message.get("open")
         shown_id = str(shown["prompt_id"]) if shown else ""
@@ -124,6 +127,7 @@ class SessionLife:
             case "screen":
                 link.screen_arrived(message)
             case "end":
+                self.unasked.compare(link.session_id, message.get("words"))
                 self._hear_last(link, _outcomes(message))
                 self.end(link.session_id, int(message["exit_code"]), _ending(int(message.get("status", 0))))
                 link.send("over")
@@ -149,6 +153,7 @@ class SessionLife:
         fields: dict[str, Any] = {name: message[name] for name in known if name in message}
         if "pid" in fields:
             fields["pid"] = own_tool(int(fields["pid"]), link.host_pid)
+            link.tool_started = started_at(fields["pid"])
         if fields:
             self._hub.ledger.update_session(link.session_id, **fields)
         if "stopped" in message:

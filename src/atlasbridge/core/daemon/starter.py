@@ -13,14 +13,16 @@ import subprocess
 import time
 from typing import Any
 
+from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.lock import is_starting, lock_holder
-from atlasbridge.core.daemon.request import HubClient, connect
+from atlasbridge.core.daemon.request import FalseHub, HubClient, connect
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.process import first_line, own_environ, own_python, start_alone
 
 ALREADY_RUNNING = "already running"
+_TAKEN_BACK_S = 5.0  # for a session's host to start a hub, and for a hub to take its own socket back
 _ENDING_S = 1.0  # for a hub that ends without a word
 
 
@@ -32,6 +34,9 @@ def ensure_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) 
     while True:
         try:
             connect(home, timeout_s=5.0).close()
+        except FalseHub:
+            if clock.now() > deadline - timeout_s + _TAKEN_BACK_S:
+                raise
         except HubUnavailable:
             pass
         else:
@@ -40,9 +45,18 @@ def ensure_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) 
             raise HubUnavailable("the hub did not start in time", f"look into {home.log}")
         if not home.may_start_hub:
             raise HubUnavailable(f"no hub listens at {home.socket}", "it is started by the user whose hub it is")
-        if _spawn_and_wait(home, max(0.1, deadline - clock.now())):
+        if is_inside(trace_ancestry(os.getpid(), look_at)):
+            _wait_for_the_host(clock.now() > deadline - timeout_s + _TAKEN_BACK_S)
+        elif _spawn_and_wait(home, max(0.1, deadline - clock.now())):
             return True
         time.sleep(0.05)  # another hub holds the lock: it is about to listen, or about to end
+
+
+def _wait_for_the_host(long_enough: bool) -> None:
+    """Inside a session nobody starts a hub: the session's host does."""
+    if long_enough:
+        raise HubUnavailable("the hub is not running", "start it outside of this session: atlasbridge hub start")
+    time.sleep(0.05)
 
 
 def _spawn_and_wait(home: Home, timeout_s: float) -> bool:

@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import Look, Process, SessionProcesses, decide_inside_session, look_at, trace_ancestry
+from atlasbridge.core.ancestry import (
+    Look,
+    Process,
+    SessionProcesses,
+    decide_inside_session,
+    look_at,
+    started_at,
+    trace_ancestry,
+)
 from atlasbridge.core.hub_connection import (
     HOST,
     SUFFIX,
@@ -188,10 +196,10 @@ def is_inside_session(peer: Peer, tool_pid: int, own: Path, whose: Whose, look: 
     line = trace_ancestry(peer.pid, look) if peer.pid > 0 else ()
     if not line:
         return True
-    homes = [SessionProcesses(own.stem, os.getpid(), tool_pid)]
+    homes = [SessionProcesses(own.stem, os.getpid(), tool_pid, started_at(os.getpid()), started_at(tool_pid))]
     for file in own.parent.glob(f"*{SUFFIX}"):
         if file != pass_file(own) and (host := _holder(file, whose)):
-            homes.append(SessionProcesses(file.stem, host, 0))
+            homes.append(SessionProcesses(file.stem, host, 0, started_at(host)))
     return bool(decide_inside_session(line, homes))
 
 

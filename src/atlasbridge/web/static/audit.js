@@ -11,14 +11,14 @@ const KINDS = [
   ["decisions", "Decisions", ["REPLY_RECEIVED", "REPLY_REFUSED", "SELF_REFUSED", "VOTE_CAST", "VOTE_DROPPED", "GRANT_ADDED", "GRANT_REVOKED", "POLICY_TRUSTED", "PROMPT_CANCELED"]],
   ["prompts", "Prompts", ["PROMPT_DETECTED", "PROMPT_ROUTED", "PROMPT_DELIVERED", "PROMPT_RESOLVED", "PROMPT_EXPIRED", "PROMPT_WITHDRAWN", "PROMPT_CANCELED", "PROMPT_FAILED", "REPLY_INJECTED"]],
   ["sessions", "Sessions", ["SESSION_START", "SESSION_RESUMED", "SESSION_LAUNCHED", "SESSION_STOPPED", "SESSION_RENAMED", "SESSION_END", "KEYS_TYPED", "WEB_TYPING"]],
-  ["access", "Access", ["WEB_LOGIN", "WEB_LOGOUT", "WEB_LOGOUT_ALL", "WEB_RENAMED", "WEB_PORT_TAKEN", "TOKEN_CREATED", "TOKEN_REVOKED", "CHANNEL_STRANGER", "CHANNEL_CONFLICT", "CHANNEL_RATE_LIMITED", "CHANNEL_UNAUTHORIZED"]],
+  ["access", "Access", ["SOCKET_TAKEN", "TYPED_UNASKED", "WEB_LOGIN", "WEB_LOGOUT", "WEB_LOGOUT_ALL", "WEB_RENAMED", "WEB_PORT_TAKEN", "TOKEN_CREATED", "TOKEN_REVOKED", "CHANNEL_STRANGER", "CHANNEL_CONFLICT", "CHANNEL_RATE_LIMITED", "CHANNEL_UNAUTHORIZED"]],
   ["log", "Hub and log", ["HUB_START", "HUB_STOP", "CONFIG_RELOADED", "AUDIT_REPAIRED", "AUDIT_ADOPTED", "AUDIT_CUT", "STORE_CLEANED"]],
 ];
-const BAD = new Set(["SELF_REFUSED", "AUDIT_CUT", "AUDIT_REPAIRED", "AUDIT_ADOPTED", "CHANNEL_STRANGER", "CHANNEL_CONFLICT", "CHANNEL_UNAUTHORIZED", "WEB_PORT_TAKEN", "PROMPT_FAILED"]);
+const BAD = new Set(["SELF_REFUSED", "SOCKET_TAKEN", "TYPED_UNASKED", "AUDIT_CUT", "AUDIT_REPAIRED", "AUDIT_ADOPTED", "CHANNEL_STRANGER", "CHANNEL_CONFLICT", "CHANNEL_UNAUTHORIZED", "WEB_PORT_TAKEN", "PROMPT_FAILED"]);
 const SAYS = {
   SESSION_START: "A session began", SESSION_END: "A session ended", SESSION_LAUNCHED: "A session was started from afar", SESSION_RENAMED: "A session got another name",
   PROMPT_DETECTED: "It asked", PROMPT_ROUTED: "Handed to the channels", PROMPT_DELIVERED: "Shown", REPLY_RECEIVED: "Answered", REPLY_REFUSED: "An answer was refused",
-  SELF_REFUSED: "A program tried to decide for itself", REPLY_INJECTED: "Typed", PROMPT_RESOLVED: "Taken", PROMPT_EXPIRED: "Its time was over", PROMPT_WITHDRAWN: "No longer asked",
+  SELF_REFUSED: "A program tried to decide for itself", SOCKET_TAKEN: "Another program took the hub's socket", TYPED_UNASKED: "Typed without an answer of this hub", REPLY_INJECTED: "Typed", PROMPT_RESOLVED: "Taken", PROMPT_EXPIRED: "Its time was over", PROMPT_WITHDRAWN: "No longer asked",
   PROMPT_FAILED: "It could not be answered", WEB_LOGIN: "A browser was let in", WEB_LOGOUT: "A browser was logged out", WEB_TYPING: "Typing was switched", KEYS_TYPED: "Keys were typed",
   HUB_START: "The hub began", HUB_STOP: "The hub ended", GRANT_ADDED: "Something was allowed for a while", GRANT_REVOKED: "A permission was taken back", CONFIG_RELOADED: "The configuration was read again",
   TOKEN_CREATED: "A token was made", TOKEN_REVOKED: "A token was revoked", VOTE_CAST: "One of several agreed", VOTE_DROPPED: "Who agreed is not let in any more", SESSION_STOPPED: "A session was told to end", SESSION_RESUMED: "A session reported again",

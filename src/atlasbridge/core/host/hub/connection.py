@@ -18,7 +18,8 @@ from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.typing.typist import Typist
 from atlasbridge.core.host.watchdog import StallWatchdog
-from atlasbridge.core.hub_connection import dial
+from atlasbridge.core.hub_connection import dial_hub
+from atlasbridge.core.peer import Peer
 from atlasbridge.core.poll import POLLERR, POLLHUP, POLLIN, POLLOUT, make_poller
 from atlasbridge.core.prompt.model import Answer
 from atlasbridge.core.prompt.redact import leaves, mask_rows, mask_styled
@@ -58,6 +59,7 @@ class HubLink:
         self._stopped = False
         self._may_start_at: float | None = 0.0  # when we may start a hub ourselves; None: that is not our business
         self._hub_means_it = False
+        self.hub = Peer(0, 0)  # the process on whose word we act
 
     @property
     def connected(self) -> bool:
@@ -103,7 +105,7 @@ class HubLink:
 
     def _connect(self) -> socket.socket | None:
         try:
-            connection = dial(self._path)
+            connection, self.hub = dial_hub(self._path)
         except OSError:
             if self._may_start_at is not None and self._clock.now() >= self._may_start_at:
                 self._may_start_at = None
@@ -173,6 +175,7 @@ class HubLink:
 MODES_FOR_KEYS = frozenset({1, 2004})  # what changes how keys and pasted text are sent
 _AFTER_TYPING = ("taken", "still_there")
 _FAREWELL_LOOK_S = 0.01
+_MOST_WORDS = 256
 
 
 class HubSide:
@@ -200,6 +203,7 @@ class HubSide:
         self._viewer = _Viewer(self._send_screen)
         self._end: Message | None = None
         self._link = HubLink(path, clock, settings, self._greet, self._receive, start_hub)
+        self._words = Words()
         self._heard = threading.Event()  # the hub has written down how the session ended
         watch.tell_hub_by(self.post)
         watch.add_viewer(self._viewer.turn)
@@ -234,6 +238,7 @@ class HubSide:
                     "session": replace(self._record, open_prompt=opened.prompt_id if opened else "").to_wire(),
                     "open": opened and {"prompt_id": opened.prompt_id, "prompt": self._watch.told(opened.prompt)},
                     "typed": self._watch.outcomes(),
+                    "words": self._words.told(self._clock.now()),
                     "ttl_s": self._ttl_s,
                     "typed_age_s": self._watch.typed_age_s,
                     "stopped": self._stopped,
@@ -247,6 +252,7 @@ class HubSide:
     def _receive(self, message: Message) -> None:
         match message.get("m"):
             case "type":
+                self._words.keep("answer", str(message["prompt_id"]), self._link.hub, self._clock.now())
                 answer, by = Answer.from_json(message["answer"]), str(message.get("by", ""))
                 self._type(str(message["prompt_id"]), answer, by, str(message.get("nonce", "")))
             case "ask":
@@ -260,6 +266,7 @@ class HubSide:
             case "notice":
                 self.signal_terminal(render_signal(str(message.get("signal", "")), str(message.get("text", ""))))
             case "keys":
+                self._words.keep("keys", "", self._link.hub, self._clock.now())
                 self._typist.type_keys(str(message["data"]).encode("latin-1", "replace"))
             case "capture":
                 self._send_screen(
@@ -324,12 +331,31 @@ class HubSide:
         last words with it.  A hub that is just starting gets the time until `until`."""
         with self._watch.lock:
             end: Message = {"m": "end", "exit_code": status if status >= 0 else 128 - status, "status": status}
+            end["words"] = self._words.told(self._clock.now())
             end["typed"] = self._watch.outcomes()  # a tool may end over its last answer before the typist has reported
             self._end = end
             self.post(end)
         while not self._heard.wait(_FAREWELL_LOOK_S) and self._clock.now() < until:
             pass
         self._link.stop()
+
+
+class Words:
+    """What was typed, and on whose word: a later hub hears it, and finds what no decision of its own explains."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str, int, int], float] = {}
+
+    def keep(self, kind: str, about: str, hub: Peer, now: float) -> None:
+        """Before anything is typed; keys of one hub are one entry."""
+        entry = (kind, about, hub.pid, hub.started)
+        self._kept.pop(entry, None)
+        self._kept[entry] = now
+        if len(self._kept) > _MOST_WORDS:
+            del self._kept[next(iter(self._kept))]
+
+    def told(self, now: float) -> list[list[Any]]:
+        return [[*entry, round(now - at, 1)] for entry, at in self._kept.items()]
 
 
 class _Viewer:

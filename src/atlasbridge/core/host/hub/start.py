@@ -6,32 +6,72 @@
 from __future__ import annotations
 
 import os
+import socket
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
 
+from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
 from atlasbridge.core.home import Home
-from atlasbridge.core.process import own_environ, own_python, spawn_shell, start_alone
+from atlasbridge.core.peer import voucher
+from atlasbridge.core.process import own_environ, own_python, start_alone
 from atlasbridge.core.system import OWN_FILE, try_share
 
-# The shell ends at once: nobody waits for the hub.  Where the session adopts orphans it is ours then, and reaped by us.
-_SHELL = 'cd / && "$@" </dev/null >/dev/null 2>&1 &'
+_WAITING = 4096  # a thousand hosts may come to a new hub at once
+_vouchers: list[socket.socket] = []
 
 
 def start_hub(home: Home) -> None:
     if not home.may_start_hub:
         return
-    if not hasattr(os, "posix_spawn"):  # Windows
-        start_alone(own_python("atlasbridge.core.daemon"), own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root)))
-        return
     environ = own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root))
+    if not hasattr(os, "posix_spawn"):  # Windows
+        start_alone(own_python("atlasbridge.core.daemon"), environ)
+        return
+    if is_inside(trace_ancestry(os.getppid(), look_at)):
+        return  # nobody would believe that it is a hub: the host of the outer session starts one
     starting = hold_starting(home)
-    command = ["sh", "-c", _SHELL, "atlasbridge-hub", *own_python("atlasbridge.core.daemon")]
-    command += ["--starting-fd", str(starting)]
+    command = [*own_python("atlasbridge.core.daemon"), "--starting-fd", str(starting)]
     try:
-        os.waitpid(spawn_shell(command, environ, setsigdef=_DEFAULTS), 0)
+        _vouch(_spawn(command, environ))
     except OSError:
-        pass  # no shell or no process to be had: the session goes on alone and tries to connect
+        pass  # no process to be had: the session goes on alone and tries to connect
     finally:
         if starting >= 0:
             os.close(starting)
+
+
+def _spawn(command: list[str], environ: Mapping[str, str]) -> int:
+    """A child of ours, in a session of its own; it is reaped with what the tool leaves behind."""
+    nowhere = [(os.POSIX_SPAWN_OPEN, standard, os.devnull, os.O_RDWR, 0) for standard in (0, 1, 2)]
+    how: dict[str, Any] = {"file_actions": nowhere, "setsigdef": _DEFAULTS}
+    try:
+        return os.posix_spawn(command[0], command, environ, setsid=True, **how)
+    except NotImplementedError:  # a C library without POSIX_SPAWN_SETSID: a process group of its own must do
+        return os.posix_spawn(command[0], command, environ, setpgroup=0, **how)
+
+
+def _vouch(pid: int) -> None:
+    """Everybody who comes to the hub makes sure that no tool has started it; only we know that of our own child."""
+    hub = look_at(pid)
+    if sys.platform != "linux" or hub is None:
+        return
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    link.bind(voucher(os.getpid(), hub))
+    link.listen(_WAITING)
+    while _vouchers:
+        _vouchers.pop().close()
+    _vouchers.append(link)
+    threading.Thread(target=_keep_answering, args=(link,), name="hub-voucher", daemon=True).start()
+
+
+def _keep_answering(link: socket.socket) -> None:
+    while True:
+        try:
+            link.accept()[0].close()  # that it is we who listen is the whole answer
+        except OSError:
+            return  # a later hub has taken its place
 
 
 def hold_starting(home: Home) -> int:

@@ -8,15 +8,16 @@ from __future__ import annotations
 import os
 import select
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import SessionProcesses, decide_inside_session, look_at, trace_ancestry
+from atlasbridge.core.ancestry import SessionProcesses, decide_inside_session, started_at
 from atlasbridge.core.host.terminal.attachment import Attachment
 from atlasbridge.core.host.terminal.terminal_handover import unpack_fds
-from atlasbridge.core.peer import Peer, read_peer
+from atlasbridge.core.peer import Peer, line_of, read_peer
 
 # One connected client as the host sees it: messages both ways, and the descriptors that come with them.
 
@@ -199,7 +200,7 @@ class AttachSocket:
         self._callers.clear()
 
 
-# Whether whoever comes to a session's door was started inside a session: a tool must not be its own person.
+# Whether whoever comes to a session's socket was started inside a session: a tool must not be its own person.
 #
 # Where a process comes from is read by `core.kin`; the hub's own socket has its own list of sessions.
 
@@ -208,31 +209,35 @@ _PATIENCE_S = 0.2
 
 def is_inside_session(peer: Peer, tool_pid: int, attach_sockets: Path, own: Path) -> bool:
     """Also true where it cannot be told: a person's terminal is there as long as the person is."""
-    line = trace_ancestry(peer.pid, look_at) if peer.pid > 0 else ()
+    line = line_of(peer)
     if not line:
         return True
-    homes = [SessionProcesses(own.stem, os.getpid(), tool_pid)]
-    homes += [
-        SessionProcesses(attach_socket.stem, host, 0)
-        for attach_socket in attach_sockets.glob("*.sock")
-        if attach_socket != own and (host := _holder(attach_socket))
-    ]
+    homes = [SessionProcesses(own.stem, os.getpid(), tool_pid, started_at(os.getpid()), started_at(tool_pid))]
+    if sys.platform != "linux":  # there a host is known by its name
+        found = (
+            (attach_socket, _holder(attach_socket))
+            for attach_socket in attach_sockets.glob("*.sock")
+            if attach_socket != own
+        )
+        homes += [
+            SessionProcesses(attach_socket.stem, host.pid, 0, host.started) for attach_socket, host in found if host.pid
+        ]
     return bool(decide_inside_session(line, homes))
 
 
 def is_inside(peer: Peer, tool_pid: int) -> bool:
     """Whether it is this host's own tool, or was started by it and still hangs on it, as its hooks do.  What a command
     of the tool left behind is the host's own child: it speaks for nobody, nor does whoever is gone meanwhile."""
-    line = [process.pid for process in (trace_ancestry(peer.pid, look_at) if peer.pid > 0 else ())]
+    line = [process.pid for process in line_of(peer)]
     return tool_pid in line and os.getpid() in line[line.index(tool_pid) + 1 :]
 
 
-def _holder(attach_socket: Path) -> int:
-    """The host behind another session's door; 0: nobody is there."""
+def _holder(attach_socket: Path) -> Peer:
+    """The host behind another session's socket; pid 0: nobody is there."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_PATIENCE_S)
         try:
             connection.connect(str(attach_socket))
         except OSError:
-            return 0
-        return read_peer(connection).pid
+            return Peer(0, 0)
+        return read_peer(connection)

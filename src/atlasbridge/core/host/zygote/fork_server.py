@@ -33,7 +33,7 @@ from atlasbridge.core.host.zygote.spawn_request import (
     parse_request,
     request_length,
 )
-from atlasbridge.core.peer import read_peer
+from atlasbridge.core.peer import line_of, read_peer
 from atlasbridge.core.process import own_environ, own_python
 
 MOST = 8  # fork servers of one home; a further kind of client does without
@@ -247,7 +247,7 @@ def check_client(connection: socket.socket) -> None:
     peer = read_peer(connection)
     if peer.uid != os.getuid():
         raise Refused("another user")
-    line = trace_ancestry(peer.pid, look_at) if peer.pid > 0 else ()
+    line = line_of(peer)
     if not line:
         raise Refused("a process that cannot be traced")
     if is_inside(line):

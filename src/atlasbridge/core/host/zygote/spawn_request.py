@@ -8,13 +8,12 @@ imports this module before its tool can start, so it imports next to nothing.
 from __future__ import annotations
 
 import os
-import sys
 
-from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
 from atlasbridge.core.fast_imports import socket
 from atlasbridge.core.home_folder import find_home_folder
 from atlasbridge.core.host.terminal.terminal_handover import fill_standard_streams, inheritable_fds, send_with_fds
 from atlasbridge.core.host.zygote.environment_fingerprint import read_fingerprint, server_address, wants_zygote
+from atlasbridge.core.peer import prove_outside
 from atlasbridge.core.process import hide_memory
 from atlasbridge.core.values import frozen
 
@@ -89,21 +88,14 @@ def request_host(words: Sequence[str], environ: Mapping[str, str]) -> socket.soc
     try:
         connection.settimeout(_TIMEOUT_S)
         connection.connect(server_address(find_home_folder(environ), fingerprint))
-        if _is_trusted(connection) and _send(connection, fingerprint, words):
+        prove_outside(connection, (os.getuid(),))  # a tool must not host the sessions of the person it asks
+        if _send(connection, fingerprint, words):
             connection.settimeout(None)
             return connection
     except (OSError, ValueError):
         pass  # there is no fork server, or it does not serve this client
     connection.close()
     return None
-
-
-def _is_trusted(connection: socket.socket) -> bool:
-    """Of this user, and not started inside a session: a tool must not host the sessions of the person it asks."""
-    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 3 * _INT)
-    pid, uid = (int.from_bytes(told[place : place + _INT], sys.byteorder, signed=True) for place in (0, _INT))
-    line = trace_ancestry(pid, look_at) if pid > 0 else ()
-    return uid == os.getuid() and bool(line) and not is_inside(line)
 
 
 def _send(connection: socket.socket, fingerprint: bytes, words: Sequence[str]) -> bool:

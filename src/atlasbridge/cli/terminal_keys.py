@@ -1,0 +1,260 @@
+"""The bytes that a terminal sends into keys: the one parser of every full-screen view.  Pure; time is an argument.
+
+A terminal also sends what nobody has pressed: replies to queries, which any program that can write to it may ask for,
+reports of its mouse, and pasted text.  Strings (OSC, DCS, APC, PM, SOS) and reports are swallowed, in 7 and in 8 bit,
+over any number of reads.  A key is `alone` if nothing else came shortly before it or after it: only such a key decides.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atlasbridge.core.values import frozen
+
+QUIET_BEFORE_S: Final = 0.03
+QUIET_AFTER_S: Final = 0.1
+ESCAPE_S: Final = 0.1  # a byte that comes later is not of the same sequence
+SILENCE_S: Final = 1.0  # a string that goes on later never ends: somebody pressed Alt and a letter
+LONGEST_PASTE: Final = 1 << 20
+
+_ESC, _BEL, _CSI, _SS3, _ST = 0x1B, 0x07, 0x9B, 0x8F, 0x9C
+_STRINGS: Final = {0x90, 0x98, 0x9D, 0x9E, 0x9F}  # DCS, SOS, OSC, PM, APC
+_OSC: Final = 0x9D
+_PASTE_BEGINS, _PASTE_ENDS = b"200~", b"\x1b[201~"
+_FOLLOWED_BY: Final = {b"M": 3, b"t": 2, b"T": 6, b"[": 1}  # an old mouse's place; a function key of the Linux console
+_SHIFT_OR_LOCK: Final = 1 | 64 | 128
+_CONTROL: Final = 4
+_RELEASED: Final = "3"
+
+
+@frozen
+class Key:
+    """One key as the terminal sends it, or a pasted text."""
+
+    text: str
+    pasted: bool = False
+    alone: bool = False
+
+
+class KeyReader:
+    """Feed it what was read, and ask again after `wait_s`: a key that may be alone is held back for a moment."""
+
+    def __init__(self) -> None:
+        self._state = "ground"  # ground, escape, csi, ss3, string, string-escape, follow, nothing-yet, character, paste
+        self._kind = 0  # of a string
+        self._body = b""  # of a sequence, a character or a paste
+        self._left = 0  # characters that follow a report
+        self._swallowed = False  # something that was no key came in this read
+        self._broken = False  # something was given up in the middle: what comes next may be the rest of it
+        self._came_at = -SILENCE_S
+        self._held: tuple[Key, float] | None = None
+
+    def feed(self, data: bytes, now: float) -> list[Key]:
+        keys = self._release(alone=False) + self.due(now)
+        begins_quietly = self._state == "ground" and now - self._came_at >= QUIET_BEFORE_S and not self._broken
+        self._swallowed = self._broken = False
+        self._came_at = now
+        read: list[Key] = []
+        for byte in data:
+            self._take(byte, read)
+        whole = self._state == "ground" and not self._swallowed
+        if begins_quietly and whole and len(read) == 1 and not read[0].pasted and not keys:
+            self._held = (read[0], now)
+            return []
+        return keys + read
+
+    def due(self, now: float) -> list[Key]:
+        """What is certain now that nothing has followed."""
+        keys: list[Key] = []
+        if self._held is not None and now - self._held[1] >= QUIET_AFTER_S:
+            keys += self._release(alone=True)
+        waited = now - self._came_at
+        if self._state == "escape" and waited >= ESCAPE_S:
+            keys.append(Key("\x1b"))
+            self._reset()
+        elif self._state == "paste" and waited >= SILENCE_S:
+            keys.append(self._pasted(self._body))
+        elif self._state != "ground" and waited >= SILENCE_S:
+            self._give_up()
+        return keys
+
+    def wait_s(self, now: float) -> float | None:
+        """After so long `due` has something to say; None: never, as things are."""
+        if self._held is not None:
+            return max(0.0, self._held[1] + QUIET_AFTER_S - now)
+        if self._state == "ground":
+            return None
+        return max(0.0, self._came_at + (ESCAPE_S if self._state == "escape" else SILENCE_S) - now)
+
+    def _release(self, alone: bool) -> list[Key]:
+        held, self._held = self._held, None
+        return [] if held is None else [Key(held[0].text, alone=alone)]
+
+    def _reset(self) -> None:
+        self._state, self._body = "ground", b""
+
+    def _swallow(self) -> None:
+        self._swallowed = True
+        self._reset()
+
+    def _give_up(self) -> None:
+        self._broken = True
+        self._swallow()
+
+    def _take(self, byte: int, keys: list[Key]) -> None:
+        match self._state:
+            case "ground":
+                self._begin(byte, keys)
+            case "escape":
+                self._after_escape(byte, keys)
+            case "csi":
+                self._in_sequence(byte, keys)
+            case "ss3":
+                self._body += bytes((byte,))
+                if 0x40 <= byte <= 0x7E:
+                    self._press(keys, "\x1bO" + self._body.decode("latin-1"))
+                elif not 0x30 <= byte <= 0x3F:
+                    self._give_up()
+            case "string" | "string-escape":
+                self._in_string(byte, keys)
+            case "intermediate":
+                if byte >= 0x30:
+                    self._swallow()
+            case "follow":
+                self._left -= 0 if 0x80 <= byte < 0xC0 else 1  # characters, of as many bytes as they have
+                if self._left <= 0:
+                    self._swallow()
+            case "character":
+                self._in_character(byte, keys)
+            case "paste":
+                self._body += bytes((byte,))
+                if self._body.endswith(_PASTE_ENDS):
+                    keys.append(self._pasted(self._body[: -len(_PASTE_ENDS)]))
+
+    def _begin(self, byte: int, keys: list[Key]) -> None:
+        if byte == _ESC:
+            self._state = "escape"
+        elif byte < 0x80:
+            self._press(keys, chr(byte))
+        elif byte >= 0xC2 and byte < 0xF5:
+            self._state, self._body = "character", bytes((byte,))
+        else:
+            self._control(byte)
+
+    def _control(self, byte: int) -> None:
+        """A control of 8 bit, or nothing that any terminal sends."""
+        if byte in _STRINGS:
+            self._state, self._kind = "string", byte
+        elif byte in (_CSI, _SS3):
+            self._state, self._body = "csi" if byte == _CSI else "ss3", b""
+        else:
+            self._give_up()
+
+    def _after_escape(self, byte: int, keys: list[Key]) -> None:
+        if byte == _ESC:
+            self._press(keys, "\x1b")
+            self._state = "escape"
+        elif byte + 0x40 in _STRINGS | {_CSI, _SS3}:
+            self._control(byte + 0x40)
+        elif 0x20 <= byte < 0x30:
+            self._state = "intermediate"
+        elif byte >= 0x80:
+            self._give_up()
+            self._begin(byte, keys)
+        else:
+            self._press(keys, "\x1b" + chr(byte))
+
+    def _in_sequence(self, byte: int, keys: list[Key]) -> None:
+        if byte == _ESC:
+            self._give_up()
+            self._state = "escape"
+            return
+        if 0x20 <= byte < 0x40:
+            self._body += bytes((byte,))
+            return
+        if not 0x40 <= byte <= 0x7E:
+            self._give_up()
+            return
+        self._body += bytes((byte,))
+        if self._body == _PASTE_BEGINS:
+            self._state, self._body = "paste", b""
+        elif self._body in _FOLLOWED_BY:
+            self._state, self._left = "follow", _FOLLOWED_BY[self._body]
+        else:
+            self._finish_sequence(self._body.decode("latin-1"), keys)
+
+    def _finish_sequence(self, body: str, keys: list[Key]) -> None:
+        pressed = read_key(body)
+        if pressed:
+            self._press(keys, pressed)
+        else:
+            self._swallow()
+
+    def _in_string(self, byte: int, keys: list[Key]) -> None:
+        if self._state == "string-escape":
+            self._swallow()
+            if byte != 0x5C:  # not its end: something else begins
+                self._give_up()
+                self._state = "escape"
+                self._after_escape(byte, keys)
+        elif byte == _ESC:
+            self._state = "string-escape"
+        elif byte == _ST or (byte == _BEL and self._kind == _OSC):
+            self._swallow()
+
+    def _in_character(self, byte: int, keys: list[Key]) -> None:
+        if not 0x80 <= byte < 0xC0:
+            self._give_up()
+            self._begin(byte, keys)
+            return
+        self._body += bytes((byte,))
+        size = 2 if self._body[0] < 0xE0 else 3 if self._body[0] < 0xF0 else 4
+        if len(self._body) < size:
+            return
+        text = self._body.decode("utf-8", "replace")
+        self._reset()
+        if 0x80 <= ord(text[0]) < 0xA0:
+            self._control(ord(text[0]))
+        else:
+            self._press(keys, text[0])
+
+    def _press(self, keys: list[Key], text: str) -> None:
+        self._reset()
+        keys.append(Key(text))
+
+    def _pasted(self, body: bytes) -> Key:
+        self._swallow()
+        return Key(body[:LONGEST_PASTE].decode("utf-8", "replace"), pasted=True)
+
+
+def read_key(body: str) -> str:
+    """What stands behind CSI as a key; "": a report, a reply, or a key that was let go."""
+    final, fields = body[-1], body[:-1].split(";")
+    if final == "u" and fields[0].partition(":")[0].isdigit():
+        return _kitty(fields)
+    if final == "~" and len(fields) == 3 and fields[0] == "27" and all(field.isdigit() for field in fields):
+        return _kitty([fields[2], fields[1]])  # xterm's modifyOtherKeys
+    if not all(part.isdigit() or not part for field in fields for part in field.split(":")):
+        return ""
+    if final == "~":
+        return "\x1b[" + body if len(fields) == 1 else ""
+    if final not in "ABCDEFHPQSZ" or fields[0] not in ("", "1"):
+        return ""
+    if len(fields) > 1 and fields[1].partition(":")[2] == _RELEASED:
+        return ""
+    return f"\x1b[{final}" if len(fields) == 1 and not fields[0] else ""
+
+
+def _kitty(fields: list[str]) -> str:
+    """A key as the kitty protocol tells it: code, modifiers and event, text."""
+    code = int(fields[0].partition(":")[0])
+    modifiers, _, event = (fields[1] if len(fields) > 1 else "").partition(":")
+    held = (int(modifiers) - 1 if modifiers.isdigit() else 0) & ~_SHIFT_OR_LOCK
+    if event == _RELEASED or not 0 < code < 0xE000:
+        return ""
+    if held == _CONTROL and 0x40 <= ord(chr(code).upper()[0]) < 0x60:
+        return chr(ord(chr(code).upper()[0]) & 0x1F)
+    if held:
+        return f"\x1b{chr(code)}"
+    shifted = fields[0].split(":")
+    return chr(int(shifted[1])) if modifiers == "2" and len(shifted) > 1 and shifted[1].isdigit() else chr(code)

@@ -1,0 +1,132 @@
+"""Who dials proves who listens, and who listens knows who dialled: attacks from inside a session, as root and not."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support import hostile_tool
+from tests.support.hubs import NO_WEB, HubProcess, hub_process, short_home
+from tests.support.waiting import wait_for, written
+
+from atlasbridge.core.daemon.lock import lock_holder
+
+USERS = ["root", "an ordinary user"]
+LOOPBACK = f'{NO_WEB}[hub]\ntransport = "loopback"\n'
+
+
+@contextmanager
+def attacked(attack: str, folder: Path, user: str, config: str = NO_WEB) -> Iterator[HubProcess]:
+    """A real session whose tool carries out this attack."""
+    with hub_process(config, ordinary=user != "root") as hub:
+        hub.environ["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
+        words = (sys.executable, "-P", hostile_tool.__file__, attack, str(hub.home.root), str(folder))
+        started = hub.cli("run", "--detach", "--name", "victim", "--", *words)
+        assert started.returncode == 0, started.stderr
+        yield hub
+
+
+def outcome(folder: Path) -> Any:
+    return json.loads(written(folder / "done", "the attack's end"))
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("attack", ["false hub", "false hub beside"])
+def test_no_host_and_no_command_speaks_to_a_false_hub(attack: str, user: str, tmp_path: Path) -> None:
+    with attacked(attack, tmp_path, user) as hub:
+        wait_for((tmp_path / "taken").exists, "the false hub", deadline_s=60)
+        done = hub.cli("reply", "0123abcd", "sesame-4711")
+        assert done.returncode != 0
+        assert outcome(tmp_path) == [], "somebody spoke to it"
+        assert not (tmp_path / "answered").exists()
+        wait_for(lambda: hub.cli("ps").returncode == 0, "the hub has its socket again", deadline_s=60)
+        (prompt,) = wait_for(lambda: hub.ask("prompts")["prompts"], "the question", deadline_s=60)
+        assert hub.cli("reply", prompt["prompt_id"], "n").returncode == 0
+        assert written(tmp_path / "answered") == "n"
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_no_host_speaks_to_a_false_hub_at_a_port(user: str, tmp_path: Path) -> None:
+    with attacked("false key", tmp_path, user, LOOPBACK) as hub:
+        wait_for((tmp_path / "taken").exists, "the false hub", deadline_s=60)
+        hub.cli("reply", "0123abcd", "sesame-4711")
+        assert outcome(tmp_path) == [], "somebody spoke to it"
+        assert not (tmp_path / "answered").exists()
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_a_number_that_another_process_has_now_decides_nothing(user: str, tmp_path: Path) -> None:
+    with attacked("number", tmp_path, user) as hub:
+        number = int(written(tmp_path / "number"))
+        with held_by_an_outsider(number):
+            (tmp_path / "reused").touch()
+            answer = outcome(tmp_path)
+        assert answer["reason"] == "self", answer
+        assert not (tmp_path / "answered").exists() and hub.is_asked()
+
+
+@contextmanager
+def held_by_an_outsider(number: int) -> Iterator[None]:
+    """A process that nobody started inside a session gets this number, as if the numbers had come round again."""
+    last = Path("/proc/sys/kernel/ns_last_pid")
+    while True:
+        if os.access(last, os.W_OK):
+            last.write_text(str(number - 1))
+        pid = os.fork()
+        if pid == 0:
+            if os.getpid() == number:
+                signal.pause()
+            os._exit(0)
+        if pid == number:
+            break
+        os.waitpid(pid, 0)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def test_a_session_that_this_hub_does_not_know_decides_nothing_here(tmp_path: Path) -> None:
+    """Its tool has taken the mark off, and whatever it left behind is nobody's child but its host's."""
+    asks = (sys.executable, "-c", "print(input('Delete everything? [y/N] '))")
+    words = (sys.executable, "-P", hostile_tool.__file__, "without a mark")
+    with hub_process() as hub, short_home() as other:
+        assert hub.cli("run", "--detach", "--", *asks).returncode == 0
+        alone = HubProcess(other)
+        assert alone.cli("run", "--detach", "--no-hub", "--", *words, str(hub.home.root), str(tmp_path)).returncode == 0
+        assert outcome(tmp_path)["reason"] == "self"
+
+
+def test_nobody_inside_a_session_can_start_a_hub(tmp_path: Path) -> None:
+    with attacked("own hub", tmp_path, "root") as hub:
+        came = outcome(tmp_path)
+        assert came["status"] != 0 and "inside a session" in came["said"], came
+        wait_for(lambda: hub.cli("ps").returncode == 0, "a hub that the host has started", deadline_s=60)
+        assert not (tmp_path / "answered").exists()
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_a_hub_that_a_host_has_started_is_believed_by_all(user: str, tmp_path: Path) -> None:
+    """It is a child of the host, as is what the tool leaves behind: the host says which one it is."""
+    asks = (sys.executable, "-c", "print(input('Delete everything? [y/N] '))")
+    with hub_process(ordinary=user != "root") as hub:
+        for name in ("one", "two"):
+            assert hub.cli("run", "--detach", "--name", name, "--", *asks).returncode == 0
+        wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 2, "both questions", deadline_s=60)
+        before = hub.pid
+        os.kill(before, signal.SIGKILL)
+        wait_for(lambda: lock_holder(hub.home.lock) not in (before, None), "the next hub", deadline_s=60)
+        wait_for(lambda: hub.cli("ps").returncode == 0, "a hub that answers", deadline_s=60)
+        wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 2, "both questions again", deadline_s=60)
+        for prompt in hub.ask("prompts")["prompts"]:
+            assert hub.cli("reply", prompt["prompt_id"], "n").returncode == 0
+        host = Path(f"/proc/{hub.pid}/stat").read_text().rpartition(")")[2].split()[1]
+        assert Path(f"/proc/{host}/comm").read_text().strip() in ("atlas-session", "systemd", "init") or host == "1"

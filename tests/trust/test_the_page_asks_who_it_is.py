@@ -1,0 +1,186 @@
+"""The same question at every way into the page: a login, a decision with a cookie or a token, over port and socket."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.support import hostile_tool, page_person
+from tests.support.fake_host import FakeHost
+from tests.support.hubs import HubProcess, hub_process
+from tests.support.page_client import API, enter_now
+from tests.support.waiting import wait_for, written
+
+from atlasbridge.core.daemon.tcp_owner import ask_kernel, find_session_of, is_of_this_machine
+from atlasbridge.core.peer import own_uid
+
+USERS = ["root", "an ordinary user"]
+WEB = "[channels.web]\nport = 0\n"
+
+
+@contextmanager
+def attacked(attack: str, folder: Path, user: str) -> Iterator[HubProcess]:
+    with hub_process(WEB, ordinary=user != "root") as hub:
+        written(hub.home.root / "web.json")
+        here = str(Path(hostile_tool.__file__).parents[2])
+        hub.environ["PYTHONPATH"] = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
+        words = (sys.executable, "-P", hostile_tool.__file__, attack, str(hub.home.root), str(folder))
+        assert hub.cli("run", "--detach", "--name", "greedy", "--", *words).returncode == 0
+        yield hub
+
+
+def link_of(hub: HubProcess) -> str:
+    return str(hub.json("web", "--no-open")["links"]["local"])
+
+
+def person(hub: HubProcess, *words: str) -> Any:
+    """What a browser of the hub's user keeps when it has logged in, and the status of what it did then."""
+    here = str(Path(hostile_tool.__file__).parents[2])
+    environ = {**hub.environ, "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])}
+    less = hub.command()[: -len(HubProcess(hub.home, hub.home.config.read_text()).command())]
+    done = subprocess.run(
+        [*less, sys.executable, "-P", page_person.__file__, link_of(hub), *words],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def put(path: Path, text: str) -> None:
+    path.with_suffix(".new").write_text(text)
+    path.with_suffix(".new").rename(path)
+
+
+def outcome(folder: Path) -> Any:
+    return json.loads(written(folder / "done", "the attack's end"))
+
+
+def refused(folder: Path, hub: HubProcess) -> bool:
+    status, said = outcome(folder)
+    assert (status, said["error"]) == (403, "self"), said
+    return hub.is_asked() and not (folder / "answered").exists()
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_a_link_that_a_tool_has_seen_does_not_let_it_in(user: str, tmp_path: Path) -> None:
+    with attacked("login", tmp_path, user) as hub:
+        link = link_of(hub)
+        put(tmp_path / "link", link)
+        assert refused(tmp_path, hub)
+        if user == "root":
+            with httpx.Client(base_url=link.partition("/#")[0]) as client:
+                assert enter_now(client, link).status_code == 200, "and it is still good for the person"
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("attack", ["cookie", "page socket"])
+def test_a_login_that_a_tool_has_read_decides_nothing(attack: str, user: str, tmp_path: Path) -> None:
+    with attacked(attack, tmp_path, user) as hub:
+        put(tmp_path / "found", json.dumps(person(hub)))
+        assert refused(tmp_path, hub)
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("attack", ["cookie", "in flight", "thread"])
+def test_a_token_that_a_tool_has_found_decides_nothing_however_it_hides(attack: str, user: str, tmp_path: Path) -> None:
+    with attacked(attack, tmp_path, user) as hub:
+        made = hub.json("token", "create", "ci", "--scope", "answer")
+        put(tmp_path / "found", json.dumps({"token": made["token"]}))
+        assert refused(tmp_path, hub)
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("way", ["port", "socket"])
+def test_a_person_logs_in_and_answers(way: str, user: str) -> None:
+    with hub_process(WEB, ordinary=user != "root") as hub, FakeHost(hub.home) as host:
+        written(hub.home.root / "web.json")
+        prompt_id = host.raise_prompt()
+        wait_for(hub.is_asked)
+        words = ("--socket", str(hub.home.root / "web.sock")) if way == "socket" else ()
+        assert person(hub, prompt_id, "perhaps", *words)["status"] == 422, "it came as far as the gate"
+
+
+def test_the_link_for_a_browser_lies_on_no_disk_and_is_for_this_user(tmp_path: Path) -> None:
+    """What `atlasbridge web` hands to the browser stands on a command line, where others can read it."""
+    with hub_process(WEB) as hub:
+        written(hub.home.root / "web.json")
+        opened = tmp_path / "opened"
+        browser = tmp_path / "browser"
+        browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}.new && mv {opened}.new {opened}\n')
+        browser.chmod(0o755)
+        hub.environ |= {"BROWSER": f"{browser} %s", "DISPLAY": ":7"}
+        hub.environ.pop("SSH_CONNECTION", None)
+        done = hub.cli("web", "--open")
+        assert done.returncode == 0, done.stderr
+        link = written(opened)
+        key = link.rpartition(".")[2]
+        files = [path for path in hub.home.root.rglob("*") if path.is_file()]
+        assert files and not [path for path in files if key.encode() in path.read_bytes()]
+        assert as_nobody(link) == 403
+        with httpx.Client(base_url=link.partition("/#")[0]) as client:
+            assert enter_now(client, link).status_code == 200
+
+
+def as_nobody(link: str) -> int:
+    """The status that another user of this machine gets."""
+    program = """
+import hashlib, hmac, json, sys, urllib.error, urllib.request
+url, _, rest = sys.argv[1].partition("/#link=")
+who, _, key = rest.partition(".")
+mac = lambda *parts: hmac.new(bytes.fromhex(key), "\\n".join(parts).encode(), hashlib.sha256).hexdigest()
+greeted = json.load(urllib.request.urlopen(f"{url}/api/v1/hello?who={who}&challenge={'0' * 32}"))
+body = {"link": who, "challenge": "0" * 32, "epoch": greeted["epoch"]}
+body["proof"] = mac("page", "0" * 32, greeted["epoch"], who)
+request = urllib.request.Request(f"{url}/api/v1/login", json.dumps(body).encode(), {"Content-Type": "application/json"})
+try:
+    print(urllib.request.urlopen(request).status)
+except urllib.error.HTTPError as error:
+    print(error.code)
+"""
+    less = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.getuid() == 0 else []
+    done = subprocess.run(
+        [*less, "/usr/bin/python3", "-c", program, link], capture_output=True, text=True, timeout=60, cwd="/"
+    )
+    return int(done.stdout) if done.stdout else 0
+
+
+def test_a_new_login_is_told() -> None:
+    with hub_process(WEB) as hub:
+        link = link_of(hub)
+        with httpx.Client(base_url=link.partition("/#")[0], timeout=30) as first:
+            enter_now(first, link)
+            with first.stream("GET", f"{API}/events") as events:
+                lines = events.iter_lines()
+                next(lines)
+                other = person(hub)
+                told = next(line for line in lines if "logged in to the web page" in line)
+        assert other["login_id"] in told and "this machine" in told
+
+
+def test_the_kernel_is_asked_for_one_connection() -> None:
+    for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        with socket.socket(family) as listener:
+            listener.bind((host, 0))
+            listener.listen()
+            with socket.create_connection((host, listener.getsockname()[1])) as link:
+                client, server = link.getsockname()[:2], link.getpeername()[:2]
+                found = ask_kernel(client, server)
+                assert found is not None and found.uid == own_uid() and found.inode == os.fstat(link.fileno()).st_ino
+                assert find_session_of(client, server, (), (own_uid(),)).inside_session == ""
+                assert ask_kernel((host, 1), server) is None
+                assert find_session_of((host, 1), server, (), (own_uid(),)).inside_session is None
+    assert is_of_this_machine("127.0.0.9") and is_of_this_machine("::ffff:127.0.0.1")
+    assert not is_of_this_machine("192.0.2.77")
+    assert find_session_of(("192.0.2.77", 5), ("127.0.0.1", 6), (), (own_uid(),)).inside_session == ""
