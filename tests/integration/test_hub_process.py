@@ -213,4 +213,4 @@ def test_the_log_is_json_lines(hub: HubProcess) -> None:
 def test_the_page_is_on_unless_it_is_turned_off() -> None:
     with hub_process("[channels.web]\nport = 0\n") as hub:
         wait_for(lambda: [channel["state"] for channel in hub.ask("status")["channels"]] == ["ok", "ok"])
-        assert hub.json("hub", "status")["channels"][1]["url"].startswith("http://127.0.0.1:")
+        assert hub.json("hub", "status")["channels"][1]["url"].startswith("http://localhost:")

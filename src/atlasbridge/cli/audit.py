@@ -32,7 +32,7 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--head", "heads", multiple=True, help="A head that you have from a chat or a receipt: COUNT:sha256:….")
+@click.option("--head", "heads", multiple=True, help="A head that you have from a chat or a receipt: COUNT:sha256:HASH.")
 @json_option
 def verify(heads: tuple[str, ...], as_json: bool) -> int:
     """Check the whole chain; names the first bad entry.  Exit status 1 when something is wrong.
@@ -41,7 +41,7 @@ def verify(heads: tuple[str, ...], as_json: bool) -> int:
     """
     given = [parse_head(text) for text in heads]
     if None in given:
-        raise click.UsageError("a head is COUNT:sha256:…, as receipts and status show it")
+        raise click.UsageError("a head is COUNT:sha256:HASH, as receipts and status show it")
     setup = read_setup() if home().system else None
     place, uid = (Path(setup.home), setup.uid) if setup else (home().root, own_uid())
     seen = [*(Seen(*head) for head in given if head), *read_journal(place, uid)]
