@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ptypool.errors import PtyIoError, SpawnFailed
-from ptypool.stream import Inbox, Outbox
+from ptypool.flow import Inbox, Outbox
 
 _READ_SIZE = 65536
 _LOOK_S = 0.02

@@ -64,7 +64,15 @@ def test_whatever_we_need_is_a_package_of_debian() -> None:
     needed = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
     names = {re.split(r"[<>=\[; ]", line)[0] for line in needed}
     overridden = {line.split()[0] for line in (ROOT / "packages/debian/py3dist-overrides").read_text().splitlines()}
-    python_packages = {"click", "pydantic", "httpx", "starlette", "uvicorn", "segno", "h11"}  # python3-NAME in Debian 13
+    python_packages = {
+        "click",
+        "pydantic",
+        "httpx",
+        "starlette",
+        "uvicorn",
+        "segno",
+        "h11",
+    }  # python3-NAME in Debian 13
     assert names - overridden == python_packages
 
 

@@ -32,7 +32,9 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--head", "heads", multiple=True, help="A head that you have from a chat or a receipt: COUNT:sha256:HASH.")
+@click.option(
+    "--head", "heads", multiple=True, help="A head that you have from a chat or a receipt: COUNT:sha256:HASH."
+)
 @json_option
 def verify(heads: tuple[str, ...], as_json: bool) -> int:
     """Check the whole chain; names the first bad entry.  Exit status 1 when something is wrong.

@@ -12,7 +12,7 @@ from tests.support import fake_winpty
 
 from ptypool import AtCapacity, PtyIoError, PtyPool, SpawnFailed
 from ptypool.console import Console
-from ptypool.stream import MESSAGE_LIMIT
+from ptypool.flow import MESSAGE_LIMIT
 
 
 @pytest.fixture

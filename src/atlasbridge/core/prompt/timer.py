@@ -31,6 +31,8 @@ _TURNED = lazy(
     r"\b(?:unless|otherwise|if (?:you )?(?:answer|say|choose|press)|answering no|say(?:ing)? no|if not)\b",
     re.IGNORECASE,
 )
+_ONE_OR_OTHER = lazy(r",?\s+\w or \w(?=\W*$)")  # `Proceed, y or n?`
+_PRESS_YES = lazy(r"(?:press|type|hit|enter)\s+['\"]?y(?:es)?['\"]?\s+to\s+", re.IGNORECASE)  # `Press y to go on`
 _LONGEST = 400  # characters of a question whose verb is looked for
 
 
@@ -45,7 +47,7 @@ def asks_permission(question: str) -> bool:
     known, and wherever no might be the harmful answer."""
     if _TURNED.search(question):
         return False
-    asked = _last_question(question)
+    asked = _PRESS_YES.sub("", _last_question(_ONE_OR_OTHER.sub("", question)), count=1)
     if not asked or len(asked) > _LONGEST:
         return False
     found = [weak for asks, weak, _ in _languages() if asks.match(asked)]
