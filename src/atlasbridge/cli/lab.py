@@ -54,7 +54,8 @@ def list_scenarios(as_json: bool) -> None:
 
 def _registered() -> Iterator[tuple[str, str, str, str, str]]:
     from atlasbridge.lab import (
-        scenarios,  # noqa: F401 - importing them registers them
+        accuracy,  # noqa: F401 - importing them registers them
+        scenarios,  # noqa: F401
     )
     from atlasbridge.lab.scenario import ELSEWHERE, REGISTER
 
