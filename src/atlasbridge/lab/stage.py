@@ -255,8 +255,10 @@ class Stage:
     def reply(self, prompt: Mapping[str, Any], value: str, *options: str) -> tuple[int, dict[str, Any]]:
         """Through `atlasbridge reply`: its exit status and what it printed."""
         command = [*own_python("atlasbridge", "reply", str(prompt["prompt_id"]), "--json", *options)]
+        secret = bool(prompt.get("constraints", {}).get("secret"))
         done = subprocess.run(
-            command if options[:1] == ("--keys",) else [*command, "--", value],
+            command if options[:1] == ("--keys",) else [*command, "--", "-" if secret else value],
+            input=value if secret else "",  # a secret is never on a command line
             env={**os.environ, "ATLASBRIDGE_HOME": str(self.bridge)},
             capture_output=True,
             text=True,
