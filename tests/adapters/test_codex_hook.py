@@ -72,7 +72,7 @@ def test_words_that_only_look_like_settings_are_no_reason_to_stay_away() -> None
     assert len(with_hook(("codex", "-c", 'model="hooks"', "--", "-c", "hooks.x=1"), "/d")) == 10
 
 
-def test_a_attach_socket_that_cannot_be_written_down_leaves_codex_alone() -> None:
+def test_an_attach_socket_that_cannot_be_written_down_leaves_codex_alone() -> None:
     assert with_hook(("codex",), "/d\x7f.sock") == ("codex",)
 
 

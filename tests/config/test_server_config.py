@@ -36,7 +36,7 @@ def test_people_of_another_workspace_do_not_take_part(tmp_path: Path) -> None:
     assert "'U1'" in plan.chat_routes[0].key and "U2" not in plan.chat_routes[0].key
 
 
-def test_steps_of_a_escalation_name_people_and_teams(tmp_path: Path) -> None:
+def test_steps_of_an_escalation_name_people_and_teams(tmp_path: Path) -> None:
     text = TELEGRAM + '[[escalation]]\nname = "l"\nsteps = [{ who = ["ada", "@ops"], channels = ["telegram"] }]\n'
     plan = plan_server_chats(write(tmp_path, text), {"BOT": "1:x"}, WHO)
     assert plan.escalation[0].steps[0].who == ("ada", "@ops")

@@ -134,7 +134,7 @@ def test_a_program_in_a_session_does_not_attach_to_one(home: Path) -> None:
                 assert "only a person types into one" in " ".join(terminal.text().split())
 
 
-def test_a_attach_socket_that_a_killed_session_left_is_no_session(home: Path) -> None:
+def test_an_attach_socket_that_a_killed_session_left_is_no_session(home: Path) -> None:
     with run_on_console(home, sys.executable, "-c", ASK, options=("--no-hub",)) as terminal:
         terminal.wait_for("Overwrite the file?")
         with attach(home) as console:

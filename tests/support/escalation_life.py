@@ -202,10 +202,10 @@ class Simulation:
         life = Life(
             asked.at, asked.deadline, frozenset(asked.done), wakes=tuple(asked.wakes), held_until=asked.held_until
         )
-        plan_now = self.attendance.decide(
+        plan = self.attendance.decide(
             asked.escalation_policy, life, self.chat_routes, outlook, inhibited=asked.idle and self._waits(asked)
         )
-        for notice in plan_now.notices:
+        for notice in plan.notices:
             self._check(asked, notice, outlook)
             asked.done |= {(step, notice.channel) for step in notice.steps}
             chat_route = next(chat_route for chat_route in self.chat_routes if chat_route.name == notice.channel)
@@ -213,11 +213,11 @@ class Simulation:
                 if now not in self.heard[name]:
                     self.heard[name].append(now)
             self._put(now, asked, notice)
-        if plan_now.look_at is None or plan_now.look_at <= now:
-            self.wrong.append(f"at {now} prompt {asked.number} is looked at again at {plan_now.look_at}")
+        if plan.look_at is None or plan.look_at <= now:
+            self.wrong.append(f"at {now} prompt {asked.number} is looked at again at {plan.look_at}")
             return
         moments = [
-            plan_now.look_at,
+            plan.look_at,
             max(asked.ends_at, now + 0.001),
             *(said for said, _ in asked.snoozes if said > now),
         ]

@@ -78,7 +78,7 @@ SYSTEM = (
     "/bin",
     "/sbin",
     "/opt",
-    "/root/.",
+    f"{Path.home()}/.",
 )
 TRACED = (
     "execve,open,openat,openat2,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,link,linkat,symlink,"

@@ -19,7 +19,7 @@ from atlasbridge.core.routing.policy import PolicySettings
 
 TABLES = ("prompts", "attention", "escalation", "channels")
 PROMPTS = ("reminder_seconds", "max_reminders", "notify_idle", "muted_tools")
-HERE_ALONE = ("web", "local", "memory", "desktop")  # of one machine, not of a hub for many
+HERE_ALONE = ("web", "local", "memory", "desktop")  # channels of one machine, not of a fleet
 NUMBERED = {"telegram"}  # whose people are numbers
 
 

@@ -34,7 +34,7 @@ LIFE = Life(asked_at=1000.0, deadline=1600.0)
 PRESENCE = PresenceSettings()
 
 
-def plan_now(
+def plan(
     outlook: Outlook,
     life: Life = LIFE,
     escalation_policy: EscalationPolicy = DEFAULT,
@@ -48,38 +48,38 @@ def told(found: EscalationPlan) -> list[str]:
 
 
 def test_with_nobody_at_the_keyboard_every_channel_is_asked_at_once() -> None:
-    found = plan_now(Outlook(1000.0))
+    found = plan(Outlook(1000.0))
     assert told(found) == ["web", "telegram"] and all(one.loud and not one.reminder for one in found.notices)
     assert found.look_at == 1300.0
 
 
 def test_keys_a_moment_ago_hold_back_what_leaves_the_hub_api_and_nothing_else() -> None:
-    found = plan_now(Outlook(1000.0, last_key_at=997.0))
+    found = plan(Outlook(1000.0, last_key_at=997.0))
     assert told(found) == ["web"] and found.look_at == 1017.0
     asked = replace(LIFE, done=frozenset({(0, "web")}))
-    assert told(plan_now(Outlook(1017.0, last_key_at=997.0), asked)) == ["telegram"]
+    assert told(plan(Outlook(1017.0, last_key_at=997.0), asked)) == ["telegram"]
 
 
 def test_keys_that_never_stop_delay_a_minute_at_most() -> None:
     asked = replace(LIFE, done=frozenset({(0, "web")}))
-    assert told(plan_now(Outlook(1059.0, last_key_at=1058.0), asked)) == []
-    assert told(plan_now(Outlook(1060.0, last_key_at=1060.0), asked)) == ["telegram"]
+    assert told(plan(Outlook(1059.0, last_key_at=1058.0), asked)) == []
+    assert told(plan(Outlook(1060.0, last_key_at=1060.0), asked)) == ["telegram"]
 
 
 def test_who_said_away_is_asked_at_once_whatever_is_typed() -> None:
-    assert told(plan_now(Outlook(1000.0, last_key_at=1000.0, away=True))) == ["web", "telegram"]
+    assert told(plan(Outlook(1000.0, last_key_at=1000.0, away=True))) == ["web", "telegram"]
 
 
 def test_a_reminder_comes_once_and_only_where_it_was_asked_before() -> None:
     asked = replace(LIFE, done=frozenset({(0, "web"), (0, "telegram")}))
-    found = plan_now(Outlook(1300.0), asked)
+    found = plan(Outlook(1300.0), asked)
     assert [(one.channel, one.reminder) for one in found.notices] == [("web", True), ("telegram", True)]
     after = replace(asked, done=asked.done | {(1, "web"), (1, "telegram")})
-    assert plan_now(Outlook(1301.0), after) == EscalationPlan((), 1600.0)
+    assert plan(Outlook(1301.0), after) == EscalationPlan((), 1600.0)
 
 
 def test_after_a_long_absence_of_the_hub_there_is_one_notice_for_each_channel() -> None:
-    found = plan_now(Outlook(1400.0))
+    found = plan(Outlook(1400.0))
     assert [(one.channel, one.steps, one.reminder) for one in found.notices] == [
         ("web", (0, 1), False),
         ("telegram", (0, 1), False),
@@ -87,34 +87,34 @@ def test_after_a_long_absence_of_the_hub_there_is_one_notice_for_each_channel() 
 
 
 def test_nothing_is_told_after_the_end_or_when_time_is_over() -> None:
-    assert plan_now(Outlook(1100.0), replace(LIFE, ended=True)) == EscalationPlan()
-    assert plan_now(Outlook(1600.0)) == EscalationPlan(over=True)
+    assert plan(Outlook(1100.0), replace(LIFE, ended=True)) == EscalationPlan()
+    assert plan(Outlook(1600.0)) == EscalationPlan(over=True)
 
 
 def test_quiet_hours_take_the_sound_but_not_the_message_and_urgent_keeps_both() -> None:
     asleep = Outlook(1000.0, quiet=frozenset({"Ana", "Bo"}))
-    (notice,) = plan_now(asleep, chat_routes=(CHAT,)).notices
+    (notice,) = plan(asleep, chat_routes=(CHAT,)).notices
     assert not notice.loud and notice.silent == {"Ana", "Bo"}
-    (urgent,) = plan_now(asleep, escalation_policy=replace(DEFAULT, urgent=True), chat_routes=(CHAT,)).notices
+    (urgent,) = plan(asleep, escalation_policy=replace(DEFAULT, urgent=True), chat_routes=(CHAT,)).notices
     assert urgent.loud and urgent.silent == frozenset()
 
 
 def test_one_who_is_awake_hears_it_while_the_other_sleeps() -> None:
-    (notice,) = plan_now(Outlook(1000.0, quiet=frozenset({"Ana"})), chat_routes=(CHAT,)).notices
+    (notice,) = plan(Outlook(1000.0, quiet=frozenset({"Ana"})), chat_routes=(CHAT,)).notices
     assert notice.loud and notice.silent == {"Ana"}
 
 
 def test_a_later_step_widens_the_circle_and_asks_instead_of_reminding() -> None:
     escalation_policy = EscalationPolicy((EscalationStep(0, ("Ana",), ("away",)), EscalationStep(60, (), ("away",))))
-    (first,) = plan_now(Outlook(1000.0), escalation_policy=escalation_policy).notices
+    (first,) = plan(Outlook(1000.0), escalation_policy=escalation_policy).notices
     assert (first.channel, first.who) == ("telegram", ("Ana",))
-    (second,) = plan_now(Outlook(1060.0), replace(LIFE, done=frozenset({(0, "telegram")})), escalation_policy).notices
+    (second,) = plan(Outlook(1060.0), replace(LIFE, done=frozenset({(0, "telegram")})), escalation_policy).notices
     assert second.who == () and not second.reminder
 
 
 def test_a_escalation_that_reaches_nobody_is_no_reason_to_ask_nobody() -> None:
     escalation_policy = EscalationPolicy((EscalationStep(0, (), ("pager",)),))
-    assert told(plan_now(Outlook(1000.0), escalation_policy=escalation_policy)) == ["web", "telegram"]
+    assert told(plan(Outlook(1000.0), escalation_policy=escalation_policy)) == ["web", "telegram"]
 
 
 def test_the_class_of_a_prompt_is_its_tool_folder_label_and_kind() -> None:
@@ -168,8 +168,8 @@ def test_nobody_gets_more_than_so_many_in_an_hour(moments: list[int], limit: int
 def test_a_escalation_whose_steps_all_come_too_late_asks_everybody_at_once() -> None:
     chat_routes = (Route("web", False), Route("telegram", True))
     late = EscalationPolicy((EscalationStep(600, channels=("telegram",)),))
-    plan_now = decide_notifications(late, Life(0, 600), chat_routes, Outlook(0), PresenceSettings())
-    assert {one.channel for one in plan_now.notices} == {"web", "telegram"}
+    plan = decide_notifications(late, Life(0, 600), chat_routes, Outlook(0), PresenceSettings())
+    assert {one.channel for one in plan.notices} == {"web", "telegram"}
 
 
 def test_who_wants_to_be_asked_again_is_left_alone_until_then_and_told_once_more() -> None:

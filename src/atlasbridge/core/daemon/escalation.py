@@ -221,10 +221,10 @@ class Escalation:
         if self._asks_host_first(record, session, chat_routes):
             self._look_at(record.prompt_id, now + ANSWER_S)
             return
-        plan_now = self._decide(record, session, chat_routes)
-        if plan_now.notices:
-            self._send(plan_now, record, session, chat_routes)
-        look_at = plan_now.look_at if chat_routes == every else min(now + LOOK_S, plan_now.look_at or record.deadline)
+        plan = self._decide(record, session, chat_routes)
+        if plan.notices:
+            self._send(plan, record, session, chat_routes)
+        look_at = plan.look_at if chat_routes == every else min(now + LOOK_S, plan.look_at or record.deadline)
         if look_at is not None and look_at < record.deadline:
             self._look_at(record.prompt_id, look_at)
 
@@ -251,15 +251,13 @@ class Escalation:
             quiet=policy.attention.people.quiet_now(hub.clock.wall(), minute_of_day),
         )
         escalation_policy = decide_escalation(record.prompt, session, policy)
-        plan_now = self._attend().decide(
-            escalation_policy, life, chat_routes, outlook, inhibited=self._inhibited(record)
-        )
-        held = plan_now.look_at is not None and outlook.last_key_at is not None and plan_now.look_at < record.deadline
-        if held and any(chat_route.remote and not told_in(chat_route, life, plan_now) for chat_route in chat_routes):
+        plan = self._attend().decide(escalation_policy, life, chat_routes, outlook, inhibited=self._inhibited(record))
+        held = plan.look_at is not None and outlook.last_key_at is not None and plan.look_at < record.deadline
+        if held and any(chat_route.remote and not told_in(chat_route, life, plan) for chat_route in chat_routes):
             self._held.add(record.prompt_id)
         else:
             self._held.discard(record.prompt_id)
-        return plan_now
+        return plan
 
     def _life(self, record: PromptRecord) -> Life:
         """What was told of it, and what somebody wants for later: until then nobody hears of it again."""
@@ -276,12 +274,12 @@ class Escalation:
         return record.prompt.idle and any(not other.prompt.idle for other in self._hub.ledger.open_prompts())
 
     def _send(
-        self, plan_now: EscalationPlan, record: PromptRecord, session: SessionRecord, chat_routes: tuple[Route, ...]
+        self, plan: EscalationPlan, record: PromptRecord, session: SessionRecord, chat_routes: tuple[Route, ...]
     ) -> None:
         by_name = {chat_route.name: chat_route for chat_route in chat_routes}
-        written = [(one.channel, one.steps, listeners(one, by_name[one.channel])) for one in plan_now.notices]
+        written = [(one.channel, one.steps, listeners(one, by_name[one.channel])) for one in plan.notices]
         routed = self._hub.ledger.tell(record.prompt_id, written) or record
-        for notification in plan_now.notices:
+        for notification in plan.notices:
             self._hub.router.send(notification, routed, session)
             if notification.joins:
                 self._digests.joined(notification, routed, session)
@@ -307,6 +305,6 @@ def asked_at(record: PromptRecord) -> float:
     return record.deadline - (parse_iso(record.expires_at) - parse_iso(record.created_at))
 
 
-def told_in(chat_route: Route, life: Life, plan_now: EscalationPlan) -> bool:
+def told_in(chat_route: Route, life: Life, plan: EscalationPlan) -> bool:
     before = any(channel == chat_route.name for _, channel in life.done)
-    return before or any(notification.channel == chat_route.name for notification in plan_now.notices)
+    return before or any(notification.channel == chat_route.name for notification in plan.notices)

@@ -119,8 +119,8 @@ class Detector:
         self.dialect = dialect
         self.settings = settings or DetectorSettings()
         self.secrets = self.settings.secrets  # and what is typed as one later
-        self.history_of_screen = ScreenHistory(dialect, rows, cols, self.settings.patience.threshold)
-        self.screen = self.history_of_screen.screen
+        self.screen_history = ScreenHistory(dialect, rows, cols, self.settings.patience.threshold)
+        self.screen = self.screen_history.screen
         self._open: OpenPrompt | None = None
         self.despite_busy = False  # the open prompt was raised although no reader could be seen
         self.tool = ToolSays()
@@ -143,7 +143,7 @@ class Detector:
         self._why: list[str] = ["nothing has been judged yet"]
 
     def handle(self, event: Event, now: float) -> list[Command]:
-        self.history_of_screen.open(now)
+        self.screen_history.open(now)
         match event:
             case OutputReceived(data):
                 return self._output(data, now)
@@ -190,11 +190,11 @@ class Detector:
         opened, found = self._open, self._recognise_open()
         if opened is None or found is None or not opened.has_digest(found, self._resized):
             return None
-        if found.constraints.get("idle") and self._tool_works(found, self.history_of_screen.look()):
+        if found.constraints.get("idle") and self._tool_works(found, self.screen_history.look()):
             return None
         return (
             found
-            if opened.is_untouched(found, self.history_of_screen.look()) and not self._asks_of_another(found)
+            if opened.is_untouched(found, self.screen_history.look()) and not self._asks_of_another(found)
             else None
         )
 
@@ -206,22 +206,22 @@ class Detector:
             return False
         if not opened.same_words_above(found, self._resized):
             return True
-        once_more = self.history_of_screen.place(found) != opened.place and self.history_of_screen.stands_at(
+        once_more = self.screen_history.place(found) != opened.place and self.screen_history.stands_at(
             opened.place, found.core
         )
         return once_more or self._lines_since > self.screen.rows
 
     def _recognise_open(self) -> Finding | None:
         """As it looks to the program that reads now, or else to the one that read when it was raised."""
-        found = self.history_of_screen.recognise(self._facts)
+        found = self.screen_history.recognise(self._facts)
         if self._open is None or (found is not None and self._is_same(found)):
             return found
-        return self.history_of_screen.recognise(self._open.facts)
+        return self.screen_history.recognise(self._open.facts)
 
     def begun(self, now: float) -> bool:
         """Has a person typed keys that the tool has not answered by a single byte?  An unseen line that was begun stays
         begun; a program that reads single keys has let them fall after a moment."""
-        if self._keys_at <= self.history_of_screen.last_output:
+        if self._keys_at <= self.screen_history.last_output:
             return False
         return bool(self._facts.canonical) or now - self._keys_at < _REACTS_S
 
@@ -234,9 +234,9 @@ class Detector:
         return list(self._why)
 
     def _output(self, data: bytes, now: float) -> list[Command]:
-        for drawn in self.history_of_screen.drawings(data) if self._answered else (data,):
-            self.history_of_screen.feed(drawn, now)
-            if self._answered and self._open and self._open.found.own and self.history_of_screen.shows_work():
+        for drawn in self.screen_history.drawings(data) if self._answered else (data,):
+            self.screen_history.feed(drawn, now)
+            if self._answered and self._open and self._open.found.own and self.screen_history.shows_work():
                 self._answered = replace(self._answered, left=True)  # what looks the same behind it is the next one
         self._lines_since += data.count(b"\n")
         self._raw += data[-RAW_LIMIT:]
@@ -262,38 +262,36 @@ class Detector:
         self._sent |= sends
         self._typed_at = None if sends else now
         if sends:
-            self._attended = self.history_of_screen.cursor_line()
+            self._attended = self.screen_history.cursor_line()
         if sends and self._open is None:
-            self.history_of_screen.remember_answered(self._attended)
-        self.history_of_screen.forget_rhythm()
+            self.screen_history.remember_answered(self._attended)
+        self.screen_history.forget_rhythm()
         return self._look_soon(now)
 
     def _reply(self, digest: str, now: float) -> list[Command]:
         if self._open is not None and self._open.prompt.digest == digest:
             self._sent = True
-            self._answered = JustAnswered(now, self.history_of_screen.key)
+            self._answered = JustAnswered(now, self.screen_history.key)
         self._typed_at = None
         self._attended = ""
-        self.history_of_screen.forget_rhythm()
+        self.screen_history.forget_rhythm()
         return self._look_soon(now)
 
     # ------------------------------------------------------------ judging
 
     def _judge(self, probe: ProbeAnswer, now: float) -> list[Command]:
         self._dirty_since = None
-        view = self.history_of_screen.look()
-        if self.history_of_screen.notice_change():
+        view = self.screen_history.look()
+        if self.screen_history.notice_change():
             self._votes.clear()
         self._votes.append(probe.state)
         self._facts = facts_of(probe, view.row)
-        found = self.history_of_screen.recognise(self._facts)
-        self.history_of_screen.notice_finding(found)
+        found = self.screen_history.recognise(self._facts)
+        self.screen_history.notice_finding(found)
         self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
         out = self._check_open(found, view, probe, now)
         if self._open is None:  # what was answered just now is history: look again without it
-            out += self._consider(
-                self.history_of_screen.recognise(self._facts), self.history_of_screen.look(), probe, now
-            )
+            out += self._consider(self.screen_history.recognise(self._facts), self.screen_history.look(), probe, now)
         return [*out, RequestWakeup(self._next_look(probe, now))]
 
     def _check_open(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
@@ -304,7 +302,7 @@ class Detector:
         if self._answered is not None and self._answered.left:
             return self._withdraw("answered")
         if found is None or not self._is_same(found):
-            found = self.history_of_screen.recognise(self._open.facts)
+            found = self.screen_history.recognise(self._open.facts)
         if found is not None and self._is_same(found) and not self._tool_works(found, view):
             untouched = self._answered is None and not self._keys_since_raise
             if not (untouched and self._asks_of_another(found)):
@@ -312,9 +310,7 @@ class Detector:
         steady_s = REDRAW_S if self.despite_busy and found is None else self.settings.patience.settle_s
         if self._answered is not None and probe.canonical:
             steady_s = 0.0  # a line that was sent is over, whatever comes next
-        if (
-            probe.state is not ProbeState.BUSY or self.despite_busy
-        ) and now - self.history_of_screen.key_since < steady_s:
+        if (probe.state is not ProbeState.BUSY or self.despite_busy) and now - self.screen_history.key_since < steady_s:
             self._unsure = True
             return []
         return self._withdraw(self._reason())
@@ -322,7 +318,7 @@ class Detector:
     def _still_there(self, found: Finding, probe: ProbeAnswer, now: float) -> list[Command]:
         if probe.state is not ProbeState.BUSY or self.despite_busy or found.constraints.get("idle"):
             return self._asked_again(found, now)
-        if self._busy_looks >= 3 and (self._answered is None or self._answered.key != self.history_of_screen.key):
+        if self._busy_looks >= 3 and (self._answered is None or self._answered.key != self.screen_history.key):
             return self._withdraw(self._reason())
         self._unsure = True
         return []
@@ -345,7 +341,7 @@ class Detector:
         opened, answered = self._open, self._answered is not None
         if opened is None:
             return False
-        touched, in_place = answered or self._keys_since_raise, self.history_of_screen.place(found) == opened.place
+        touched, in_place = answered or self._keys_since_raise, self.screen_history.place(found) == opened.place
         if found.constraints.get("idle") and self._sent and found.excerpt != opened.found.excerpt:
             return False  # a whole turn went by between two looks: there is something new to tell
         if opened.has_digest(found, self._resized):
@@ -359,22 +355,22 @@ class Detector:
         answered, opened = self._answered, self._open
         if answered is None or opened is None:
             return []
-        echoed = bool(self._facts.canonical and self._facts.echo) and self.history_of_screen.last_output > answered.at
+        echoed = bool(self._facts.canonical and self._facts.echo) and self.screen_history.last_output > answered.at
         since = (
-            self.history_of_screen.last_output if echoed else self.history_of_screen.key_since
+            self.screen_history.last_output if echoed else self.screen_history.key_since
         )  # an echo is gone only from a line drawn anew
-        anew = (echoed or self.history_of_screen.key != answered.key) and opened.is_its_line(
-            found, self.history_of_screen.look()
+        anew = (echoed or self.screen_history.key != answered.key) and opened.is_its_line(
+            found, self.screen_history.look()
         )
         if anew and not found.structural and now - since >= self.settings.patience.settle_s:
             return self._withdraw("answered")
         if now - answered.at >= self.settings.effect_s:
-            self.history_of_screen.remember_rejected(opened.behind)
+            self.screen_history.remember_rejected(opened.behind)
             self._open, self._answered = None, None
         return []
 
     def _consider(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
-        moment = self.history_of_screen.moment(now, self._typed_at, found is not None and self._next_command(found))
+        moment = self.screen_history.moment(now, self._typed_at, found is not None and self._next_command(found))
         verdict, why = self._verdict(found, view, probe, moment, now)
         if verdict and self._awaits_hook(found, view, moment, now):
             verdict, why = False, "its hook may still say what it wants"
@@ -384,7 +380,7 @@ class Detector:
             verdict, why = False, "it was answered just now, and may only be drawn once more"
         if verdict and found is not None and moment.settled_s < found.deaf_s:
             verdict, why = False, "the tool ignores keys that come so soon"
-        if verdict and self._keys_at > self.history_of_screen.last_output and now - self._keys_at < _REACTS_S:
+        if verdict and self._keys_at > self.screen_history.last_output and now - self._keys_at < _REACTS_S:
             verdict, why = False, "somebody has typed, and the tool has not answered yet"
         self._why = [f"the probe says {probe.state.value}" + (f": {probe.why}" if probe.why else ""), why]
         if found is not None:
@@ -402,7 +398,7 @@ class Detector:
         said_idle = bool(found.constraints.get("idle")) and (self.tool.state == "idle" or self.dialect.says_busy)
         self.despite_busy |= said_idle or self._own_word(found, view)
         self.tool.raised(shown, now)
-        self._open = OpenPrompt.of(prompt, found, self.history_of_screen.place(found), self._facts, view)
+        self._open = OpenPrompt.of(prompt, found, self.screen_history.place(found), self._facts, view)
         self._lines_since, self._answered = 0, None
         self._sent = self._resized = self._keys_since_raise = False
         return [RaisePrompt(prompt)]
@@ -446,9 +442,9 @@ class Detector:
         self.despite_busy = False
         self.tool.forget()
         if opened is not None and reason.startswith("answered"):
-            self.history_of_screen.remember_answered(self.history_of_screen.as_answered(opened.last_line, opened.place))
-            self.history_of_screen.forget_dialog()
-            self._done, self._done_at = opened.prompt.digest, self.history_of_screen.last_output
+            self.screen_history.remember_answered(self.screen_history.as_answered(opened.last_line, opened.place))
+            self.screen_history.forget_dialog()
+            self._done, self._done_at = opened.prompt.digest, self.screen_history.last_output
         return [WithdrawPrompt(opened.prompt.digest, reason)] if opened else []
 
     def _next_look(self, probe: ProbeAnswer, now: float) -> float:
@@ -456,7 +452,7 @@ class Detector:
         settings, patience = self.settings, self.settings.patience
         if self._open is not None and self._answered is None and not self._unsure:
             return now + settings.watch_s
-        since = self.history_of_screen.last_output if self._answered else self.history_of_screen.key_since
+        since = self.screen_history.last_output if self._answered else self.screen_history.key_since
         settled = now - since + 1e-4
         turned = len(self._votes) < 2 or self._votes[-2] is ProbeState.BUSY  # it waits, and did not a look ago
         if probe.state is not ProbeState.BUSY and (turned or settled < patience.polling_s + 0.1):

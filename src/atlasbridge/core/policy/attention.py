@@ -120,20 +120,20 @@ class Attendance:
         spent = frozenset(
             name for chat_route in chat_routes for name in chat_route.people if self._budget.is_spent(name, outlook.now)
         )
-        plan_now = decide_notifications(
+        plan = decide_notifications(
             escalation_policy, life, chat_routes, replace(outlook, spent=spent), self.settings.presence
         )
-        if not plan_now.notices:
-            return plan_now
+        if not plan.notices:
+            return plan
         by_name = {chat_route.name: chat_route for chat_route in chat_routes}
         heard: set[str] = set()
         notices = tuple(
             self._with_sound(notice, by_name[notice.channel], escalation_policy, outlook.now, inhibited, heard)
-            for notice in plan_now.notices
+            for notice in plan.notices
         )
         for person in heard:
             self._budget.spend(person, outlook.now)
-        return replace(plan_now, notices=notices)
+        return replace(plan, notices=notices)
 
     def _with_sound(
         self,

@@ -121,11 +121,11 @@ class ChatEscalation:
             return False
         routes = () if self._is_muted(asked, session) else self._routes(asked)
         escalation_policy = escalation_for(asked, self.plan, self._cache.directory, session)
-        plan_now = self._decide(asked, escalation_policy, routes)
+        plan = self._decide(asked, escalation_policy, routes)
         by_name = {route.name: route for route in routes}
-        for notification in plan_now.notices:
+        for notification in plan.notices:
             await self._tell(notification, by_name[notification.channel], asked, session)
-        self._look_at[asked.chat_id] = asked.record.deadline if plan_now.look_at is None else plan_now.look_at
+        self._look_at[asked.chat_id] = asked.record.deadline if plan.look_at is None else plan.look_at
         return bool(routes) and asked.key not in self._promised
 
     def _routes(self, asked: FleetPrompt) -> tuple[Route, ...]:
