@@ -10,15 +10,12 @@ from tests.support.hubs import hub_process
 
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.fleet_wire import encode_invitation, from_text, parse_invitation, signing_text, to_text
+from atlasbridge.fleet.member.joining import is_signed, new_key, public_of, sign
 from atlasbridge.fleet.member.membership import (
     NAME,
     FleetMembership,
     forget_membership,
-    is_signed,
-    new_key,
-    public_of,
     read_membership,
-    sign,
     write_membership,
 )
 

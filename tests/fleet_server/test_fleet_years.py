@@ -15,7 +15,7 @@ from tests.support.server_chats import chat_file, sees, telegram_table
 
 from atlasbridge.core.errors import ConfigError, StoreError
 from atlasbridge.core.fleet_wire import Invitation
-from atlasbridge.fleet.member.membership import join
+from atlasbridge.fleet.member.joining import join
 from atlasbridge.fleet.server import decisions, machines, notices, people, prompts
 from atlasbridge.fleet.server.database import Database
 

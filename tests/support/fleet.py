@@ -33,7 +33,8 @@ from atlasbridge.core.prompt.model import Prompt, PromptType
 from atlasbridge.core.routing.channel_worker import WorkerSettings
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.fleet.member.membership import FleetMembership, join, write_membership
+from atlasbridge.fleet.member.joining import join
+from atlasbridge.fleet.member.membership import FleetMembership, write_membership
 from atlasbridge.fleet.member.setup import with_fleet
 from atlasbridge.fleet.server import machines, people
 from atlasbridge.fleet.server.chats.service import Chats

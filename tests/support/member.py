@@ -18,8 +18,8 @@ from typing import Any
 from tests.support.fleet import YES_NO, Machine, Sitter
 
 import atlasbridge.core.fleet_wire as fleet_wire
+import atlasbridge.fleet.member.joining as joining
 import atlasbridge.fleet.member.link as link
-import atlasbridge.fleet.member.membership as joining
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.service import Hub
 from atlasbridge.core.errors import StoreError

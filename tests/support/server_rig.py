@@ -26,7 +26,8 @@ from atlasbridge.core.audit.chain import Fault
 from atlasbridge.core.fleet_wire import Invitation
 from atlasbridge.core.home import Home
 from atlasbridge.core.ids import new_id
-from atlasbridge.fleet.member.membership import join, write_membership
+from atlasbridge.fleet.member.joining import join
+from atlasbridge.fleet.member.membership import write_membership
 from atlasbridge.fleet.server import audit, machines, people
 from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.migrations_loader import migrate

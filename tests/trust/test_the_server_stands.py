@@ -21,7 +21,8 @@ from tests.trust.test_the_server_refuses import dial, hears, say
 
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.fleet_wire import PATH, Invitation, decode_message, from_text, parse_invitation, to_text
-from atlasbridge.fleet.member.membership import FleetMembership, join, leave, new_key
+from atlasbridge.fleet.member.joining import join, leave, new_key
+from atlasbridge.fleet.member.membership import FleetMembership
 from atlasbridge.fleet.member.websocket import WebSocket
 from atlasbridge.fleet.server import machines, people
 from atlasbridge.fleet.server.database import Database

@@ -122,7 +122,7 @@ def join(
 ) -> None:
     """Join the fleet at URL, with the address that `atlasbridge fleet invite` printed there."""
     with needs("fleet"):
-        from atlasbridge.fleet.member.membership import join as join_fleet
+        from atlasbridge.fleet.member.joining import join as join_fleet
         from atlasbridge.fleet.member.membership import read_membership, write_membership
     invitation = parse_invitation(url, sys.stdin.readline() if token_stdin else "")
     here = home()
@@ -150,8 +150,9 @@ def join(
 def leave(force: bool) -> None:
     """Leave the fleet: only this machine shows its questions, and its key is worth nothing any more."""
     with needs("fleet"):
-        from atlasbridge.fleet.member.membership import RefusedByServer, forget_membership, read_membership
-        from atlasbridge.fleet.member.membership import leave as leave_fleet
+        from atlasbridge.fleet.member.joining import RefusedByServer
+        from atlasbridge.fleet.member.joining import leave as leave_fleet
+        from atlasbridge.fleet.member.membership import forget_membership, read_membership
     here = home()
     try:
         membership = read_membership(here.root)

@@ -18,7 +18,8 @@ from atlasbridge import __version__
 from atlasbridge.core.errors import ChannelError, StoreError
 from atlasbridge.core.fleet_wire import BATCH, BEAT_S, DEAD_S, decode_message, encode_message
 from atlasbridge.core.ports import LinkApi
-from atlasbridge.fleet.member.membership import FleetMembership, RefusedByServer, dial, enter
+from atlasbridge.fleet.member.joining import RefusedByServer, dial, enter
+from atlasbridge.fleet.member.membership import FleetMembership
 from atlasbridge.fleet.member.websocket import WebSocket
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,154 @@
+"""Joining a server and leaving it, and the keys by which both recognise each other (needs the `fleet` extra)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from atlasbridge.core.errors import ChannelError
+from atlasbridge.core.fleet_wire import (
+    DEAD_S,
+    PATH,
+    Invitation,
+    crosses_in_the_clear,
+    decode_message,
+    encode_message,
+    from_text,
+    signing_text,
+    to_text,
+)
+from atlasbridge.core.ids import new_nonce
+from atlasbridge.fleet.member.membership import FleetMembership
+from atlasbridge.fleet.member.websocket import WebSocket
+
+# This machine's Ed25519 key, and how a server is recognised by its own.
+
+
+def new_key() -> str:
+    return to_text(Ed25519PrivateKey.generate().private_bytes_raw())
+
+
+def public_of(key: str) -> str:
+    return to_text(_private(key).public_key().public_bytes_raw())
+
+
+def sign(key: str, text: bytes) -> str:
+    return to_text(_private(key).sign(text))
+
+
+def is_signed(public_key: str, signature: str, text: bytes) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(from_text(public_key)).verify(from_text(signature), text)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _private(key: str) -> Ed25519PrivateKey:
+    return Ed25519PrivateKey.from_private_bytes(from_text(key))
+
+
+# Joining a server and leaving it: one short conversation each.  What the hub does afterwards is `channel.py`.
+
+
+async def join(
+    invitation: Invitation, name: str, *, ca: str, screens: bool, rules: str, ephemeral: bool
+) -> FleetMembership:
+    """The token is spent when this returns.  ChannelError: the server refused, or is not the one that invited."""
+    key, nonce = new_key(), new_nonce()
+    link = await dial(invitation.url, ca)
+    try:
+        challenge = await hear(link, "challenge")
+        public = public_of(key)
+        text = signing_text("join", challenge["nonce"], invitation.token, public)
+        await link.send(
+            encode_message(
+                "join",
+                token=invitation.token,
+                name=name,
+                key=public,
+                nonce=nonce,
+                ephemeral=ephemeral,
+                signature=sign(key, text),
+            )
+        )
+        answer = await hear(link, "joined")
+    finally:
+        await link.close()
+    machine_id = str(answer["machine"])
+    if not is_signed(invitation.server_key, str(answer["signature"]), signing_text("joined", nonce, machine_id)):
+        raise ChannelError(
+            "another server answers there than the one that invited", "check the address and the network"
+        )
+    told = str(answer["name"])
+    return FleetMembership(invitation.url, machine_id, told, key, invitation.server_key, ca, screens, rules, ephemeral)
+
+
+async def dial(url: str, ca: str) -> WebSocket:
+    """Nothing is said to a server where somebody in between could answer for it."""
+    if crosses_in_the_clear(url):
+        raise ChannelError(f"{url} would be spoken to in the clear", "join it again by its https address")
+    return await WebSocket.dial(url, PATH, ca)
+
+
+async def enter(
+    link: WebSocket, membership: FleetMembership, recall: Callable[[], dict[str, Any]] = dict, **about: Any
+) -> dict[str, Any]:
+    """Both prove who they are; what the server says to begin with.  `recall`: what this machine remembers now."""
+    nonce = new_nonce()
+    challenge = await hear(link, "challenge")
+    text = signing_text("enter", str(challenge["nonce"]), membership.machine_id, membership.server_key)
+    proof = {"machine": membership.machine_id, "nonce": nonce, "signature": sign(membership.key, text)}
+    await link.send(encode_message("enter", **proof, **{**about, **recall()}))
+    welcome = await hear(link, "welcome", "recall")
+    if welcome["m"] == "recall":
+        await link.send(encode_message("recalled", nonce=welcome["nonce"], **recall()))
+        welcome = await hear(link, "welcome")
+    if not is_signed(
+        membership.server_key, str(welcome["signature"]), signing_text("welcome", nonce, membership.machine_id)
+    ):
+        raise ChannelError("another server answers there than the one this machine joined", "check the network")
+    return welcome
+
+
+async def leave(membership: FleetMembership) -> None:
+    """Say good-bye; ChannelError: the server was not reached, or had sent this machine away already."""
+    link = await dial(membership.url, membership.ca)
+    try:
+        await enter(link, membership, leaving=True)
+        await link.send(encode_message("leave"))
+        await hear(link, "ack")
+    finally:
+        await link.close()
+
+
+async def hear(link: WebSocket, *kinds: str) -> dict[str, Any]:
+    """The next message, which must be of one of these kinds."""
+    try:
+        async with asyncio.timeout(DEAD_S):
+            text = await link.receive()
+    except TimeoutError:
+        text = None
+    if text is None:
+        raise ChannelError("the server says nothing", "try again; look at the server's log")
+    try:
+        message = decode_message(text)
+    except ValueError:
+        raise ChannelError("it does not speak like a server", "check the address") from None
+    if message["m"] == "refused":
+        raise RefusedByServer(str(message.get("sentence", "the server refuses")), str(message.get("reason", "")))
+    if message["m"] not in kinds:
+        raise ChannelError("the server speaks another version", "are both the same version of AtlasBridge?")
+    return message
+
+
+class RefusedByServer(ChannelError):
+    """It answered, and said no; `reason` is for machines."""
+
+    def __init__(self, sentence: str, reason: str) -> None:
+        super().__init__(sentence, "ask who runs the server: atlasbridge fleet machines")
+        self.reason = reason
