@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.playbook import ONE_KEY, POLLING, RAW, TICKING, Nothing, Playbook, Raised
+from tests.support.playbook import ONE_KEY, POLLING, RAW, READING, TICKING, Nothing, Playbook, Raised
 
 from atlasbridge.core.detection.events import RaisePrompt
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
@@ -262,3 +262,44 @@ def test_a_number_behind_the_brackets_is_no_question_of_a_full_screen() -> None:
     play = Playbook(POLLING) >> shown >> 1.0
     raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
     assert not any(prompt.choices for prompt in raised)
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "keys"),
+    [
+        ("Store key in cache? (y/n, Return cancels connection, i for more info) ", "yes", b"y\r"),
+        ("Proceed with 3 actions? [N/y/f] ", "yes", b"y\r"),
+        ("Kontynuować? [t/N] ", "t", b"t\r"),
+        ("Devam edilsin mi? [H/e] ", "y", b"e\r"),
+        ("Devam edilsin mi? [H/e] ", "n", b"h\r"),
+        ("Overwrite a.txt? o)verwrite, s)kip, q)uit: ", "overwrite", b"o\r"),
+        ("1) staging\n2) production\nWhere to deploy? ", "production", b"2\r"),
+        ("  1. Apache\n  2. MIT\nLicense [1]: ", "MIT", b"2\r"),
+        ("Value between -5 and 5: ", "-1", b"-1\r"),
+    ],
+)
+def test_what_a_person_says_is_matched_to_a_choice_by_its_shape(line: str, said: str, keys: bytes) -> None:
+    play = Playbook(READING) >> line >> 1.0
+    prompt = next(command.prompt for _, command in play.heard if isinstance(command, RaisePrompt))
+    answer = decide_answer(prompt, said)
+    assert isinstance(answer, Answer)
+    assert b"".join(step.keys for step in encode_answer(prompt, answer)) == keys
+
+
+def test_instructions_that_count_above_a_line_are_no_menu() -> None:
+    told = "Steps:\n  1. Open https://example.com/activate in a browser\n  2. Copy the code that it shows\nName: "
+    play = Playbook(READING) >> told >> 1.0 << Raised("free_text")
+    assert not play.prompt.choices
+
+
+def test_an_excerpt_begins_with_the_question_where_a_log_stands_above_it() -> None:
+    log = "\n".join(f"compiling module {at} ... ok" for at in range(12))
+    play = Playbook(READING) >> f"{log}\nInstall the packages now? [y/N] " >> 1.0 << Raised("yes_no")
+    assert play.prompt.excerpt.startswith("Install the packages now? [y/N]\n…")
+    assert play.prompt.excerpt.endswith("compiling module 11 ... ok")
+
+
+def test_a_list_with_other_words_above_it_is_whole_while_nothing_has_left_the_screen() -> None:
+    play = Playbook(READING) >> "Building.\n\nChecked 3 files.\n\nPick one:\n1) red\n2) blue\nNumber: " >> 1.0
+    play << Raised("multiple_choice")
+    assert play.prompt.whole

@@ -40,7 +40,7 @@ class Patience:
     threshold: float = 0.65  # the least score of a line that is believed while nothing says that the tool reads
     polling_s: float = 0.15
     silence_s: float = 2.0
-    timer_s: float = 12.0  # an event loop with a timer, and nothing on the screen that asks
+    timer_s: float = 10.0  # an event loop with a timer, and nothing on the screen that asks
     typing_s: float = 1.0
     attended_s: float = 0.6  # the same prompt for a command again, while somebody sits there and types them
     idle_s: float = 0.5  # "what next?" is in no hurry, and boxes flicker between two steps of work

@@ -21,6 +21,7 @@ CANONICAL_LIMIT = 4095  # bytes; a longer line is cut silently by the line disci
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
 _COUNTED = lazy(r"^\d{1,3}[:.)] ")  # the number of a list, where it is a part of the label
+_BRACKETS = lazy(r"[\[\]()]")
 _APART = lazy(r"\s{2,}")  # between a name and what it stands for: `c  Gamma`
 _KEY_BEHIND = lazy(r"(?<!\s)\s*+\([^()]{1,8}\)$")  # `No (esc)`
 _DECLINES = lazy(r"(?:don['’]?t|do not|not|never|stop|cancel|abort|quit|exit)\b")
@@ -128,8 +129,14 @@ def _yes_no(prompt: Prompt, word: str) -> Answer | Reject:
     defaults = [choice for choice in prompt.choices if choice.default]
     if low in _ENTER and defaults:  # a highlight may have moved since; a line's own default has not
         return Answer(AnswerKind.ENTER) if prompt.line_mode else Answer(AnswerKind.CHOICE, defaults[0].value)
-    chosen = _find(prompt, word)
+    chosen = _find(prompt, word) or _by_letter(prompt, low)
     return Answer(AnswerKind.CHOICE, chosen.value) if chosen and chosen.steps else _bad(_offer(prompt))
+
+
+def _by_letter(prompt: Prompt, letter: str) -> Choice | None:
+    """The choice for which this very letter is typed, as the question says it: `[t/N]`."""
+    taken = [one for one in prompt.choices if any(step.keys.lower() == letter.encode() for step in one.steps)]
+    return taken[0] if len(letter) == 1 and letter.isalpha() and len(taken) == 1 else None
 
 
 def _choice(prompt: Prompt, word: str) -> Answer | Reject:
@@ -165,6 +172,7 @@ def _find(prompt: Prompt, word: str) -> Choice | None:
         *(choice for choice in prompt.choices if choice.value == word),
         *(choice for choice in prompt.choices if low in (choice.value.lower(), choice.label.lower())),
         *(choice for choice in prompt.choices if low == _COUNTED.sub("", choice.label).lower()),
+        *(choice for choice in prompt.choices if low == _BRACKETS.sub("", choice.label).lower()),  # `(o)verwrite`
     ]
     if exact:
         return exact[0]

@@ -18,6 +18,8 @@ from atlasbridge.core.vocabulary import languages
 REGIONS = ("line", "tail", "footer", "screen", "title")
 TYPES = ("yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown")
 KINDS = ("command", "edit", "fetch", "plan", "question", "tool", "trust")
+# Arrows, angles and hands.  What is a bullet as well points only where more speaks for it.
+POINTERS = "❯❱❭❩❥⟩⟫〉》›»>⊳▸▹▶▷►▻⏵‣→⇒⇛⇝⇢⇨⇾⟶↦↪↳➔➙➛➜➝➞➟➠➡➢➣➤➥➦➧➨➩➪➭➮➯➱➲➳➵➸➺➻➼➽➾⮕⮞⯈🠖🡒☛☞👉"
 CHOOSE = ("digit", "digit_enter", "digit_shows", "arrows", "hotkey")
 
 
@@ -137,7 +139,7 @@ class Dialect:
     always: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
     not_secret: tuple[str, ...] = ()  # taken out of a question before `secret` is looked for
-    pointers: str = ""
+    pointers: str = POINTERS
     quiet_programs: tuple[str, ...] = ()  # live displays: they redraw, and wait for nobody
     screen_programs: tuple[str, ...] = ()  # full-screen programs that wait for keys
     marks: tuple[Mark, ...] = ()

@@ -25,8 +25,7 @@ from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 _AT_WORK = lazy(
-    r"\besc\b\W{0,3}(?:to )?(?:interrupt|cancel|stop|abort)\b|^\W{0,4}(?:working|thinking)\b",
-    re.IGNORECASE | re.MULTILINE,
+    r"\besc\b\W{0,3}(?:to )?(?:interrupt|cancel|stop|abort)\b|^\W{0,4}(?:working|thinking)\b", re.IGNORECASE
 )
 _WHEEL = lazy(r"^\s*+(?:[⠁-⣿◐◓◑◒✶✸✹✺✻✽✢✳]\s+\S.*?(?:…|\.\.\.)|[🌑-🌘])")
 _TITLED = lazy(r"^\s*+[─━]{8,}+ [^─━]{1,30} ?[─━]*+\s*$")  # a bar with a word in it
@@ -81,14 +80,15 @@ def _in_a_chat(view: View) -> bool:
     return said is not None and vocabulary.answers_as(said[1], "speaker")
 
 
-def is_at_work(view: View, facts: Facts, dialect: Dialect) -> bool:
+def rows_of_work(view: View, facts: Facts, dialect: Dialect) -> list[int]:
     """An AI CLI that no dialect knows says beside its input box that it can be interrupted, or turns a wheel there."""
     box = None if dialect.idles or facts.canonical is True else find_input_box(view)
     if box is None:
-        return False
-    above = view.lines[max(0, box.top - numbers.BESIDE_BOX_ROWS) : box.top]
-    beside = "\n".join([*above, *view.lines[box.bottom + 1 :]])
-    return _AT_WORK.search(beside) is not None or any(_WHEEL.match(row) for row in above)
+        return []
+    above = range(max(0, box.top - numbers.BESIDE_BOX_ROWS), box.top)
+    beside = (*above, *range(box.bottom + 1, len(view.lines)))
+    wheels = [at for at in above if _WHEEL.match(view.lines[at])]
+    return [at for at in beside if _AT_WORK.search(view.lines[at])] + wheels
 
 
 def recognise_inner_question(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -103,7 +103,8 @@ def recognise_inner_question(view: View, facts: Facts, dialect: Dialect) -> Find
     found = recognise_line(inner(here, frame), facts, dialect, strict=True) if frame and here is not view else None
     if frame and found and found.type is PromptType.TYPE_YES_NO and found.score >= numbers.SURE:
         asked = block(inside(view.lines, frame))
-        return to_look_at("question-above-box", numbers.SURE, asked, frame.top + 1, found.core)
+        inner_question = to_look_at("question-above-box", numbers.SURE, asked, frame.top + 1, found.core)
+        return replace(inner_question, foot=len(view.lines))  # whatever the tool says of itself: the command waits
     return None
 
 

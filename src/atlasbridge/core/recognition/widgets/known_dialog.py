@@ -26,14 +26,14 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         return None
     text = "\n".join(unframed(view.lines))
     rules = [rule for rule in dialect.menus if not rule.needs or compiled(rule.needs).search(text)]
-    pointed = find_menu(view, dialect.pointers) if rules else None
+    pointed = find_menu(view, dialect.pointers, bullets=True) if rules else None
     counted = find_numbered(view, dialect.pointers) if rules else None
     for rule in rules:
         lists: tuple[Menu | None, ...] = (pointed, counted)[: 1 + rule.unpointed]
         if rule.labels:
             lists = (find_across(view, rule.labels),)
         elif rule.wraps_back:
-            lists = (find_menu(view, dialect.pointers, back=True),)
+            lists = (find_menu(view, dialect.pointers, back=True, bullets=True),)
         menu = next((one for one in lists if one and _fits(view, one, rule)), None)
         if menu is None:
             continue

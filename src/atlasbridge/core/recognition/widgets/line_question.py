@@ -12,7 +12,7 @@ from atlasbridge.core.prompt.keys import ENTER, Step, When
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
-from atlasbridge.core.recognition.finding import ASKS_ABROAD, Facts, Finding
+from atlasbridge.core.recognition.finding import ASKS_ABROAD, PASSING, Facts, Finding
 from atlasbridge.core.recognition.kinds import asks_for_secret
 from atlasbridge.core.recognition.widgets.inline_choices import inline_choices, keys_below, typing_hint, yes_no_choices
 from atlasbridge.core.recognition.widgets.key_question import coded_finding, offered_finding, spelled_out
@@ -48,8 +48,11 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     view = view.at_caret() if facts.canonical is False else view
     line = asking_line(view, facts)
     line = line and _asked_above(view, line, facts, dialect)
-    if line is None or matches_any(dialect.passing, line.text):
+    if line is None:
         return None
+    if matches_any(dialect.passing, line.text):
+        passing = line_finding(view, line, facts, PASSING, PromptType.TYPE_UNKNOWN, numbers.DOUBT)
+        return replace(passing, line_mode=False, orders=True)
     if facts.canonical and facts.echo is False:
         return secret_finding(view, line, numbers.CERTAIN, "echo-off")
     if strict:
@@ -66,7 +69,7 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     if found is None and asks and (spelled or ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
         found = offered_finding(view, line, facts, dialect, spelled)
     found = found or ruled or plain_line(view, line, facts)
-    drawn = facts.canonical is False and not line.detached and found.type is PromptType.TYPE_FREE_TEXT
+    drawn = facts.canonical is not True and not line.detached and found.type is PromptType.TYPE_FREE_TEXT
     if drawn and (_is_one_field(view) if view.cursor_visible else _is_more_than_a_line(view, line)):
         return replace(found, type=PromptType.TYPE_UNKNOWN, text_steps=(), end_steps=(), structural=True)
     return found

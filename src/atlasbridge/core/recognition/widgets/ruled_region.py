@@ -5,6 +5,8 @@ Answered as the rule says; an idle box also tells what the tool said last.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from atlasbridge.core.prompt.keys import ENTER, Stands, Step, Until, When
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any, steady
@@ -37,7 +39,7 @@ def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, aske
     ending: tuple[Step, ...] = (Step(rule.after_text.encode()),) if rule.after_text else ()
     ending = (Step(b"", When.RESTED), *(ending or (Step(ENTER),))) if rule.rests else ending
     found = replace(found, line_mode=False, structural=True, text_steps=steps, end_steps=ending, priority=rule.priority)
-    found = replace(found, core=steady(dialect, asked), deaf_s=rule.deaf_s)
+    found = replace(found, core=steady(dialect, asked), deaf_s=rule.deaf_s, foot=row)
     if rule.type == "free_text" and asks_for_secret(asked, dialect):
         found = replace(found, constraints={**found.constraints, "secret": True})
     if rule.idle or rule.type == "unknown":
@@ -80,9 +82,19 @@ def region_text(view: View, region: str) -> tuple[str, int]:
 
 
 def stated(view: View, dialect: Dialect) -> str:
-    """What the tool says about itself on the screen or in its title: "busy", "idle", "blocked", or ""."""
+    """What the tool says about itself in its title or on the screen: "busy", "idle", "blocked", or ""."""
+    return titled(view, dialect) or next((state for state, _ in marked_rows(view, dialect)), "")
+
+
+def titled(view: View, dialect: Dialect) -> str:
+    marks = (mark for mark in dialect.marks if mark.region == "title" and view.title)
+    return next((mark.state for mark in marks if compiled(mark.pattern).search(view.title)), "")
+
+
+def marked_rows(view: View, dialect: Dialect) -> Iterator[tuple[str, range]]:
+    """Where on the screen words stand that the tool writes while it works, and what they say."""
     for mark in dialect.marks:
-        text, _ = region_text(view, mark.region)
-        if compiled(mark.pattern).search(text):
-            return mark.state
-    return ""
+        text, top = region_text(view, mark.region) if mark.region != "title" else ("", 0)
+        for match in compiled(mark.pattern).finditer(text):
+            first = top + text.count("\n", 0, match.start())
+            yield mark.state, range(first, first + match.group().count("\n") + 1)

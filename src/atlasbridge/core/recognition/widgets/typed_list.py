@@ -114,6 +114,8 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     """The line asks for one of a list; or it is a mark without words, right below a list whose head asks."""
     if _CHOOSING.search(question) or speaks("choose", "asks", question):
         return True
+    if found.bottom == row - 1 and _is_menu(found, question):
+        return True
     last_row = bool(found.items) and question.endswith(found.items[-1][1])  # nothing stands below the list
     if not (_BARE.match(question) or last_row) or any(
         not is_drawn(view.lines[at]) for at in range(found.bottom + 1, row)
@@ -127,6 +129,15 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE)) or speaks(
         "choose", "asks", head
     )
+
+
+def _is_menu(found: Listed, question: str) -> bool:
+    """Short labels that count from one, right above a line that asks, whatever its words are: a question, the number of
+    one of them as what is taken by default, or numbers as `select` of a shell writes them."""
+    keys, default = [key for key, _ in found.items], default_in(question)
+    counts = found.kind == "numbers" and keys == [str(at) for at in range(1, len(keys) + 1)]
+    short = all(len(label) <= numbers.LONGEST_LABEL for _, label in found.items)
+    return counts and short and (question.endswith(("?", "？")) or default in keys)
 
 
 def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -155,7 +166,8 @@ def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -
     question = "\n".join(part for part in (head.text, own) if part)
     core = f"{question}\0" + "\0".join(label for _, label in listed.items)
     limit = {**found.constraints, "min_choice": 1, "max_choice": len(choices)}
-    found = replace(found, choices=tuple(choices), core=core, constraints=limit, structural=True, whole=head.whole)
+    whole = head.whole or not (view.scrolled or view.cut)  # all that was ever written stands there
+    found = replace(found, choices=tuple(choices), core=core, constraints=limit, structural=True, whole=whole)
     found = replace(found, question=question, excerpt=compact(question))
     said = " ".join(view.lines[listed.row : line.row + 1])
     return _several(found, listed) if _TAKES_SEVERAL.search(said) and not line.filled else found
