@@ -27,7 +27,7 @@ from atlasbridge.core.detection.events import (
     WithdrawPrompt,
 )
 from atlasbridge.core.detection.prompt_builder import digest_of, prompt_of, rewrapped
-from atlasbridge.core.detection.screen_history import ScreenHistory, facts_of, uncounted
+from atlasbridge.core.detection.screen_history import QUIET_WORK_S, STALE_S, ScreenHistory, facts_of, uncounted
 from atlasbridge.core.detection.settings import DetectorSettings
 from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, gather
 from atlasbridge.core.detection.structured import ShownDialog, ToolSays
@@ -338,7 +338,8 @@ class Detector:
         if found.priority >= OVERRIDES_BUSY:
             return False
         busy = bool(self._votes) and self._votes[-1] is ProbeState.BUSY
-        idle, stirs = found.constraints.get("idle"), busy or self.screen_history.stirred(self._now)
+        idle = found.constraints.get("idle")
+        stirs = busy or self.screen_history.stirred(self._now, QUIET_WORK_S if idle else STALE_S)
         if stirs and idle and self.tool.state in ("working", "blocked"):
             return True
         if stirs and self.tool.state == "working" and not found.structural:

@@ -27,6 +27,7 @@ GRAIN_S = 1e-4  # a wake-up may be early by the clock's grain
 SLOWEST_RHYTHM_S = 1.3
 BEATS_S = 3.0  # a row in which a tool says that it works turns a wheel or counts: what stands below a dialog for longer
 STALE_S = 10.0  # does not say so any more; nor does what stands anywhere on a screen without a dialog for so long
+QUIET_WORK_S = 30.0  # beside an idle input box: "finished" is said of a tool that works by nothing at all
 KEPT_ANSWERS = 6
 DRAWN = b"\x1b[?2026l"  # the end of a synchronised update
 
@@ -99,18 +100,19 @@ class ScreenHistory:
         said = titled(view, self.dialect)
         if said:
             return said
-        dialog = found.structural and not found.constraints.get("idle")
+        idle = found.constraints.get("idle")
+        dialog = found.structural and not idle
         below = max(found.foot, found.row) if dialog else -1
-        beat_s = BEATS_S if dialog else float("inf") if busy else STALE_S
+        beat_s = BEATS_S if dialog else float("inf") if busy else QUIET_WORK_S if idle else STALE_S
         marked = [("busy", range(at, at + 1)) for at in rows_of_work(view, facts, self.dialect)]
         for state, rows in (*marked_rows(view, self.dialect), *marked):
             if any(at > below and now - self._moved_at(at) < beat_s for at in rows):
                 return state
         return ""
 
-    def stirred(self, now: float) -> bool:
-        """Something has moved of late: who says that it works, and draws nothing, does not."""
-        return now - (self._changes[-1] if self._changes else self.last_output) < STALE_S
+    def stirred(self, now: float, within_s: float = STALE_S) -> bool:
+        """Something has moved of late: a tool that says that it works, and draws nothing, does not."""
+        return now - (self._changes[-1] if self._changes else self.last_output) < within_s
 
     def _moved_at(self, row: int) -> float:
         return self._row_since[row] if row < len(self._row_since) else self.last_output

@@ -259,7 +259,7 @@ def _text(prompt: Prompt, text: str) -> Answer | Reject:
 def _says_no(prompt: Prompt, text: str) -> bool:
     """A refusal that the question does not offer itself."""
     low = text.strip().lower().rstrip(".!")
-    question = prompt.excerpt.rpartition("\n")[2]
+    question = (prompt.question or prompt.excerpt).rpartition("\n")[2]
     offered = re.search(rf"\b(?:type|enter|say|or)\W+{re.escape(low)}\b", question, re.IGNORECASE)
     return (_declines(low) or _DECLINES.fullmatch(low) is not None) and offered is None
 

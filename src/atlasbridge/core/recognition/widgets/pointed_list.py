@@ -135,7 +135,7 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     place = start.start("pointer")
     rows = [_without_dull_mark(row, place) for row in rows]
     rows = rows if first.number else _labels_alone(view, _one_row_each(view, rows, column), at, column)
-    over = _begins(rows[at - 1]) if at else -1
+    over = _begins(next((row for row in rows[at - 1 :: -1] if row != list_rows.WRAPPED), "")) if at else -1
     spaced = not first.number and not rows[_next(rows, at)].strip() and over not in (column, start.start("label"))
     spaced = spaced and not (view.cursor_visible and view.row == at) and not is_faded(view.style(at, first.col))
     kind = column, bool(first.number), bool(start["box"]), spaced

@@ -15,7 +15,7 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, compact
 from atlasbridge.core.recognition.kinds import choice_of, refuses
-from atlasbridge.core.recognition.question import block, question_above
+from atlasbridge.core.recognition.question import block, context_above, question_above
 from atlasbridge.core.recognition.widgets.line_finding import _BARE, Line, default_in, is_shell, line_finding, typed_key
 from atlasbridge.core.screen.frames import is_drawn, unframed
 from atlasbridge.core.screen.view import View
@@ -160,17 +160,17 @@ def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -
         choice = choice_of(key, label, steps, dialect, default=key in (default, listed.current))
         shown = label if key == str(at) else f"{key}: {label}"
         choices.append(replace(choice, value=str(at), label=shown) if placed else choice)
-    head = question_above(view, listed.row)
+    head, said = question_above(view, listed.row), context_above(view, listed.row, "")
+    head = said if said.whole and not head.whole else head  # all that was said since the last answer is near
     between = [row.rstrip() for row in view.lines[listed.bottom + 1 : line.row] if not is_drawn(row)]
     own = block([*between, line.text])
     question = "\n".join(part for part in (head.text, own) if part)
     core = f"{question}\0" + "\0".join(label for _, label in listed.items)
     limit = {**found.constraints, "min_choice": 1, "max_choice": len(choices)}
-    whole = head.whole or not (view.scrolled or view.cut)  # all that was ever written stands there
-    found = replace(found, choices=tuple(choices), core=core, constraints=limit, structural=True, whole=whole)
+    found = replace(found, choices=tuple(choices), core=core, constraints=limit, structural=True, whole=head.whole)
     found = replace(found, question=question, excerpt=compact(question))
-    said = " ".join(view.lines[listed.row : line.row + 1])
-    return _several(found, listed) if _TAKES_SEVERAL.search(said) and not line.filled else found
+    shown = " ".join(view.lines[listed.row : line.row + 1])
+    return _several(found, listed) if _TAKES_SEVERAL.search(shown) and not line.filled else found
 
 
 def _several(found: Finding, listed: Listed) -> Finding:
