@@ -39,7 +39,7 @@ from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Evidence, Prompt, Reject
 from atlasbridge.core.recognition.finding import DRAWN_SCREEN, Facts
 from atlasbridge.core.recognition.recognise import recognise
-from atlasbridge.core.recognition.widgets.ruled_region import stated
+from atlasbridge.core.recognition.widgets.known_dialog import stated
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.session.settings import SessionSettings, child_environ

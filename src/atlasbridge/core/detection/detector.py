@@ -27,9 +27,8 @@ from atlasbridge.core.detection.events import (
     WithdrawPrompt,
 )
 from atlasbridge.core.detection.prompt_builder import digest_of, prompt_of, rewrapped
-from atlasbridge.core.detection.screen_history import QUIET_WORK_S, STALE_S, ScreenHistory, facts_of, uncounted
-from atlasbridge.core.detection.settings import DetectorSettings
-from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, gather
+from atlasbridge.core.detection.screen_history import ScreenHistory, facts_of, uncounted
+from atlasbridge.core.detection.signals import OVERRIDES_BUSY, DetectorSettings, Moment, gather
 from atlasbridge.core.detection.structured import ShownDialog, ToolSays
 from atlasbridge.core.detection.verdict import Situation, decide_verdict
 from atlasbridge.core.prompt.model import Prompt, SubjectKind
@@ -239,12 +238,8 @@ class Detector:
     def _output(self, data: bytes, now: float) -> list[Command]:
         for drawn in self.screen_history.drawings(data) if self._answered else (data,):
             self.screen_history.feed(drawn, now)
-            if (
-                self._answered
-                and self._open
-                and self._open.found.own
-                and self.screen_history.work_rows() - self._answered.worked
-            ):
+            own = self._answered and self._open and self._open.found.own
+            if self._answered and own and self.screen_history.work_rows() - self._answered.worked:
                 self._answered = replace(self._answered, left=True)  # what looks the same behind it is the next one
         self._lines_since += data.count(b"\n")
         self._raw += data[-RAW_LIMIT:]
@@ -279,9 +274,7 @@ class Detector:
     def _reply(self, digest: str, now: float) -> list[Command]:
         if self._open is not None and self._open.prompt.digest == digest:
             self._sent = True
-            self._answered = JustAnswered(
-                now, self.screen_history.key, worked=frozenset(self.screen_history.work_rows())
-            )
+            self._answered = JustAnswered(now, self.screen_history.key, worked=self.screen_history.work_rows())
         self._typed_at = None
         self._attended = ""
         self.screen_history.forget_rhythm()
@@ -339,14 +332,14 @@ class Detector:
             return False
         busy = bool(self._votes) and self._votes[-1] is ProbeState.BUSY
         idle = found.constraints.get("idle")
-        stirs = busy or self.screen_history.stirred(self._now, QUIET_WORK_S if idle else STALE_S)
+        stirs = busy or self.screen_history.stirred(found, self._now)
         if stirs and idle and self.tool.state in ("working", "blocked"):
             return True
         if stirs and self.tool.state == "working" and not found.structural:
             return True
         if found.own and not idle and self.tool.asks(_dialog(found, self.screen_history.look()), self._now):
             return False
-        return self.screen_history.stated(found, self._facts, self._now, busy) == "busy"
+        return self.screen_history.stated(found, self._now, busy) == "busy"
 
     def _own_word(self, found: Finding) -> bool:
         """A dialog of the tool's own, with no sign of work beside it: whatever its process does meanwhile (timers,
@@ -373,12 +366,9 @@ class Detector:
         if answered is None or opened is None:
             return []
         echoed = bool(self._facts.canonical and self._facts.echo) and self.screen_history.last_output > answered.at
-        since = (
-            self.screen_history.last_output if echoed else self.screen_history.key_since
-        )  # an echo is gone only from a line drawn anew
-        anew = (echoed or self.screen_history.key != answered.key) and opened.is_its_line(
-            found, self.screen_history.look()
-        )
+        history = self.screen_history
+        since = history.last_output if echoed else history.key_since  # an echo is gone only from a line drawn anew
+        anew = (echoed or history.key != answered.key) and opened.is_its_line(found, history.look())
         if anew and not found.structural and now - since >= self.settings.patience.settle_s:
             return self._withdraw("answered")
         if now - answered.at >= self.settings.effect_s:
@@ -444,7 +434,7 @@ class Detector:
 
     def _next_command(self, found: Finding) -> bool:
         """The same prompt for a command again, while somebody sits in front of it and types them."""
-        return begins_with(uncounted(self._attended), uncounted(found.core))
+        return bool(self._attended) and begins_with(uncounted(self._attended), uncounted(found.core))
 
     def _reason(self) -> str:
         if self._answered:

@@ -17,8 +17,7 @@ from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
-from atlasbridge.core.recognition.widgets.input_box import rows_of_work
-from atlasbridge.core.recognition.widgets.ruled_region import marked_rows, titled
+from atlasbridge.core.recognition.widgets.known_dialog import marked_rows, titled
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
@@ -27,7 +26,7 @@ GRAIN_S = 1e-4  # a wake-up may be early by the clock's grain
 SLOWEST_RHYTHM_S = 1.3
 BEATS_S = 3.0  # a row in which a tool says that it works turns a wheel or counts: what stands below a dialog for longer
 STALE_S = 10.0  # does not say so any more; nor does what stands anywhere on a screen without a dialog for so long
-QUIET_WORK_S = 30.0  # beside an idle input box: "finished" is said of a tool that works by nothing at all
+QUIET_WORK_S = 30.0  # of a tool whose words of work are known: its input box is not called idle any sooner
 KEPT_ANSWERS = 6
 DRAWN = b"\x1b[?2026l"  # the end of a synchronised update
 
@@ -86,13 +85,13 @@ class ScreenHistory:
             self._known[facts] = emptied(found, view) if rejected else found
         return self._known[facts]
 
-    def work_rows(self) -> set[str]:
+    def work_rows(self) -> frozenset[str]:
         """The rows in which the tool may say that it works."""
         view = self.look()
-        marked = [at for state, rows in marked_rows(view, self.dialect) if state == "busy" for at in rows]
-        return {view.lines[at] for at in marked}
+        marked = (rows for state, rows in marked_rows(view, self.dialect) if state == "busy")
+        return frozenset(view.lines[at] for rows in marked for at in rows)
 
-    def stated(self, found: Finding, facts: Facts, now: float, busy: bool) -> str:
+    def stated(self, found: Finding, now: float, busy: bool) -> str:
         """What the tool says of itself: in its title, or in rows that it draws for that.  Such a row moves, and stands
         below the dialog that is open: what a dialog or the talk above it quotes says nothing.  `busy`: the probe says
         so as well, then it need not move."""
@@ -100,19 +99,21 @@ class ScreenHistory:
         said = titled(view, self.dialect)
         if said:
             return said
-        idle = found.constraints.get("idle")
-        dialog = found.structural and not idle
+        dialog = found.structural and not found.constraints.get("idle")
         below = max(found.foot, found.row) if dialog else -1
-        beat_s = BEATS_S if dialog else float("inf") if busy else QUIET_WORK_S if idle else STALE_S
-        marked = [("busy", range(at, at + 1)) for at in rows_of_work(view, facts, self.dialect)]
-        for state, rows in (*marked_rows(view, self.dialect), *marked):
+        beat_s = BEATS_S if dialog else float("inf") if busy else self.patience_s(found)
+        for state, rows in (*marked_rows(view, self.dialect), ("busy", found.at_work)):
             if any(at > below and now - self._moved_at(at) < beat_s for at in rows):
                 return state
         return ""
 
-    def stirred(self, now: float, within_s: float = STALE_S) -> bool:
+    def patience_s(self, found: Finding) -> float:
+        """How long a tool that says that it works is believed, while nothing moves."""
+        return QUIET_WORK_S if found.constraints.get("idle") and self.dialect.says_busy else STALE_S
+
+    def stirred(self, found: Finding, now: float) -> bool:
         """Something has moved of late: a tool that says that it works, and draws nothing, does not."""
-        return now - (self._changes[-1] if self._changes else self.last_output) < within_s
+        return now - (self._changes[-1] if self._changes else self.last_output) < self.patience_s(found)
 
     def _moved_at(self, row: int) -> float:
         return self._row_since[row] if row < len(self._row_since) else self.last_output

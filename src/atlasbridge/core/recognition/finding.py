@@ -68,6 +68,7 @@ class Finding:
     fields: tuple[FormField, ...] = ()  # of a form whose keys are certain
     subject: Subject | None = None  # what it is about, as far as the screen says it
     foot: int = -1  # the last row of a dialog: what the tool says of itself stands below it; -1: not known
+    at_work: tuple[int, ...] = ()  # rows beside an input box in which a tool without a dialect says that it works
 
 
 def typed_line(words: str) -> tuple[Step, ...]:

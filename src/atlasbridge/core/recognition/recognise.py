@@ -14,17 +14,14 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_SCREEN, Facts, Finding
 from atlasbridge.core.recognition.kinds import with_secrecy
-from atlasbridge.core.recognition.widgets import lit_list
+from atlasbridge.core.recognition.widgets import lit_list, side_by_side
 from atlasbridge.core.recognition.widgets.field_rows import recognise_caret_field, recognise_drawn_field, recognise_form
 from atlasbridge.core.recognition.widgets.framed_dialog import recognise_box
 from atlasbridge.core.recognition.widgets.input_box import recognise_input_box
-from atlasbridge.core.recognition.widgets.key_rows import recognise_key_row, recognise_key_rows, recognise_told_keys
-from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog
+from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog, recognise_region
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.pointed_list import recognise_pointed
 from atlasbridge.core.recognition.widgets.resting_screen import has_bar, recognise_footer, whole_screen
-from atlasbridge.core.recognition.widgets.ruled_region import recognise_region
-from atlasbridge.core.recognition.widgets.side_by_side import recognise_side_by_side
 from atlasbridge.core.screen.frames import is_drawn
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
@@ -64,15 +61,15 @@ FINDERS: tuple[Finder, ...] = (
     Finder("counted list with a bar", lit_list.recognise_lit_numbers, chats=True),
     Finder("form", recognise_form),
     Finder("framed dialog", recognise_box),
-    Finder("choices side by side", recognise_side_by_side, chats=True),
+    Finder("choices side by side", side_by_side.recognise_side_by_side, chats=True),
     Finder("pointed list", recognise_pointed, chats=True),
     Finder("filtered list", lit_list.recognise_filtered, chats=True),
     Finder("bulleted list", lit_list.recognise_bulleted),
-    Finder("keys in one row", recognise_key_row),
-    Finder("keys in rows", recognise_key_rows),
+    Finder("keys in one row", side_by_side.recognise_key_row),
+    Finder("keys in rows", side_by_side.recognise_key_rows),
     Finder("field with a drawn caret", recognise_caret_field),
     Finder("lit list", lit_list.recognise_lit_list),
-    Finder("keys that are told", recognise_told_keys),
+    Finder("keys that are told", side_by_side.recognise_told_keys),
     Finder("drawn field", recognise_drawn_field),
 )
 

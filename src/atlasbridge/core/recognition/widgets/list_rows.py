@@ -254,8 +254,10 @@ def _as_written(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: b
     item = menu.items[at]
     if item.start < 0:
         return item
-    last = next(at for at in range(item.row, len(rows)) if at not in view.joined)
-    text = logical_rows(view, rows, item.row, last + 1)[0]
+    text = rows[item.row]
+    if item.row in view.joined:
+        last = next(at for at in range(item.row, len(rows)) if at not in view.joined)
+        text = logical_rows(view, rows, item.row, last + 1)[0]
     below = _below(view, rows, menu, at, apart)
     label, *beside = APART.split(text[item.start :].rstrip(), maxsplit=1)
     while below and not beside and _had_no_room(view, rows, item, len(label), below[0]):

@@ -55,9 +55,7 @@ def find_menu(view: View, pointers: str, back: bool = False, bullets: bool = Fal
             menu = menu or _around(view, joined_back(rows, at, start) if back else rows, pattern, at, start)
             if menu:
                 lower = find_box_rows(view, rows, pattern, below=menu.bottom)
-                return list_rows.verbatim(
-                    view, lower or menu
-                )  # what points above boxes, as an arrow before a name, was said
+                return list_rows.verbatim(view, lower or menu)  # an arrow above boxes, as before a name, was said
     found = (_bulleted(view, rows, pointers) if bullets else None) or find_box_rows(view, rows, pattern)
     return list_rows.verbatim(view, found)
 
@@ -188,12 +186,13 @@ def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str
     """The rows of a list whose choices have words below them that are faded or set further in, without those, and
     without the empty rows between such choices.  Where all but the pointed one are faded, that is only how the others
     look."""
-    below = _next(rows, at)
-    set_in = [_begins(row) > column for row in rows]
-    dull = [_begins(row) >= 0 and is_faded(view.style(place, _begins(row))) for place, row in enumerate(rows)]
-    if _begins(rows[below]) < column or not (set_in[below] or dull[below]):
+    end = below = _next(rows, at)
+    start = _begins(rows[below])
+    if start < column or not (start > column or is_faded(view.style(below, start))):
         return rows
-    end = below
+    begins = [_begins(row) for row in rows]
+    set_in = [start > column for start in begins]
+    dull = [start >= 0 and is_faded(view.style(place, start)) for place, start in enumerate(begins)]
     while end < len(rows) and (set_in[end] or dull[end]):
         end += 1
     by_look = any(dull[place] and not set_in[place] for place in range(below, end))
@@ -222,13 +221,15 @@ def _one_row_each(view: View, rows: list[str], column: int) -> list[str]:
     out = list(rows)
     for at in range(1, len(rows)):
         above = rows[at - 1]
-        aligned = len(rows[at]) - len(rows[at].lstrip()) == column and above[column : column + 1].strip()
+        begun = rows[at][column : column + 1].strip() and above[column : column + 1].strip()
+        aligned = begun and not rows[at][:column].strip()
         goes_on = aligned and above != list_rows.WRAPPED and _GOES_ON.match(rows[at])
         if goes_on and list_rows.is_full(view, at - 1, rows[at]):
             out[at] = list_rows.WRAPPED
     return out
 
 
+@lru_cache(maxsize=256)
 def _begins(row: str) -> int:
     """The column of its first word."""
     return next((place for place, char in enumerate(row) if char.isalnum() or char in "([{<\"'`"), -1)
@@ -252,9 +253,8 @@ def _without_header(view: View, items: list[Item]) -> list[Item]:
 
 def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     pointers = dialect.pointers.translate(_BULLETS) if dialect.idles else dialect.pointers
-    menu = find_menu(view, pointers, bullets=not dialect.idles) or _in_a_frame(
-        view, find_menu(view, pointers, bullets=True)
-    )
+    menu = find_menu(view, pointers, bullets=not dialect.idles)
+    menu = menu or _in_a_frame(view, find_menu(view, pointers, bullets=True))
     menu = menu or (find_counted(view) if view.alternate else None)
     if menu is None or (view.bottom() - menu.bottom > numbers.FOOT_ROWS and not _asked_right_above(view, menu)):
         return None
