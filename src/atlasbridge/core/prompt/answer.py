@@ -22,6 +22,8 @@ PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
 _COUNTED = lazy(r"^\d{1,3}[:.)] ")  # the number of a list, where it is a part of the label
 _BRACKETS = lazy(r"[\[\]()]")
+_WORDS = lazy(r"[\w'’-]+")
+_NEGATES = lazy(r"\b(?:no|not|don['’]?t|never|without|skip|except|but)\b", re.IGNORECASE)
 _APART = lazy(r"\s{2,}")  # between a name and what it stands for: `c  Gamma`
 _KEY_BEHIND = lazy(r"(?<!\s)\s*+\([^()]{1,8}\)$")  # `No (esc)`
 _DECLINES = lazy(r"(?:don['’]?t|do not|not|never|stop|cancel|abort|quit|exit)\b")
@@ -193,7 +195,11 @@ def _by_beginning(prompt: Prompt, word: str) -> Choice | None:
     low = word.lower()
     if _agrees(low) or _declines(low) or len(low) < 3:
         return None
-    begun = [choice for choice in prompt.choices if choice.label.lower().startswith(low)]
+    labels = [(choice, _BRACKETS.sub("", choice.label).lower()) for choice in prompt.choices]
+    begun = [choice for choice, label in labels if label.startswith(low)]
+    if not begun:  # a word of one label alone, unless that says more than it: "ask" is not "Yes, and don't ask again"
+        begun = [choice for choice, label in labels if low in _WORDS.findall(label)]
+        begun = [] if any(one.always or _NEGATES.search(one.label) for one in begun) else begun
     if len(begun) != 1 or (_DECLINES.fullmatch(low) and not begun[0].refuses):
         return None
     return begun[0]

@@ -155,10 +155,11 @@ def by_rule(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding |
 
 def _asked_abroad(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
     """Yes or no in another language, with no hint what to type: y and n are what all of them take."""
-    language = spoken_in("confirm", "asks", line.text)
-    if not language or speaks("confirm", "unless", line.text):
-        return None
     yes, no = inline.keys_below(view) if facts.canonical is False else ("", "")
+    language = spoken_in("confirm", "asks", line.text)
+    shaped = yes and no and line.text.rstrip().endswith(("?", "？", ")"))  # whatever its words are
+    if not (language or shaped) or speaks("confirm", "unless", line.text):
+        return None
     found = finding_of(replace(_ABROAD, yes=yes, no=no) if yes and no else _ABROAD, view, line, facts, dialect)
     names = {"y": first_label("agree", language), "n": first_label("refuse", language)}
     choices = tuple(replace(choice, label=names.get(choice.value) or choice.label) for choice in found.choices)
@@ -216,7 +217,7 @@ def spelled_out(view: View, line: Line) -> list[str] | None:
     if line.row > 0 and line.text.endswith(("?", ":")):
         above = inline.marked_words(view.joined_text(view.line_start(line.row - 1), line.row))
         words = [*above, *words] if not words or not set(above) & set(words) else words
-    return words if words and not {"y", "n"} & {word[1].lower() for word in words} else None
+    return words if words and not any(keyed(word)[1].lower() in ("yes", "no") for word in words) else None
 
 
 def offered_finding(
@@ -227,9 +228,11 @@ def offered_finding(
     if len(words) < 2:
         return None
     found = line_finding(view, line, facts, "offered", PromptType.TYPE_MULTIPLE_CHOICE, numbers.LIKELY)
-    default = default_in(line.text)
+    default = "" if words[-1].endswith(f"({default_in(line.text)})") else default_in(line.text)
     choices = []
     cased = len({word.lower() for word in words}) < len(words) or len({keyed(word)[0] for word in words}) < len(words)
+    capital = [word for word in words if len(word) == 1 and word.isupper()]
+    default = default or (capital[0] if len(capital) == 1 and "/".join(words) in line.text and not cased else "")
     for word in words:
         key, label = keyed(word, as_written=bool(spelled) or ", " in line.text, cased=cased)
         single = facts.one_key or (view.alternate and facts.canonical is False)
@@ -255,8 +258,9 @@ def keyed(word: str, as_written: bool = False, cased: bool = False) -> tuple[str
     if marked and len(word) > 3:
         label = word if as_written else word.replace(marked[0], marked[1]).strip()
         return marked[1] if cased else marked[1].lower(), label
+    short = re.fullmatch(r"(\w)\((\w+)\)", word)  # `d(iff)`
     plain = word.strip("[]() ")
-    return plain, plain
+    return (short[1], short[1] + short[2]) if short else (plain, plain)
 
 
 @frozen
