@@ -54,9 +54,10 @@ async def test_the_supervisor_refuses_a_second_response_and_one_for_nothing() ->
     supervisor = reliability.PTYSupervisor([sys.executable, "-c", QUESTION + "; input()"])
     async with running(supervisor):
         event = await supervisor.prompts.get()
-        assert await supervisor._inject_response(event.prompt_id, "y")
-        assert not await supervisor._inject_response(event.prompt_id, "y")
-        assert not await supervisor._inject_response("nothing", "y")
+        for prompt_id in (event.prompt_id, event.prompt_id, "nothing"):
+            await supervisor.responses.put((prompt_id, "y"))
+        while len(supervisor.refused) < 2:
+            await asyncio.sleep(0.02)
         assert [prompt_id for prompt_id, _ in supervisor.refused] == [event.prompt_id, "nothing"]
 
 
