@@ -63,6 +63,8 @@ def quotes_of(prompt: Prompt) -> list[Quote]:
         question, above = screen[-EXCERPT_LIMIT:], 0
     elif not prompt.secret and screen and prompt.idle:
         question, above = screen[-LAST_OUTPUT:], 0
+    elif not prompt.secret and screen and not prompt.question and _is_cut(prompt.excerpt):
+        question, above = screen, 0  # nothing else says all that is asked
     subject = escape_controls(prompt.subject.shown).rstrip() if prompt.subject else ""
     hint = [Quote(HINT, escape_controls(prompt.says))] if prompt.says.strip() else []
     if not subject or prompt.subject is None:
@@ -80,6 +82,13 @@ def _question(prompt: Prompt) -> tuple[str, int]:
     above = len([row for row in question.removesuffix(asked).split("\n") if row.strip()])
     explained = [f"{choice.label}: {choice.detail}" for choice in prompt.choices if choice.detail]
     return "\n\n".join(part for part in (asked, escape_controls("\n".join(explained))) if part), above
+
+
+def asked_text(prompt: Prompt) -> str:
+    """What must have been read before somebody answers, as one text: the subject, the question, what explains it."""
+    question, _ = _question(prompt)
+    subject = escape_controls(prompt.subject.shown).strip() if prompt.subject else ""
+    return f"{subject}\n\n{question}" if subject and subject not in question else question
 
 
 def asked_part(text: str) -> str:
@@ -210,6 +219,10 @@ def _caption(subject: Subject) -> str:
     folder = _flat(subject.folder)[-80:]
     where = f" · {target}" if target else f" in {folder}" if folder else ""
     return CAPTIONS[subject.kind] + where
+
+
+def _is_cut(excerpt: str) -> bool:
+    return len(excerpt) >= EXCERPT_LIMIT - 1 or excerpt.rstrip().endswith("…")
 
 
 def _holds(subject: str, question: str) -> bool:
