@@ -205,6 +205,21 @@ def test_every_grammar_can_show_three_examples_of_each_kind(parser: ShellParser)
                 assert len(good) == 3 and len(bad) == 3, (text, good, bad)
 
 
+def test_a_rule_for_everything_in_the_table_allows_no_attack(parser: ShellParser) -> None:
+    """`attacks.txt`: one command a line, ⏎ for a line break; shapes of several agents' safety tests, and others."""
+    named = ("npm run test", "make test", "just test", "gradle test", "pnpm test", "yarn test", "rake spec", "mvn test")
+    run = ("npx tsc", "npx jest", "npx vitest", "npx eslint", "npx prettier", "python -m pytest", "python3 -m pytest")
+    more = ("tox -e py311", "nox -s tests", "bundle exec rspec", "uv run pytest", "poetry run pytest")
+    shapes = [*known_programs(), *named, *run, *more, "curl -s https://example.com/*", "curl https://example.com/*"]
+    everything = Policy(
+        tuple(PolicyRule(f"r{at}", Say.ALLOW, Shape((*shape.split(), REST))) for at, shape in enumerate(shapes))
+    )
+    attacks = (Path(__file__).parent / "attacks.txt").read_text(encoding="utf-8").splitlines()
+    assert len(attacks) > 700
+    found = [text for text in attacks if judge(everything, case(text.replace("⏎", "\n")), parser).verdict is Say.ALLOW]
+    assert found == []
+
+
 def test_the_folder_ends_where_it_ends(parser: ShellParser) -> None:
     cat = rule("cat", REST)
     for text in ("cat a", f"cat {HERE}/a", "cat ./a/b", "cat a..b"):

@@ -236,7 +236,7 @@ _KINDS: dict[str, Callable[[str, WorkFolder], bool]] = {
     "text": lambda word, place: True,
     "pattern": lambda word, place: True,
 }
-_NAMED = ("target", "url")  # a bare wildcard never stands for one: it says what is done
+_NAMED = ("target", "url", "computer")  # a bare wildcard never stands for one: it says what is done
 _PATTERNS: dict[str, str] = {name: table["is"] for name, table in _DATA["kind"].items() if "is" in table}
 _SAYS: dict[str, str] = {name: table["says"] for name, table in _DATA["kind"].items()}
 
