@@ -122,7 +122,7 @@ def test_a_program_whose_examples_do_not_hold_gets_no_wildcard(
     parser: ShellParser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert judge(rule("wc", REST), case("wc -l a"), parser).verdict is Say.ALLOW
-    monkeypatch.setitem(grammar._PROGRAMS["wc"], "no_match", ["wc -l a"])
+    monkeypatch.setitem(grammar.PROGRAMS["wc"], "no_match", ["wc -l a"])
     for cached in (grammar.find_grammar, grammar.contradictions):
         monkeypatch.setattr(grammar, cached.__name__, lru_cache(cached.__wrapped__))
     verdict = judge(rule("wc", REST), case("wc -l a"), parser)

@@ -19,7 +19,7 @@ from atlasbridge.core.policy.places import absolute
 from atlasbridge.core.values import field, frozen, replace
 
 _DATA: dict[str, Any] = tomllib.loads(Path(__file__).with_name("programs.toml").read_text(encoding="utf-8"))
-_PROGRAMS: dict[str, dict[str, Any]] = _DATA["program"]
+PROGRAMS: dict[str, dict[str, Any]] = _DATA["program"]
 SHELLS: frozenset[str] = frozenset(_DATA["shells"])
 INTERPRETERS: frozenset[str] = frozenset(_DATA["interpreters"])
 DESTRUCTIVE: frozenset[str] = frozenset(_DATA["destructive"])
@@ -273,11 +273,11 @@ def say_kind(kind: str) -> str:
 
 @lru_cache(maxsize=512)
 def find_grammar(name: str) -> Grammar | None:
-    table = _PROGRAMS.get(name)
+    table = PROGRAMS.get(name)
     if table is None:
         return None
     if "like" in table:
-        table = {**_PROGRAMS[table["like"]], **{key: value for key, value in table.items() if key != "like"}}
+        table = {**PROGRAMS[table["like"]], **{key: value for key, value in table.items() if key != "like"}}
     options = _read_options(table.get("options", ""))
     behind = _read_options(table["behind"]) if "behind" in table else None
     return Grammar(
@@ -307,7 +307,7 @@ def _read_options(text: str) -> list[Option]:
 
 
 def known_programs() -> Iterable[str]:
-    return _PROGRAMS
+    return PROGRAMS
 
 
 def known_kinds() -> frozenset[str]:
@@ -318,7 +318,7 @@ def known_kinds() -> frozenset[str]:
 def contradictions(program: str) -> tuple[str, ...]:
     """The examples of this program and its subcommands that the table does not hold to.  Looked at when the program is
     first judged; a wildcard takes nothing of a program that has any."""
-    grammars = [find_grammar(name) for name in _PROGRAMS if name.partition(" ")[0] == program]
+    grammars = [find_grammar(name) for name in PROGRAMS if name.partition(" ")[0] == program]
     return tuple(wrong for grammar in grammars if grammar is not None for wrong in _check_examples(grammar))
 
 
@@ -358,7 +358,7 @@ def _read(words: Sequence[str], place: WorkFolder) -> Reading:
         return _behind(words, inner, place)
     if name in WRAPPERS:
         return _all(words, f"{name} runs what stands behind it")
-    if name in _PROGRAMS:
+    if name in PROGRAMS:
         return _Reader(words, place).read(name)
     if name in _CLOSED:
         return _read_closed(name, words)
@@ -383,7 +383,7 @@ def _inner_program(name: str, words: Sequence[str]) -> int | None:
         prefix = runner.split()
         if [name, *words[1 : len(prefix)]] == prefix and len(words) > len(prefix):
             start = len(prefix)
-            known = program_of(words[start]) in _PROGRAMS or runner == "python -m"
+            known = program_of(words[start]) in PROGRAMS or runner == "python -m"
             return start if known and not words[start].startswith("-") else None
     wrapper = WRAPPERS.get(name)
     if wrapper is None or name in _FED:
@@ -594,7 +594,7 @@ def unwrap(words: Sequence[str]) -> tuple[str, ...] | None:
 def reads_elsewhere(words: Sequence[str]) -> bool:
     """Whether it runs what comes through a pipe or a terminal: that stands nowhere in its words."""
     name = program_of(words[0])
-    runs = name in SHELLS or (name in INTERPRETERS and name not in _PROGRAMS)
+    runs = name in SHELLS or (name in INTERPRETERS and name not in PROGRAMS)
     return name in _FED or (runs and all(word.startswith("-") and word != "--version" for word in words[1:]))
 
 
@@ -611,7 +611,7 @@ def describe_grammar(name: str, most: int = 8) -> str:
     more = f" and {len(options) - most} more" if len(options) > most else ""
     said = [f"these options: {' '.join(options[:most])}{more}"] if options else []
     below = [
-        key.rpartition(" ")[2] for key in _PROGRAMS if key.rpartition(" ")[0] == name and _PROGRAMS[key].get("reads")
+        key.rpartition(" ")[2] for key in PROGRAMS if key.rpartition(" ")[0] == name and PROGRAMS[key].get("reads")
     ]
     said += [f"these subcommands: {' '.join(below)}"] if below else []
     return " and ".join([*dict.fromkeys(kinds), *said]) or "no further words"
