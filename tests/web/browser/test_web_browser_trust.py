@@ -78,10 +78,10 @@ def test_reloaded_while_the_hub_is_away_the_page_says_so_and_recovers(
     hub.run(hub.hub.stop())
     browser.refresh()
     wait_text(browser, "#cards", "Not connected")
-    assert "Nothing waits" not in text_of(browser, "main")
+    assert "Nothing is waiting" not in text_of(browser, "main")
     hub.run(hub.hub.restart_after_stop())
     wait_text(browser, "#link", "live")
-    wait_text(browser, "#cards", "Nothing waits for you")
+    wait_text(browser, "#cards", "Nothing is waiting for you")
 
 
 def test_the_worker_keeps_every_file_of_the_page() -> None:
@@ -266,7 +266,7 @@ def test_a_browser_that_may_only_look_is_offered_nothing_else(hub: ThreadedHub, 
     session = hub.add_session()
     hub.ask(sample.MENU, session)
     chromium.get(hub.link("read"))
-    wait_text(chromium, "[data-prompt]", "may only look")
+    wait_text(chromium, "[data-prompt]", "can only look")
     assert chromium.find_elements("css selector", ".choice, .send, .report") == []
     chromium.execute_script(f"location.hash = '#session/{session.session_id}'")
     wait_text(chromium, "main", "may not type")
@@ -279,7 +279,7 @@ def test_a_draft_survives_new_prompts_and_a_reload(hub: ThreadedHub, browser: we
     field.send_keys("half a sent")
     top = field.rect["y"] - browser.execute_script("return window.scrollY")
     hub.ask(sample.MENU)
-    wait(browser, lambda it: len(it.find_elements("css selector", "[data-prompt]")) == 2)
+    wait(browser, lambda it: len(it.find_elements("css selector", "[data-row]")) == 2)
     assert abs(field.rect["y"] - browser.execute_script("return window.scrollY") - top) < 3, "it moved away"
     browser.refresh()
     wait(browser, lambda it: it.find_element("css selector", ".say input").get_attribute("value") == "half a sent")
@@ -342,8 +342,8 @@ def test_what_still_waits_after_its_time_is_shown_and_can_be_asked_again(
     record = hub.ask(sample.SECRET)
     find(browser, "[data-prompt]")
     hub.run(hub.hub.move(record, PromptState.EXPIRED, Receipt("expired", "Nobody answered in time.", "")))
-    wait_text(browser, "[data-late]", "still stands on the screen")
-    assert "Nothing waits for you" not in text_of(browser, "main")
+    wait_text(browser, "[data-late]", "still shows the question")
+    assert "Nothing is waiting for you" not in text_of(browser, "main")
     browser.refresh()
     find(browser, "[data-late] button.main").click()
     wait(browser, lambda _: hub.hub_api.asked_again == [record.prompt_id])

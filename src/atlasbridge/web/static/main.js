@@ -7,9 +7,9 @@ import { renew, startTelling, worker } from "/notify.js";
 import { promptsView } from "/prompts.js";
 import { login, loginView, settingsView } from "/settings.js";
 
-const VIEWS = { prompts: promptsView, prompt: promptsView, settings: settingsView };
+const VIEWS = { prompts: promptsView, prompt: promptsView, list: promptsView, settings: settingsView };
 const OTHERS = ["sessions", "session", "history", "audit", "rules", "figures"]; // by others.js, once the first card can be drawn
-const PARENTS = { session: "sessions", prompt: "prompts" };
+const PARENTS = { session: "sessions", prompt: "prompts", list: "prompts" };
 const OUT = "This browser is not let in (any more): its login was ended, or something else answers at this address.";
 const STRANGER = "Something else than your hub answers at this address. Nothing was sent to it. Ask on the computer: atlasbridge hub status";
 const main = document.getElementById("main");
@@ -37,11 +37,11 @@ function route() {
   const known = Object.hasOwn(VIEWS, name) ? name : "prompts";
   const same = VIEWS[known] === shown && leave.go;
   shown = VIEWS[known];
-  if (same) same(id);
+  if (same) same(id, known);
   else {
     leave();
     document.body.classList.remove("broad");
-    leave = shown(main, page, id);
+    leave = shown(main, page, id, known);
   }
   for (const tab of tabs.children) {
     const here = tab.getAttribute("href") === `#${PARENTS[known] || known}`;
