@@ -394,16 +394,24 @@ class Session:
 
     async def _stop_command(self, scanner: MarkerScanner, on_output: Callable[[bytes], None]) -> None:
         """Interrupt the command; when that does not help, put a fresh shell in the place of this one."""
-        try:
-            async with asyncio.timeout(_STOP_WITHIN_S):
-                await self.interrupt()
-                if await self._read_until_end(scanner, on_output) is not None:
-                    self._follow_shell()
-                    return
-        except (TimeoutError, PtyIoError):
-            pass  # it ignores Ctrl-C, or does not even read: the shell has to go
+        # A task of its own: this one is being cancelled, and there `asyncio.timeout` ends wrongly before Python 3.11.4.
+        stopping = asyncio.create_task(self._interrupted(scanner, on_output))
+        await asyncio.wait((stopping,), timeout=_STOP_WITHIN_S)
+        if stopping.done() and stopping.result():
+            self._follow_shell()
+            return
+        stopping.cancel()  # the command ignores Ctrl-C, or does not even read: the shell has to go
+        await asyncio.wait((stopping,))
         await self.handle.kill()
         await self._start()
+
+    async def _interrupted(self, scanner: MarkerScanner, on_output: Callable[[bytes], None]) -> bool:
+        """True: Ctrl-C ended the command, and the shell has reported so."""
+        try:
+            await self.interrupt()
+            return await self._read_until_end(scanner, on_output) is not None
+        except PtyIoError:
+            return False
 
     def _follow_shell(self) -> None:
         self._cwd, self._env = self._files.reported_cwd(), self._files.reported_env()

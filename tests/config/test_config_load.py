@@ -73,6 +73,61 @@ def test_a_fault_names_line_setting_and_what_is_allowed(
     assert caught.value.exit_code == 2
 
 
+DOCUMENTED = """
+channel = "telegram"
+bot_token = "123456:AAbbCCddEEffGGhhIIjjKKllMMnnOOppQQr"
+allowed_users = [123456789]
+timeout_seconds = 900
+free_text_enabled = false
+detection_threshold = 0.7
+stuck_timeout_seconds = 3.0
+stuck_poll_interval_seconds = 0.5
+buffer_size_bytes = 8192
+inject_settle_ms = 150
+injection_timeout_seconds = 4.0
+task_timeout_seconds = 20.0
+max_task_restarts = 2
+session_max_age_hours = 24
+"""
+
+
+def test_settings_without_a_table_as_the_design_documents_write_them_are_understood(home: Home) -> None:
+    found = load(home, DOCUMENTED)
+    general = found.general
+    assert (general.prompts.timeout_seconds, general.prompts.free_text_enabled) == (900, False)
+    assert (general.detection.detection_threshold, general.detection.buffer_size_bytes) == (0.7, 8192)
+    assert (general.session.inject_settle_ms, general.session.max_task_restarts) == (150, 2)
+    assert general.retention.session_max_age_hours == 24
+    assert found.channels["telegram"]["allowed_users"] == [123456789]
+    assert len(found.hints) == len(DOCUMENTED.split("\n")) - 2
+    assert "config.toml line 5: timeout_seconds is understood; its name today is prompts.timeout_seconds" in found.hints
+
+
+def test_a_channels_table_may_stand_outside_of_channels(home: Home) -> None:
+    found = load(home, '[telegram]\nbot_token = "1:x"\nallowed_users = [7]\n')
+    assert found.channels["telegram"]["allowed_users"] == [7]
+    assert "channels.telegram" in found.hints[0]
+
+
+def test_a_file_with_todays_names_gets_no_hint(home: Home) -> None:
+    assert load(home, "[prompts]\ntimeout_seconds = 900\n").hints == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "hint"),
+    [
+        ("timeout_seconds = 0\n", "config.toml line 1: prompts.timeout_seconds should be greater", "600"),
+        ("timeout_seconds = 5\n[prompts]\ntimeout_seconds = 6\n", "line 1: timeout_seconds and prompts.timeout", "one"),
+        ("reminder_seconds = 5\n", "line 1: there is no setting reminder_seconds", "mean prompts.reminder_seconds?"),
+        ('channel = "pigeon"\n', "line 1: there is no channel named 'pigeon'", "telegram"),
+    ],
+)
+def test_a_fault_in_a_setting_without_a_table_is_named(home: Home, text: str, what: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(home, text)
+    assert what in str(caught.value) and hint in caught.value.hint
+
+
 def test_the_environment_is_laid_over_the_file(home: Home) -> None:
     found = load(home, "[prompts]\ntimeout_seconds = 5\n", ATLASBRIDGE_PROMPTS_TIMEOUT_SECONDS="9.5")
     assert found.general.prompts.timeout_seconds == 9.5

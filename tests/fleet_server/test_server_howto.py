@@ -116,6 +116,10 @@ def test_from_nothing_to_two_machines_on_one_page(story: Story) -> None:
         assert looked.count("connected") == 2
         assert "server" in story.sh("atlasbridge hub status", "one")
         assert "bert" in story.sh(BLOCKS["rights"], **database)
+        listed, token = story.sh(BLOCKS["logins"], **database).rsplit("\n", 2)[:2]
+        assert "browser" in listed and token.startswith("abf_")
+        read = httpx.get(f"{story.url}/api/v1/machines", headers={"authorization": f"Bearer {token}"}).json()
+        assert {one["name"] for one in read["machines"]} == {"one", "two"}
         story.sh(BLOCKS["identities"], **database)
         told = story.sh(BLOCKS["chats"], FLEET_BOT_TOKEN="1:token", **database)
         assert "telegram" in told and "alice" in told and "each is told what they can see" in told
@@ -144,6 +148,7 @@ def test_every_tested_block_of_the_page_is_known() -> None:
         "ask",
         "look",
         "rights",
+        "logins",
         "rules",
         "audit",
         "ephemeral",

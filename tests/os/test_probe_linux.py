@@ -13,6 +13,8 @@ import pytest
 from tests.support.probe_stage import Start, python, stages
 
 from atlasbridge.core.detection.events import ProbeState
+from atlasbridge.os.tty import linux
+from atlasbridge.os.tty.attributes import echo_and_canon
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -50,6 +52,14 @@ def test_the_terminals_flags_tell_a_secret_from_a_line(start: Start) -> None:
     assert (secret.echo, secret.canonical) == (False, True)
     raw = start("bash", "-c", "read -n1 x").until_true(lambda answer: answer.state is READING and not answer.canonical)
     assert raw.canonical is False
+
+
+def test_flags_that_change_during_a_look_are_those_of_the_reader(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = start(*python("import getpass; getpass.getpass()"))
+    stage.until_true(lambda answer: answer.state is READING and answer.echo is False)
+    real, before = echo_and_canon, [(True, True)]
+    monkeypatch.setattr(linux, "echo_and_canon", lambda fd: before.pop() if before else real(fd))
+    assert stage.until(READING).echo is False
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ DOCUMENTS = {
         INJECT_BYTES""",
     "adapter_interface": """BaseAdapter PromptEvent Reply PromptType Confidence AdapterRegistry AdapterStartError
         AdapterInjectionError ReplayAttackError ClaudeCodeAdapter OpenAIAdapter PromptDetector INJECT_BYTES
-        make_idempotency_key""",
+        make_idempotency_key SupervisorState""",
 }
 PLACES = {
     "atlasbridge.adapters.base": "BaseAdapter PromptEvent Reply PromptType Confidence",

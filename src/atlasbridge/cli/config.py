@@ -174,6 +174,8 @@ def path() -> None:
 def check() -> None:
     """Check the file and the environment; says line, setting and what is allowed.  Exit status 2 when bad."""
     found = load_configuration(home(), os.environ)
+    for hint in found.hints:
+        click.echo(f"hint: {hint}")
     where = home().config if home().config.exists() else "no file, all defaults"
     click.echo(f"the configuration is good ({where}); channels: {', '.join(['local', *found.channels])}")
 

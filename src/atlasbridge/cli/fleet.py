@@ -530,6 +530,67 @@ def _print_link(database_url: str, url: str, name: str) -> None:
     click.echo(f"{url.rstrip('/')}/#login={token}")
 
 
+@people.command("token")
+@database_option
+@click.argument("name")
+@click.argument("token")
+@click.option(
+    "--scope",
+    type=click.Choice(["read", "ask", "answer", "admin"]),
+    default="read",
+    show_default=True,
+    help="What a program with it is allowed to do; never more than NAME.",
+)
+def new_token(database_url: str, name: str, token: str, scope: str) -> None:
+    """Print a new API token for NAME, called TOKEN and valid for a year."""
+    with needs(SERVER):
+        from atlasbridge.fleet.server import people as fleet_people
+
+    secret, _ = work(database_url, lambda database: fleet_people.add_token(database, name, token, scope, operator()))
+    click.echo(secret)
+
+
+@people.command("logins")
+@database_option
+@click.argument("name", default="")
+@json_option
+def list_logins(database_url: str, name: str, as_json: bool) -> None:
+    """List the browsers and API tokens that are logged in, of NAME or of everybody."""
+    with needs(SERVER):
+        from atlasbridge.fleet.server import people as fleet_people
+
+    found = work(database_url, lambda database: fleet_people.logins(database, name))
+    if as_json:
+        print_json([{key: value for key, value in _plain(one).items() if key != "token_hash"} for one in found])
+        return
+    rows = [
+        (
+            one["id"],
+            one["person"],
+            one["kind"],
+            one["name"],
+            one["scope"],
+            f"{one['seen_at']:%Y-%m-%d %H:%M}" if one["seen_at"] else "never used",
+            f"{one['expires_at']:%Y-%m-%d}",
+        )
+        for one in found
+    ]
+    print_table(("login", "person", "kind", "name", "scope", "last used", "until"), rows, "nobody is logged in")
+
+
+@people.command("logout")
+@database_option
+@click.argument("login")
+def end_login(database_url: str, login: str) -> None:
+    """End one LOGIN, a browser's or a token, by its id from `fleet people logins`."""
+    with needs(SERVER):
+        from atlasbridge.fleet.server import people as fleet_people
+
+    if not work(database_url, lambda database: fleet_people.end_login(database, login, operator())):
+        raise AtlasBridgeError(f"there is no login {login!r}", "list them: atlasbridge fleet people logins")
+    click.echo(f"The login {login} has ended.")
+
+
 @people.command("remove")
 @database_option
 @click.argument("name")

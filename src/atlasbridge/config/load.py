@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -31,6 +31,8 @@ class Configuration:
     general: AtlasBridgeConfig
     channels: Mapping[str, Mapping[str, Any]]
     raw: Mapping[str, Any]  # file and environment together, secrets not yet resolved
+    excerpt_only: frozenset[str] = frozenset()  # channels that carry at most an excerpt
+    hints: tuple[str, ...] = ()  # what was understood by an older name, and its name today
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ def load_config(
     text = _read(path)
     data = _parse(path, text)
     _rename_older(data)
+    lines = locate_settings(text)
+    hints = _place_flat(data, lines, known_channels, path.name)
     adjust(data)
     tables = data.get("channels", {})
     named = [name for name in known_channels if name in ("web",) or name in tables or _mentioned(name, environ)]
@@ -73,9 +77,12 @@ def load_config(
     paths = setting_paths(AtlasBridgeConfig)
     for name, model in models.items():
         paths += setting_paths(model, ("channels", name))
-    source = _Source(path, locate_settings(text), lay_over(data, environ, paths), environ)
+    source = _Source(path, lines, lay_over(data, environ, paths), environ)
     general = _check(AtlasBridgeConfig, data, (), source)
-    return Configuration(general, _check_channels(general.channels, models, known_channels, source, environ), data)
+    channels = _check_channels(general.channels, models, known_channels, source, environ)
+    strict = general.prompts.strict_excerpt
+    narrow = [name for name in channels if strict or general.channels.get(name, {}).get("show") == "excerpt"]
+    return Configuration(general, channels, data, frozenset(narrow), hints)
 
 
 def _check_channels(
@@ -110,6 +117,62 @@ def _rename_older(data: dict[str, Any]) -> None:
         for step in steps if isinstance(steps, list) else []:
             if isinstance(step, dict) and isinstance(step.get("channels"), list):
                 step["channels"] = ["here" if name == "desk" else name for name in step["channels"]]
+
+
+# The design documents name these settings without a table.
+FLAT: Final = {
+    name: (table, name)
+    for table, names in {
+        "prompts": "timeout_seconds free_text_enabled",
+        "detection": "detection_threshold stuck_timeout_seconds stuck_poll_interval_seconds buffer_size_bytes",
+        "session": "inject_settle_ms injection_timeout_seconds task_timeout_seconds max_task_restarts",
+        "retention": "session_max_age_hours",
+    }.items()
+    for name in names.split()
+}
+_OF_THE_CHANNEL: Final = ("bot_token", "allowed_users")
+
+
+def _place_flat(
+    data: dict[str, Any], lines: dict[tuple[str | int, ...], int], channels: list[str], file: str
+) -> tuple[str, ...]:
+    """Settings that stand outside their tables, as the design documents write them, are put where they belong."""
+    named = str(data.get("channel", "telegram"))
+    places: dict[str, tuple[str, ...]] = {**FLAT}
+    places |= {name: ("channels", named, name) for name in _OF_THE_CHANNEL}
+    places |= {name: ("channels", name) for name in channels if isinstance(data.get(name), dict)}
+    hints = []
+    if "channel" in data:
+        line = lines.get(("channel",), 1)
+        hints.append(
+            f'{file} line {line}: `channel = "{named}"` is understood; today it is a table, [channels.{named}]'
+        )
+        del data["channel"]
+        tables = data.setdefault("channels", {})
+        if isinstance(tables, dict) and named != "none":
+            tables.setdefault(named, {})
+            lines.setdefault(("channels", named), line)
+    for name, place in places.items():
+        if name not in data:
+            continue
+        line = lines.get((name,), 1)
+        if _is_set(data, place):
+            raise ConfigError(
+                f"{file} line {line}: {name} and {'.'.join(place)} are the same setting", "keep one of them"
+            )
+        set_value(data, place, data.pop(name))
+        for path in [path for path in lines if path[0] == name]:
+            lines.setdefault((*place, *path[1:]), lines[path])
+        hints.append(f"{file} line {line}: {name} is understood; its name today is {'.'.join(place)}")
+    return tuple(hints)
+
+
+def _is_set(data: Any, place: tuple[str, ...]) -> bool:
+    for name in place:
+        if not isinstance(data, dict) or name not in data:
+            return False
+        data = data[name]
+    return True
 
 
 def _read(path: Path) -> str:
@@ -157,7 +220,9 @@ def _explain(model: type[BaseModel], error: dict[str, Any], under: tuple[str, ..
 
         known = list(table.model_fields) if table else []
         close = get_close_matches(str(location[-1]), known, 1)
-        hint = f"did you mean {close[0]}?" if close else f"known here: {', '.join(known)}"
+        elsewhere = [".".join(path) for path in setting_paths(AtlasBridgeConfig) if path[-1] == location[-1]]
+        meant = close or (elsewhere if not under else [])
+        hint = f"did you mean {meant[0]}?" if meant else f"known here: {', '.join(known)}"
         return ConfigError(f"{place}: there is no setting {name}", hint)
     if error["type"] == "missing":
         return ConfigError(f"{place}: {name} is missing", _allowed(table, location, error))

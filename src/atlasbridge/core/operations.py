@@ -170,8 +170,8 @@ def operation(
 # What parameters are.
 
 ShortText = Annotated[str, Is(most=64)]
-PromptId = ShortText
-SessionId = ShortText
+PromptId = Annotated[str, Is("in a fleet: MACHINE.ID", most=80)]
+SessionId = PromptId
 Value = Annotated[str, Is("`y`, `n`, `enter`, a choice's value or label, `default`, or text", most=8192)]
 AsText = Annotated[bool, Is("never read the value as a choice")]
 RequestKey = Annotated[
@@ -279,6 +279,7 @@ class Session:
     host_pid: int = 0
     ended_at: str | None = None
     exit_code: int | None = None
+    machine: Annotated[str, Is("in a fleet: the machine's name", maybe=True)] = ""
     still_waiting: Annotated[str | None, Is(only="socket")] = None
     queued: Annotated[int, Is(only="socket")] = 0
 
@@ -874,7 +875,7 @@ class HubOperations:
         prompt_id: PromptId,
         value: Value,
         as_text: AsText = False,
-        session_id: Annotated[str, Is("checked when given", most=64)] = "",
+        session_id: Annotated[str, Is("checked when given", most=80)] = "",
         request_key: RequestKey = "",
         passkey: Annotated[PasskeyProof | None, Is("where its rule wants an approval to be signed")] = None,
     ) -> Replied:
@@ -1014,7 +1015,7 @@ class HubOperations:
         self,
         all: Annotated[bool, Is("also those that have ended")] = False,
         name: Annotated[str, Is("only those that are called so", most=120)] = "",
-        session_id: ShortText = "",
+        session_id: SessionId = "",
     ) -> Sessions:
         """Sessions."""
 

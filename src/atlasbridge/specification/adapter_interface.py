@@ -17,6 +17,7 @@ from atlasbridge.adapters.base import (
 from atlasbridge.adapters.claude_code import ClaudeCodeAdapter
 from atlasbridge.adapters.openai_cli import OpenAIAdapter
 from atlasbridge.adapters.registry import AdapterRegistry
+from atlasbridge.specification.pty_supervisor import SupervisorState
 from atlasbridge.specification.text_detector import PromptDetector
 
 __all__ = [
@@ -33,5 +34,6 @@ __all__ = [
     "PromptType",
     "ReplayAttackError",
     "Reply",
+    "SupervisorState",
     "make_idempotency_key",
 ]

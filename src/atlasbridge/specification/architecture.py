@@ -14,9 +14,11 @@ from atlasbridge.core.audit import AuditWriter, verify_chain
 from atlasbridge.core.prompt import Confidence, PromptEvent, PromptType
 from atlasbridge.core.routing import PromptRouter
 from atlasbridge.core.session import Session
-from atlasbridge.core.store.moves import accept as decide_prompt
+from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.os.tty.base import BasePTY
 from atlasbridge.specification.text_detector import PromptDetector
+
+decide_prompt = Ledger.decide_prompt  # of the store
 
 __all__ = [
     "AdapterRegistry",

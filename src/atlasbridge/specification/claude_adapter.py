@@ -12,10 +12,12 @@ from atlasbridge.config.load import load_config as load_config_of
 from atlasbridge.core.constants import INJECT_BYTES
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
-from atlasbridge.core.host.supervisor import Supervisor as PTYSupervisor
 from atlasbridge.core.prompt.model import PromptType
-from atlasbridge.core.store.moves import accept as decide_prompt
+from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.specification.pty_supervisor import PTYSupervisor
 from atlasbridge.specification.text_detector import PromptDetector
+
+decide_prompt = Ledger.decide_prompt  # of the store
 
 __all__ = [
     "INJECT_BYTES",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from atlasbridge.core.host.supervisor import Supervisor as PTYSupervisor
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.lab.scenario import BasePromptLabScenario, DetectorResult
 from atlasbridge.lab.scenarios import (
@@ -21,6 +20,7 @@ from atlasbridge.lab.scenarios import (
 )
 from atlasbridge.os.tty.posix import PosixPTY as PosixPTYBackend
 from atlasbridge.os.tty.windows import WindowsPTY as ConPTYBackend
+from atlasbridge.specification.pty_supervisor import PTYSupervisor
 from atlasbridge.specification.text_detector import PromptDetector
 
 __all__ = [

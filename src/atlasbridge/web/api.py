@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from atlasbridge.core import operations as table
 from atlasbridge.core.operations import OPERATIONS, HubOperations, Operation, Refused
 from atlasbridge.core.prompt.gate import UNTRACED
 from atlasbridge.core.schema import BadValue, read_text, write
 from atlasbridge.web.access import Caller, body_digest, same
+from atlasbridge.web.guard import Readers
 from atlasbridge.web.view import render_plain
 
 if TYPE_CHECKING:
@@ -93,6 +95,30 @@ def problem(status: int, error: str, message: str, retry_s: float = 1.0) -> JSON
     return response
 
 
+Perform = Callable[[Operation[..., Any], Request], Awaitable[Response]]
+
+
+def routes_of(prefix: str, operations: Iterable[Operation[..., Any]], perform: Perform) -> list[Route]:
+    """One route for each path; several operations can share one."""
+    by_path: dict[str, dict[str, Operation[..., Any]]] = {}
+    for operation in operations:
+        methods = by_path.setdefault(operation.path, {})
+        methods[operation.method] = operation
+        if operation.method == "GET":
+            methods["HEAD"] = operation
+    return [
+        Route(prefix + path, _endpoint(methods, perform), methods=[one for one in methods if one != "HEAD"])
+        for path, methods in by_path.items()
+    ]
+
+
+def _endpoint(by_method: dict[str, Operation[..., Any]], perform: Perform) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        return await perform(by_method[request.method], request)
+
+    return endpoint
+
+
 async def perform(site: Site, operation: Operation[..., Any], request: Request) -> Response:
     caller = _caller(site, request) if operation.scope else NOBODY
     if isinstance(caller, Response):
@@ -100,7 +126,7 @@ async def perform(site: Site, operation: Operation[..., Any], request: Request) 
     if operation.scope and not caller.may(operation.scope):
         return problem(403, "wrong_scope", f"this needs the scope {operation.scope}")
     try:
-        given = await _read(site, operation, request, caller)
+        given = await read_request(site.readers, operation, request, caller.body)
     except BadValue as error:
         return problem(422, "bad_value", str(error))
     if isinstance(given, Response):
@@ -175,14 +201,15 @@ def in_body(operation: Operation[..., Any]) -> list[table.Parameter]:
     return [] if operation.method == "GET" else own
 
 
-async def _read(
-    site: Site, operation: Operation[..., Any], request: Request, caller: Caller
+async def read_request(
+    readers: Readers, operation: Operation[..., Any], request: Request, signed: str = ""
 ) -> SimpleNamespace | Response:
-    """All parameters by name, from the path, the query and the body; those left out have their defaults."""
+    """All parameters by name, from the path, the query and the body; those left out have their defaults.  `signed`: the
+    digest of the body that the caller signed."""
     given: dict[str, Any] = {name: str(request.path_params[name]) for name in operation.in_path}
     given |= _read_query(operation, request)
     if in_body(operation):
-        body = await _read_body(site, request, caller)
+        body = await _read_body(readers, request, signed)
         if isinstance(body, Response):
             return body
         if set(body) & set(given):
@@ -200,13 +227,13 @@ def _read_query(operation: Operation[..., Any], request: Request) -> dict[str, A
     return {name: read_text(known[name].kind, text, name) for name, text in given.items()}
 
 
-async def _read_body(site: Site, request: Request, caller: Caller) -> dict[str, Any] | Response:
+async def _read_body(readers: Readers, request: Request, signed: str) -> dict[str, Any] | Response:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return problem(415, "not_json", "send the body as application/json")
     try:
-        async with site.readers.reading(BODY_TIMEOUT_S):
+        async with readers.reading(BODY_TIMEOUT_S):
             content = await request.body()
-        if caller.body and not same(body_digest(content), caller.body):
+        if signed and not same(body_digest(content), signed):
             return problem(401, "unauthorized", "this is not the body that was signed")
         found = json.loads(content, parse_constant=_no_number)
     except TimeoutError:

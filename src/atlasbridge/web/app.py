@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -15,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from atlasbridge.web import admin_api, passkey_api, prompt_api, question_api, record_api, session_api
-from atlasbridge.web.api import OVER_HTTP, perform, problem
+from atlasbridge.web.api import OVER_HTTP, perform, problem, routes_of
 from atlasbridge.web.guard import Guard
 from atlasbridge.web.openapi import PREFIX, render_openapi
 from atlasbridge.web.site import Site
@@ -40,7 +41,7 @@ TYPES = {
 
 def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
     """`names`: the host names served besides loopback."""
-    routes = [Route(PREFIX + path, _endpoint(site, path), methods=_methods(path)) for path in _paths()]
+    routes = routes_of(PREFIX, OVER_HTTP, partial(perform, site))
     routes.append(Route(f"{PREFIX}/openapi.json", _openapi, methods=["GET"]))
     static = {entry.name: entry.read_bytes() for entry in _static_files()}
     site.shell = hashlib.sha256(b"\0".join(static[name] for name in sorted(static))).hexdigest()[:16]
@@ -49,25 +50,6 @@ def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return Guard(app, names, site.counters.count_status)
-
-
-def _paths() -> list[str]:
-    return list(dict.fromkeys(operation.path for operation in OVER_HTTP))
-
-
-def _methods(path: str) -> list[str]:
-    return [operation.method for operation in OVER_HTTP if operation.path == path]
-
-
-def _endpoint(site: Site, path: str) -> Any:
-    by_method = {operation.method: operation for operation in OVER_HTTP if operation.path == path}
-    if "GET" in by_method:
-        by_method["HEAD"] = by_method["GET"]
-
-    async def endpoint(request: Request) -> Response:
-        return await perform(site, by_method[request.method], request)
-
-    return endpoint
 
 
 async def _openapi(request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from atlasbridge import __version__
@@ -27,15 +28,15 @@ SENTENCES = {
 }
 
 
-def render_openapi() -> dict[str, Any]:
+def render_openapi(operations: Iterable[Operation[..., Any]] = OVER_HTTP, title: str = "AtlasBridge") -> dict[str, Any]:
     paths: dict[str, Any] = {}
     error = {"type": "object", "properties": {"error": TEXT, "message": TEXT}, "required": ["error", "message"]}
     schemas: dict[str, Any] = {"Error": error}
-    for operation in OVER_HTTP:
+    for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _describe(operation, schemas)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "AtlasBridge", "version": __version__, "description": "Prompts, sessions and records."},
+        "info": {"title": title, "version": __version__, "description": "Prompts, sessions and records."},
         "servers": [{"url": PREFIX}],
         "paths": paths,
         "components": {

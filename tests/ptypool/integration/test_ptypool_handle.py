@@ -293,9 +293,9 @@ async def test_killing_goes_on_when_the_killer_is_cancelled(pool: PtyPool) -> No
 
 async def test_killing_drains_a_child_that_is_stuck_on_a_full_terminal(pool: PtyPool) -> None:
     code = (
-        "import signal, sys\n"
+        "import os, signal, sys\n"
         "def end(*_):\n    sys.stdout.write('y' * 500_000 + 'END'); sys.stdout.flush(); sys.exit(4)\n"
-        "signal.signal(signal.SIGTERM, end)\nprint('ready', flush=True)\nsignal.pause()"
+        "signal.signal(signal.SIGTERM, end)\nos.write(1, b'ready\\n')\nsignal.pause()"
     )
     handle = await pool.spawn(sys.executable, ["-c", code])
     await read_until(handle, b"ready")

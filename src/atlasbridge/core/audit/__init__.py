@@ -6,11 +6,8 @@ from atlasbridge.core.lazy_exports import offered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from atlasbridge.core.audit.log import AuditFile as AuditWriter
-    from atlasbridge.core.audit.log import verify_chain
+    from atlasbridge.core.audit.log import AuditWriter, verify_chain
 
 __all__ = ["AuditWriter", "verify_chain"]
 
-__getattr__ = offered(
-    __name__, AuditWriter="atlasbridge.core.audit.log:AuditFile", verify_chain="atlasbridge.core.audit.log"
-)
+__getattr__ = offered(__name__, AuditWriter="atlasbridge.core.audit.log", verify_chain="atlasbridge.core.audit.log")

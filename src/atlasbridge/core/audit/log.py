@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from atlasbridge.core.audit.chain import Fault, check_chain
+from atlasbridge.core.audit.chain import Fault, Head, check_chain, parse_entry, seal_entry
+from atlasbridge.core.clock import Clock, SystemClock, iso
 from atlasbridge.core.system import OWN_FILE, keep_private, read_at, sync_folder, write_at
 
 _CHUNK = 4096
@@ -82,6 +83,31 @@ class AuditFile:
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
+
+
+class AuditWriter:
+    """A log of one's own in the same form, without a store: `verify_chain` checks it.  The hub's log is the hub's."""
+
+    def __init__(self, path: Path | str, clock: Clock | None = None) -> None:
+        """An existing log goes on where it ends; ValueError says which entry of it is bad."""
+        self.path = Path(path)
+        self._clock = clock or SystemClock()
+        self._file = AuditFile(self.path)
+        head = check_chain(read_lines(self.path))
+        if isinstance(head, Fault):
+            raise ValueError(f"{self.path}: entry {head.seq} {head.problem}")
+        self.head: Head = head
+        self._file.start(self.path.stat().st_size if self.path.exists() else 0)
+
+    def write(self, event: str, **fields: Any) -> dict[str, Any]:
+        """Append one entry and bring it to disk; returns it with its number and hashes."""
+        line, head = seal_entry(self.head, iso(self._clock.wall()), event, fields)
+        self._file.append([line])
+        self.head = head
+        return parse_entry(line) or {}
+
+    def close(self) -> None:
+        self._file.close()
 
 
 def read_lines(path: Path, size: int | None = None) -> Iterator[str]:

@@ -20,6 +20,7 @@ from atlasbridge.core.policy.choice import refusing_forms
 from atlasbridge.core.policy.grant import Grant
 from atlasbridge.core.policy.later import ANSWER, Later
 from atlasbridge.core.policy.quorum import PROOF
+from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.gate import refuse_claim
 from atlasbridge.core.prompt.machine import PromptMoved
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
@@ -396,6 +397,16 @@ class Ledger(Postponed):
                 return won
             record = prompts.get(work.connection, prompt_id)
             return refuse_claim(record, session_id=session_id, nonce=nonce or "", now=work.now)
+
+    def decide_prompt(
+        self, prompt_id: str, session_id: str, nonce: str, value: str, decided_by: str = "cli:local"
+    ) -> int:
+        """As the architecture document calls it: the number of rows that it changed, 1 or 0."""
+        record = self.prompt(prompt_id)
+        answer = decide_answer(record.prompt, value) if record is not None else None
+        if record is None or not isinstance(answer, Answer):
+            return 0
+        return int(isinstance(self.claim(record.prompt_id, session_id, nonce, answer, decided_by), PromptRecord))
 
     # grants and votes
 

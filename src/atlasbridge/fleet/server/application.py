@@ -20,6 +20,7 @@ from atlasbridge.core.daemon.log_file import request_id
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.fleet_wire import PATH
 from atlasbridge.core.ids import new_nonce
+from atlasbridge.fleet.server.api import FleetApi
 from atlasbridge.fleet.server.auth import caller_of
 from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import Unkeepable
@@ -58,6 +59,7 @@ def build_application(context: ServerContext, metrics_token: str = "") -> ASGIAp
         Route("/health", probes.health),
         Route("/ready", probes.ready),
         Route("/favicon.ico", _nothing),
+        *FleetApi(context).routes(),
         *(Route(path, _static(name, kind)) for path, (name, kind) in STATIC.items()),
     ]
 

@@ -39,8 +39,11 @@ EVENTS = {
     "SETTLED": "the machine said what became of a decision",
     "LOG_FAULT": "a machine's audit log is shorter than it was, or another one",
     "LOG_PROVED": "a machine's audit log was followed entry by entry",
-    "LOGGED_IN": "a person's link was traded for a login",
-    "LOGIN_REFUSED": "a link was unknown, used or too old",
+    "LOGGED_IN": "a person logged in, with a link or through the identity provider",
+    "LOGGED_OUT": "a login was ended",
+    "LOGIN_REFUSED": "a link or a token was unknown, used or too old, or the identity provider's word was not accepted",
+    "TOKEN_CREATED": "a token for a program",
+    "TOKEN_REVOKED": "it is worth nothing any more",
     "PERSON_ADDED": "a person, or what they may",
     "PERSON_REMOVED": "a person, or what they might",
     "RULES_SET": "other rules for all machines",
@@ -136,3 +139,14 @@ async def verify(database: Database) -> Fault | Head:
 async def entries(database: Database, limit: int = 100) -> list[str]:
     found = await database.rows("SELECT entry FROM audit_entries ORDER BY seq DESC LIMIT %s", limit)
     return [str(one["entry"]) for one in found][::-1]
+
+
+async def page(database: Database, limit: int, before: int = 0) -> list[dict[str, Any]]:
+    """Newest first; `before`: the seq of the last one of the page before."""
+    found = await database.rows(
+        "SELECT entry::jsonb AS entry FROM audit_entries WHERE %s = 0 OR seq < %s ORDER BY seq DESC LIMIT %s",
+        before,
+        before,
+        limit,
+    )
+    return [one["entry"] for one in found]

@@ -1,4 +1,4 @@
-"""Who calls: the cookie of a login, and the device it comes from."""
+"""Who calls: the cookie of a login or the token of a program, and the device it comes from."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ from atlasbridge.fleet.server.people import Caller, who
 COOKIE = "atlasbridge_server"
 
 
-async def caller_of(context: ServerContext, request: Request) -> Caller | None:
+async def browser_of(context: ServerContext, request: Request) -> Caller | None:
     token = request.cookies.get(COOKIE, "")
-    return await who(context.database, token) if token else None
+    found = await who(context.database, token) if token else None
+    return None if found is None or found.is_program else found
+
+
+async def caller_of(context: ServerContext, request: Request) -> Caller | None:
+    """A browser, or a program with its token, whose scope the caller of this checks."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    if not scheme:
+        return await browser_of(context, request)
+    found = await who(context.database, given) if scheme.lower() == "bearer" and given else None
+    return found if found is not None and found.is_program else None
 
 
 def place_of(request: Request) -> str:

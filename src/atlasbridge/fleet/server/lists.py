@@ -14,7 +14,7 @@ from psycopg.rows import dict_row
 from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.people import ALLOWED, ALLOWED_SOMEWHERE
 
-PAGE, MOST = 50, 200
+PAGE, MOST, MOST_SESSIONS = 50, 200, 500
 SILENT_S = 60.0  # a machine that was not heard of for so long is shown as silent
 
 _FILTERS = {
@@ -27,24 +27,66 @@ _FILTERS = {
 }
 
 
+_SHOWN = f"""p.machine_id, m.name AS machine, m.seen_at, m.connected_to <> '' AS connected, p.prompt_id,
+    p.session_id, p.body, p.folder, p.label, p.tool, p.raised_at, p.expires_at, d.person AS deciding,
+    {ALLOWED.replace("%(may)s", "'answer'")} AS may_answer, m.screens AND m.screens_here AS screens"""
+_WHOLE = "p.seq, p.state, p.last_key_at, s.body AS session, s.state AS session_state"
+_JOINED = "FROM prompts p JOIN machines m ON m.id = p.machine_id LEFT JOIN decisions d ON d.id = p.decision_id"
+_SESSION = "LEFT JOIN sessions s ON (s.machine_id, s.session_id) = (p.machine_id, p.session_id)"
+
+
 async def list_prompts(database: Database, person: str, query: Mapping[str, str]) -> dict[str, Any]:
+    found = await find_prompts(database, person, query, whole=False)
+    return {"total": found["total"], "prompts": [_told(one) for one in found["prompts"]]}
+
+
+async def find_prompts(database: Database, person: str, query: Mapping[str, str], whole: bool = True) -> dict[str, Any]:
+    """A page of the open ones.  `whole`: with the session of each."""
     given = {name: query[name] for name in _FILTERS if query.get(name)}
     where = " AND ".join(["p.is_open", ALLOWED, *(_FILTERS[name] for name in given)])
-    joined = "FROM prompts p JOIN machines m ON m.id = p.machine_id LEFT JOIN decisions d ON d.id = p.decision_id"
-    base = f"{joined} WHERE {where}"
     values = {**given, "person": person, "may": "see", "limit": _limit(query), "offset": _number(query, "offset")}
+    columns, joined = (f"{_SHOWN}, {_WHOLE}", f"{_JOINED} {_SESSION}") if whole else (_SHOWN, _JOINED)
     async with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(f"SELECT count(*) AS total {base}", values)
+        await cursor.execute(f"SELECT count(*) AS total {_JOINED} WHERE {where}", values)
         counted = await cursor.fetchone()
         await cursor.execute(
-            f"""SELECT p.machine_id, m.name AS machine, m.seen_at, m.connected_to <> '' AS connected, p.prompt_id,
-            p.session_id, p.body, p.folder, p.label, p.tool, p.raised_at, p.expires_at, d.person AS deciding,
-            {ALLOWED.replace("%(may)s", "'answer'")} AS may_answer, m.screens AND m.screens_here AS screens
-            {base} ORDER BY p.raised_at, p.prompt_id LIMIT %(limit)s OFFSET %(offset)s""",
+            f"SELECT {columns} {joined} WHERE {where}"
+            " ORDER BY p.raised_at, p.prompt_id LIMIT %(limit)s OFFSET %(offset)s",
             values,
         )
         found = await cursor.fetchall()
-    return {"total": counted["total"] if counted else 0, "prompts": [_told(one) for one in found]}
+    return {"total": counted["total"] if counted else 0, "prompts": found}
+
+
+async def find_prompt(database: Database, person: str, machine_id: str, prompt_id: str) -> dict[str, Any] | None:
+    """One, open or not, as far as the person may see it."""
+    found = await database.rows(
+        f"SELECT {_SHOWN}, {_WHOLE} {_JOINED} {_SESSION}"
+        f" WHERE p.machine_id = %(machine)s AND p.prompt_id = %(prompt)s AND {ALLOWED}",
+        {"machine": machine_id, "prompt": prompt_id, "person": person, "may": "see"},
+    )
+    return found[0] if found else None
+
+
+async def list_sessions(
+    database: Database, person: str, include_ended: bool, machine_id: str = "", session_id: str = ""
+) -> list[dict[str, Any]]:
+    """Those that run, newest first; `machine_id` and `session_id`: this one alone."""
+    return await database.rows(
+        f"""SELECT s.machine_id, s.session_id, s.body, s.state, m.name AS machine
+        FROM sessions s JOIN machines m ON m.id = s.machine_id,
+        LATERAL (SELECT coalesce(s.body ->> 'cwd', '') AS folder) p
+        WHERE (%(all)s OR (s.state = 'active' AND m.gone_at IS NULL)) AND {ALLOWED}
+          AND (%(machine)s = '' OR (s.machine_id, s.session_id) = (%(machine)s, %(session)s))
+        ORDER BY s.told_at DESC, s.session_id LIMIT {MOST_SESSIONS}""",
+        {
+            "all": include_ended,
+            "machine": machine_id,
+            "session": session_id,
+            "person": person,
+            "may": "see",
+        },
+    )
 
 
 def _told(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,8 +122,8 @@ WITH allowed AS MATERIALIZED (
         ORDER BY d.made_at DESC LIMIT %(limit)s
     ) d ORDER BY d.made_at DESC LIMIT %(limit)s
 )
-SELECT page.id, page.machine, page.prompt_id, page.folder, p.body ->> 'excerpt' AS excerpt, page.person, page.value,
-       page.made_at, page.settled_at, page.ok, page.stage, page.sentence
+SELECT page.id, page.machine, page.machine_id, page.prompt_id, page.folder, p.body ->> 'excerpt' AS excerpt,
+       page.person, page.value, page.made_at, page.settled_at, page.ok, page.stage, page.sentence
 FROM page JOIN prompts p USING (machine_id, prompt_id) ORDER BY page.made_at DESC
 """
 

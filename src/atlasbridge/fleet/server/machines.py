@@ -57,6 +57,27 @@ async def invite(
     return token
 
 
+async def invitations(database: Database) -> list[dict[str, Any]]:
+    """Those that can still be used."""
+    return await database.rows(
+        "SELECT left(token_hash, 16) AS id, made_by, made_at, expires_at, name, ephemeral, uses_left FROM invitations"
+        " WHERE uses_left > 0 AND expires_at > %s ORDER BY made_at",
+        database.now(),
+    )
+
+
+async def revoke_invitation(database: Database, invitation_id: str, by: str) -> bool:
+    async with database.transaction() as connection:
+        gone = await rows(
+            connection,
+            "DELETE FROM invitations WHERE left(token_hash, 16) = %s AND uses_left > 0 RETURNING made_by",
+            invitation_id,
+        )
+        if gone:
+            await note(connection, database.now(), "INVITED", by=by, revoked=invitation_id)
+    return bool(gone)
+
+
 async def join(database: Database, token: str, name: str, key: str, ephemeral: bool) -> tuple[str, str] | Refused:
     """(id, name) of the new machine.  A token is used up in the same transaction."""
     wanted = escape_controls(name[:64], keep_lines=False).strip() or "machine"

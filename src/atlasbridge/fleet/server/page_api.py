@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from atlasbridge.fleet.server import decisions, notices, people, screens
-from atlasbridge.fleet.server.auth import COOKIE, caller_of, place_of, with_cookie
+from atlasbridge.fleet.server.auth import COOKIE, browser_of, place_of, with_cookie
 from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.decisions import Decision, Proposal
 from atlasbridge.fleet.server.lists import list_history, list_machines, list_prompts
@@ -33,7 +33,8 @@ STATUS = {"unknown_prompt": 404, "not_allowed": 403, "secret": 403, "not_open": 
 
 
 def refuse(status: int, reason: str, message: str) -> Response:
-    return JSONResponse({"ok": False, "reason": reason, "message": message}, status)
+    """`error`: as a hub's API calls the reason."""
+    return JSONResponse({"ok": False, "reason": reason, "error": reason, "message": message}, status)
 
 
 class PageApi:
@@ -44,7 +45,7 @@ class PageApi:
         """Only for who is logged in."""
 
         async def endpoint(request: Request) -> Response:
-            caller = await caller_of(self._context, request)
+            caller = await browser_of(self._context, request)
             if caller is None:
                 return refuse(401, "login", "Log in with a link from: atlasbridge fleet people link NAME")
             return await work(request, caller)
@@ -62,7 +63,7 @@ class PageApi:
         return with_cookie(answer, token, self._context.url.startswith("https:"))
 
     async def logout(self, request: Request, caller: Caller) -> Response:
-        await people.log_out(self._context.database, caller)
+        await people.end_login(self._context.database, caller.login_id, caller.name)
         answer = JSONResponse({"ok": True})
         answer.delete_cookie(COOKIE, path="/")
         return answer
@@ -113,29 +114,7 @@ class PageApi:
         return JSONResponse({"ok": True, "notices": await notices.newest(self._context.database, caller.name)})
 
     async def events(self, request: Request, caller: Caller) -> Response:
-        return StreamingResponse(self._changes(caller), media_type="text/event-stream")
-
-    async def _changes(self, caller: Caller) -> AsyncIterator[str]:
-        self._context.pages += 1
-        clock = asyncio.get_running_loop().time
-        looked = clock()
-        try:
-            with self._context.wakeups.waiting(BOARD) as called:
-                while True:
-                    called.clear()
-                    if clock() - looked > LOGIN_S:
-                        if not await people.is_logged_in(self._context.database, caller):
-                            return
-                        looked = clock()
-                    yield "event: changed\ndata: {}\n\n"
-                    await asyncio.sleep(CALM_S)
-                    try:
-                        async with asyncio.timeout(KEEP_ALIVE_S):
-                            await called.wait()
-                    except TimeoutError:
-                        yield ": still here\n\n"
-        finally:
-            self._context.pages -= 1
+        return changes(self._context, caller)
 
     async def screen(self, request: Request, caller: Caller) -> Response:
         machine, session = request.query_params.get("machine", ""), request.query_params.get("session", "")
@@ -161,6 +140,34 @@ class PageApi:
         finally:
             await screens.look_away(database, machine, session, caller.name)
             self._context.wakeups.tell(f"job:{machine}")
+
+
+def changes(context: ServerContext, caller: Caller) -> Response:
+    """A stream that says when something has changed, for as long as the login is valid."""
+    return StreamingResponse(_changes(context, caller), media_type="text/event-stream")
+
+
+async def _changes(context: ServerContext, caller: Caller) -> AsyncIterator[str]:
+    context.pages += 1
+    clock = asyncio.get_running_loop().time
+    looked = clock()
+    try:
+        with context.wakeups.waiting(BOARD) as called:
+            while True:
+                called.clear()
+                if clock() - looked > LOGIN_S:
+                    if not await people.is_logged_in(context.database, caller):
+                        return
+                    looked = clock()
+                yield "event: changed\ndata: {}\n\n"
+                await asyncio.sleep(CALM_S)
+                try:
+                    async with asyncio.timeout(KEEP_ALIVE_S):
+                        await called.wait()
+                except TimeoutError:
+                    yield ": still here\n\n"
+    finally:
+        context.pages -= 1
 
 
 async def _body(request: Request) -> dict[str, Any]:

@@ -15,6 +15,10 @@ from atlasbridge.fleet.server.signature import hashed, new_token
 
 LINK_S = 900.0
 BROWSER_S = 30 * 86_400.0
+TOKEN_S = 365 * 86_400.0
+SEEN_S = 60.0  # so exactly it is known when a login was last used
+KINDS = ("browser", "token")
+PREFIX = "abf_"  # of a token, so that people and scanners recognise one
 
 # The one place that says what a person may.  `m` is the machine, `p` has the folder; answering includes seeing.
 _ALLOWED = """(
@@ -30,13 +34,25 @@ ALLOWED = _ALLOWED.replace("FOLDER", "AND (p.folder LIKE r.folder_like OR p.fold
 ALLOWED_SOMEWHERE = _ALLOWED.replace("FOLDER", "")  # of a machine: at least in one folder
 
 
+SCOPES = ("read", "ask", "answer", "admin")  # each includes those before it
+
+
 @frozen
 class Caller:
-    """Somebody who is logged in."""
+    """Somebody who is logged in, or a program with their token."""
 
     name: str
     role: str
-    login: str  # the hash of the browser's token
+    login: str  # the hash of the browser's or the program's token
+    login_id: str = ""
+    is_program: bool = False
+    scope: str = "admin"  # of this login; see `may`
+    device: str = ""  # its name, or the token's
+
+    def may(self, scope: str) -> bool:
+        """As far as the login goes, and no further than the person."""
+        own = SCOPES.index("admin" if self.role == "admin" else "answer")
+        return min(SCOPES.index(self.scope), own) >= SCOPES.index(scope)
 
 
 async def add(database: Database, name: str, role: str, by: str) -> None:
@@ -209,26 +225,41 @@ async def listing(database: Database) -> list[dict[str, Any]]:
     ]
 
 
+# Logins: a link is traded once for a browser's; a program has a token, with a scope.
+
+
 async def login_link(database: Database, person: str) -> str:
     """A token that is traded once, within a quarter of an hour."""
-    return await _new_login(database, person, "link", LINK_S)
-
-
-async def _new_login(database: Database, person: str, kind: str, ttl_s: float) -> str:
     token = new_token()
     async with database.transaction() as connection:
-        await _insert_login(connection, database, token, person, kind, ttl_s)
+        await _insert_login(connection, database, token, person, "link", LINK_S)
     return token
 
 
 async def _insert_login(
-    connection: Connection, database: Database, token: str, person: str, kind: str, ttl_s: float
-) -> None:
+    connection: Connection,
+    database: Database,
+    token: str,
+    person: str,
+    kind: str,
+    ttl_s: float,
+    name: str = "",
+    scope: str = "admin",
+) -> str:
     now = database.now()
-    await connection.execute(
-        "INSERT INTO logins (token_hash, person, kind, made_at, expires_at) VALUES (%s, %s, %s, %s, %s)",
-        (hashed(token), person, kind, now, now + timedelta(seconds=ttl_s)),
+    found = await row(
+        connection,
+        "INSERT INTO logins (token_hash, person, kind, made_at, expires_at, name, scope)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s) RETURNING id",
+        hashed(token),
+        person,
+        kind,
+        now,
+        now + timedelta(seconds=ttl_s),
+        name,
+        scope,
     )
+    return str(found["id"]) if found else ""
 
 
 async def trade_link(database: Database, token: str, place: str) -> tuple[str, str] | None:
@@ -243,25 +274,95 @@ async def trade_link(database: Database, token: str, place: str) -> tuple[str, s
         if found is None:
             await note_stranger(database, connection, "LOGIN_REFUSED", place=place)
             return None
-        browser = new_token()
-        await _insert_login(connection, database, browser, found["person"], "browser", BROWSER_S)
-        await note(connection, database.now(), "LOGGED_IN", person=found["person"], place=place)
+        browser = await let_in(connection, database, str(found["person"]), place, BROWSER_S, "link")
     return browser, str(found["person"])
 
 
-async def who(database: Database, token: str) -> Caller | None:
-    return await database.together(_who, hashed(token))
+async def let_in(connection: Connection, database: Database, person: str, place: str, ttl_s: float, proof: str) -> str:
+    """A new login for a browser; `proof` says by what it is known whose it is."""
+    browser = new_token()
+    await _insert_login(connection, database, browser, person, "browser", ttl_s, place)
+    await note(connection, database.now(), "LOGGED_IN", person=person, place=place, proof=proof)
+    return browser
 
 
-async def _who(database: Database, logins: list[str]) -> list[Caller | None]:
-    found = await database.rows(
-        "SELECT p.name, p.role, l.token_hash FROM logins l JOIN people p ON p.name = l.person AND p.gone_at IS NULL"
-        " WHERE l.token_hash = ANY(%s) AND l.kind = 'browser' AND l.expires_at > %s",
-        logins,
+async def add_token(database: Database, person: str, name: str, scope: str, by: str) -> tuple[str, str]:
+    """(its secret, which is kept nowhere, and its id)."""
+    if not name or not name.isprintable() or len(name) > 64:
+        raise ConfigError(f"{name!r} is no name for a token", "up to 64 characters")
+    token = new_token()
+    async with database.transaction() as connection:
+        if person.startswith("@"):
+            raise ConfigError(f"{person} is a team", "a token belongs to a person")
+        await _known_holder(connection, person)
+        known = "SELECT 1 FROM logins WHERE person = %s AND name = %s AND kind = 'token'"
+        if await row(connection, known, person, name):
+            raise ConfigError(f"{person} has a token {name!r} already", "revoke it first, or choose another name")
+        token_id = await _insert_login(connection, database, token, person, "token", TOKEN_S, name, scope)
+        now = database.now()
+        await note(connection, now, "TOKEN_CREATED", person=person, name=name, scope=scope, token=token_id, by=by)
+    return f"{PREFIX}{token}", token_id
+
+
+async def logins(database: Database, person: str = "", kinds: tuple[str, ...] = KINDS) -> list[dict[str, Any]]:
+    """Browsers and tokens that are let in, of one person or of all."""
+    return await database.rows(
+        "SELECT l.id, l.person, l.kind, l.name, l.made_at, l.seen_at, l.expires_at, l.token_hash,"
+        " CASE WHEN p.role = 'admin' OR l.scope <> 'admin' THEN l.scope ELSE 'answer' END AS scope"
+        " FROM logins l JOIN people p ON p.name = l.person AND p.gone_at IS NULL"
+        " WHERE (%s = '' OR l.person = %s) AND l.kind = ANY(%s) AND l.expires_at > %s ORDER BY l.made_at, l.id",
+        person,
+        person,
+        list(kinds),
         database.now(),
     )
-    known = {one["token_hash"]: Caller(one["name"], one["role"], one["token_hash"]) for one in found}
-    return [known.get(one) for one in logins]
+
+
+async def end_login(
+    database: Database, login_id: str, by: str, person: str = "", kinds: tuple[str, ...] = KINDS
+) -> bool:
+    """At once, everywhere.  `person`: only if it is theirs."""
+    async with database.transaction() as connection:
+        gone = await row(
+            connection,
+            "DELETE FROM logins WHERE id = %s AND kind = ANY(%s) AND (%s = '' OR person = %s)"
+            " RETURNING person, name, kind",
+            login_id,
+            list(kinds),
+            person,
+            person,
+        )
+        if gone is not None:
+            event = "TOKEN_REVOKED" if gone["kind"] == "token" else "LOGGED_OUT"
+            given = {"person": gone["person"], "name": gone["name"], "login": login_id}
+            await note(connection, database.now(), event, **given, by=by)
+    return gone is not None
+
+
+async def who(database: Database, token: str) -> Caller | None:
+    return await database.together(_who, hashed(token.removeprefix(PREFIX)))
+
+
+async def _who(database: Database, tokens: list[str]) -> list[Caller | None]:
+    now = database.now()
+    found = await database.rows(
+        "SELECT p.name, p.role, l.token_hash, l.id, l.kind, l.scope, l.name AS device,"
+        " l.seen_at IS NULL OR l.seen_at < %s AS stale"
+        " FROM logins l JOIN people p ON p.name = l.person AND p.gone_at IS NULL"
+        " WHERE l.token_hash = ANY(%s) AND l.kind <> 'link' AND l.expires_at > %s",
+        now - timedelta(seconds=SEEN_S),
+        tokens,
+        now,
+    )
+    if stale := [one["token_hash"] for one in found if one["stale"]]:
+        await database.rows("UPDATE logins SET seen_at = %s WHERE token_hash = ANY(%s)", now, stale)
+    known = {
+        one["token_hash"]: Caller(
+            one["name"], one["role"], one["token_hash"], one["id"], one["kind"] == "token", one["scope"], one["device"]
+        )
+        for one in found
+    }
+    return [known.get(one) for one in tokens]
 
 
 async def is_logged_in(database: Database, caller: Caller) -> bool:
@@ -273,8 +374,3 @@ async def is_logged_in(database: Database, caller: Caller) -> bool:
         database.now(),
     )
     return bool(found)
-
-
-async def log_out(database: Database, caller: Caller) -> None:
-    async with database.transaction() as connection:
-        await connection.execute("DELETE FROM logins WHERE token_hash = %s", (caller.login,))

@@ -6,6 +6,8 @@ import array
 import fcntl
 import termios
 
+TURNS = 3  # as often a probe looks at most while the flags change under it
+
 
 def foreground_group(master_fd: int) -> int:
     """The process group that may read; 0 where nobody is there any more."""

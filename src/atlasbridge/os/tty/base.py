@@ -1,13 +1,14 @@
 """What a session needs of a terminal with a program on it, whatever the operating system.
 
-Moving bytes for hours is the session's business; this class starts the program, sizes its terminal, answers small
-questions about it, and ends it.
+A session moves bytes by the descriptor, for hours; `read`, `write` and `terminate` are for programs that make calls.
 """
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Self
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.tty import LineFlags, Size
@@ -17,6 +18,25 @@ class BasePTY(ABC):
     """One running program and the master side of its terminal."""
 
     pid: int
+
+    @classmethod
+    @abstractmethod
+    def spawn(
+        cls,
+        command: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        size: Size | None = None,
+    ) -> Self:
+        """Start a program on a terminal of its own; without `env` it gets ours.  SpawnRefused: it cannot be started."""
+
+    @abstractmethod
+    def read(self, size: int = 65536) -> bytes:
+        """Wait for output and return at most `size` bytes of it; b"" once the program has ended."""
+
+    @abstractmethod
+    def write(self, data: bytes) -> None:
+        """Type all of it, waiting where the program is slow to read; OSError once nobody reads any more."""
 
     @abstractmethod
     def fileno(self) -> int:
@@ -56,6 +76,17 @@ class BasePTY(ABC):
     @abstractmethod
     def end_steps(self, grace_s: float) -> Iterator[float]:
         """End the whole session of the program; yields how long to wait before the next step."""
+
+    def terminate(self, grace_s: float = 3.0) -> int | None:
+        """SIGTERM, `grace_s` seconds, SIGKILL; waits for the end and returns the exit status."""
+        pause = threading.Event()
+        for pause_s in self.end_steps(grace_s):
+            pause.wait(pause_s)
+        for _ in range(100):
+            if self.poll() is not None:
+                break
+            pause.wait(0.01)
+        return self.poll()
 
     @abstractmethod
     def close(self) -> None:

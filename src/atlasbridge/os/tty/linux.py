@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.values import field, mutable, replace
 from atlasbridge.os.tty import procfs, sockdiag
-from atlasbridge.os.tty.attributes import echo_and_canon, foreground_group
+from atlasbridge.os.tty.attributes import TURNS, echo_and_canon, foreground_group
 from atlasbridge.os.tty.procfs import Process
 from atlasbridge.os.tty.syscalls import Waits
 from atlasbridge.os.tty.waits import NOWHERE, Line, Wait, classify
@@ -316,9 +316,12 @@ class LinuxProbe:
 
     def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
         """`quiet_s` is left to the detector, which weighs it; the kernel's answer does not depend on it."""
-        self._mode = echo, canonical = echo_and_canon(self._master)
-        group = foreground_group(self._master)
-        answer = self._judge(self._line, group, self._child, input_age_s, canonical is True and echo is False, 0)
+        for _ in range(TURNS):
+            self._mode = echo, canonical = echo_and_canon(self._master)
+            group = foreground_group(self._master)
+            answer = self._judge(self._line, group, self._child, input_age_s, canonical is True and echo is False, 0)
+            if echo_and_canon(self._master) == self._mode:
+                break  # else the program set them during this look, and a secret would pass for a line
         if answer.echo is None:
             answer = replace(answer, echo=echo, canonical=canonical)
         return answer

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.values import frozen, replace
-from atlasbridge.os.tty.attributes import echo_and_canon, foreground_group
+from atlasbridge.os.tty.attributes import TURNS, echo_and_canon, foreground_group
 
 _PROC_PGRP_ONLY = 2
 _BSD_INFO, _TASK_INFO = 3, 4
@@ -97,8 +97,11 @@ class MacProbe:
 
     def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
         """`quiet_s` is left to the detector; without start times of children `input_age_s` has no use here."""
-        echo, canonical = echo_and_canon(self._master)
-        answer = self._judge(foreground_group(self._master), secret=canonical is True and echo is False)
+        for _ in range(TURNS):
+            echo, canonical = echo_and_canon(self._master)
+            answer = self._judge(foreground_group(self._master), secret=canonical is True and echo is False)
+            if echo_and_canon(self._master) == (echo, canonical):
+                break  # else the program set them during this look, and a secret would pass for a line
         return replace(answer, echo=echo, canonical=canonical)
 
     def _judge(self, group: int, secret: bool) -> ProbeAnswer:

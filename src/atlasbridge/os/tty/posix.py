@@ -11,7 +11,7 @@ import sys
 import termios
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from atlasbridge.core.process import adopt_orphans
 from atlasbridge.core.tty import LineFlags, Size, SpawnRefused
@@ -25,6 +25,7 @@ from ptypool.termination import termination_steps
 _TIOCGPTPEER = 0x5441  # Linux: opens the slave of a master, also where its name means nothing
 _OFLAG, _LFLAG, _CC = 1, 3, 6
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
+_LOOK_S = 0.05
 
 
 class ReadyTerminal(NamedTuple):
@@ -71,21 +72,50 @@ class PosixPTY(BasePTY):
     def spawn(
         cls,
         command: Sequence[str],
-        env: Mapping[str, str],
-        cwd: str | None,
-        size: Size,
-        attributes: TermiosAttributes | None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        size: Size | None = None,
+        attributes: TermiosAttributes | None = None,
         ready: ReadyTerminal | None = None,
-    ) -> PosixPTY:
+    ) -> Self:
         """Start `command`; `SpawnRefused` says with which status a shell would have ended."""
+        size = size or Size()
         pixels = (size.rows, size.cols, size.width, size.height)
-        how = {"env": env, "cwd": cwd, "size": pixels, "termios_attrs": attributes}
+        how = {"env": os.environ if env is None else env, "cwd": cwd, "size": pixels, "termios_attrs": attributes}
         try:
             started = _start_ready(ready, command, how) if ready else None
             child, lifeline = started or _start_new(command, how)
         except SpawnFailed as error:
             raise SpawnRefused(error.what(), error.what_to_do(), _shell_status(error)) from error
         return cls(child.pid, child.master_fd, lifeline)
+
+    def read(self, size: int = 65536) -> bytes:
+        while self._master >= 0:
+            self._ready(select.POLLIN)
+            try:
+                return os.read(self._master, size)
+            except BlockingIOError:
+                continue
+            except OSError:  # no process has the terminal open now; while the program lives it may open it again
+                if self.poll() is not None:
+                    break
+                threading.Event().wait(_LOOK_S)
+        return b""
+
+    def write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            self._ready(select.POLLOUT)
+            if self.poll() is not None:
+                raise BrokenPipeError("the program has ended")
+            with contextlib.suppress(BlockingIOError):
+                view = view[os.write(self._master, view) :]
+
+    def _ready(self, events: int) -> None:
+        """Wait until the terminal can be read or written, or the program may have ended."""
+        waiter = select.poll()
+        waiter.register(self._master, events)
+        waiter.poll(_LOOK_S * 1000)
 
     def fileno(self) -> int:
         return self._master

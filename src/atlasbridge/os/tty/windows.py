@@ -6,9 +6,10 @@ The console that the person sits at is `own_console`'s.  The rest of AtlasBridge
 from __future__ import annotations
 
 import codecs
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from atlasbridge.core.distribution import install_line
 from atlasbridge.core.errors import ConfigError
@@ -40,12 +41,22 @@ class WindowsPTY(BasePTY):
         self._typed = codecs.getincrementaldecoder("utf-8")("replace")  # what is typed may end within a character
 
     @classmethod
-    def spawn(cls, command: Sequence[str], env: Mapping[str, str], cwd: str | None, size: Size) -> WindowsPTY:
+    def spawn(
+        cls,
+        command: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        size: Size | None = None,
+    ) -> Self:
         """Which of its two ways pywinpty takes is left to it: ConPTY, wherever the system has it."""
         winpty = _winpty()
+        size = size or Size()
         try:
             process = winpty.PtyProcess.spawn(
-                list(command), cwd=cwd or None, env=dict(env), dimensions=(size.rows, size.cols)
+                list(command),
+                cwd=cwd or None,
+                env=dict(os.environ if env is None else env),
+                dimensions=(size.rows, size.cols),
             )
         except (OSError, winpty.WinptyError) as error:
             raise SpawnRefused(f"{command[0]} could not be started: {error}", "Check its name and PATH.", _NOT_FOUND)
@@ -54,10 +65,10 @@ class WindowsPTY(BasePTY):
     def fileno(self) -> int:
         return -1  # a console has handles, not descriptors
 
-    def read(self) -> bytes:
+    def read(self, size: int = 65536) -> bytes:
         """What the program wrote; b"" once it has ended.  pywinpty may also return nothing, which means nothing."""
         try:
-            while not (text := str(self.process.read(65536))):
+            while not (text := str(self.process.read(size))):
                 continue
         except self._faults:
             return b""

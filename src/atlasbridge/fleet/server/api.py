@@ -1,0 +1,361 @@
+"""The fleet's operations over HTTP (`/api/v1`), for programs with a token and for the page of administration.
+
+Each operation is the function of its name here.  What a person may do is PostgreSQL's to say; what their token may do
+is checked before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from atlasbridge import __version__
+from atlasbridge.core import operations as hub
+from atlasbridge.core.clock import iso
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.fleet_wire import encode_invitation
+from atlasbridge.core.operations import Operation, Refused
+from atlasbridge.core.policy.reader import read_policy
+from atlasbridge.core.routing.shell_parser import ShellParser
+from atlasbridge.core.schema import BadValue, write
+from atlasbridge.fleet.server import audit, decisions, lists, machines, notices, people, team_rules
+from atlasbridge.fleet.server import operations as table
+from atlasbridge.fleet.server.auth import caller_of, place_of
+from atlasbridge.fleet.server.chats.mapping import read_asked, read_session
+from atlasbridge.fleet.server.context import ServerContext
+from atlasbridge.fleet.server.decisions import Proposal
+from atlasbridge.fleet.server.operations import OFFERED
+from atlasbridge.fleet.server.page_api import STATUS, WAIT_S, changes
+from atlasbridge.fleet.server.people import SCOPES, Caller
+from atlasbridge.web.api import problem, read_request, refuse, routes_of
+from atlasbridge.web.guard import Readers
+from atlasbridge.web.openapi import PREFIX, render_openapi
+from atlasbridge.web.view import render_plain, render_prompt, render_session
+
+MOST_READERS = 200
+NOBODY = Caller("", "", "", scope="read")
+NOT_YET = "The machine has not said anything yet; ask for the outcome later."
+_NO_PROMPT = Refused("unknown_prompt", "There is no such prompt.")
+_NO_SESSION = Refused("unknown_session", "There is no such session.")
+
+
+class FleetApi:
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
+        self._database = context.database
+        self._readers = Readers(MOST_READERS)
+        self._parse = ShellParser()
+        self._document = render_openapi(OFFERED, "AtlasBridge fleet server")
+
+    def routes(self) -> list[Route]:
+        return [Route(f"{PREFIX}/openapi.json", self._openapi), *routes_of(PREFIX, OFFERED, self._perform)]
+
+    async def _openapi(self, request: Request) -> Response:
+        return JSONResponse(self._document)
+
+    async def _perform(self, operation: Operation[..., Any], request: Request) -> Response:
+        caller = await caller_of(self._context, request) if operation.scope else NOBODY
+        if caller is None:
+            if request.headers.get("authorization"):
+                await self._note_stranger(request)
+            return problem(
+                401, "unauthorized", "Show a token, or log in on the page. This one is not valid (any more)."
+            )
+        if operation.scope and not caller.may(operation.scope):
+            return problem(403, "wrong_scope", f"this needs the scope {operation.scope}")
+        try:
+            given = await read_request(self._readers, operation, request)
+        except BadValue as error:
+            return problem(422, "bad_value", str(error))
+        if isinstance(given, Response):
+            return given
+        if request.method == "HEAD" and operation.streams:
+            return Response(media_type="text/event-stream")
+        try:
+            found = await getattr(self, operation.key)(caller, given, request)
+        except ConfigError as error:  # a person's fault, such as a name that nobody has
+            return problem(409, "refused", f"{error} ({error.hint})" if error.hint else str(error))
+        if isinstance(found, Response):
+            return found
+        if isinstance(found, Refused):
+            return refuse(found)
+        return JSONResponse(render_plain(write(found, "http")))
+
+    async def _note_stranger(self, request: Request) -> None:
+        self._context.metrics.refused_logins.inc()
+        async with self._database.transaction() as connection:
+            await audit.note_stranger(self._database, connection, "LOGIN_REFUSED", place=place_of(request), token=True)
+
+    # prompts, sessions and answers
+
+    async def prompts(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+        query = {name: str(value) for name, value in vars(given).items() if value}
+        found = await lists.find_prompts(self._database, caller.name, query)
+        shown = [self._shown(one) for one in found["prompts"]]
+        return {"prompts": shown, "total": found["total"], "now": iso(self._database.clock.wall())}
+
+    async def prompt(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any] | Refused:
+        found = await lists.find_prompt(self._database, caller.name, *split_id(given.prompt_id))
+        return self._shown(found) if found else _NO_PROMPT
+
+    async def reply(self, caller: Caller, given: SimpleNamespace, request: Request) -> Any:
+        if given.passkey is not None:
+            return Refused("unavailable", "A passkey is used on the page of the machine itself.")
+        machine, prompt = split_id(given.prompt_id)
+        now = await self._now(caller, given.prompt_id) if given.session_id else None
+        if now is not None and now["session_id"] != given.session_id:
+            return Refused("wrong_session", "That prompt belongs to another session.")
+        place = f"the API, {caller.device}" if caller.is_program else place_of(request)
+        key = given.request_key
+        wish = Proposal(machine, prompt, caller.name, given.value, given.as_text, place, key)
+        made = await decisions.propose(self._database, wish)
+        if isinstance(made, machines.Refused):
+            return problem(STATUS.get(made.reason, 422), made.reason, made.sentence)
+        decided = await self._context.pass_on(made, caller.name, WAIT_S)
+        if decided.settled and not decided.ok:
+            return problem(409, decided.stage, decided.sentence)
+        stage, sentence = (decided.stage, decided.sentence) if decided.settled else ("received", NOT_YET)
+        told = {"stage": stage, "message": sentence, "prompt_id": given.prompt_id, "audit_head": ""}
+        return {**told, "prompt": await self._now(caller, given.prompt_id)}
+
+    async def outcome(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any] | Refused:
+        now = await self._now(caller, given.prompt_id)
+        if now is None:
+            return _NO_PROMPT
+        found = (
+            await decisions.find_by_key(self._database, caller.name, given.request_key) if given.request_key else None
+        )
+        refused = found is not None and found.settled and not found.ok
+        sentence = "" if found is None else found.sentence or NOT_YET
+        told = {"arrived": found is not None, "refused": refused, "message": sentence}
+        return {**told, "audit_head": "", "prompt": now}
+
+    async def _now(self, caller: Caller, prompt_id: str) -> dict[str, Any] | None:
+        found = await lists.find_prompt(self._database, caller.name, *split_id(prompt_id))
+        return self._shown(found) if found else None
+
+    def _shown(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """As a hub shows its own prompts; an id names its machine, too."""
+        asked = read_asked(row, "", self._database.clock)
+        session = read_session({**row, "body": row["session"] or {}, "state": row["session_state"] or "ended"})
+        shown = render_prompt(asked.record, session)
+        session_id = f"{row['machine_id']}.{row['session_id']}"
+        shown |= {"prompt_id": f"{row['machine_id']}.{row['prompt_id']}", "session_id": session_id}
+        shown["session"] |= {"session_id": session_id, "machine": row["machine"]}
+        return {**shown, "agreed": list(asked.agreed), "names": {}, "later": [], "answer": None}
+
+    async def sessions(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+        machine, session = split_id(given.session_id) if given.session_id else ("", "")
+        found = await lists.list_sessions(self._database, caller.name, given.all, machine, session)
+        shown = [_session(one) for one in found]
+        return {"sessions": [one for one in shown if given.name in ("", one["label"])]}
+
+    async def session(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any] | Refused:
+        found = await lists.list_sessions(self._database, caller.name, True, *split_id(given.session_id))
+        return _session(found[0]) if found else _NO_SESSION
+
+    async def event_stream(self, caller: Caller, given: SimpleNamespace, request: Request) -> Response:
+        return changes(self._context, caller)
+
+    async def decisions(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+        query = {name: str(value) for name, value in vars(given).items() if value}
+        found = await lists.list_history(self._database, caller.name, query)
+        names = ("machine", "folder", "excerpt", "person", "value", "made_at", "settled_at", "ok", "stage")
+        told = [
+            {**{name: one[name] for name in names}, "decision_id": one["id"], "message": one["sentence"]}
+            | {"prompt_id": f"{one['machine_id']}.{one['prompt_id']}"}
+            for one in found
+        ]
+        return {"decisions": told}
+
+    async def notices(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+        found = await notices.newest(self._database, caller.name)
+        return {"notices": [{**one, "notice_id": one["id"]} for one in found]}
+
+    # who calls
+
+    async def health(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Health:
+        return hub.Health("ok", __version__)
+
+    async def me(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Me:
+        scope = next(one for one in reversed(SCOPES) if caller.may(one))
+        mine = [one for one in await people.logins(self._database, caller.name) if one["id"] == caller.login_id]
+        devices = [
+            hub.Device(
+                one["id"],
+                one["name"],
+                scope,
+                one["made_at"].isoformat(),
+                (one["seen_at"] or one["made_at"]).isoformat(),
+                one["expires_at"].isoformat(),
+                True,
+            )
+            for one in mine
+        ]
+        return hub.Me(f"server:{caller.name}", scope, devices[0] if devices else None)
+
+    async def logins(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Logins:
+        found = await people.logins(self._database, _of(caller), ("browser",))
+        return table.Logins(tuple(_login(one, caller) for one in found))
+
+    async def end_login(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
+        ended = await people.end_login(self._database, given.login_id, caller.name, _of(caller), ("browser",))
+        return table.Changed(True) if ended else Refused("unknown_login", "There is no such login.")
+
+    async def list_tokens(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Tokens:
+        found = await people.logins(self._database, _of(caller), ("token",))
+        return hub.Tokens(tuple(_token(one, caller) for one in found))
+
+    async def create_token(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.NewToken | Refused:
+        if not caller.may(given.scope):
+            return Refused("not_allowed", f"A token of yours cannot have the scope {given.scope}.")
+        secret, token_id = await people.add_token(self._database, caller.name, given.name, given.scope, caller.name)
+        return hub.NewToken(secret, token_id, given.name, given.scope, iso(self._database.clock.wall()))
+
+    async def revoke_token(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Revoked | Refused:
+        ended = await people.end_login(self._database, given.token_id, caller.name, _of(caller), ("token",))
+        return hub.Revoked(True) if ended else Refused("unknown_token", "There is no such token.")
+
+    # machines
+
+    async def machines(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+        found = await lists.list_machines(self._database, caller.name)
+        own = ("name", "connected", "silent", "seen_at", "version", "ephemeral", "open_prompts", "log_fault", "held")
+        told = [
+            {name: one[name] for name in own}
+            | {"machine_id": one["id"], "rules": one["policy"], "rules_fault": one["policy_fault"]}
+            | {"notice": one["limited"] or one["went_back"]}
+            for one in found
+        ]
+        return {"machines": told}
+
+    async def revoke_machine(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
+        gone = await machines.remove(self._database, given.machine, caller.name, "revoked")
+        if gone is None:
+            return _no_machine(given.machine)
+        self._context.wakeups.tell(f"job:{gone}")
+        return table.Changed(True)
+
+    async def accept_restore(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
+        place = await machines.accept_restore(self._database, given.machine, caller.name)
+        return table.Changed(True) if place else Refused("not_held", f"{given.machine} does not wait for this.")
+
+    async def allow_screens(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
+        changed = await machines.allow_screens(self._database, given.machine, given.allowed)
+        return table.Changed(True) if changed else _no_machine(given.machine)
+
+    async def invitations(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Invitations:
+        found = await machines.invitations(self._database)
+        return table.Invitations(
+            tuple(
+                table.Invitation(
+                    one["id"],
+                    one["made_by"],
+                    one["made_at"].isoformat(),
+                    one["expires_at"].isoformat(),
+                    one["name"],
+                    one["ephemeral"],
+                    one["uses_left"],
+                )
+                for one in found
+            )
+        )
+
+    async def invite(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Invited:
+        terms = {"name": given.name, "ephemeral": given.ephemeral, "ttl_s": given.minutes * 60, "uses": given.uses}
+        token = await machines.invite(self._database, caller.name, **terms)
+        return table.Invited(encode_invitation(self._context.url, token, self._context.identity.public_key))
+
+    async def revoke_invitation(
+        self, caller: Caller, given: SimpleNamespace, request: Request
+    ) -> table.Changed | Refused:
+        gone = await machines.revoke_invitation(self._database, given.invitation_id, caller.name)
+        return table.Changed(True) if gone else Refused("unknown_invitation", "There is no such invitation.")
+
+    # people
+
+    async def people(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+        return {"people": await people.listing(self._database)}
+
+    async def add_person(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed:
+        await people.add(self._database, given.name, given.role, caller.name)
+        return table.Changed(True)
+
+    async def remove_person(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
+        gone = await people.remove(self._database, given.name, caller.name)
+        return table.Changed(True) if gone else _nobody(given.name)
+
+    async def make_link(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Link | Refused:
+        if given.name not in {one["name"] for one in await people.listing(self._database)}:
+            return _nobody(given.name)
+        return table.Link(f"{self._context.url}/#login={await people.login_link(self._database, given.name)}")
+
+    async def join_team(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed:
+        await people.set_team(self._database, given.team, given.person, True, caller.name)
+        return table.Changed(True)
+
+    async def leave_team(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed:
+        await people.set_team(self._database, given.team, given.person, False, caller.name)
+        return table.Changed(True)
+
+    async def allow(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed:
+        await people.allow(self._database, given.holder, given.machine, given.folder, given.may, caller.name)
+        return table.Changed(True)
+
+    async def deny(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
+        gone = await people.deny(self._database, given.holder, given.machine, given.folder, caller.name)
+        return table.Changed(True) if gone else Refused("unknown_right", f"{given.holder} has no such right.")
+
+    # rules and the log
+
+    async def team_rules(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.TeamRules:
+        newest = await team_rules.newest(self._database)
+        return table.TeamRules(newest.digest, newest.body, newest.by) if newest else table.TeamRules("", "", "")
+
+    async def set_team_rules(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.TeamRules:
+        read_policy(given.text, self._parse, where="the rules", home="/")  # what is wrong with it is said here
+        digest = await team_rules.set_rules(self._database, given.text, caller.name)
+        self._context.wakeups.tell(*(f"job:{one['id']}" for one in await machines.listing(self._database)))
+        return table.TeamRules(digest, given.text, caller.name)
+
+    async def audit(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+        return {"entries": await audit.page(self._database, given.limit, given.before)}
+
+
+def split_id(text: str) -> tuple[str, str]:
+    machine, _, own = text.partition(".")
+    return machine, own
+
+
+def _of(caller: Caller) -> str:
+    """Whose logins and tokens they may look after; "": everybody's."""
+    return "" if caller.may("admin") else caller.name
+
+
+def _session(row: Mapping[str, Any]) -> dict[str, Any]:
+    found = render_session(read_session(row))
+    return {**found, "session_id": f"{row['machine_id']}.{row['session_id']}", "machine": row["machine"]}
+
+
+def _login(row: Mapping[str, Any], caller: Caller) -> table.Login:
+    seen = row["seen_at"].isoformat() if row["seen_at"] else None
+    until, this = row["expires_at"].isoformat(), row["id"] == caller.login_id
+    return table.Login(row["id"], row["person"], row["name"], row["made_at"].isoformat(), seen, until, this)
+
+
+def _token(row: Mapping[str, Any], caller: Caller) -> hub.Token:
+    name = row["name"] if row["person"] == caller.name else f"{row['person']}/{row['name']}"
+    return hub.Token(row["id"], name, row["scope"], row["made_at"].isoformat())
+
+
+def _no_machine(name: str) -> Refused:
+    return Refused("unknown_machine", f"There is no machine {name!r}.")
+
+
+def _nobody(name: str) -> Refused:
+    return Refused("unknown_person", f"There is nobody called {name!r}.")

@@ -1,0 +1,165 @@
+"""`PTYSupervisor` as the documents draw it: one asyncio loop, four tasks, one tool in a terminal, and no hub.
+
+`atlasbridge run` has the same four tasks in its session host; this class is for programs that carry prompts and
+responses by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import BinaryIO
+
+from atlasbridge.adapters.base import AdapterInjectionError, PromptEvent, ReplayAttackError, Reply
+from atlasbridge.adapters.dialect_files import dialect_for
+from atlasbridge.adapters.pty import BUFFER_BYTES, PtyAdapter
+from atlasbridge.adapters.registry import AdapterRegistry
+from atlasbridge.core.audit.log import AuditWriter
+from atlasbridge.core.clock import SystemClock, iso
+
+QUEUE_WAIT_S = 1.0
+MOST_KEYS = 4096
+
+
+class SupervisorState(StrEnum):
+    RUNNING = "running"
+    AWAITING_RESPONSE = "awaiting_response"
+    INJECTING = "injecting"
+    DONE = "done"
+
+
+class PTYSupervisor:
+    """Prompts come out of `prompts`; `(prompt_id, value)` goes into `responses`.  `run` ends with the tool.
+
+    `terminal` gets every byte the tool writes; `keyboard` is a descriptor whose bytes are typed into the tool.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        env: dict[str, str] | None = None,
+        terminal: BinaryIO | None = None,
+        keyboard: int | None = None,
+        audit: AuditWriter | None = None,
+        stuck_timeout_seconds: float = 2.0,
+        stuck_poll_interval_seconds: float = 0.5,
+        injection_timeout_seconds: float = 5.0,
+    ) -> None:
+        self.command = list(command)
+        adapter = AdapterRegistry.of_dialect(dialect_for(os.path.basename(self.command[0])))
+        self.adapter: PtyAdapter = adapter(stuck_timeout_seconds=stuck_timeout_seconds)
+        self.prompts: asyncio.Queue[PromptEvent] = asyncio.Queue()
+        self.responses: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+        self.refused: list[tuple[str, str]] = []  # (prompt_id, why nothing was typed)
+        self.session_id = ""
+        self._env, self._terminal, self._keyboard, self._audit = env, terminal, keyboard, audit
+        self._poll_s, self._injection_s = stuck_poll_interval_seconds, injection_timeout_seconds
+        self._state = SupervisorState.RUNNING
+        self._injection_gate = asyncio.Lock()
+        self._relay_open = asyncio.Event()
+        self._relay_open.set()
+        self._output_buffer = bytearray()
+        self._asked: dict[str, PromptEvent] = {}
+
+    @property
+    def state(self) -> SupervisorState:
+        return self._state
+
+    async def run(self) -> int:
+        """Start the tool, run the four tasks, and return its exit status."""
+        self.session_id = await self.adapter.start_session(self.command, self._env)
+        self._note("SESSION_START", tool=self.adapter.tool_name)
+        others = [asyncio.create_task(task()) for task in (self.stall_watchdog, self.response_consumer)]
+        if self._keyboard is not None:
+            others.append(asyncio.create_task(self.stdin_relay()))
+        try:
+            await self.pty_reader()
+        finally:
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+            await self.adapter.terminate_session(self.session_id)
+        self._state = SupervisorState.DONE
+        status = await self.adapter.wait()
+        self._note("SESSION_END", exit_code=status)
+        return status
+
+    # the four tasks
+
+    async def pty_reader(self) -> None:
+        async for chunk in self.adapter.read_stream():
+            if self._terminal is not None:
+                self._terminal.write(chunk)
+                self._terminal.flush()
+            self._output_buffer += chunk
+            del self._output_buffer[:-BUFFER_BYTES]
+            await self._look()
+
+    async def stdin_relay(self) -> None:
+        """Keys wait while a response is typed."""
+        assert self._keyboard is not None
+        while keys := await asyncio.to_thread(os.read, self._keyboard, MOST_KEYS):
+            await self._relay_open.wait()
+            await self.adapter.type_keys(keys)
+
+    async def stall_watchdog(self) -> None:
+        while True:
+            await asyncio.sleep(self._poll_s)
+            if self._state is SupervisorState.RUNNING and await self.adapter.await_input_state():
+                await self._look()
+
+    async def response_consumer(self) -> None:
+        while True:
+            try:
+                prompt_id, value = await asyncio.wait_for(self.responses.get(), QUEUE_WAIT_S)
+            except TimeoutError:
+                continue
+            await self._inject_response(prompt_id, value)
+
+    async def _look(self) -> None:
+        event = await self.adapter.detect_prompt(bytes(self._output_buffer))
+        if event is not None:
+            self._asked[event.prompt_id] = event
+            self._state = SupervisorState.AWAITING_RESPONSE
+            self._note("PROMPT_DETECTED", prompt_id=event.prompt_id)
+            await self.prompts.put(event)
+
+    async def _inject_response(self, prompt_id: str, value: str) -> bool:
+        """One at a time; a response to a prompt that does not wait, or a second one, types nothing and is kept in
+        `refused`."""
+        event = self._asked.pop(prompt_id, None)
+        if event is None:
+            self.refused.append((prompt_id, "no such prompt waits"))
+            return False
+        clock = SystemClock()
+        nonce = event.constraints["nonce"]
+        reply = Reply(prompt_id, event.session_id, value, nonce, "cli:local", iso(clock.wall()), "append")
+        try:
+            async with asyncio.timeout(self._injection_s):
+                await self._injection_gate.acquire()
+        except TimeoutError:
+            self._asked[prompt_id] = event
+            self.refused.append((prompt_id, "another response is still being typed"))
+            return False
+        try:
+            self._relay_open.clear()
+            self._state = SupervisorState.INJECTING
+            await self.adapter.inject_reply(reply)
+        except (AdapterInjectionError, ReplayAttackError) as error:
+            self.refused.append((prompt_id, str(error)))
+            return False
+        finally:
+            self._state = SupervisorState.RUNNING
+            self._relay_open.set()
+            self._injection_gate.release()
+        self._output_buffer.clear()
+        said = {"secret": True} if event.constraints.get("secret") else {"value": value}
+        self._note("REPLY_INJECTED", prompt_id=prompt_id, decided_by=reply.channel_identity, **said)
+        return True
+
+    def _note(self, event: str, **fields: object) -> None:
+        if self._audit is not None:
+            self._audit.write(event, session_id=self.session_id, **fields)

@@ -1,0 +1,156 @@
+"""The classes and calls that the documents name, used as they use them: on real terminals, files and stores."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from tests.support.ledgers import ask, open_ledger
+
+from atlasbridge.core.prompt.model import PromptState
+from atlasbridge.core.tty import Size
+from atlasbridge.specification import architecture, claude_adapter, reliability
+from atlasbridge.specification.adapter_interface import SupervisorState
+
+QUESTION = "print('got', repr(input('Continue? (y/n) ')), flush=True)"
+
+
+@asynccontextmanager
+async def running(supervisor: reliability.PTYSupervisor) -> AsyncIterator[asyncio.Task[int]]:
+    task = asyncio.create_task(supervisor.run())
+    try:
+        async with asyncio.timeout(30):
+            yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_the_supervisor_brings_a_prompt_and_types_the_response(tmp_path: Path) -> None:
+    shown, log = io.BytesIO(), tmp_path / "own.log"
+    audit = architecture.AuditWriter(log)
+    command = [sys.executable, "-c", QUESTION]
+    supervisor = reliability.PTYSupervisor(command, terminal=shown, audit=audit)
+    async with running(supervisor) as task:
+        event = await supervisor.prompts.get()
+        assert (event.prompt_type, event.session_id) == ("yes_no", supervisor.session_id)
+        assert supervisor.state is SupervisorState.AWAITING_RESPONSE
+        await supervisor.responses.put((event.prompt_id, "y"))
+        await supervisor.responses.put((event.prompt_id, "n"))  # the second tap of the same button
+        assert await task == 0
+    assert b"got 'y'" in shown.getvalue() and str(supervisor.state) == "done"
+    audit.close()
+    assert architecture.verify_chain(log) == (True, 4)
+    assert "REPLY_INJECTED" in log.read_text()
+
+
+async def test_the_supervisor_refuses_a_second_response_and_one_for_nothing() -> None:
+    supervisor = reliability.PTYSupervisor([sys.executable, "-c", QUESTION + "; input()"])
+    async with running(supervisor):
+        event = await supervisor.prompts.get()
+        for prompt_id in (event.prompt_id, event.prompt_id, "nothing"):
+            await supervisor.responses.put((prompt_id, "y"))
+        while len(supervisor.refused) < 2:
+            await asyncio.sleep(0.02)
+        assert [prompt_id for prompt_id, _ in supervisor.refused] == [event.prompt_id, "nothing"]
+
+
+async def test_the_supervisor_relays_the_keyboard_and_returns_the_exit_status() -> None:
+    keyboard, person = os.pipe()
+    shown = io.BytesIO()
+    code = "import sys; print('read', sys.stdin.readline(), flush=True); sys.exit(7)"
+    supervisor = claude_adapter.PTYSupervisor([sys.executable, "-c", code], terminal=shown, keyboard=keyboard)
+    async with running(supervisor) as task:
+        os.write(person, b"by hand\r")
+        assert await task == 7
+    os.close(person)
+    assert b"read by hand" in shown.getvalue()
+
+
+def test_a_terminal_is_spawned_read_written_resized_and_terminated() -> None:
+    pty: architecture.BasePTY = reliability.PosixPTYBackend.spawn(["bash", "--norc", "-i"], size=Size(24, 80))
+    pty.resize(Size(40, 120))
+    pty.write(b"stty size; echo do''ne\r")
+    seen = b""
+    while b"done" not in seen:
+        seen += pty.read()
+    assert b"40 120" in seen
+    assert pty.terminate() is not None
+    while rest := pty.read():
+        assert b"40 120" not in rest
+    with pytest.raises(OSError, match="ended"):
+        pty.write(b"more")
+    pty.close()
+
+
+def test_a_read_returns_no_more_than_was_asked_for() -> None:
+    pty = reliability.PosixPTYBackend.spawn(["sh", "-c", "printf 0123456789; sleep 30"])
+    assert pty.read(4) == b"0123"
+    pty.terminate()
+    pty.close()
+
+
+def test_every_backend_offers_what_the_document_lists() -> None:
+    for backend in (reliability.PosixPTYBackend, reliability.ConPTYBackend):
+        assert issubclass(backend, architecture.BasePTY) and not backend.__abstractmethods__
+    assert {"spawn", "read", "write", "resize"} <= architecture.BasePTY.__abstractmethods__
+
+
+def test_a_log_of_ones_own_goes_on_where_it_ended_and_shows_a_change(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    for number in (1, 2):
+        writer = architecture.AuditWriter(log)
+        entry = writer.write("REPLY_INJECTED", prompt_id=f"p{number}", value="y")
+        assert entry["seq"] == number
+        writer.close()
+    assert architecture.verify_chain(log) == (True, 2)
+    log.write_text(log.read_text().replace('"p1"', '"p9"'))
+    assert architecture.verify_chain(log) == (False, 1)
+    with pytest.raises(ValueError, match="entry 1"):
+        architecture.AuditWriter(log)
+
+
+def test_decide_prompt_changes_one_row_once(tmp_path: Path) -> None:
+    database = open_ledger(tmp_path)
+    p1 = ask(database)
+    other = ask(database)
+    nonce = p1.nonce
+    assert database.decide_prompt(p1.prompt_id, other.session_id, nonce, "y") == 0  # another session's
+    assert database.decide_prompt(p1.prompt_id, p1.session_id, "0" * 32, "y") == 0  # not its nonce
+    assert database.decide_prompt(p1.prompt_id, p1.session_id, nonce, "perhaps") == 0  # no answer to a yes/no question
+    assert architecture.decide_prompt(database, p1.prompt_id, p1.session_id, nonce, "y") == 1
+    assert database.decide_prompt(p1.prompt_id, p1.session_id, nonce, "y") == 0  # the double tap
+    decided = database.prompt(p1.prompt_id)
+    assert decided is not None and decided.state is PromptState.REPLY_RECEIVED
+    database.close()
+
+
+async def test_the_claude_adapter_has_the_names_of_the_architecture_document(tmp_path: Path) -> None:
+    adapter = architecture.ClaudeAdapter()
+    assert adapter.tool_name == "claude" and isinstance(adapter.supported_versions, list)
+    await adapter.start_session(["sh", "-c", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.05; done"])
+    async for chunk in adapter.read_stream():
+        if b"ready" in chunk:
+            break
+    await adapter.terminate()
+    assert await asyncio.wait_for(adapter.wait(), 20) == 5
+    await adapter.start_session(["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done"])
+    async for chunk in adapter.read_stream():
+        if b"ready" in chunk:
+            break
+    await adapter.terminate(force=True)
+    assert await asyncio.wait_for(adapter.wait(), 20) == -9
+
+
+async def test_the_channels_for_tests_take_a_prompt_and_never_answer(tmp_path: Path) -> None:
+    for channel in (architecture.NullChannel(), architecture.LocalChannel()):
+        await channel.notify("hello")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(channel.receive_reply(), 0.05)
+        await channel.close()
