@@ -60,7 +60,7 @@ def go(browser: Any, view: str) -> None:
 
 def steady(browser: Any) -> None:
     began = browser.execute_script("return performance.now()")
-    wait(browser, lambda it: it.execute_script("return performance.now()") > began + 500)
+    wait(browser, lambda it: it.execute_script("return performance.now()") > began + 800)
 
 
 def faults(browser: Any) -> list[str]:

@@ -11,6 +11,7 @@ from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 from tests.support import sample_prompt as sample
 from tests.support.browser import find, open_browser, phone, text_of, wait, wait_text
+from tests.support.moving_list import tap_a_moving_list
 from tests.support.rough_network import Impostor, RoughNetwork
 from tests.support.threaded_hub import ThreadedHub
 
@@ -194,7 +195,7 @@ def test_an_answer_that_never_arrived_is_said_to_and_can_be_given_again(
 def wait_steady(browser: webdriver.Chrome) -> None:
     """The page ignores taps in the moment in which its list moved."""
     began = browser.execute_script("return performance.now()")
-    wait(browser, lambda it: it.execute_script("return performance.now()") > began + 500)
+    wait(browser, lambda it: it.execute_script("return performance.now()") > began + 800)
 
 
 def test_keys_keep_their_order_on_a_network_that_delays_and_cuts(
@@ -347,3 +348,12 @@ def test_what_still_waits_after_its_time_is_shown_and_can_be_asked_again(
     browser.refresh()
     find(browser, "[data-late] button.main").click()
     wait(browser, lambda _: hub.hub_api.asked_again == [record.prompt_id])
+
+
+@pytest.mark.parametrize("size", [(1100, 900), (390, 844)], ids=["wide", "phone"])
+def test_of_a_thousand_taps_on_a_list_that_moves_none_hits_another_prompt(
+    hub: ThreadedHub, browser: webdriver.Chrome, size: tuple[int, int]
+) -> None:
+    phone(browser, *size)
+    wrong, right, moved = tap_a_moving_list(browser)
+    assert wrong == 0 and right > 400 and moved > 500, (wrong, right, moved)

@@ -24,17 +24,17 @@ export async function give(prompt, { value, asText = false, label = value }, say
   say(t("Sending…"), "");
   try {
     const answer = await post(`/prompts/${id}/reply`, { value, as_text: asText, session_id: prompt.session_id, request_key: key, ...(passkey ? { passkey } : {}) });
-    return arrived(id, label, answer.message, answer.prompt, say);
+    return arrived(id, label, answer.message, answer.prompt, say, answer);
   } catch (error) {
     if (error instanceof Refused && error.status === 0) return findOut(id, key, label, say);
     return refused(id, label, error.message, say);
   }
 }
 
-function arrived(id, label, message, prompt, say) {
+function arrived(id, label, message, prompt, say, heard = null) {
   setMine(id, { label, state: "used" });
   say(message, "good");
-  learn(prompt);
+  learn(prompt, heard?.stage ? { sentence: message, stage: heard.stage, audit_head: heard.audit_head } : null);
   changed();
   return true;
 }

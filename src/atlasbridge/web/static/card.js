@@ -2,7 +2,7 @@
 // the screen.
 
 import { give } from "/answering.js";
-import { get, may, post } from "/api.js";
+import { get, may, offers, post } from "/api.js";
 import { PLAIN, el, svg, toast } from "/dom.js";
 import { grantPanel, votes } from "/grants.js";
 import { t } from "/language.js";
@@ -64,7 +64,7 @@ export class Card {
     this.sure = { value: "", at: -Infinity };
     const field = this.can && !disagrees(prompt) ? this.textField() : null;
     const choices = this.can ? this.choices() : null;
-    this.answers = el("div", { cls: "stack" }, votes(prompt), proofNote(prompt), choices, prompt.choices.length ? field : null, this.can ? grantPanel(prompt) : null);
+    this.answers = el("div", { cls: "stack" }, votes(prompt), proofNote(prompt), choices, prompt.choices.length ? field : null, this.can && offers("grant") ? grantPanel(prompt) : null);
     this.bar = this.can ? this.decide(prompt.choices.length ? null : field) : el("p", { cls: "word" }, prompt.may_answer === false ? t("You can see this, but not answer it.") : t("This browser can only look. Make a link that can answer with: atlasbridge web"));
     const about = prompt.type === "unknown" ? [this.picture(), this.answers] : [this.answers, this.picture()];
     this.node = el("article", { cls: "card", tabindex: "-1", "aria-labelledby": `h-${prompt.prompt_id}`, "data-prompt": prompt.prompt_id },
@@ -171,7 +171,7 @@ export class Card {
 
   async colour(screen, more) {
     try {
-      if (!this.prompt.constraints.secret) screen.draw(await get(`/sessions/${this.prompt.session_id}/screen?styled=true`));
+      if (!this.prompt.constraints.secret && offers("screen")) screen.draw(await get(`/sessions/${this.prompt.session_id}/screen?styled=true`));
     } catch { /* the plain text remains */ }
     requestAnimationFrame(() => { more.hidden = !screen.frame(); });
   }
@@ -182,7 +182,7 @@ export class Card {
     const choice = ways(this.prompt).find((item) => item.value === this.prompt.safe_default);
     const late = this.prompt.safe_default ? t("If nobody answers: {answer}", { answer: choice ? choice.label : this.prompt.safe_default }) : t("If nobody answers, nothing is typed.");
     const report = el("button", { type: "button", cls: "quiet report", on: { click: () => this.report(report) } }, t("Not a prompt"));
-    return el("div", { cls: "card-foot" }, el("small", { cls: "late" }, late), this.can ? report : null, this.prompt.evidence?.length ? why : null, laterBox(this.prompt, ways(this.prompt)));
+    return el("div", { cls: "card-foot" }, el("small", { cls: "late" }, late), this.can && offers("report") ? report : null, this.prompt.evidence?.length ? why : null, offers("later") ? laterBox(this.prompt, ways(this.prompt)) : null);
   }
 
   async report(button) {

@@ -38,7 +38,7 @@ export class Steady {
     return found && this.area.contains(found) ? found : null;
   }
 
-  moved(answered = false) { this.quietUntil = performance.now() + (answered ? AFTER_ANSWER_MS : STEADY_MS); }
+  moved(answered = false) { this.quietUntil = Math.max(this.quietUntil, performance.now() + (answered ? AFTER_ANSWER_MS : STEADY_MS)); }
 
   rested() { return performance.now() >= this.quietUntil; }
 
