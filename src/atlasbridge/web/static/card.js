@@ -58,6 +58,10 @@ export class Card {
     this.prompt = prompt;
     this.busy = false;
     this.ring = ring(prompt);
+    const safe = ways(prompt).find((item) => item.value === prompt.safe_default);
+    this.timerLabel = safe ? safe.label : prompt.safe_default;
+    this.late = el("small", { cls: "late" });
+    this.soon = el("p", { cls: "word warn soon", role: "timer", hidden: true });
     this.word = el("div", { cls: "word", role: "status", hidden: true });
     this.stages = el("ol", { cls: "stages", hidden: true, "aria-label": t("What became of your answer") });
     this.can = may("answer") && prompt.may_answer !== false;
@@ -69,11 +73,26 @@ export class Card {
     const about = prompt.type === "unknown" ? [this.picture(), this.answers] : [this.answers, this.picture()];
     this.node = el("article", { cls: "card", tabindex: "-1", "aria-labelledby": `h-${prompt.prompt_id}`, "data-prompt": prompt.prompt_id },
       el("div", { cls: "card-top" }, heading(prompt, host), this.ring.node),
-      ...asked(prompt), ...about, this.foot(), el("div", { cls: "answer-bar" }, effectsOf(prompt), this.stages, this.word, this.bar));
+      ...asked(prompt), ...about, this.foot(), el("div", { cls: "answer-bar" }, effectsOf(prompt), this.soon, this.stages, this.word, this.bar));
+    this.sayTimer();
     this.progress();
   }
 
-  tick() { this.ring.tick(); }
+  tick() {
+    this.ring.tick();
+    this.sayTimer();
+  }
+
+  // What happens when nobody answers.  In its last minute it stands above the answers, where nobody overlooks it.
+  sayTimer() {
+    const label = this.timerLabel;
+    const rest = left(this.prompt.expires_at);
+    const soon = Boolean(label) && rest < 60;
+    this.late.textContent = !label ? t("If nobody answers, nothing is typed.") : t("If nobody answers, a timer answers “{label}” in {time}.", { label, time: clock(rest) });
+    this.late.hidden = soon;
+    this.soon.hidden = !soon;
+    if (soon) this.soon.textContent = rest > 0 ? t("In {time} a timer answers “{label}”, unless somebody answers first.", { label, time: clock(rest) }) : t("A timer answers “{label}” now, unless the terminal is in use.", { label });
+  }
 
   // What stands in the bar: No on the left, Yes on the right; a field where only words are an answer.
   decide(field) {
@@ -179,10 +198,9 @@ export class Card {
   foot() {
     const why = el("details", {}, el("summary", {}, t("Why was I asked?")), el("table", {}, el("tbody", {},
       ...(this.prompt.evidence || []).map((item) => el("tr", {}, el("td", {}, item.signal), el("td", {}, String(item.score)), el("td", {}, item.detail))))));
-    const choice = ways(this.prompt).find((item) => item.value === this.prompt.safe_default);
-    const late = this.prompt.safe_default ? t("If nobody answers: {answer}", { answer: choice ? choice.label : this.prompt.safe_default }) : t("If nobody answers, nothing is typed.");
     const report = el("button", { type: "button", cls: "quiet report", on: { click: () => this.report(report) } }, t("Not a prompt"));
-    return el("div", { cls: "card-foot" }, el("small", { cls: "late" }, late), this.can && offers("report") ? report : null, this.prompt.evidence?.length ? why : null, offers("later") ? laterBox(this.prompt, ways(this.prompt)) : null);
+    return el("div", { cls: "card-foot" }, this.late, this.can && offers("report") ? report : null, this.prompt.evidence?.length ? why : null, offers("later") ? laterBox(this.prompt, ways(this.prompt)) : null);
+    this.sayTimer();
   }
 
   async report(button) {
