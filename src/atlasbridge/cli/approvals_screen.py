@@ -407,6 +407,10 @@ def _whole(prompt: dict[str, Any], cols: int) -> list[Line]:
     for choice in prompt["choices"]:
         text = f"  {choice['value']}  {choice['label']}" + (f": {choice['detail']}" if choice.get("detail") else "")
         lines += _wrapped(text, cols, "warn" if choice.get("always") else "choice")
+    if prompt["type"] == "unknown" and not prompt["constraints"].get("idle"):
+        lines += _wrapped("what is asked cannot be told: Enter sends Enter, c cancels, v shows the output", cols, "dim")
+    if prompt["type"] == "free_text" and not prompt["constraints"].get("secret"):
+        lines += _wrapped("t and its text; enter, esc and ctrl-c press that key", cols, "dim")
     if prompt["constraints"].get("secret"):
         lines += _wrapped("a secret: press t and type it; it is shown nowhere", cols, "warn")
     if prompt.get("says"):
@@ -702,7 +706,8 @@ class Watch:
                 return
             self._board = replace(self._board, editing=None)
             if line.purpose != "search":
-                self._send(line.prompt_id, line.text, as_text=line.purpose == "text")
+                named = line.text.strip().lower() in ("enter", "esc", "escape", "ctrl-c") and not line.secret
+                self._send(line.prompt_id, line.text, as_text=line.purpose == "text" and not named)
             return
         board = replace(self._board, editing=line)
         self._board = replace(board, search=line.text).settled(now) if line.purpose == "search" else board

@@ -78,8 +78,8 @@ class SilentBlockScenario(BasePromptLabScenario):
         signals = {item.signal for item in result.last.evidence}
         expected = "silence" if self.terminal.blind else "probe"
         check(expected in signals, f"seen by the {expected}, not by {signals}")
+        check(result.last.type.value == "unknown", "nobody can tell: the person decides what it is")
         if self.terminal.blind:
-            check(result.last.type.value == "unknown", "nobody can tell: the person decides what it is")
             check(result.last.confidence.value == "low", f"no more than a guess: {result.last.confidence.value}")
 
 

@@ -116,9 +116,20 @@ export class Card {
       : this.prompt.choices.length ? "Or in your own words" : "Your answer";
     return el("div", { cls: "say" }, el("label", { for: id }, label),
       el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
-        el("button", { type: "button", cls: "main send", on: { click: send } }, "Send"),
-        this.prompt.type === "unknown" ? el("button", { type: "button", on: { click: () => this.answer("enter", false, "Enter") } }, "Enter") : null),
+        el("button", { type: "button", cls: "main send", on: { click: send } }, "Send")),
+      this.keys(),
       this.prompt.type === "unknown" ? el("small", {}, this.prompt.constraints.idle ? "It rests and takes keys, in its session; nothing is asked." : "We could not tell what is asked. Look at the screen first; a full-screen program takes keys in its session.") : null);
+  }
+
+  // Keys for a line that takes any text; where it is not known what is asked, the question can also be left as it is.
+  keys() {
+    if (this.prompt.constraints.secret || this.prompt.constraints.idle || this.prompt.choices.length || DOORS[this.prompt.session?.tool]) return null;
+    const unknown = this.prompt.type === "unknown";
+    const key = (value, label, shown) => el("button", { type: "button", "data-value": value, on: { click: () => this.answer(value, false, label) } }, shown);
+    return el("div", { cls: "row keys", role: "group", "aria-label": "Keys" },
+      key("enter", "Enter key", unknown ? "Send Enter" : "Enter"), key("esc", "Esc key", "Esc"), key("ctrl-c", "Ctrl-C key", "Ctrl-C"),
+      unknown ? key("cancel", "Cancel", "Cancel") : null,
+      unknown ? el("button", { type: "button", on: { click: () => this.node.querySelector(".picture")?.scrollIntoView({ block: "start" }) } }, "Show output") : null);
   }
 
   // The screen adds nothing where the question and its subject are whole; there it waits behind a button.

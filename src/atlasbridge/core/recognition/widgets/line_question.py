@@ -9,7 +9,7 @@ import re
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Step, When
-from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, Facts, Finding
@@ -23,6 +23,7 @@ from atlasbridge.core.recognition.widgets.line_finding import (
     is_shell,
     line_finding,
     secret_finding,
+    typed_key,
 )
 from atlasbridge.core.recognition.widgets.list_rows import HINT_ROW
 from atlasbridge.core.recognition.widgets.typed_list import typed_list_finding
@@ -40,6 +41,8 @@ _REMARK = lazy(r"^\s*+[⚠✖✘×▲!>›(\[]")  # what was wrong with the last
 _FIELD_SIGN = lazy(r"^\s*+[⊙⦿◯◉]\s+\S")
 _LABELLED = lazy(r"^(?:\s|[>❯›»]\s)\s*+[^\W\d_][^:]{0,30}:(?:\s|$)")
 _MARKER = lazy(r"[>»›❯](?:\s|$)")
+_PICKS = lazy(r"\b(?:choice|option|select(?:ion)?|choose|pick)\b[^,]*$", re.IGNORECASE)
+MOST_NUMBERS = 9  # choices that the documents extract
 _GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line has not ended yet
 
 
@@ -165,6 +168,15 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
     return replace(found, multiline=rule.multiline and view.bracketed_paste)
 
 
+def _by_numbers(found: Finding, facts: Facts) -> Finding:
+    """`Enter choice [1-4]:` without a list: its numbers are the choices."""
+    low, high = found.constraints.get("min_choice"), found.constraints.get("max_choice")
+    if not isinstance(low, int) or not isinstance(high, int) or high - low >= MOST_NUMBERS:
+        return found
+    choices = tuple(Choice(str(at), str(at), typed_key(str(at), facts)) for at in range(low, high + 1))
+    return replace(found, type=PromptType.TYPE_MULTIPLE_CHOICE, choices=choices)
+
+
 def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     """Somebody reads a line here, and nothing says what: any text."""
     asks = line.text[-1:] in (":", "?", ">", "»", "›", "❯", "：", "？")
@@ -173,5 +185,7 @@ def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     score = numbers.GUESS if asks and not line.detached else numbers.DOUBT
     found = line_finding(view, line, facts, "line" if asks else "bare-line", PromptType.TYPE_FREE_TEXT, score)
     found = replace(found, orders=not line.detached and is_shell(line.text))
+    if asks and not line.detached and _PICKS.search(line.text):
+        found = _by_numbers(found, facts)
     default = line.filled or default_in(line.text)
     return replace(found, constraints={**found.constraints, "default": default}) if default else found
