@@ -33,7 +33,7 @@ async def test_a_yes_no_prompt_is_asked_tapped_and_marked_as_answered(
     shown = ada.last()
     assert shown["text"].startswith("❓ “Continue? (y/n)” · project\nYes / No question\nClaude Code · project · atlas")
     assert "⏳ Expires in " in shown["text"] and "— default: n" in shown["text"]
-    assert labels(shown) == [["✅ Yes"], ["❌ No"], ["🔎 Show all"]]
+    assert labels(shown) == [["✅ Yes"], ["❌ No"], ["⏩ Use default (n)"], ["🔎 Show all"]]
 
     tap = ada.tap(shown, "Yes")
     await server.until(lambda: tap.answered, "the toast")
@@ -66,6 +66,7 @@ async def test_a_menu_sets_the_refusing_choice_apart_and_marks_the_lasting_one(
         ["1. Yes"],
         ["♾ always: 2. Yes, and don't ask again for rm"],
         ["❌ 3. No, tell Claude what to do different…"],
+        ["⏩ Use default (3)"],
         ["🔎 Show all"],
     ]
     assert "or reply to this message with your own words" in ada.last()["text"]

@@ -99,6 +99,7 @@ DIGEST_LIFE_S = 60.0
 CURRENT_S, LAST_CURRENT_S, EACH_CURRENT_S = 30.0, 10.0, 5.0  # how often the time left is written anew; near its end
 MOST_CURRENT = 20
 STARTED_S = 2.0
+FEW_PENDING = 4
 
 
 class ChatChannel(BaseChannel):
@@ -365,8 +366,9 @@ class ChatChannel(BaseChannel):
             if session is None or not self._commands.is_muted(chat):
                 hushed = self._hushed if session is not None else {}  # that a session began or ended wakes nobody
                 begins = session is not None and session.state is SessionState.ACTIVE
+                first = begins and self._outbox.pending < FEW_PENDING  # before its first prompt; many would hold it up
                 notice = self._paint_notice(message, session, chat) | hushed
-                self._outbox.post(chat, notice, QUESTION if begins else NOTICE)  # before its first prompt
+                self._outbox.post(chat, notice, QUESTION if first else NOTICE)
 
     @property
     @abstractmethod

@@ -68,7 +68,7 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     asks = not line.detached or (line.text.endswith("?") and facts.canonical is False)
     if found is None and asks and (spelled or ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
         found = offered_finding(view, line, facts, dialect, spelled)
-    found = found or ruled or plain_line(view, line, facts)
+    found = found or ruled or _asked_over_command(view, line, facts, dialect) or plain_line(view, line, facts)
     drawn = facts.canonical is False and not line.detached and found.type is PromptType.TYPE_FREE_TEXT
     if drawn and (_is_one_field(view) if view.cursor_visible else _is_more_than_a_line(view, line)):
         return replace(found, type=PromptType.TYPE_UNKNOWN, text_steps=(), end_steps=(), structural=True)
@@ -101,6 +101,19 @@ def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line
     yes_no = asked is not None and asked.type is PromptType.TYPE_YES_NO and asked.score > numbers.KNOWN_WORDS
     names = yes_no or (question.endswith((":", "?")) and len(inline_choices(question)) > 1)
     return Line(f"{question} {line.text}", start) if names else line
+
+
+def _asked_over_command(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
+    """`Run bash command? (y/n)` above the line of the command, `  $ git push`, which ends what is written."""
+    above = line.row - 1
+    if not line.text.startswith("$ ") or above < 0 or not view.lines[above].strip() or view.is_answered(above):
+        return None
+    start = view.line_start(above)
+    asked = by_rule(view, Line(view.joined_text(start, above + 1).strip(), start), facts, dialect)
+    if asked is None or asked.type is not PromptType.TYPE_YES_NO or asked.score < numbers.KNOWN_WORDS:
+        return None
+    around = line_finding(view, line, facts, asked.rule, asked.type, asked.score)
+    return replace(asked, excerpt=around.excerpt, question=around.question, whole=around.whole, detached=line.detached)
 
 
 def _on_full_screen(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
