@@ -120,6 +120,7 @@ def prompt_of(
         question=safe(found.question or found.excerpt),
         whole=found.whole and not found.abridged,
         says=safe(hint),
+        context_rows=_context_rows(found) if subject is None or subject.kind is SubjectKind.QUESTION else 0,
     )
 
 
@@ -129,6 +130,13 @@ def _nothing_is_known(found: Finding, evidence: list[Evidence]) -> bool:
     plain = found.type is PromptType.TYPE_FREE_TEXT and found.rule in ("bare-line", "silent") and not found.fields
     rests = found.orders or found.constraints.get("idle") or found.constraints.get("secret")
     return plain and not told and not rests and not found.constraints.get("default")
+
+
+def _context_rows(found: Finding) -> int:
+    """The rows above a line that asks are what the program printed before: worth reading, but not what is asked."""
+    if found.structural or not found.core or not found.question.endswith(found.core):
+        return 0
+    return found.question.count("\n") - found.core.count("\n")
 
 
 def _question(found: Finding) -> Subject | None:
