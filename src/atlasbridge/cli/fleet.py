@@ -233,9 +233,21 @@ def serve(
     as_json = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
     open_log(Path(os.devnull), level, 0, 0, to_terminal=True, as_json=as_json)
     token = metrics_token_file.read_text().strip() if metrics_token_file else ""
-    place = Address(host, port, url, cert, key, token, connections, keep_days * 86_400.0)
+    oidc = _read_oidc(config_path) if config_path else None
+    place = Address(host, port, url, cert, key, token, connections, keep_days * 86_400.0, oidc)
     read_plan = partial(plan_server_chats, config_path, os.environ) if config_path else None
     run(serve_fleet(database_url, place, lambda known_as: click.echo(f"The fleet server is at {known_as}"), read_plan))
+
+
+def _read_oidc(config_path: Path) -> Any:
+    from atlasbridge.config.server import read_oidc
+
+    found = read_oidc(config_path, os.environ)
+    if found is None:
+        return None
+    with needs(SERVER):
+        from atlasbridge.fleet.server.oidc import OidcSettings
+    return OidcSettings(**found)
 
 
 @command.command()

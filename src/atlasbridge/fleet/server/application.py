@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import logging
 from importlib.resources import files
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -28,6 +29,9 @@ from atlasbridge.fleet.server.machine_link import serve_link
 from atlasbridge.fleet.server.page_api import PageApi, refuse
 from atlasbridge.web.guard import Guard
 
+if TYPE_CHECKING:
+    from atlasbridge.fleet.server.oidc import OidcSettings
+
 log = logging.getLogger(__name__)
 
 STATIC = {
@@ -37,10 +41,11 @@ STATIC = {
 }
 
 
+NO_OIDC = "Log in with a link: an administrator makes one with atlasbridge fleet people link NAME."
 PROBES = ("/health", "/ready", "/metrics")  # called by address; /metrics shows nothing without its token
 
 
-def build_application(context: ServerContext, metrics_token: str = "") -> ASGIApp:
+def build_application(context: ServerContext, metrics_token: str = "", oidc: OidcSettings | None = None) -> ASGIApp:
     page, probes = PageApi(context), Probes(context, metrics_token)
     routes: list[BaseRoute] = [
         Route("/api/login", page.login, methods=["POST"]),
@@ -60,6 +65,7 @@ def build_application(context: ServerContext, metrics_token: str = "") -> ASGIAp
         Route("/ready", probes.ready),
         Route("/favicon.ico", _nothing),
         *FleetApi(context).routes(),
+        *_login_routes(context, oidc),
         *(Route(path, _static(name, kind)) for path, (name, kind) in STATIC.items()),
     ]
 
@@ -77,6 +83,17 @@ def build_application(context: ServerContext, metrics_token: str = "") -> ASGIAp
         f"{known.scheme}://{known.netloc}",
         takes_links=True,
     )
+
+
+def _login_routes(context: ServerContext, oidc: OidcSettings | None) -> list[Route]:
+    from atlasbridge.fleet.server.oidc import OidcLogin, login_page
+
+    label = oidc.label if oidc else ""
+
+    async def login(request: Request) -> Response:
+        return login_page("Log in here, or with a link: ask an administrator for one." if oidc else NO_OIDC, label)
+
+    return [Route("/login", login), *(OidcLogin(context, oidc).routes() if oidc else [])]
 
 
 class Measured:

@@ -8,7 +8,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
@@ -23,6 +23,9 @@ from atlasbridge.fleet.server.chats.service import Chats
 from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.migrations_loader import migrate
+
+if TYPE_CHECKING:
+    from atlasbridge.fleet.server.oidc import OidcSettings
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +42,7 @@ class Address:
     metrics_token: str = ""
     connections: int = 10
     keep_s: float = 90 * 86_400.0  # what has ended
+    oidc: OidcSettings | None = None  # where people log in, besides by link
 
     @property
     def known_as(self) -> str:
@@ -110,7 +114,7 @@ def listen_at(place: Address) -> socket.socket:
 
 def server_settings(context: ServerContext, place: Address) -> uvicorn.Config:
     return uvicorn.Config(
-        build_application(context, place.metrics_token),
+        build_application(context, place.metrics_token, place.oidc),
         lifespan="off",
         log_config=None,
         access_log=False,

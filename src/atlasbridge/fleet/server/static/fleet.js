@@ -205,7 +205,9 @@ function look(prompt) {
 }
 
 function showLogin() {
-  say("You are not logged in. Ask for a link: atlasbridge fleet people link NAME", true);
+  say("You are not logged in.", true);
+  const link = add(find("#state"), "a", " Log in");
+  link.href = "/login";
   for (const name of ["#filters", "#rest", "#logout", "#more"]) find(name).hidden = true;
   find("#prompts").replaceChildren();
 }
