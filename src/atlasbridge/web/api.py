@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -92,6 +93,15 @@ def problem(status: int, error: str, message: str, retry_s: float = 1.0) -> JSON
         response.headers["Retry-After"] = str(max(1, math.ceil(retry_s)))
     if status == 401:
         response.headers["WWW-Authenticate"] = 'Bearer realm="atlasbridge"'
+    return response
+
+
+async def http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    words = {404: ("unknown_path", "there is nothing here"), 405: ("wrong_method", "this is not done that way")}
+    name, sentence = words.get(error.status_code, ("bad_request", "the request cannot be read"))
+    response = problem(error.status_code, name, sentence)
+    response.headers.update(error.headers or {})
     return response
 
 

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from atlasbridge.web import admin_api, passkey_api, prompt_api, question_api, record_api, session_api
-from atlasbridge.web.api import OVER_HTTP, perform, problem, routes_of
+from atlasbridge.web.api import OVER_HTTP, http_error, perform, routes_of
 from atlasbridge.web.guard import Guard
 from atlasbridge.web.openapi import PREFIX, render_openapi
 from atlasbridge.web.site import Site
@@ -46,7 +46,7 @@ def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
     static = {entry.name: entry.read_bytes() for entry in _static_files()}
     site.shell = hashlib.sha256(b"\0".join(static[name] for name in sorted(static))).hexdigest()[:16]
     routes += _static_routes(static)
-    handlers: Any = {HTTPException: _http_error}
+    handlers: Any = {HTTPException: http_error}
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return Guard(app, names, site.counters.count_status)
@@ -54,15 +54,6 @@ def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
 
 async def _openapi(request: Request) -> Response:
     return JSONResponse(render_openapi())
-
-
-async def _http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    words = {404: ("unknown_path", "there is nothing here"), 405: ("wrong_method", "this is not done that way")}
-    name, sentence = words.get(error.status_code, ("bad_request", "the request cannot be read"))
-    response = problem(error.status_code, name, sentence)
-    response.headers.update(error.headers or {})
-    return response
 
 
 def _static_files() -> list[Any]:

@@ -6,11 +6,12 @@ import asyncio
 import hmac
 import logging
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -27,6 +28,7 @@ from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import Unkeepable
 from atlasbridge.fleet.server.machine_link import serve_link
 from atlasbridge.fleet.server.page_api import PageApi, refuse
+from atlasbridge.web.api import http_error
 from atlasbridge.web.guard import Guard
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ log = logging.getLogger(__name__)
 
 STATIC = {
     "/": ("index.html", "text/html; charset=utf-8"),
+    "/admin": ("admin.html", "text/html; charset=utf-8"),
+    "/admin.js": ("admin.js", "text/javascript; charset=utf-8"),
     "/fleet.js": ("fleet.js", "text/javascript; charset=utf-8"),
     "/fleet.css": ("fleet.css", "text/css; charset=utf-8"),
 }
@@ -73,7 +77,8 @@ def build_application(context: ServerContext, metrics_token: str = "", oidc: Oid
         await serve_link(context, socket)
 
     routes.append(WebSocketRoute(PATH, link))
-    app = Starlette(routes=routes, exception_handlers={StoreError: _away_of(context), Unkeepable: _odd})
+    handlers: Any = {StoreError: _away_of(context), Unkeepable: _odd, HTTPException: http_error}
+    app = Starlette(routes=routes, exception_handlers=handlers)
     known = urlsplit(context.url)
     return Guard(
         Measured(app, context),
