@@ -46,6 +46,7 @@ EVENTS = {
     "TOKEN_REVOKED": "it is worth nothing any more",
     "PERSON_ADDED": "a person, or what they may",
     "PERSON_REMOVED": "a person, or what they might",
+    "KEY_ROTATED": "the server has a new key, which the old one signed",
     "RULES_SET": "other rules for all machines",
     "SCREEN_WATCHED": "a person looked at a session's screen",
     "CHANNEL_STRANGER": "somebody wrote to a chat of the server who does not take part there",

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+SERVING = "atlasbridge fleet serve"
+
+
 @frozen
 class Address:
     """Where to listen, and under which address the server is known."""
@@ -73,7 +76,7 @@ async def serve(
 ) -> None:
     """`read_plan`: which chats this process may carry; None: it carries none."""
     refuse_open_sockets(place)
-    database = Database(database_url, most=place.connections)
+    database = Database(database_url, most=place.connections, name=SERVING)
     await database.open()
     try:
         await database.check_session()
