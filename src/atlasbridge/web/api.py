@@ -130,7 +130,7 @@ def _endpoint(by_method: dict[str, Operation[..., Any]], perform: Perform) -> Ca
 
 
 async def perform(site: Site, operation: Operation[..., Any], request: Request) -> Response:
-    caller = _caller(site, request) if operation.scope else NOBODY
+    caller = caller_of(site, request) if operation.scope else NOBODY
     if isinstance(caller, Response):
         return caller
     if operation.scope and not caller.may(operation.scope):
@@ -148,7 +148,7 @@ async def perform(site: Site, operation: Operation[..., Any], request: Request) 
     return await HANDLERS.get(operation.key, ask_hub)(site, Call(operation, request, caller, given))
 
 
-def _caller(site: Site, request: Request) -> Caller | Response:
+def caller_of(site: Site, request: Request) -> Caller | Response:
     """A right credential is always let in; only wrong ones are counted, so nobody can lock another out."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if scheme:
@@ -219,7 +219,7 @@ async def read_request(
     given: dict[str, Any] = {name: str(request.path_params[name]) for name in operation.in_path}
     given |= _read_query(operation, request)
     if in_body(operation):
-        body = await _read_body(readers, request, signed)
+        body = await read_body(readers, request, signed)
         if isinstance(body, Response):
             return body
         if set(body) & set(given):
@@ -237,7 +237,7 @@ def _read_query(operation: Operation[..., Any], request: Request) -> dict[str, A
     return {name: read_text(known[name].kind, text, name) for name, text in given.items()}
 
 
-async def _read_body(readers: Readers, request: Request, signed: str) -> dict[str, Any] | Response:
+async def read_body(readers: Readers, request: Request, signed: str = "") -> dict[str, Any] | Response:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return problem(415, "not_json", "send the body as application/json")
     try:

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from atlasbridge.web import admin_api, passkey_api, prompt_api, question_api, record_api, session_api
+from atlasbridge.web import admin_api, mcp_api, passkey_api, prompt_api, question_api, record_api, session_api
 from atlasbridge.web.api import OVER_HTTP, http_error, perform, routes_of
 from atlasbridge.web.guard import Guard
 from atlasbridge.web.openapi import PREFIX, render_openapi
@@ -42,6 +42,7 @@ TYPES = {
 def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
     """`names`: the host names served besides loopback."""
     routes = routes_of(PREFIX, OVER_HTTP, partial(perform, site))
+    routes.append(Route(mcp_api.PATH, mcp_api.McpEndpoint(site).serve, methods=mcp_api.METHODS))
     routes.append(Route(f"{PREFIX}/openapi.json", _openapi, methods=["GET"]))
     static = {entry.name: entry.read_bytes() for entry in _static_files()}
     site.shell = hashlib.sha256(b"\0".join(static[name] for name in sorted(static))).hexdigest()[:16]
