@@ -301,6 +301,7 @@ class Prompt:
     created_at: str
     expires_at: str
     subject: Subject | None = None
+    context_rows: Annotated[int, Is("rows of `question` that are output above the line that asks")] = 0
     whole: bool = True
     says: str = ""
     decided_by: str = ""

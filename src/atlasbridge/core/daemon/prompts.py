@@ -22,7 +22,16 @@ from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.answer_text import label_answer
 from atlasbridge.core.prompt.gate import fate
 from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.model import (
+    Answer,
+    Prompt,
+    PromptRecord,
+    PromptState,
+    Receipt,
+    Refusal,
+    Reject,
+    SubjectKind,
+)
 from atlasbridge.core.prompt.redact import redact_prompt
 from atlasbridge.core.prompt.timer import WARNING_S
 from atlasbridge.core.routing.policy import (
@@ -78,7 +87,9 @@ class PromptLife:
         """
         if self.hub.ledger.prompt(prompt_id) is not None:
             return
-        prompt = self._with_limit(redact_prompt(prompt))
+        prompt = self._with_effects(self._with_limit(redact_prompt(prompt)))
+        if not decide_timer_default(prompt, self.hub.router.policy):
+            prompt = replace(prompt, safe_default="")  # so that nobody is told of a timer that will not answer
         for older in self.hub.ledger.open_prompts(session.session_id):
             self.withdraw(older.prompt_id, "moved_on")
         for older in self.hub.ledger.still_waiting(session.session_id):
@@ -105,6 +116,14 @@ class PromptLife:
         """When the usage limit that its screen speaks of is over: then an answer may be given for that moment."""
         resets = None if prompt.secret else find_reset(prompt.screen, self.hub.clock.wall(), find_zone)
         return prompt if resets is None else replace(prompt, constraints={**prompt.constraints, LIMIT: iso(resets)})
+
+    def _with_effects(self, prompt: Prompt) -> Prompt:
+        """With what its command does.  What is known of programs is read when the first command comes."""
+        if prompt.subject is None or prompt.subject.kind is not SubjectKind.COMMAND:
+            return prompt
+        from atlasbridge.core.policy.effects import with_effects
+
+        return with_effects(prompt, self.hub.rules.parse)
 
     async def ask_again(self, prompt_id: str) -> Receipt | Reject:
         """What expired and still stands on the screen is raised once more, under a new id; the receipt's answer."""

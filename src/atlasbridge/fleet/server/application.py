@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -13,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
@@ -30,27 +29,20 @@ from atlasbridge.fleet.server.machine_link import serve_link
 from atlasbridge.fleet.server.page_api import PageApi, refuse
 from atlasbridge.web.api import http_error
 from atlasbridge.web.guard import Guard
+from atlasbridge.web.page_files import digest_page, page_routes, read_page
 
 if TYPE_CHECKING:
     from atlasbridge.fleet.server.oidc import OidcSettings
 
 log = logging.getLogger(__name__)
 
-STATIC = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/admin": ("admin.html", "text/html; charset=utf-8"),
-    "/admin.js": ("admin.js", "text/javascript; charset=utf-8"),
-    "/fleet.js": ("fleet.js", "text/javascript; charset=utf-8"),
-    "/fleet.css": ("fleet.css", "text/css; charset=utf-8"),
-}
-
-
 NO_OIDC = "Log in with a link: an administrator makes one with atlasbridge fleet people link NAME."
 PROBES = ("/health", "/ready", "/metrics")  # called by address; /metrics shows nothing without its token
 
 
 def build_application(context: ServerContext, metrics_token: str = "", oidc: OidcSettings | None = None) -> ASGIApp:
-    page, probes = PageApi(context), Probes(context, metrics_token)
+    files = read_page("atlasbridge.fleet.server")  # a hub's page; only the way to its API is the server's own
+    page, probes = PageApi(context, digest_page(files)), Probes(context, metrics_token)
     routes: list[BaseRoute] = [
         Route("/api/login", page.login, methods=["POST"]),
         Route("/api/logout", page.known(page.logout), methods=["POST"]),
@@ -70,7 +62,8 @@ def build_application(context: ServerContext, metrics_token: str = "", oidc: Oid
         Route("/favicon.ico", _nothing),
         *FleetApi(context).routes(),
         *_login_routes(context, oidc),
-        *(Route(path, _static(name, kind)) for path, (name, kind) in STATIC.items()),
+        Route("/admin", _admin),
+        *page_routes(files),
     ]
 
     async def link(socket: WebSocket) -> None:
@@ -165,13 +158,8 @@ class Probes:
         return JSONResponse({"ok": True})
 
 
-def _static(name: str, kind: str):  # type: ignore[no-untyped-def]
-    body = files("atlasbridge.fleet.server").joinpath("static", name).read_bytes()
-
-    async def endpoint(request: Request) -> Response:
-        return Response(body, media_type=kind)
-
-    return endpoint
+async def _admin(request: Request) -> Response:
+    return RedirectResponse("/admin.html")
 
 
 async def _nothing(request: Request) -> Response:

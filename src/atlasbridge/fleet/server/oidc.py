@@ -310,7 +310,7 @@ def login_page(message: str, label: str, status: int = 200) -> Response:
     """Without a script: it is shown when something does not work, too."""
     button = f'<p><a href="/login/oidc">Log in with {escape(label)}</a></p>' if label else ""
     body = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>AtlasBridge fleet</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/fleet.css"></head>
+<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/base.css"></head>
 <body><main><h1>Fleet</h1><p role="status">{escape(message)}</p>{button}<p><a href="/">To the page</a></p></main></body>
 </html>"""
     return HTMLResponse(body, status)
