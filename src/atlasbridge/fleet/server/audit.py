@@ -143,7 +143,8 @@ async def entries(database: Database, limit: int = 100) -> list[str]:
 
 
 async def page(database: Database, limit: int, before: int = 0) -> list[dict[str, Any]]:
-    """Newest first; `before`: the seq of the last one of the page before."""
+    """Newest first, with what was noted a moment ago; `before`: the seq of the last one of the page before."""
+    await seal(database)
     found = await database.rows(
         "SELECT entry::jsonb AS entry FROM audit_entries WHERE %s = 0 OR seq < %s ORDER BY seq DESC LIMIT %s",
         before,
