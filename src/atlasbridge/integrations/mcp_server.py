@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any
 
 from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.mcp_messages import (
+from atlasbridge.core.prompt.mcp_messages import (
     BAD_PARAMS,
     ENVELOPE_VERSIONS,
     INVALID_REQUEST,

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.mcp_messages import (
+from atlasbridge.core.prompt.mcp_messages import (
     BAD_PARAMS,
     ENVELOPE_VERSIONS,
     HANDSHAKE_VERSIONS,
