@@ -47,6 +47,7 @@ def many(count: int) -> list[dict[str, Any]]:
 MENU = prompt("multiple_choice", choices=[{"value": "1", "label": "Yes"}, {"value": "2", "label": "No"}])
 LETTERS = prompt("multiple_choice", choices=[{"value": "d", "label": "Delete"}, {"value": "a", "label": "Always"}])
 LONG_MENU = prompt("multiple_choice", choices=[{"value": str(n), "label": f"No. {n}"} for n in range(1, 13)])
+SECRET = prompt("free_text", constraints={"secret": True})
 BOXES = {**MENU, "constraints": {"multi_select": True}}
 
 
@@ -57,7 +58,7 @@ BOXES = {**MENU, "constraints": {"multi_select": True}}
         ("\x1b[A", None, Intention("up")),
         ("y", None, Intention("")),
         ("y", prompt("yes_no"), Intention("answer", "y")),
-        ("x", prompt("yes_no"), Intention("")),
+        ("w", prompt("yes_no"), Intention("")),
         ("y", MENU, Intention("")),
         ("2", MENU, Intention("answer", "2")),
         ("3", MENU, Intention("")),
@@ -69,11 +70,22 @@ BOXES = {**MENU, "constraints": {"multi_select": True}}
         ("a", MENU, Intention("attach")),
         ("\r", prompt("confirm_enter"), Intention("answer", "enter")),
         ("\r", prompt("yes_no"), Intention("")),
-        ("\r", prompt("free_text"), Intention("")),
+        ("\r", prompt("free_text"), Intention("text")),
         ("d", prompt("yes_no"), Intention("")),
         ("d", prompt("yes_no", safe_default="n"), Intention("answer", "default")),
-        ("t", prompt("free_text"), Intention("text")),
-        ("c", MENU, Intention("answer", "cancel")),
+        ("t", prompt("yes_no"), Intention("text")),
+        ("t", prompt("free_text"), Intention("text", "t")),
+        ("q", prompt("free_text"), Intention("text", "q")),
+        ("/", prompt("free_text"), Intention("text", "/")),
+        (":", prompt("free_text"), Intention("text", ":")),
+        (" ", SECRET, Intention("text", " ")),
+        ("é", SECRET, Intention("text", "é")),
+        ("y", {**SECRET, "type": "yes_no"}, Intention("text", "y")),
+        ("\x01", prompt("free_text"), Intention("attach")),
+        ("\x18", prompt("free_text"), Intention("leave")),
+        ("\x18", MENU, Intention("leave")),
+        ("x", MENU, Intention("leave")),
+        ("c", MENU, Intention("")),
     ],
 )
 def test_a_key_means_only_what_the_prompt_offers(key: str, shown: dict[str, Any], meaning: Intention) -> None:
@@ -151,6 +163,36 @@ def test_what_does_not_fit_is_not_answered_before_it_was_read() -> None:
     assert "more to read" in drawn(board, 24, 60).hindrance(9.0), "another width is another text to read"
 
 
+LOG = [f"compiling module {n} ... ok" for n in range(30)]
+BUILD = prompt(
+    "yes_no", question="\n".join([*LOG, "Install 30 modules? [y/N]"]), context_rows=30, whole=False, label="build"
+)
+
+
+@pytest.mark.parametrize(("rows", "cols"), [(24, 80), (15, 40), (50, 200)])
+def test_the_view_begins_at_the_line_that_asks_and_the_log_is_above_it(rows: int, cols: int) -> None:
+    board = drawn(Board().refreshed([BUILD], now=0.0), rows, cols)
+    shown = text_of(board, rows, cols).split("\n")
+    assert "Install 30 modules? [y/N]" in shown
+    row = next(line for line in shown if line.startswith("▶"))
+    assert "Install" in row and "compiling" not in row
+    assert board.hindrance(9.0) == "", "the log need not be read"
+    seen = set(shown)
+    for _ in range(12):
+        board = drawn(board.scrolled(-1), rows, cols)
+        seen |= set(text_of(board, rows, cols).split("\n"))
+    assert set(LOG) <= seen and board.hindrance(9.0) == ""
+
+
+def test_a_question_that_is_longer_than_the_window_is_read_to_its_end_below_its_log() -> None:
+    asks = "\n".join(f"may I remove /srv/{n}?" for n in range(40))
+    board = drawn(Board().refreshed([{**BUILD, "question": "\n".join([*LOG, asks])}], now=0.0))
+    assert "may I remove /srv/0?" in text_of(board) and "more to read" in board.hindrance(9.0)
+    for _ in range(4):
+        board = drawn(board.scrolled(1))
+    assert board.hindrance(9.0) == ""
+
+
 def test_a_window_without_room_for_the_question_answers_nothing() -> None:
     board = Board().refreshed(many(3), now=0.0)
     assert "too small" in drawn(board, 2, 40).hindrance(9.0)
@@ -197,7 +239,8 @@ def test_a_secret_cannot_be_marked_and_a_line_for_a_question_that_left_is_droppe
     typing = replace(board, editing=Editing("text", "hunter2", secret["prompt_id"], secret=True))
     assert "hunter2" not in text_of(typing) and "Go on?" in text_of(typing), "the question stays while one types"
     left = typing.refreshed(many(1), now=1.0)
-    assert left.editing is None and "nothing was sent" in left.message
+    assert left.editing is not None and left.editing.gone, "keys that come now do not go to another question"
+    assert "nothing is sent" in text_of(left) and "hunter2" not in text_of(left)
 
 
 def test_what_is_drawn_holds_no_control_sequence_of_the_tool() -> None:
@@ -210,7 +253,8 @@ def test_what_is_drawn_holds_no_control_sequence_of_the_tool() -> None:
 
 def test_an_editor_at_rest_asks_nothing_that_could_not_be_told() -> None:
     resting = prompt("unknown", constraints={"secret": False, "idle": True, "commands": True})
-    assert "rests, takes keys" in text_of(Board().refreshed([resting], now=0.0))
+    shown = text_of(Board().refreshed([resting], now=0.0))
+    assert "nothing is waiting for you · 1 at its prompt" in shown, "it is listed, and does not count"
     assert "cannot be told" in text_of(Board().refreshed([prompt("unknown")], now=0.0))
 
 
@@ -231,7 +275,7 @@ def test_what_is_queued_stands_whole_where_nothing_waits_and_behind_a_key_where_
     assert "nothing is waiting for you · 1 queued" in alone and "shop-api · Ada" in alone and "c0ffee00" in alone
     assert "that says why." in " ".join(alone.split()) and "Push." in alone
     board = drawn(board.refreshed([prompt("yes_no")], now=1.0))
-    assert "1 waits · 1 queued (i)" in text_of(board) and "shop-api" not in text_of(board)
+    assert "1 waiting · 1 queued (i)" in text_of(board) and "shop-api" not in text_of(board)
     assert decide_key("i", board.current) == Intention("queue")
     board = drawn(board.turned("queue"))
     assert "shop-api · Ada" in text_of(board)

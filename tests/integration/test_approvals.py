@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from tests.integration.test_hub_rules import asking
 from tests.support.fake_host import YES_NO, FakeHost
@@ -33,7 +34,7 @@ def test_a_key_answers_the_prompt_that_is_shown_and_the_receipt_names_its_sessio
         wait_for(hub.is_asked)
         with watch(hub) as terminal:
             terminal.wait_for("Drop the table? (y/n)")
-            assert "web-api" in terminal.text() and "1 waits" in terminal.text()
+            assert "web-api" in terminal.text() and "1 waiting" in terminal.text()
             let_pass(terminal, ARMING_S)
             terminal.type("y")
             assert host.answer_typing()["answer"]["kind"] == "yes"
@@ -93,13 +94,13 @@ def test_a_session_is_attached_from_the_list_and_the_list_is_there_afterwards() 
             assert it.wait_exit() == 0
         wait_for(hub.is_asked)
         with watch(hub) as terminal:
-            terminal.wait_for("1 waits")
+            terminal.wait_for("1 waiting")
             terminal.type("a")
             terminal.wait_until(lambda: not terminal.screen.alternate and terminal.is_raw(), "the session itself")
             terminal.wait_for("what came before")
             terminal.type("\x1dd")
             terminal.wait_until(lambda: terminal.screen.alternate, "the list")
-            terminal.wait_for("1 waits")
+            terminal.wait_for("1 waiting")
             terminal.wait_for("detached")
             terminal.type("q")
             assert terminal.wait_exit() == 0
@@ -142,7 +143,7 @@ def test_what_is_queued_for_a_tool_is_shown_with_who_said_it_and_goes_when_it_is
             assert words.replace(" ", "") in "".join(terminal.text().split())
             assert item["queue_id"][:8] in terminal.text()
             host.raise_prompt()
-            terminal.wait_for("1 waits · 1 queued (i)")
+            terminal.wait_for("1 waiting · 1 queued (i)")
             terminal.wait_for("Continue? (y/n)")
             terminal.type("i")
             terminal.wait_for(f"web-api · {item['by_name']}")
@@ -153,3 +154,105 @@ def test_what_is_queued_for_a_tool_is_shown_with_who_said_it_and_goes_when_it_is
             terminal.wait_until(lambda: "queued" not in terminal.text(), "nothing queued")
             terminal.type("q")
             assert terminal.wait_exit() == 0
+
+
+WORDS = (
+    "add tests",
+    "continue",
+    "quit the old server first, then start the new one",
+    "yes",
+    "no, use the other branch: release/2.4",
+    "q",
+    "/compact keep the list of files",
+    ":wq",
+    "t",
+    "  two blanks in front, and one behind ",
+    "Größe prüfen, dann 日本語 — fertig ✓",
+    "git commit -m 'x' && git push",
+    "1",
+    "kill -9 is not the answer; why does it hang?",
+)
+PASSWORDS = ("hunter2", "correct horse battery staple", ":;/?q", " leading", "x", "ÄÖü-ß-12345", "a1!A(){}[]|~^")
+ASKING = """
+printf '%s' "$$" > "$1.pid"
+for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do
+  seq 1 40; printf 'Instruction %s: ' "$n"; IFS= read -r words; printf '%s\\n' "$words" >> "$1"
+done
+for n in 1 2 3 4 5 6 7; do
+  printf 'Password %s: ' "$n"; stty -echo; IFS= read -r words; stty echo; echo; printf '%s\\n' "$words" >> "$1"
+done
+"""
+
+
+def test_every_sentence_and_password_that_is_typed_in_the_list_arrives_whole(tmp_path: Path) -> None:
+    took = tmp_path / "took"
+    with hub_process() as hub:
+        tool = ("bash", "-c", ASKING.replace("\\\\", "\\"), "asking", str(took))
+        with run_in(hub.home.root, *tool, options=("--detach", "--name", "words")) as start:
+            assert start.wait_exit() == 0
+        with watch(hub) as terminal:
+            for number, said in enumerate((*WORDS, *PASSWORDS), 1):
+                asks = f"Instruction {number}:" if number <= len(WORDS) else f"Password {number - len(WORDS)}:"
+                terminal.wait_for(asks)
+                terminal.type(said)  # at once: no letter is lost because the question has just appeared
+                hidden = number > len(WORDS)
+                terminal.wait_for(("secret: " + "•" * len(said)) if hidden else f"text: {said}".rstrip())
+                let_pass(terminal, ARMING_S)
+                terminal.type("\r")
+                terminal.wait_until(lambda: "text: " not in terminal.text(), "the line to be sent")
+                if hidden:
+                    assert said == "x" or said not in terminal.text()
+            terminal.wait_for("nothing is waiting for you")
+            terminal.type("q")
+            assert terminal.wait_exit() == 0
+        wait_no_session(hub.home.root)
+    assert took.read_text().splitlines() == [*WORDS, *PASSWORDS]
+
+
+def test_leaving_a_question_alone_asks_first_and_the_question_stays_listed_with_a_way_back() -> None:
+    with hub_process() as hub:
+        tool = ("sh", "-c", "printf 'Go on? (y/n) '; read a")
+        with run_in(hub.home.root, *tool, options=("--detach", "--name", "job")) as start:
+            assert start.wait_exit() == 0
+        wait_for(hub.is_asked)
+        with watch(hub) as terminal:
+            terminal.wait_for("Go on?")
+            let_pass(terminal, ARMING_S)
+            terminal.type("x")
+            terminal.wait_for("Leave this question alone?")
+            terminal.type("q")
+            terminal.wait_for("nothing was done")
+            let_pass(terminal, ARMING_S)
+            terminal.type("x")
+            terminal.wait_for("Leave this question alone?")
+            let_pass(terminal, ARMING_S)
+            terminal.type("x")
+            terminal.wait_for("1 left alone or late (r: ask again)")
+            for words in (("approvals", "--once"), ("status",), ()):
+                listed = hub.cli(*words).stdout
+                assert "left alone" in listed and "Go on?" in listed, words
+            assert "not asked now" in hub.cli("ps").stdout
+            terminal.type("r")
+            terminal.wait_for("1 waiting")
+            let_pass(terminal, ARMING_S)
+            terminal.type("y")
+            terminal.wait_for("nothing is waiting for you")
+            terminal.type("q")
+            assert terminal.wait_exit() == 0
+        wait_no_session(hub.home.root)
+
+
+def test_a_prompt_that_was_left_alone_is_asked_again_by_the_command_and_survives_a_restart_of_the_hub() -> None:
+    with hub_process() as hub:
+        tool = ("sh", "-c", "printf 'Go on? (y/n) '; read a")
+        with run_in(hub.home.root, *tool, options=("--detach", "--name", "job")) as start:
+            assert start.wait_exit() == 0
+        wait_for(hub.is_asked)
+        left = hub.cli("reply", "job", "leave")
+        assert left.returncode == 0 and "--again" in left.stdout
+        assert "left alone" in hub.cli("reply", left.stdout.split("reply ")[1].split()[0], "y").stderr
+        assert hub.cli("hub", "restart").returncode == 0
+        wait_for(lambda: hub.ask("prompts")["still_waiting"])
+        wait_for(lambda: hub.cli("reply", "job", "--again").returncode == 0, "the session to connect again")
+        assert hub.cli("reply", "job", "n").returncode == 0
+        wait_no_session(hub.home.root)

@@ -30,7 +30,7 @@ def reads_as_words(prompt: Prompt, text: str) -> bool:
     word = text.strip()
     if len(word) < SHORTEST or word.replace(",", "").replace(" ", "").isdigit():
         return False
-    if word.lower() in ("cancel", "default"):
+    if word.lower() in ("cancel", "leave", "default"):
         return False
     return isinstance(decide_answer(prompt, text), Reject)
 

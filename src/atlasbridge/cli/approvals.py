@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from atlasbridge.cli.overview import asking_line, is_idle, why_left
 from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
 from atlasbridge.cli.queue import print_queue
 
@@ -19,9 +20,11 @@ from atlasbridge.cli.queue import print_queue
 def command(once: bool, bell: bool, as_json: bool) -> None:
     """Watch open prompts and answer them with a keystroke.
 
-    Arrow keys choose; y, n, digits and Enter answer; t types words; Space marks several to be answered at once;
-    g allows what is asked for a while; z asks again in 15 minutes; r asks again what nobody answered in time;
-    / searches; a attaches; v shows the screen; i shows what is queued; q quits.  Only what is shown whole is answered.
+    Arrow keys choose.  y, n, digits and Enter answer; where words or a secret are asked, type them and press Enter.
+    Space marks several to be answered at once; g allows what is asked for a while; z asks again in 15 minutes; x leaves
+    a question alone; r asks again what was left alone or not answered in time; t types words; / searches; a attaches; v
+    shows the screen; i shows what is queued; q quits.  Where words are asked the commands are on Ctrl: the last line
+    of the screen shows them.  A question is answered only when it is on the screen.
     """
     with hub_client(start=True) as hub:
         if as_json:
@@ -39,26 +42,22 @@ def command(once: bool, bell: bool, as_json: bool) -> None:
 
 
 def print_list(prompts: list[dict[str, Any]]) -> None:
-    rows = [
-        (
-            item["prompt_id"][:8],
-            item["label"] or item["tool"],
-            item["type"],
-            item["confidence"],
-            ago(item["created_at"]),
-            item["excerpt"],
-        )
-        for item in prompts
-    ]
-    print_table(("prompt", "name", "type", "sure", "age", "question"), rows, "nothing is waiting for you")
+    """What is asked; apart from it the tools that are at their own prompt, which ask nothing."""
+    columns = ("prompt", "name", "type", "sure", "age", "question")
+    print_table(columns, [_row(item) for item in prompts if not is_idle(item)], "nothing is waiting for you")
+    idle = [_row(item) for item in prompts if is_idle(item)]
+    if idle:
+        print_table(("at its prompt", *columns[1:]), idle, "")
+
+
+def _row(item: dict[str, Any]) -> tuple[str, ...]:
+    name, age = item["label"] or item["tool"], ago(item["created_at"])
+    return item["prompt_id"][:8], name, item["type"], item["confidence"], age, asking_line(item)
 
 
 def print_left(prompts: list[dict[str, Any]]) -> None:
-    """What nobody answered in time and the tool still asks."""
+    """Prompts that a person left alone or did not answer in time, and that the tool still shows."""
     if prompts:
-        rows = [
-            (item["prompt_id"][:8], item["label"] or item["tool"], ago(item["created_at"]), item["excerpt"])
-            for item in prompts
-        ]
-        print_table(("still waiting", "name", "age", "question"), rows, "")
-        click.echo("their time is over; ask again: atlasbridge reply ID --again")
+        rows = [(*_row(item)[:2], why_left(item), *_row(item)[4:]) for item in prompts]
+        print_table(("not asked now", "name", "why", "age", "question"), rows, "")
+        click.echo("ask again: atlasbridge reply ID --again")

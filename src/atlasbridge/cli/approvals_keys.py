@@ -1,4 +1,8 @@
-"""What a key of `approvals` means for a prompt.  Pure; bytes become keys in `terminal_keys`."""
+"""What a key of `approvals` means for a prompt.  Pure; bytes become keys in `terminal_keys`.
+
+Where a prompt wants words or a secret, every printable key is the beginning of the answer, and commands are on Ctrl.
+Everywhere else a letter is a command, or an answer that the prompt offers.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +13,32 @@ from atlasbridge.core.values import frozen
 MANY_CHOICES: Final = 9  # beyond, a digit may be the beginning of a number
 
 _ALWAYS: Final = {
-    "q": "quit",
     "\x03": "quit",
     "\x1a": "suspend",
     "\x1b[A": "up",
     "\x1bOA": "up",
-    "k": "up",
     "\x1b[B": "down",
     "\x1bOB": "down",
-    "j": "down",
     "\x1b[5~": "page_up",
     "\x1b[6~": "page_down",
-    "/": "search",
     "\x1b": "escape",
     "\x0c": "redraw",
 }
+
+_CONTROL: Final = {  # the commands that are letters elsewhere
+    "\x01": "attach",  # Ctrl-A
+    "\x05": "queue",  # Ctrl-E
+    "\x06": "search",  # Ctrl-F
+    "\x07": "offer",  # Ctrl-G
+    "\x0e": "down",  # Ctrl-N
+    "\x10": "up",  # Ctrl-P
+    "\x12": "again",  # Ctrl-R
+    "\x14": "put_off",  # Ctrl-T
+    "\x16": "view",  # Ctrl-V
+    "\x18": "leave",  # Ctrl-X
+}
+
+_LETTERS: Final = {"q": "quit", "k": "up", "j": "down", "/": "search"}
 
 _OF_ONE: Final = {  # for the selected prompt, where it has no such letter of its own
     "t": "text",
@@ -34,6 +49,7 @@ _OF_ONE: Final = {  # for the selected prompt, where it has no such letter of it
     "g": "offer",
     "z": "put_off",
     "r": "again",
+    "x": "leave",
 }
 
 
@@ -45,22 +61,31 @@ class Intention:
     value: str = ""
 
 
+def wants_words(prompt: dict[str, Any] | None) -> bool:
+    return prompt is not None and (prompt["type"] == "free_text" or bool(prompt["constraints"].get("secret")))
+
+
 def decide_key(key: str, prompt: dict[str, Any] | None) -> Intention:
     """A letter that this prompt cannot take means nothing; it is never passed on to see what happens."""
-    if key in _ALWAYS:
-        return Intention(_ALWAYS[key])
+    if key in _ALWAYS or key in _CONTROL:
+        return Intention(_ALWAYS.get(key) or _CONTROL[key])
+    if wants_words(prompt):
+        return Intention("text", "" if key in ("\r", "\n") else key) if key in "\r\n" or key.isprintable() else _NOTHING
+    if key in _LETTERS:
+        return Intention(_LETTERS[key])
     if prompt is None:
         return Intention({"r": "again", "i": "queue"}.get(key, ""))
-    choice = _decide_choice(key, prompt) if prompt["type"] == "multiple_choice" else Intention("")
+    choice = _decide_choice(key, prompt) if prompt["type"] == "multiple_choice" else _NOTHING
     if choice.do:
         return choice  # a menu's own letters come first: what stands beside them is what they do
     if key in _OF_ONE:
         return Intention(_OF_ONE[key])
-    if key == "c":
-        return Intention("answer", "cancel")
     if key == "d" and prompt["safe_default"]:
         return Intention("answer", "default")
     return _decide_answer(key, prompt)
+
+
+_NOTHING: Final = Intention("")
 
 
 def _decide_answer(key: str, prompt: dict[str, Any]) -> Intention:
@@ -69,7 +94,7 @@ def _decide_answer(key: str, prompt: dict[str, Any]) -> Intention:
         return Intention("answer", key)
     if kind in ("confirm_enter", "unknown") and key in ("\r", "\n"):
         return Intention("answer", "enter")
-    return Intention("")
+    return _NOTHING
 
 
 def _decide_choice(key: str, prompt: dict[str, Any]) -> Intention:
@@ -77,6 +102,6 @@ def _decide_choice(key: str, prompt: dict[str, Any]) -> Intention:
     if key in ("\r", "\n"):
         return Intention("choose")
     if not any(choice["value"] == key for choice in prompt["choices"]):
-        return Intention("")
+        return _NOTHING
     several = prompt["constraints"].get("multi_select") or len(prompt["choices"]) > MANY_CHOICES
     return Intention("choose" if several else "answer", key)

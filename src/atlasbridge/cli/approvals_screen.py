@@ -12,8 +12,9 @@ import threading
 from queue import SimpleQueue
 from typing import Any, Final
 
-from atlasbridge.cli.approvals_keys import Intention, decide_key
+from atlasbridge.cli.approvals_keys import Intention, decide_key, wants_words
 from atlasbridge.cli.full_screen import FullScreen
+from atlasbridge.cli.overview import asking_line, is_idle
 from atlasbridge.cli.printing import ago, cells, clip, fold, hub_client, pad
 from atlasbridge.cli.terminal_keys import Key, KeyReader
 from atlasbridge.core.clock import SystemClock
@@ -27,7 +28,7 @@ from atlasbridge.core.values import field, frozen, replace
 
 # Allowing something for a while from `approvals`: what would be allowed, as lines, and which key means what.  Pure.
 
-KEYS = "  ".join(f"{number} {span.label.lower()}" for number, span in enumerate(SPANS, 1)) + "  any other key: back"
+KEYS = "  ".join(f"{number} {span.label.lower()}" for number, span in enumerate(SPANS, 1)) + "  else: back"
 
 
 @frozen
@@ -63,15 +64,22 @@ class Editing:
     text: str = ""
     prompt_id: str = ""
     secret: bool = False
+    gone: bool = False  # its question has left: the line can still be read, and is sent nowhere
+    dropping: bool = False  # Esc was pressed once
 
 
 @frozen
 class OnScreen:
-    """What the last drawing showed of what is asked: `total` lines, `height` of them at a time."""
+    """What the last drawing showed of what is asked: `total` lines, `height` of them at a time, from `first` on.
+
+    The first `context` lines are output above the line that asks: they can be read, and need not be.
+    """
 
     total: int = 0
     height: int = 0
     cols: int = 0
+    context: int = 0
+    first: int = 0
 
 
 @frozen
@@ -87,13 +95,14 @@ class Board:
     editing: Editing | None = None
     offer: Offer | None = None  # what would be allowed for a while, in the place of the question
     reviewing: str = ""  # the answer that is about to be given to all that are marked
+    confirming: str = ""  # what was asked for with a key and is done when the same key comes again
     pending: tuple[str, ...] = ()  # on their way to the hub
-    left: tuple[str, ...] = ()  # their time is over, and the tool still asks
+    left: tuple[str, ...] = ()  # left alone, or their time is over, and the tool still asks
     queue: tuple[dict[str, Any], ...] = ()  # instructions for tools that are not done yet
     aside: str = ""  # what stands in the place of the question: "screen" or "queue"
     away: bool = False  # the hub is not there
-    scroll: int = 0
-    read: int = 0  # how many lines of what is asked were on the screen, from the first on
+    scroll: int | None = None  # None: at the line that asks
+    read: int = 0  # so far what is asked was on the screen, from its first line on
     shown: OnScreen = field(default_factory=OnScreen)
 
     @property
@@ -120,7 +129,7 @@ class Board:
         if marked != self.marked and self.reviewing:
             board = replace(board, reviewing="", message="one of the marked questions is gone: look again")._unread(now)
         if self.editing is not None and self.editing.prompt_id not in ids | {""}:
-            board = replace(board, editing=None, message="the question is gone; nothing was sent")
+            board = replace(board, editing=replace(self.editing, gone=True))
         if self.offer is not None and self.offer.prompt_id not in ids:
             board = replace(board, offer=None, message="the question is gone; nothing was granted")._unread(
                 now + ARMING_S
@@ -133,7 +142,7 @@ class Board:
         if any(item["prompt_id"] == self.selected for item in listed):
             return self
         near = listed[min(place, len(listed) - 1)]["prompt_id"] if listed else ""
-        return replace(self, selected=near, aside="")._unread(now + ARMING_S)
+        return replace(self, selected=near, aside="", confirming="")._unread(now + ARMING_S)
 
     def moved(self, by: int, now: float) -> Board:
         listed = self.listed
@@ -143,27 +152,27 @@ class Board:
         chosen = listed[max(0, min(place, len(listed) - 1))]["prompt_id"]
         if chosen == self.selected:
             return self
-        return replace(self, selected=chosen, aside="")._unread(now + MOVED_S)
+        return replace(self, selected=chosen, aside="", confirming="")._unread(now + MOVED_S)
 
     def _unread(self, armed_at: float) -> Board:
-        return replace(self, armed_at=armed_at, scroll=0, read=0)
+        return replace(self, armed_at=armed_at, scroll=None, read=0)
 
     def scrolled(self, pages: int) -> Board:
         last = max(0, self.shown.total - self.shown.height)
         step = max(1, self.shown.height - 1) if self.shown.height > 1 else 1
-        return replace(self, scroll=max(0, min(self.scroll + pages * step, last)))
+        return replace(self, scroll=max(0, min(self.shown.first + pages * step, last)))
 
     def drawn(self, shown: OnScreen) -> Board:
         """This much was on the screen.  Other lines, or lines of another width, have to be read again."""
         same = (shown.total, shown.cols) == (self.shown.total, self.shown.cols)
         read = self.read if same else 0
-        if self.scroll <= read and not self.aside:
-            read = max(read, self.scroll + shown.height)
+        if shown.first <= max(read, shown.context) and not self.aside:
+            read = max(read, shown.first + shown.height)
         return replace(self, shown=shown, read=read)
 
     def turned(self, aside: str) -> Board:
         """Something else than the question, or the question again."""
-        return replace(self, aside="" if self.aside == aside else aside, scroll=0)
+        return replace(self, aside="" if self.aside == aside else aside, scroll=None)
 
     def marking(self) -> Board:
         """The selected prompt is marked, or not any more."""
@@ -197,6 +206,7 @@ class Board:
             return "the window is too small to show what is asked; nothing was answered"
         if self.aside:
             key = "v" if self.aside == "screen" else "i"
+            key = {"v": "Ctrl-V", "i": "Ctrl-E"}[key] if wants_words(self.current) else key
             return f"press {key} to see the question, then answer; nothing was answered"
         if now < self.armed_at:
             return "too early: this question had just appeared. Nothing was answered; press the key again"
@@ -234,12 +244,21 @@ def _meaning(prompt: dict[str, Any], value: str) -> tuple[str, str]:
 # Everything is cut and wrapped by columns here, so that what is counted as shown is shown.
 
 APPROVALS_VIEW_KEYS: Final = (
-    "↑↓ choose  y n 1-9 Enter answer  t text  c leave  d default  g allow for a while  z later  Space mark  / search"
-    "  a attach  v screen  i queue  q"
+    "↑↓ choose  y n 1-9 Enter answer  t text  d default  g allow for a while  z later  x leave alone  Space mark"
+    "  / search  a attach  v screen  i queue  q quit"
 )
+WORDS_KEYS: Final = (
+    "type the answer, Enter sends it  ↑↓ choose  ^A attach  ^V screen  ^X leave alone  ^T later  ^F search  ^E queue"
+    "  ^C quit"
+)
+CONFIRMING: Final = {
+    "leave": "Leave this question alone? Nothing is typed; it stays listed, and you can ask it again. {key} again: yes",
+    "put_off": "Ask again in 15 minutes, and not before? {key} again: yes",
+}
 NAME_COLS: Final = 18
+REVIEW_CONTEXT: Final = 3  # lines above each question, where several are answered at once
 SMALL: Final = 12  # rows: below, one line for messages and keys must do
-STYLES: Final = {"": "", "bold": "1", "dim": "2", "chosen": "7", "warn": "33", "choice": "36", "said": "1"}
+STYLES: Final = {"": "", "bold": "1", "asks": "1", "dim": "2", "chosen": "7", "warn": "33", "choice": "36", "said": "1"}
 KINDS: Final = {
     "yes_no": "yes or no",
     "confirm_enter": "press Enter",
@@ -267,14 +286,15 @@ def render_frame(board: Board, rows: int, cols: int) -> Drawing:
     foot = _foot(board, rows, cols)
     head = [_head(board, cols)] if rows > 4 else []
     room = rows - len(head) - len(foot)
-    asked = _asked(board, cols)
+    asked, context = _asked(board, cols)
     listed = [] if board.reviewing else _list(board, cols, _list_rows(len(board.listed), room))
     title = [_title(board, cols)] if asked and room - len(listed) > 1 else []
     named = bool(listed or board.reviewing or not board.prompts)  # what is asked is worth nothing without who asks
     height = max(0, room - len(listed) - len(title)) if asked and named else 0
-    part = asked[board.scroll : board.scroll + height]
+    first = max(0, min(context, len(asked) - height)) if board.scroll is None else board.scroll
+    part = asked[first : first + height]
     blank = [Line("")] * (room - len(listed) - len(title) - len(part))
-    shown = OnScreen(len(asked), height, cols)
+    shown = OnScreen(len(asked), height, cols, context, first)
     return Drawing((*head, *listed, *title, *part, *blank, *foot)[:rows], shown)
 
 
@@ -286,16 +306,21 @@ def _list_rows(count: int, room: int) -> int:
 def _head(board: Board, cols: int) -> Line:
     if board.away:
         return Line(clip("the hub is away; waiting for it …", cols), "warn")
-    count = len(board.prompts)
-    words = ["nothing is waiting for you" if not count else "1 waits" if count == 1 else f"{count} wait"]
+    idle = sum(is_idle(item) for item in board.prompts)
+    count = len(board.prompts) - idle
+    words = ["nothing is waiting for you" if not count else "1 waiting" if count == 1 else f"{count} waiting"]
+    if idle:
+        words.append(f"{idle} at {'its' if idle == 1 else 'their'} prompt")
     if board.search:
         words.append(f"{len(board.listed)} match “{escape_controls(board.search, keep_lines=False)}” (Esc: all)")
     if board.marked:
         words.append(f"{len(board.marked)} marked")
     if board.left:
-        words.append(f"{len(board.left)} still waiting, their time is over (r: ask again)")
+        key = "^R" if wants_words(board.current) else "r"
+        words.append(f"{len(board.left)} left alone or late ({key}: ask again)")
     if board.queue:
-        words.append(f"{len(board.queue)} queued" + (" (i)" if count else ""))
+        key = "^E" if wants_words(board.current) else "i"
+        words.append(f"{len(board.queue)} queued" + (f" ({key})" if board.prompts else ""))
     return Line(clip(" · ".join(words), cols), "bold")
 
 
@@ -313,17 +338,10 @@ def _list(board: Board, cols: int, height: int) -> list[Line]:
         name = pad(
             clip(escape_controls(name_of(item), keep_lines=False), min(NAME_COLS, cols // 3)), min(NAME_COLS, cols // 3)
         )
-        text = f"{'▶' if chosen else ' '}{mark}{busy}{name} {_gist(item)}"
+        text = f"{'▶' if chosen else ' '}{mark}{busy}{name} {asking_line(item)}"
         body = cols - len(age)
         lines.append(Line(pad(clip(text, body), body) + age, "chosen" if chosen else "dim" if board.away else ""))
     return lines
-
-
-def _gist(prompt: dict[str, Any]) -> str:
-    """One line about it, for the list; what is asked stands whole below."""
-    subject = prompt.get("subject") or {}
-    text = subject.get("text") if subject.get("kind") == "command" else ""
-    return escape_controls(text or prompt["excerpt"], keep_lines=False)
 
 
 def _title(board: Board, cols: int) -> Line:
@@ -338,15 +356,15 @@ def _title(board: Board, cols: int) -> Line:
     words += [_kind(prompt), prompt["prompt_id"][:8], _kept(prompt)]
     words.append(f"{place}/{len(board.listed)}")
     if board.shown.total > board.shown.height > 0:
-        words.append(f"lines {board.scroll + 1}-{min(board.scroll + board.shown.height, board.shown.total)}")
-        words[-1] += f" of {board.shown.total} (PgDn, PgUp)"
+        first = board.shown.first
+        words.append(f"lines {first + 1}-{min(first + board.shown.height, board.shown.total)}")
+        words[-1] += f" of {board.shown.total} (PgUp, PgDn)"
     text = "── " + escape_controls(" · ".join(word for word in words if word), keep_lines=False) + " "
     return Line(clip(text + "─" * cols, cols, end=""), "bold")
 
 
 def _kind(prompt: dict[str, Any]) -> str:
-    rests = prompt["type"] == "unknown" and prompt["constraints"].get("idle")  # an editor, a pager
-    return "rests, takes keys" if rests else KINDS.get(prompt["type"], prompt["type"])
+    return "at its prompt" if is_idle(prompt) else KINDS.get(prompt["type"], prompt["type"])
 
 
 def _kept(prompt: dict[str, Any]) -> str:
@@ -360,23 +378,24 @@ def _folder(path: str) -> str:
     return "~" + path[len(own) :] if path == own or path.startswith(own + os.sep) else path
 
 
-def _asked(board: Board, cols: int) -> list[Line]:
-    """All that must be read before somebody answers."""
+def _asked(board: Board, cols: int) -> tuple[list[Line], int]:
+    """All that can be read, and how many of its first lines are only what was printed before the question."""
     if board.reviewing:
         lines: list[Line] = []
         for item in board.reviewed:
+            whole, context = _whole(item, cols)
             lines += [
                 Line(clip(f"● {escape_controls(name_of(item), keep_lines=False)}", cols), "bold"),
-                *_whole(item, cols),
+                *whole[max(0, context - REVIEW_CONTEXT) :],
             ]
-        return lines
+        return lines, 0
     prompt = board.current
     if board.aside == "queue" or prompt is None:
-        return _queue(board, cols)
+        return _queue(board, cols), 0
     if board.offer is not None:
-        return _wrapped(board.offer.text, cols, "")
+        return _wrapped(board.offer.text, cols, ""), 0
     if board.aside == "screen":
-        return _wrapped(prompt["screen"] or "(its screen is not known)", cols, "")
+        return _wrapped(prompt["screen"] or "(its screen is not known)", cols, ""), 0
     return _whole(prompt, cols)
 
 
@@ -394,39 +413,42 @@ def _queue(board: Board, cols: int) -> list[Line]:
     return [*lines, Line(""), *_wrapped("take one back: atlasbridge queue off ID", cols, "dim")]
 
 
-def _whole(prompt: dict[str, Any], cols: int) -> list[Line]:
-    question = prompt.get("question") or prompt["excerpt"]
-    subject = prompt.get("subject") or {}
-    lines: list[Line] = []
-    if subject.get("text") and subject["text"] not in question:
+def _whole(prompt: dict[str, Any], cols: int) -> tuple[list[Line], int]:
+    """What is asked, line by line, and how many of the first lines are only what was printed before it."""
+    rows = (prompt.get("question") or prompt["excerpt"]).split("\n")
+    above = min(prompt.get("context_rows", 0), len(rows) - 1)
+    question, subject = "\n".join(rows[above:]), prompt.get("subject") or {}
+    lines = [line for row in rows[:above] for line in _wrapped(row, cols, "dim")]
+    if above and not prompt.get("whole", True):
+        lines[:0] = _wrapped("(there is more above this: attach to read all of it)", cols, "dim")
+    context = len(lines)
+    if subject.get("text") and subject["text"] not in "\n".join(rows):
         lines += _wrapped(f"{subject['kind']} {subject.get('target', '')}".strip() + ":", cols, "dim")
         lines += [*_wrapped(subject["text"], cols, ""), Line("")]
-    if not prompt.get("whole", True):
+    if not above and not prompt.get("whole", True):
         lines += _wrapped("part of this has left the tool's screen: attach (a) to read all of it", cols, "warn")
-    lines += _wrapped(question, cols, "")
+    lines += _wrapped(question, cols, "asks" if above else "")
     for choice in prompt["choices"]:
         text = f"  {choice['value']}  {choice['label']}" + (f": {choice['detail']}" if choice.get("detail") else "")
         lines += _wrapped(text, cols, "warn" if choice.get("always") else "choice")
     if prompt["constraints"].get("secret"):
-        lines += _wrapped("a secret: press t and type it; it is shown nowhere", cols, "warn")
+        lines += _wrapped("a secret: type it and press Enter; it is shown nowhere", cols, "warn")
     if prompt.get("says"):
         lines += _wrapped(f"the tool says: {prompt['says']}", cols, "dim")
-    return lines
+    return lines, context
 
 
 def _foot(board: Board, rows: int, cols: int) -> list[Line]:
     if board.editing is not None:
-        edit = board.editing
-        text = "•" * len(edit.text) if edit.secret else escape_controls(edit.text, keep_lines=False)
-        label = {"search": "/", "text": "secret: " if edit.secret else "text: ", "choose": "choice: "}[edit.purpose]
-        hint = "Enter keeps it, Esc ends the search" if edit.purpose == "search" else "Enter sends it, Esc does not"
-        line = Line(_tail(f"{label}{text}▏", cols), "said")
-        return [Line(clip(hint, cols), "dim"), line] if rows > SMALL else [line]
-    keys = APPROVALS_VIEW_KEYS
+        return _line_edited(board, board.editing, rows, cols)
+    keys = WORDS_KEYS if wants_words(board.current) else APPROVALS_VIEW_KEYS
     if board.reviewing:
         keys = "the same key again answers all of them; any other key: back"
     elif board.offer is not None:
         keys = KEYS
+    elif board.confirming:
+        key = {"leave": "Ctrl-X", "put_off": "Ctrl-T"} if wants_words(board.current) else {"leave": "x", "put_off": "z"}
+        keys = CONFIRMING[board.confirming].format(key=key[board.confirming]) + "  any other key: no"
     elif not board.prompts:
         keys = "PgDn PgUp read on  q quit" if board.shown.total > board.shown.height else "q quit"
     if rows <= SMALL:
@@ -435,8 +457,25 @@ def _foot(board: Board, rows: int, cols: int) -> list[Line]:
     return [*said, *(Line(text, "dim") for text in _packed(keys, cols))]
 
 
+def _line_edited(board: Board, edit: Editing, rows: int, cols: int) -> list[Line]:
+    text = "•" * len(edit.text) if edit.secret else escape_controls(edit.text).replace("\n", "⏎")
+    label = {"search": "/", "text": "secret: " if edit.secret else "text: ", "choose": "choice: "}[edit.purpose]
+    hint = "Enter keeps it, Esc ends the search" if edit.purpose == "search" else "Enter sends it, Esc does not"
+    if edit.gone:
+        hint = "the question is gone: nothing is sent. Enter or Esc closes this line"
+    elif edit.dropping:
+        hint = "Esc again drops these words; any other key keeps them"
+    elif edit.purpose == "text" and not edit.text:
+        hint = "an empty line: Enter sends it, Esc does not"
+    line = Line(_tail(f"{label}{text}▏", cols), "said")
+    if rows <= SMALL:
+        return [Line(clip(board.message or hint, cols), "said"), line] if board.message or edit.gone else [line]
+    said = _wrapped(board.message, cols, "said")[:3] if board.message else []
+    return [*said, Line(clip(hint, cols), "dim"), line]
+
+
 def _packed(keys: str, cols: int) -> list[str]:
-    """The keys on as many lines as they need, two at most."""
+    """The keys on as many lines as they need, three at most."""
     lines = [""]
     for word in keys.split("  "):
         joined = f"{lines[-1]}  {word}" if lines[-1] else word
@@ -444,7 +483,7 @@ def _packed(keys: str, cols: int) -> list[str]:
             lines[-1] = joined
         else:
             lines.append(word)
-    return [clip(line, cols) for line in lines[:2]]
+    return [clip(line, cols) for line in lines[:3]]
 
 
 def _tail(text: str, cols: int) -> str:
@@ -481,8 +520,14 @@ def paint(frame: Drawing, coloured: bool = True) -> str:
 RETRY_S = 0.3
 LOOK_S = 1.0
 SNOOZE_S = 900.0
-_DECIDING = ("answer", "snooze", "again", "attach")  # what `approvals` does at once; the others ask once more
+_PAGES = {"\x1b[5~": -1, "\x1b[6~": 1}
+_DECIDING = ("answer", "leave", "put_off", "again", "attach")  # what `approvals` does at once; the others ask once more
 _NOT_ALONE = "this came together with other input, as a terminal's own replies do: nothing was answered; press it again"
+
+
+def _one_line(text: str) -> str:
+    """A pasted text without the line break that ends it."""
+    return text.rstrip("\r\n")
 
 
 class Watch:
@@ -494,7 +539,7 @@ class Watch:
         os.set_blocking(self._ring, False)
         self._board = Board()
         self._keys = KeyReader()
-        self._told: SimpleQueue[tuple[str, str]] = SimpleQueue()
+        self._told: SimpleQueue[tuple[str, str, str]] = SimpleQueue()
         self._goes_on = True
         self._screen = FullScreen(self._ring)
 
@@ -541,9 +586,11 @@ class Watch:
 
     def _refresh(self) -> None:
         while not self._told.empty():
-            prompt_id, text = self._told.get()
+            prompt_id, text, words = self._told.get()
             pending = tuple(item for item in self._board.pending if item != prompt_id)
             self._board = replace(self._board, message=text, pending=pending)
+            if words and self._board.editing is None and self._board.selected == prompt_id:
+                self._board = replace(self._board, editing=Editing("text", words, prompt_id))
         try:
             self._hub = self._hub or hub_client()
             found = self._hub.ask("prompts")
@@ -556,7 +603,8 @@ class Watch:
         self._ring_for(found["prompts"])
         left = tuple(item["prompt_id"] for item in found["still_waiting"])
         board = replace(self._board, away=False, left=left, queue=tuple(queue))
-        self._board = board.refreshed(found["prompts"], self._clock.now())
+        asked = sorted(found["prompts"], key=is_idle)  # what asks first
+        self._board = board.refreshed(asked, self._clock.now())
 
     def _ring_for(self, prompts: list[dict[str, Any]]) -> None:
         """Once for what was not there at the last look."""
@@ -580,14 +628,14 @@ class Watch:
         board = self._board
         if board.editing is not None:
             self._edit(board.editing, key)
-        elif key.pasted:
-            self._say("pasted text answers nothing: press t first")
         elif board.reviewing:
             self._confirm(board.reviewing, key)
         elif board.offer is not None:
             self._grant(board.offer, key)
+        elif key.pasted and not wants_words(board.current):
+            self._say("pasted text answers nothing: press t first")
         else:
-            intention = decide_key(key.text, board.current)
+            intention = Intention("text", key.text) if key.pasted else decide_key(key.text, board.current)
             if intention.do in _DECIDING and not key.alone:
                 self._say(_NOT_ALONE)
             else:
@@ -598,8 +646,13 @@ class Watch:
 
     def _obey(self, intention: Intention) -> None:
         now = self._clock.now()
-        board = replace(self._board, message="")
+        confirmed = self._board.confirming == intention.do
+        if self._board.confirming and not confirmed:
+            intention = Intention("no")  # whatever the key means elsewhere: here it only takes the question back
+        self._board = board = replace(self._board, message="", confirming="")
         match intention.do:
+            case "no":
+                self._say("nothing was done")
             case "quit":
                 self._goes_on = False
             case "suspend":
@@ -620,8 +673,13 @@ class Watch:
                 self._board = board.turned("queue")
             case "attach":
                 self._attach()
-            case "put_off":
-                self._put_off()
+            case "put_off" | "leave":
+                if not confirmed:
+                    self._board = replace(board, confirming=intention.do if board.current else "")
+                elif intention.do == "put_off":
+                    self._put_off()
+                else:
+                    self._answer("leave")
             case "again":
                 for prompt_id in board.left:
                     self._request(prompt_id, "ask_again")
@@ -638,14 +696,13 @@ class Watch:
             self._request(self._board.current["prompt_id"], "snooze", for_s=SNOOZE_S)
 
     def _begin(self, intention: Intention) -> None:
-        """A line for the selected prompt and for no other."""
+        """A line for the selected prompt and for no other.  Enter sends it, and is refused as any answer is: so the
+        first letter of a word is never lost to a question that has just appeared."""
         current = self._board.current
-        hindrance = self._board.hindrance(self._clock.now())
-        if current is None or hindrance:
-            self._say(hindrance)
+        if current is None:
             return
         secret = bool(current["constraints"].get("secret")) and intention.do == "text"
-        line = Editing(intention.do, intention.value, current["prompt_id"], secret)
+        line = Editing(intention.do, _one_line(intention.value), current["prompt_id"], secret)
         self._board = replace(self._board, editing=line, message="")
 
     def _offer(self) -> None:
@@ -686,26 +743,40 @@ class Watch:
 
     def _edit(self, line: Editing, key: Key) -> None:
         now = self._clock.now()
+        before, line = line, replace(line, dropping=False)
         if key.pasted or key.text.isprintable():
-            line = replace(line, text=line.text + key.text)
+            line = replace(line, text=line.text + (_one_line(key.text) if key.pasted else key.text))
         elif key.text in ("\x7f", "\x08"):
             line = replace(line, text=line.text[:-1])
         elif key.text == "\x15":
             line = replace(line, text="")
+        elif key.text == "\x17":
+            line = replace(line, text=line.text.rstrip().rpartition(" ")[0])
+        elif key.text in _PAGES:
+            self._board = replace(self._board, message="").scrolled(_PAGES[key.text])
         elif key.text in ("\x1b", "\x03"):
-            cleared = replace(self._board, editing=None, message="")
-            self._board = replace(cleared, search="").settled(now) if line.purpose == "search" else cleared
-            return
-        elif key.text in ("\r", "\n"):
-            if line.purpose != "search" and not key.alone:
-                self._say(_NOT_ALONE)
+            if line.purpose == "text" and line.text and not (before.dropping or line.gone):
+                line = replace(line, dropping=True)
+            else:
+                cleared = replace(self._board, editing=None, message="")
+                self._board = replace(cleared, search="").settled(now) if line.purpose == "search" else cleared
                 return
-            self._board = replace(self._board, editing=None)
-            if line.purpose != "search":
-                self._send(line.prompt_id, line.text, as_text=line.purpose == "text")
+        elif key.text in ("\r", "\n"):
+            self._end_line(line, key)
             return
         board = replace(self._board, editing=line)
         self._board = replace(board, search=line.text).settled(now) if line.purpose == "search" else board
+
+    def _end_line(self, line: Editing, key: Key) -> None:
+        """Enter.  What cannot be sent now stays on the line."""
+        sends = line.purpose != "search" and not line.gone
+        hindrance = (self._board.hindrance(self._clock.now()) or ("" if key.alone else _NOT_ALONE)) if sends else ""
+        if hindrance:
+            self._board = replace(self._board, editing=line, message=hindrance.replace("answered", "sent"))
+            return
+        self._board = replace(self._board, editing=None, message="")
+        if sends:
+            self._send(line.prompt_id, line.text, as_text=line.purpose == "text", secret=line.secret)
 
     def _answer(self, value: str) -> None:
         board = self._board
@@ -739,21 +810,23 @@ class Watch:
         for prompt_id in chosen:
             self._send(prompt_id, value)
 
-    def _send(self, prompt_id: str, value: str, as_text: bool = False) -> None:
-        self._request(prompt_id, "reply", value=value, as_text=as_text)
+    def _send(self, prompt_id: str, value: str, as_text: bool = False, secret: bool = False) -> None:
+        self._request(prompt_id, "reply", value if as_text and not secret else "", value=value, as_text=as_text)
 
-    def _request(self, prompt_id: str, op: str, **fields: Any) -> None:
-        """In a thread of its own: typing may take its time, and the list goes on."""
+    def _request(self, prompt_id: str, op: str, words: str = "", **fields: Any) -> None:
+        """In a thread of its own: typing may take its time, and the list goes on.  Refused `words` are edited again."""
         self._board = replace(self._board, pending=(*self._board.pending, prompt_id), message="answering …")
 
         def send() -> None:
+            refused = False
             try:
                 with hub_client() as hub:
                     answer = hub.request(op, prompt_id=prompt_id, **fields)
+                refused = not answer.get("ok")
                 text = answer["message"] if answer.get("ok") else f"refused ({answer['reason']}): {answer['message']}"
             except HubUnavailable as error:
                 text = f"whether the answer was taken is not known ({error}): look at the session"
-            self._told.put((prompt_id, escape_controls(str(text), keep_lines=False)))
+            self._told.put((prompt_id, escape_controls(str(text), keep_lines=False), words if refused else ""))
             self._wake()
 
         threading.Thread(target=send, daemon=True, name="approvals-answer").start()

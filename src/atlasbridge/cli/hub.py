@@ -163,7 +163,7 @@ def print_status(answer: dict[str, Any]) -> None:
     click.echo(f"hub       process {answer['pid']}, up {answer['uptime_s']:.0f} s")
     click.echo(f"sessions  {answer['sessions']}, open prompts {answer['open_prompts']}")
     if answer.get("still_waiting"):
-        click.echo(f"waiting   {answer['still_waiting']} after their time; ask again: atlasbridge reply ID --again")
+        click.echo(f"not asked {answer['still_waiting']} left alone or late; ask again: atlasbridge reply ID --again")
     if answer.get("away"):
         click.echo("hub      nobody is there (atlasbridge here ends it)")
     if ways := answer.get("answered_ways"):

@@ -30,11 +30,15 @@ FIRST = (  # what somebody sees who has just installed it: all commands would pu
 )
 
 
-def look(home: Home) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None:
-    """The open prompts and the running sessions; None without a hub."""
+Found = tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]
+
+
+def look(home: Home) -> Found | None:
+    """The open prompts, the running sessions, and the prompts that are not asked now; None without a hub."""
     try:
         with HubClient(home, timeout_s=ANSWER_S) as hub:
-            return hub.ask("prompts")["prompts"], hub.ask("sessions")["sessions"]
+            prompts = hub.ask("prompts")
+            return prompts["prompts"], hub.ask("sessions")["sessions"], prompts.get("still_waiting", [])
     except AtlasBridgeError:
         return None
 
@@ -53,25 +57,58 @@ def print_line() -> None:
         sys.stdout.write(line + "\n")
 
 
-def render_overview(prompts: list[dict[str, Any]], sessions: list[dict[str, Any]], cols: int) -> list[str]:
+def is_idle(prompt: dict[str, Any]) -> bool:
+    """A tool at its own prompt: it takes the next command, and asks nothing."""
+    return bool(prompt["constraints"].get("idle"))
+
+
+def why_left(prompt: dict[str, Any]) -> str:
+    return "left alone" if prompt.get("state") == "canceled" else "not answered in time"
+
+
+def render_overview(
+    prompts: list[dict[str, Any]], sessions: list[dict[str, Any]], left: list[dict[str, Any]], cols: int
+) -> list[str]:
     """`cols`: cut there; 0 means whole, for a pipe."""
-    lines = [f"{len(prompts)} waiting for you" if prompts else "nothing is waiting for you"]
-    for item in prompts[:LISTED]:
-        lines.append(_row(item["prompt_id"], _name(item), item["excerpt"], cols))
-    lines += [f"  and {len(prompts) - LISTED} more"] if len(prompts) > LISTED else []
-    asking = {item["session_id"] for item in prompts}
-    others = [item for item in sessions if item["session_id"] not in asking]
-    lines += [
-        "",
-        f"{len(others)} running" if others else "nothing else is running" if prompts else "nothing is running",
-    ]
-    for item in others[:LISTED]:
-        where = "here or elsewhere on a terminal" if item["attached"] else "in the background"
-        where = f"stopped (go on: atlasbridge resume {item['session_id'][:8]})" if item.get("stopped") else where
-        lines.append(_row(item["session_id"], _name(item), f"{where}, {item['cwd']}", cols))
-    lines += [f"  and {len(others) - LISTED} more"] if len(others) > LISTED else []
+    asking = [item for item in prompts if not is_idle(item)]
+    idle = [item for item in prompts if is_idle(item)]
+    lines = [f"{len(asking)} waiting for you" if asking else "nothing is waiting for you"]
+    lines += _rows([(item["prompt_id"], _name(item), asking_line(item)) for item in asking], cols)
+    if left:
+        lines += ["", f"{len(left)} not asked now (ask again: atlasbridge reply ID --again)"]
+        lines += _rows(
+            [(item["prompt_id"], _name(item), f"{why_left(item)}: {asking_line(item)}") for item in left], cols
+        )
+    if idle:
+        lines += ["", f"{len(idle)} at {'its' if len(idle) == 1 else 'their'} prompt"]
+        lines += _rows([(item["prompt_id"], _name(item), asking_line(item)) for item in idle], cols)
+    named = {item["session_id"] for item in (*prompts, *left)}
+    others = [item for item in sessions if item["session_id"] not in named]
+    lines += ["", f"{len(others)} running" if others else "nothing else is running" if named else "nothing is running"]
+    lines += _rows([(item["session_id"], _name(item), f"{_where(item)}, {item['cwd']}") for item in others], cols)
     answer = "answer: atlasbridge approvals · " if prompts else "start: atlasbridge run TOOL · "
     return [*lines, "", f"{answer}go there: atlasbridge attach NAME", "all commands: atlasbridge --help"]
+
+
+def _where(session: dict[str, Any]) -> str:
+    if session.get("stopped"):
+        return f"stopped (resume: atlasbridge resume {session['session_id'][:8]})"
+    return "attached to a terminal" if session["attached"] else "detached"
+
+
+def _rows(rows: list[tuple[str, str, str]], cols: int) -> list[str]:
+    more = [f"  and {len(rows) - LISTED} more"] if len(rows) > LISTED else []
+    return [*(_row(full_id, name, text, cols) for full_id, name, text in rows[:LISTED]), *more]
+
+
+def asking_line(prompt: dict[str, Any]) -> str:
+    """What a prompt asks, on one line: the command, else the line that asks and not the output above it."""
+    subject = prompt.get("subject") or {}
+    if subject.get("kind") == "command" and subject.get("text"):
+        return escape_controls(str(subject["text"]), keep_lines=False)
+    above = prompt.get("context_rows", 0)
+    rows = (prompt.get("question") or prompt["excerpt"]).split("\n")[above:] if above else prompt["excerpt"].split("\n")
+    return escape_controls(" ".join(row.strip() for row in rows if row.strip()), keep_lines=False)
 
 
 def _row(full_id: str, name: str, text: str, cols: int) -> str:
@@ -79,8 +116,9 @@ def _row(full_id: str, name: str, text: str, cols: int) -> str:
     return row if not cols or len(row) <= cols else row[: cols - 1] + "…"
 
 
-def render_line(prompts: list[dict[str, Any]], sessions: list[dict[str, Any]]) -> str:
+def render_line(prompts: list[dict[str, Any]], sessions: list[dict[str, Any]], left: list[dict[str, Any]]) -> str:
     """Short enough for a status bar; empty when there is nothing to say."""
+    prompts = [item for item in prompts if not is_idle(item)] + left
     if not prompts:
         return f"{len(sessions)} running" if sessions else ""
     names = list(dict.fromkeys(_name(item) for item in prompts))

@@ -46,12 +46,15 @@ def pad(text: str, cols: int) -> str:
 
 
 def fold(text: str, cols: int) -> list[str]:
-    """Every character of one line, in as many lines as that takes."""
+    """Every character of one line, in as many lines as that takes; a word is broken only where it fills a line."""
     lines, part, used = [], "", 0
     for char in text:
         if used + width(char) > cols:
-            lines.append(part)
-            part, used = "", 0
+            end = part.rfind(" ") + 1
+            end = end if part[:end].strip() else len(part)
+            lines.append(part[:end])
+            part = part[end:]
+            used = cells(part)
         part += char
         used += width(char)
     return [*lines, part]

@@ -11,6 +11,7 @@ from atlasbridge.cli.by_name import find_prompt_id
 from atlasbridge.cli.completion import complete_prompts
 from atlasbridge.cli.printing import DURATION, hub_client, json_option, print_json
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.prompt.gate import LEAVES
 
 REFUSED = 3
 
@@ -24,7 +25,7 @@ REFUSED = 3
 @click.option("--at", metavar="TIME", help="Answer later: 06:00, 'tomorrow 9am', 'in 2h'; it is decided then.")
 @click.option("--when", type=click.Choice(["limit-resets"]), help="Answer when the usage limit on its screen resets.")
 @click.option("--snooze", type=DURATION, help="No answer: ask again in a while, such as 15m.")
-@click.option("--again", is_flag=True, help="Ask again what was not answered in time and still waits.")
+@click.option("--again", is_flag=True, help="Ask again a prompt that was left alone, or not answered in time.")
 @json_option
 def command(
     prompt: str,
@@ -38,9 +39,10 @@ def command(
     again: bool,
     as_json: bool,
 ) -> int:
-    """Answer a prompt: y, n, enter, a choice's number or label, default, cancel, or text.
+    """Answer a prompt: y, n, enter, a choice's number or label, default, leave, or text.
 
     PROMPT is a prompt's id, or the id or name of the session that asks; a beginning will do that no other has.
+    "leave" types nothing and leaves the tool as it is; the prompt stays listed, and --again asks it again.
     "-" reads the value from standard input, for secrets.  Exit status: 0 typed (or accepted and still
     being typed, as the message says), 3 refused, 1 the hub is not there.
     """
@@ -72,7 +74,7 @@ def command(
             ids = [prompt_id for prompt_id, _ in found]
             if unclear := "; ".join(filter(None, (why for _, why in found))):
                 return report(_unclear(unclear), as_json)
-            if typed and any(_is_secret(prompt_id, prompts) for prompt_id in ids) and value != "cancel":
+            if typed and any(_is_secret(prompt_id, prompts) for prompt_id in ids) and value not in LEAVES:
                 return report(_on_the_command_line(prompt), as_json)
             return report_many(hub.request("reply_many", prompt_ids=ids, value=value, as_text=as_text), as_json)
     with hub_client() as hub:
@@ -80,7 +82,7 @@ def command(
         prompt_id, unclear = find_prompt_id(prompt, prompts)
         if unclear:
             return report(_unclear(unclear), as_json)
-        if (typed or keys is not None) and _is_secret(prompt_id, prompts) and value != "cancel":
+        if (typed or keys is not None) and _is_secret(prompt_id, prompts) and value not in LEAVES:
             return report(_on_the_command_line(prompt_id), as_json)
         answer = hub.request(
             "reply",
@@ -89,7 +91,10 @@ def command(
             as_text=as_text,
             as_keys=keys is not None,
         )
-    return report(answer, as_json)
+    status = report(answer, as_json)
+    if answer.get("stage") == "canceled" and not as_json:
+        click.echo(f"ask again: atlasbridge reply {prompt_id[:8]} --again")
+    return status
 
 
 def _put_off(prompt: str, as_json: bool, op: str, **fields: Any) -> int:

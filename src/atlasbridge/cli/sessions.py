@@ -46,7 +46,7 @@ def _state(session: dict[str, Any]) -> str:
 def _waits(session: dict[str, Any]) -> str:
     """Its open question, or one whose time is over and that still stands on the screen; and what is queued for it."""
     left, queued = session.get("still_waiting"), session.get("queued")
-    waits = [(session["open_prompt"] or "")[:8] or (f"{left[:8]} still waiting" if left else "")]
+    waits = [(session["open_prompt"] or "")[:8] or (f"{left[:8]} not asked now" if left else "")]
     return ", ".join(filter(None, [*waits, f"{queued} queued" if queued else ""]))
 
 

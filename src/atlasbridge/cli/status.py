@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from atlasbridge.bootstrap import find_adapter_faults
-from atlasbridge.cli.approvals import print_left
+from atlasbridge.cli.approvals import print_left, print_list
 from atlasbridge.cli.hub import print_status
 from atlasbridge.cli.overview import print_line
 from atlasbridge.cli.printing import ago, home, hub_client, json_option, print_json, print_table
@@ -50,10 +50,7 @@ def command(include_ended: bool, line: bool, as_json: bool) -> None:
         for item in sessions
     ]
     print_table(("session", "name", "state", "exit", "started", "health", "folder"), rows, "no sessions")
-    waiting = [
-        (item["prompt_id"][:8], item["label"] or item["tool"], item["type"], item["excerpt"]) for item in prompts
-    ]
-    print_table(("prompt", "name", "type", "question"), waiting, "no open prompts")
+    print_list(prompts)
     print_left(found["still_waiting"])
     if adapters:
         print_table(("adapter", "fault"), list(adapters.items()), "")

@@ -301,6 +301,7 @@ class Prompt:
     created_at: str
     expires_at: str
     subject: Subject | None = None
+    context_rows: Annotated[int, Is("rows of `question` that are output above the line that asks")] = 0
     whole: bool = True
     says: str = ""
     decided_by: str = ""
@@ -555,6 +556,7 @@ class Ending:
 @frozen
 class Launched:
     session_id: str
+    message: str = ""  # what became of the first instruction
 
 
 @frozen
@@ -1096,6 +1098,7 @@ class HubOperations:
             tuple[Annotated[str, Is(most=4096)], ...], Is("arguments, where the launcher takes them", most=64)
         ] = (),
         name: Annotated[str, Is(most=80)] = "",
+        instruction: Annotated[str, Is("the first thing to do, typed at its first input box", most=4096)] = "",
     ) -> Launched:
         """Start a session from the configured list."""
 

@@ -37,6 +37,7 @@ SUBJECTS = st.builds(
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "PromptType": st.sampled_from(PromptType),
     "float": SCORES,
+    "int": st.integers(0, 99),
     "str": TEXT,
     "bool": st.booleans(),
     "bytes": st.binary(max_size=20),

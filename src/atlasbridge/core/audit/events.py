@@ -37,7 +37,7 @@ class AuditEvent(StrEnum):
     PROMPT_RESOLVED = "PROMPT_RESOLVED"  # the prompt left the screen after the reply
     PROMPT_EXPIRED = "PROMPT_EXPIRED"  # its time was over
     PROMPT_WITHDRAWN = "PROMPT_WITHDRAWN"  # the tool moved on, or it was answered at the terminal
-    PROMPT_CANCELED = "PROMPT_CANCELED"  # a person said: leave it
+    PROMPT_CANCELED = "PROMPT_CANCELED"  # a person said: leave it alone
     PROMPT_FAILED = "PROMPT_FAILED"  # it cannot be answered any more
     AUDIT_REPAIRED = "AUDIT_REPAIRED"  # audit.log was torn, cut or lost, and was made whole from the table
     AUDIT_ADOPTED = "AUDIT_ADOPTED"  # the store was lost; it took over audit.log's entries

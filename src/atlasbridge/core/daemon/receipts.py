@@ -75,7 +75,7 @@ class Receipts:
         )
 
     def canceled(self, record: PromptRecord) -> Receipt:
-        return self.make("canceled", f"Left as it is by {self._who(record)}; nothing was typed.", record)
+        return self.make("canceled", f"Left alone by {self._who(record)}; nothing was typed.", record)
 
     def _who(self, record: PromptRecord) -> str:
         return call_person(record.decided_by, record.decided_from, self._ledger.name_of(record.decided_by) or "")

@@ -116,7 +116,15 @@ def prompt_of(
         question=safe(found.question or found.excerpt),
         whole=found.whole and not found.abridged,
         says=safe(hint),
+        context_rows=_context_rows(found) if subject is None or subject.kind is SubjectKind.QUESTION else 0,
     )
+
+
+def _context_rows(found: Finding) -> int:
+    """The rows above a line that asks are what the program printed before: worth reading, but not what is asked."""
+    if found.structural or not found.core or not found.question.endswith(found.core):
+        return 0
+    return found.question.count("\n") - found.core.count("\n")
 
 
 def _question(found: Finding) -> Subject | None:

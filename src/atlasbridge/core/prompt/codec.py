@@ -58,6 +58,7 @@ def decode_prompt(data: Mapping[str, Any]) -> Prompt:
         question=str(data.get("question", "")),
         whole=bool(data.get("whole", True)),
         says=str(data.get("says", "")),
+        context_rows=int(data.get("context_rows", 0)),
     )
 
 

@@ -18,6 +18,7 @@ from atlasbridge.core.values import frozen
 
 SHORT_ID: Final = 8  # the least of an id that a medium may carry
 SHORT_NONCE: Final = 16  # 64 bits: what fits into a Telegram button
+LEAVES: Final = frozenset({"leave", "cancel"})  # the second is what earlier versions called it
 KEY_CHANNELS: Final = frozenset({"local"})
 
 OTHER_USER: Final = "other_user"  # it may ask and look here, no more
@@ -80,9 +81,10 @@ def refuse_inside_session(inside_session: str) -> Reject:
 
 def _cancels(record: PromptRecord, reply: InboundReply) -> bool:
     """The word that leaves a prompt alone, unless the prompt itself offers it as an answer."""
-    if reply.as_text or reply.as_keys or reply.value.strip().lower() != "cancel":
+    word = reply.value.strip().lower()
+    if reply.as_text or reply.as_keys or word not in LEAVES:
         return False
-    return not any("cancel" in (choice.value.lower(), choice.label.lower()) for choice in record.prompt.choices)
+    return not any(word in (choice.value.lower(), choice.label.lower()) for choice in record.prompt.choices)
 
 
 def refuse_claim(record: PromptRecord | None, *, session_id: str, nonce: str, now: float) -> Reject:
@@ -126,7 +128,7 @@ def fate(record: PromptRecord) -> str:
         case PromptState.WITHDRAWN:
             return "It is no longer on the screen."
         case PromptState.CANCELED:
-            return f"It was canceled by {call_person(record.decided_by)}."
+            return f"It was left alone by {call_person(record.decided_by)}."
         case PromptState.FAILED:
             return "It cannot be answered any more."
         case PromptState.CREATED | PromptState.ROUTED | PromptState.AWAITING_REPLY:

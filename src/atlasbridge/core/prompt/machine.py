@@ -19,13 +19,13 @@ class PromptMoved(StrEnum):
     RESOLVE = "resolve"  # the prompt left the screen
     EXPIRE = "expire"  # its time is over
     WITHDRAW = "withdraw"  # the tool moved on, or it was answered at the terminal
-    CANCEL = "cancel"  # a person said: leave it
+    CANCEL = "cancel"  # a person said: leave it alone
     FAIL = "fail"  # it cannot be answered any more
 
 
 E = PromptMoved
 OPEN: Final = frozenset({S.CREATED, S.ROUTED, S.AWAITING_REPLY})
-FINAL: Final = frozenset({S.RESOLVED, S.WITHDRAWN, S.CANCELED, S.FAILED})
+FINAL: Final = frozenset({S.RESOLVED, S.WITHDRAWN, S.FAILED})
 
 _ENDINGS: Final = {E.WITHDRAW: S.WITHDRAWN, E.CANCEL: S.CANCELED, E.FAIL: S.FAILED}
 
@@ -43,6 +43,7 @@ TRANSITIONS: Final[dict[tuple[S, E], S]] = {
     (S.EXPIRED, E.INJECT): S.INJECTED,  # the safe default
     (S.EXPIRED, E.WITHDRAW): S.WITHDRAWN,
     (S.EXPIRED, E.FAIL): S.FAILED,
+    (S.CANCELED, E.WITHDRAW): S.WITHDRAWN,  # left alone, and now the tool has moved on or it is asked again
 }
 
 

@@ -197,6 +197,7 @@ class Prompt:
     whole: bool = True  # nothing of it has left the screen, or was cut by the tool itself
     fields: tuple[FormField, ...] = ()  # of a form: an answer names them
     says: str = ""  # a hint that the tool wrote into its output: anything that it shows could have written it
+    context_rows: int = 0  # so many rows of `question` are output above the line that asks
 
     @property
     def asked(self) -> str:
@@ -237,6 +238,7 @@ class Prompt:
             "evidence": [item.to_json() for item in self.evidence],
             "safe_default": self.safe_default,
             "question": self.question or self.excerpt,
+            "context_rows": self.context_rows,
             "whole": self.asked_whole,
             "says": self.says,
             "subject": None if self.subject is None else self.subject.to_json(),

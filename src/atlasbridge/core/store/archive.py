@@ -9,7 +9,7 @@ from typing import Any
 
 from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.prompt.model import Answer, PromptRecord
-from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord
 from atlasbridge.core.store import audit_events, prompts, replies, sessions, tables
 from atlasbridge.core.store.journal import Journal
 from atlasbridge.core.store.replies import ReplyRecord
@@ -181,9 +181,12 @@ class Archive:
             return tables.notified_since(connection, at)
 
     def still_waiting(self, session_id: str = "") -> list[PromptRecord]:
-        """Their time is over, nothing was typed, and the tool still shows them: a host says when one is gone."""
+        """Their time is over or a person left them alone, nothing was typed, and the tool still shows them: a host says
+        when one is gone.  A caller without a terminal was told, and does not wait."""
+        callers = ", ".join(f"'{name}'" for name in INTEGRATIONS)
         where = (
-            "status = 'expired' AND decided_value = '' AND (? = '' OR session_id = ?)"
+            "((status = 'expired' AND decided_value = '') OR (status = 'canceled' AND session_id NOT IN"
+            f" (SELECT id FROM sessions WHERE tool IN ({callers})))) AND (? = '' OR session_id = ?)"
             " AND session_id IN (SELECT id FROM sessions WHERE status = 'active')"
             " AND id NOT IN (SELECT prompt_id FROM replies)"
         )
