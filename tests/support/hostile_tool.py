@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +185,7 @@ def many_ways(home: Path, folder: Path) -> dict[str, str]:
     came = {"at the sockets of hosts": str(speak_to_hosts(sessions, prompts))}
     for prompt in prompts:
         for name, way in WAYS.items():
-            came[f"{name}, {prompt['label']}"] = apart(lambda way=way, prompt=prompt: way(home, prompt["prompt_id"]))
+            came[f"{name}, {prompt['label']}"] = apart(partial(way, home, prompt["prompt_id"]))
     if (folder / "person").exists():
         person = int(read(folder / "person"))
         came["take a descriptor of a person's command"] = apart(lambda: steal(person))
