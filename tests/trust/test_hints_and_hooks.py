@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
-import sys
 from base64 import b64encode
 
 import pytest
@@ -192,13 +192,10 @@ def test_a_stranger_s_word_at_a_open_question_is_not_heard_and_the_hook_waits_un
         wait_for(hub.is_asked)
         (open_question,) = (hub.home.root / "sessions").glob("*.sock")
         told = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "/"}
-        hook = subprocess.run(
-            [sys.executable, "-I", "-S", permission_hook.__file__, str(open_question)],
-            input=json.dumps(told),
-            text=True,
-            check=False,
-        )
-        assert hook.returncode == 0
+        with socket.socket(socket.AF_UNIX) as link:  # a hook of ours would not speak there: no host of its own listens
+            link.connect(str(open_question))
+            link.sendall(json.dumps({"m": "structured", **permission_hook.tell(told)}).encode() + b"\n")
+            permission_hook.wait_until_heard(link)
         (log,) = (hub.home.root / "sessions").glob("*.log")
         assert "somebody outside the session spoke for its tool" in log.read_text()
 

@@ -57,7 +57,23 @@ def reach(attach_socket: str) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(TIMEOUT_S)
     connection.connect(attach_socket)
+    if sys.platform == "linux" and not is_above(listener(connection)):
+        raise OSError("another program listens in the place of the session's host")
     return connection
+
+
+def listener(connection: socket.socket) -> int:
+    said = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(said[:4], sys.byteorder, signed=True)
+
+
+def is_above(pid: int) -> bool:
+    """The host is above whatever its tool starts, and its number was nobody else's since before we began."""
+    above = os.getppid()
+    while above > 1 and above != pid:
+        with open(f"/proc/{above}/stat", encoding="utf-8", errors="replace") as file:
+            above = int(file.read().rpartition(")")[2].split()[1])
+    return above == pid
 
 
 def reach_port(place: str) -> socket.socket:
