@@ -15,8 +15,10 @@ from atlasbridge.web import page_files
 STATIC = Path(page_files.__file__).parent / "static"
 FLEET = Path(str(server.__file__)).parent / "static"
 LANGUAGES = ("de", "es", "ja")
-# The service worker has no page: it shows what the hub's push message says.
-MODULES = [path for path in sorted([*STATIC.glob("*.js"), *FLEET.glob("*.js")]) if path.name != "sw.js"]
+# The service worker has no page: it shows what the hub's push message says.  The administration page is English.
+MODULES = [
+    path for path in sorted([*STATIC.glob("*.js"), *FLEET.glob("*.js")]) if path.name not in ("sw.js", "admin.js")
+]
 SAID = re.compile(r'(?<![\w.])t\("((?:[^"\\]|\\.)*)"|Fault\("\w+", "([^"]+)"')
 HOLES = re.compile(r"\{\w+\}")
 COMMENT = re.compile(r"(?m)(?:^|\s)//[^\n]*$")
