@@ -17,6 +17,7 @@ HELP = f"""{USAGE}
 Show a running session on this terminal, as it is now.  SESSION is its name, its id, or a beginning that no other
 has; without it, the only session that runs is meant.  Leave it with the
 detach key (Ctrl-] d): the session goes on, and attach exits with status 120.
+Of a session that has ended, attach shows the last output and exits with status 1.
 
 options:
   --watch     look on: no key reaches the session, its own terminal keeps it, secrets are masked; q leaves
@@ -26,7 +27,7 @@ options:
 
 def main(words: Sequence[str]) -> int:
     from atlasbridge import bootstrap
-    from atlasbridge.cli.by_name import find_running
+    from atlasbridge.cli.by_name import NotFound, find_running
 
     try:
         if words and words[0] in ("-h", "--help"):
@@ -39,7 +40,12 @@ def main(words: Sequence[str]) -> int:
             raise error
         if len(names) < len(words):
             needs_unix("attach --watch", "look on with: atlasbridge web")
-        session = find_running(Home.find(os.environ), names[0] if names else "")
+        try:
+            session = find_running(Home.find(os.environ), names[0] if names else "")
+        except NotFound:
+            if names and show_ended(names[0]):
+                return 1
+            raise
         if len(names) < len(words):
             from atlasbridge.cli.watch import look_on
 
@@ -54,3 +60,18 @@ def main(words: Sequence[str]) -> int:
     except AtlasBridgeError as error:
         return complain(str(error), error.hint, error.exit_code)
     return complain(ending.text, ending.hint, ending.status)
+
+
+def show_ended(name: str) -> bool:
+    """What a session that has ended left behind; False: no ended session is called so."""
+    from atlasbridge.cli.by_name import NotFound, find_session_id, sessions_of
+    from atlasbridge.cli.logs import print_session
+    from atlasbridge.cli.printing import hub_client
+    from atlasbridge.core.errors import HubUnavailable
+
+    try:
+        with hub_client() as hub:
+            print_session(hub, find_session_id(name, sessions_of(hub, include_ended=True)))
+    except (NotFound, HubUnavailable):
+        return False
+    return True

@@ -30,12 +30,13 @@ options:
   --backend NAME         pty, or conpty (Windows, experimental)
   --detach               start without a terminal and print the session's id
   --no-hub               run alone: nobody is asked
+  --no-keep              forget the output when the session ends; `logs` and `attach` cannot show it
   -h, --help             show this and exit
 """
 HUB_PATIENCE_S = 10.0
 OUTER_S = 2.0  # a session that runs without a hub is never known to one
 _WITH_VALUE = ("--name", "--label", "--channel", "--ttl", "--dialect", "--backend")
-_SWITCHES = ("--detach", "--no-hub")
+_SWITCHES = ("--detach", "--no-hub", "--no-keep")
 _CONPTY = "conpty"
 
 
@@ -53,6 +54,7 @@ class RunOptions:
     backend: str = ""
     detach: bool = False
     hub: bool = True
+    keep: bool = True
     help: bool = False
     command: list[str] = field(default_factory=list)
 
@@ -78,6 +80,7 @@ def parse_run(words: Sequence[str]) -> RunOptions:
         elif word in _SWITCHES:
             options.detach |= word == "--detach"
             options.hub &= word != "--no-hub"
+            options.keep &= word != "--no-keep"
         else:
             raise UsageError(f"there is no option {name}{_meant(name)}")
     if not rest or not rest[0]:
@@ -177,6 +180,7 @@ def make_plan(options: RunOptions) -> Plan:
         backend=options.backend,
         detach=options.detach,
         hub=options.hub,
+        keep=options.keep,
         cwd=_cwd(),
         environ=dict(os.environ),
     )

@@ -8,33 +8,53 @@ import click
 
 from atlasbridge.cli.by_name import find_session_id, sessions_of, warn_of_same_name
 from atlasbridge.cli.completion import complete_sessions
-from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.overview import is_idle
+from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table, span
+from atlasbridge.core.clock import parse_iso
 from atlasbridge.core.ids import short_id
 
 
 @click.command("ps")
-@click.option("--all", "include_ended", is_flag=True, help="Also sessions that have ended.")
+@click.option("-a", "--all", "include_ended", is_flag=True, help="Also sessions that have ended.")
+@click.option("-q", "--quiet", is_flag=True, help="Print ids only.")
 @json_option
-def ps_command(include_ended: bool, as_json: bool) -> None:
+def ps_command(include_ended: bool, quiet: bool, as_json: bool) -> None:
     """List sessions."""
     with hub_client(start=True) as hub:
         sessions = hub.ask("sessions", all=include_ended)["sessions"]
+        prompts = {item["prompt_id"]: item for item in hub.ask("prompts")["prompts"]}
     if as_json:
         print_json(sessions)
+        return
+    if quiet:
+        click.echo("".join(f"{item['session_id'][:8]}\n" for item in sessions), nl=False)
         return
     rows = [
         (
             item["session_id"][:8],
             item["label"] or item["tool"],
-            item["pid"],
+            item["pid"] if item["state"] == "active" else "",
             _state(item),
-            _waits(item),
+            _waits(item, prompts),
             ago(item["started_at"]),
+            *((_exit(item), ran(item)) if include_ended else ()),
             item["cwd"],
         )
         for item in sessions
     ]
-    print_table(("session", "name", "pid", "state", "prompt", "age", "folder"), rows, "no sessions")
+    ended = ("exit", "ran") if include_ended else ()
+    print_table(("session", "name", "pid", "state", "prompt", "started", *ended, "folder"), rows, "no sessions")
+
+
+def _exit(session: dict[str, Any]) -> str:
+    if session["state"] == "active":
+        return ""
+    return "unknown" if session["exit_code"] is None else str(session["exit_code"])
+
+
+def ran(session: dict[str, Any]) -> str:
+    """How long a session lasted; "" while it runs."""
+    return span(parse_iso(session["ended_at"]) - parse_iso(session["started_at"])) if session.get("ended_at") else ""
 
 
 def _state(session: dict[str, Any]) -> str:
@@ -43,11 +63,12 @@ def _state(session: dict[str, Any]) -> str:
     return "stopped" if session.get("stopped") else "attached" if session["attached"] else "detached"
 
 
-def _waits(session: dict[str, Any]) -> str:
-    """Its open question, or one whose time is over and that still stands on the screen; and what is queued for it."""
-    left, queued = session.get("still_waiting"), session.get("queued")
-    waits = [(session["open_prompt"] or "")[:8] or (f"{left[:8]} not asked now" if left else "")]
-    return ", ".join(filter(None, [*waits, f"{queued} queued" if queued else ""]))
+def _waits(session: dict[str, Any], prompts: dict[str, dict[str, Any]]) -> str:
+    """Its open question, that it is at its prompt, or a question that is not asked now; and what is queued for it."""
+    left, queued, asked = session.get("still_waiting"), session.get("queued"), session["open_prompt"] or ""
+    idle = asked in prompts and is_idle(prompts[asked])
+    waits = "at its prompt" if idle else asked[:8] or (f"{left[:8]} not asked now" if left else "")
+    return ", ".join(filter(None, [waits, f"{queued} queued" if queued else ""]))
 
 
 # `atlasbridge kill`: end a session's tool, the whole process group.

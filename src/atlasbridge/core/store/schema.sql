@@ -226,3 +226,9 @@ CREATE TABLE audit_head (
 );
 
 INSERT INTO audit_head (id, count, hash) VALUES (1, 0, 'genesis');
+
+CREATE TABLE last_output (
+    session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+    at         TEXT NOT NULL,
+    body       BLOB NOT NULL                   -- JSON, packed by zlib
+);
