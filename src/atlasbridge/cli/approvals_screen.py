@@ -410,7 +410,7 @@ def _queue(board: Board, cols: int) -> list[Line]:
             Line(clip(escape_controls(words, keep_lines=False), cols), "choice"),
             *_wrapped(item["text"], cols, ""),
         ]
-    return [*lines, Line(""), *_wrapped("take one back: atlasbridge queue off ID", cols, "dim")]
+    return [*lines, Line(""), *_wrapped("remove one: atlasbridge queue remove ID", cols, "dim")]
 
 
 def _whole(prompt: dict[str, Any], cols: int) -> tuple[list[Line], int]:

@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from atlasbridge.bootstrap import load_configuration
-from atlasbridge.cli.printing import home, json_option, print_json
+from atlasbridge.cli.options import Renaming
+from atlasbridge.cli.printing import home, hub_client, json_option, print_json
 from atlasbridge.cli.setup_file import read_text, write_checked
 from atlasbridge.config.environment import setting_paths, variable
 from atlasbridge.config.locate import locate_settings
@@ -159,7 +160,7 @@ def _joined(lines: list[str]) -> str:
     return "\n".join(lines) + "\n" if lines else ""
 
 
-@click.group("config")
+@click.group("config", cls=Renaming, renamed={"unset": "remove"})
 def command() -> None:
     """Show, check or change the configuration."""
 
@@ -259,10 +260,10 @@ def _readings(given: str) -> list[Any]:
     return [value] if isinstance(value, str | list) else [value, given]
 
 
-@command.command()
+@command.command("remove")
 @click.argument("name", shell_complete=complete_settings)
-def unset(name: str) -> None:
-    """Take a setting out of the file: its default holds again."""
+def remove(name: str) -> None:
+    """Remove a setting from the file: its default applies again."""
     write_checked(home(), change_setting(read_text(home()), tuple(name.split("."))))
     _tell(f"{name} has its default again")
 
@@ -279,7 +280,7 @@ def edit() -> None:
         try:
             write_checked(home(), changed)
         except ConfigError as error:
-            click.echo(f"error: {error}\n{error.hint}".rstrip(), err=True)
+            click.echo(f"atlasbridge: {error}\n  {error.hint}".rstrip(), err=True)
             if not click.confirm("Edit it again?", default=True, err=True):
                 raise
             text = changed
@@ -289,5 +290,14 @@ def edit() -> None:
 
 
 def _tell(what: str) -> None:
-    runs = lock_holder(home().lock) is not None
-    click.echo(what + ("; the hub takes it over with: atlasbridge hub reload" if runs else ""))
+    """What was changed, and that it applies: a hub that runs is told at once."""
+    if lock_holder(home().lock) is None:
+        click.echo(what)
+        return
+    with hub_client() as hub:
+        answer = hub.request("reload")
+    if answer.get("ok"):
+        click.echo(f"{what}; the hub uses it now. Sessions that run keep their detection settings.")
+    else:
+        click.echo(f"{what}; the hub did not take it over: {answer.get('message', '')}")
+        click.echo("try: atlasbridge hub restart")

@@ -187,9 +187,7 @@ def check_tools() -> Check:
     """Tools that are looked for by name: shims whose tool is gone, and nothing else."""
     lost = [path.name for path in shims(default_folder()) if real_tool(path.name, default_folder()) is None]
     if lost:
-        return Check(
-            "shims", "warning", f"not on PATH: {', '.join(lost)}", f"atlasbridge shim uninstall {' '.join(lost)}"
-        )
+        return Check("shims", "warning", f"not on PATH: {', '.join(lost)}", f"atlasbridge shim remove {' '.join(lost)}")
     return Check("shims", "ok", f"{len(list(shims(default_folder())))} installed")
 
 

@@ -161,11 +161,13 @@ _WAYS = {"keys": "typed", "hook": "taken by their tool's own hook"}
 def print_status(answer: dict[str, Any]) -> None:
     head = answer["audit_head"]
     click.echo(f"hub       process {answer['pid']}, up {answer['uptime_s']:.0f} s")
-    click.echo(f"sessions  {answer['sessions']}, open prompts {answer['open_prompts']}")
+    idle = answer.get("at_prompt", 0)
+    waiting = f"{answer['open_prompts'] - idle} waiting for you" + (f", {idle} at their prompt" if idle else "")
+    click.echo(f"sessions  {answer['sessions']}, {waiting}")
     if answer.get("still_waiting"):
         click.echo(f"not asked {answer['still_waiting']} left alone or late; ask again: atlasbridge reply ID --again")
     if answer.get("away"):
-        click.echo("hub      nobody is there (atlasbridge here ends it)")
+        click.echo("away      yes; end it: atlasbridge here")
     if ways := answer.get("answered_ways"):
         click.echo("answers   " + ", ".join(f"{count} {_WAYS.get(way, way)}" for way, count in ways.items()))
     click.echo(f"audit     {head['count']} entries, head {head['hash'][:23]}")

@@ -53,7 +53,7 @@ def command(session: str, follow: bool, lines: int | None, about: str, of_hub: b
 
 def print_session(hub: HubClient, session_id: str, lines: int | None = None, as_json: bool = False) -> None:
     """Its output on standard output; what it was, how it ended and who answered on standard error."""
-    (session,) = hub.ask("sessions", all=True, session_id=session_id)["sessions"] or (None,)
+    session = hub.ask("sessions", all=True, session_id=session_id)["sessions"][0]
     shown = hub.request("screen", session_id=session_id, past=True)
     answers = [item for item in hub.ask("history", session=session_id, limit=100)["prompts"] if item.get("decided_by")]
     output = plain_rows(shown["screen"]) if shown.get("ok") else []

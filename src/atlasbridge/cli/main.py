@@ -146,7 +146,8 @@ def suggest(error: click.UsageError) -> str:
 
 
 def fail(message: str, hint: str, status: int) -> int:
-    click.echo(f"error: {message}", err=True)
+    """One line that says what is wrong, one that says what to do, as `run` and `attach` write them, too."""
+    click.echo(f"atlasbridge: {message}", err=True)
     if hint:
-        click.echo(hint, err=True)
+        click.echo(f"  {hint}", err=True)
     return status

@@ -28,7 +28,7 @@ options:
   --ttl DURATION         how long a prompt of this session waits for an answer
   --dialect NAME         the detection rules to use (default: by the tool's name)
   --backend NAME         pty, or conpty (Windows, experimental)
-  --detach               start without a terminal and print the session's id
+  -d, --detach           start without a terminal and print the session's id
   --no-hub               run alone: nobody is asked
   --no-keep              forget the output when the session ends; `logs` and `attach` cannot show it
   -h, --help             show this and exit
@@ -36,7 +36,7 @@ options:
 HUB_PATIENCE_S = 10.0
 OUTER_S = 2.0  # a session that runs without a hub is never known to one
 _WITH_VALUE = ("--name", "--label", "--channel", "--ttl", "--dialect", "--backend")
-_SWITCHES = ("--detach", "--no-hub", "--no-keep")
+_SWITCHES = ("-d", "--detach", "--no-hub", "--no-keep")
 _CONPTY = "conpty"
 
 
@@ -78,7 +78,7 @@ def parse_run(words: Sequence[str]) -> RunOptions:
                 raise UsageError(f"{name} needs a value")
             _set(options, name, value if equals else rest.pop(0))
         elif word in _SWITCHES:
-            options.detach |= word == "--detach"
+            options.detach |= word in ("-d", "--detach")
             options.hub &= word != "--no-hub"
             options.keep &= word != "--no-keep"
         else:

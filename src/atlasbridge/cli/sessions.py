@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -11,6 +12,8 @@ from atlasbridge.cli.completion import complete_sessions
 from atlasbridge.cli.overview import is_idle
 from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table, span
 from atlasbridge.core.clock import parse_iso
+from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.ids import short_id
 
 
@@ -75,14 +78,31 @@ def _waits(session: dict[str, Any], prompts: dict[str, dict[str, Any]]) -> str:
 
 
 @click.command("kill")
-@click.argument("session", shell_complete=complete_sessions)
+@click.argument("sessions", nargs=-1, required=True, metavar="SESSION...", shell_complete=complete_sessions)
 @click.option("--force", is_flag=True, help="SIGKILL at once, without SIGTERM before.")
-def kill_command(session: str, force: bool) -> None:
-    """End a session: SIGTERM, and SIGKILL when it does not end.  SESSION is a name, an id, or the beginning of one."""
+def kill_command(sessions: tuple[str, ...], force: bool) -> int:
+    """End sessions: SIGTERM, and SIGKILL when one does not end.  SESSION is a name, an id, or the beginning of one."""
+    return for_each(sessions, lambda hub, session_id: _kill(hub, session_id, force))
+
+
+def _kill(hub: HubClient, session_id: str, force: bool) -> None:
+    answer = hub.ask("kill", session_id=session_id, force=force)
+    click.echo(f"session {short_id(session_id)} is being ended (process {answer['pid']})")
+
+
+def for_each(names: tuple[str, ...], act: Callable[[HubClient, str], None]) -> int:
+    """The same for several sessions; one that cannot be found does not keep the others from it."""
+    faults = 0
     with hub_client() as hub:
-        session_id = find_session_id(session, sessions_of(hub, include_ended=True))
-        answer = hub.ask("kill", session_id=session_id, force=force)
-    click.echo(f"session {answer['session_id'][:8]} is being ended (process {answer['pid']})")
+        for name in names:
+            try:
+                act(hub, find_session_id(name, sessions_of(hub, include_ended=True)))
+            except AtlasBridgeError as error:
+                if len(names) == 1:
+                    raise
+                faults += 1
+                click.echo(f"atlasbridge: {error}" + (f"\n  {error.hint}" if error.hint else ""), err=True)
+    return 1 if faults else 0
 
 
 # `atlasbridge rename`: what a session is called from now on.
@@ -108,14 +128,15 @@ def rename_command(session: str, name: str) -> None:
 
 
 @click.command("resume")
-@click.argument("session", shell_complete=complete_sessions)
-def resume_command(session: str) -> None:
-    """Let a session that was stopped (Ctrl-Z) go on.  SESSION is a name, an id, or the beginning of one.
+@click.argument("sessions", nargs=-1, required=True, metavar="SESSION...", shell_complete=complete_sessions)
+def resume_command(sessions: tuple[str, ...]) -> int:
+    """Resume sessions that were stopped (Ctrl-Z).  SESSION is a name, an id, or the beginning of one.
 
-    Attaching to it does the same; a session that runs is left as it is.
+    Attaching to a session does the same; a session that runs is left as it is.
     """
-    with hub_client() as hub:
-        sessions = sessions_of(hub)
-        session_id = find_session_id(session, sessions)
-        hub.ask("resume", session_id=session_id)
-    click.echo(f"session {short_id(session_id)} goes on")
+    return for_each(sessions, _resume)
+
+
+def _resume(hub: HubClient, session_id: str) -> None:
+    hub.ask("resume", session_id=session_id)
+    click.echo(f"session {short_id(session_id)} is resumed")

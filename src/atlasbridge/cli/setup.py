@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from atlasbridge.bootstrap import how_to_start, introduce, try_notification
-from atlasbridge.cli.printing import home
+from atlasbridge.cli.printing import DURATION, home
 from atlasbridge.cli.setup_file import read_table, write_table
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.errors import ChannelError, ConfigError
@@ -62,7 +62,9 @@ class Wish:
 @click.option("--app-token-file", metavar="PATH", help="The same for Slack's app-level token.")
 @click.option("--user", "people", metavar="ID", multiple=True, help="Who may answer; found by a word when left out.")
 @click.option("--test/--no-test", default=True, help="Whether to send a test prompt and wait for the tap.")
-@click.option("--timeout", "patience_s", type=float, default=300.0, show_default=True, help="Seconds to wait for you.")
+@click.option(
+    "--timeout", "patience_s", type=DURATION, default="5m", show_default=True, help="How long to wait for you."
+)
 @click.option("--api-url", default="", help="Another server, such as your own Bot API server; Matrix' homeserver.")
 @click.option("--room", default="", help="Matrix: an existing room's id (!...); without it one is made.")
 @click.option("--page-url", default="", help="tell: where to answer, such as the page's address.")

@@ -615,6 +615,7 @@ class Status:
     audit_head: AuditHead
     answered_ways: dict[str, int]
     alarm: str
+    at_prompt: Annotated[int, Is("so many of the open prompts are tools at their own prompt, which ask nothing")] = 0
 
 
 @frozen

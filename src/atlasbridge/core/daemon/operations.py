@@ -442,6 +442,7 @@ class Operations:
             "channels": self._router.health(),
             "sessions": len(self._hub_api.sessions()),
             "open_prompts": len(self._hub_api.open_prompts()),
+            "at_prompt": sum(record.prompt.idle for record in self._hub_api.open_prompts()),
             "still_waiting": len(self._hub_api.still_waiting()),
             "away": self._hub_api.is_away,
             "audit_head": {"count": count, "hash": head},
