@@ -87,7 +87,19 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
         Launcher.of(item.name, item.command, item.cwd, item.folders, item.arguments, partial(launch_session, home))
         for item in config.general.launchers
     )
-    return with_fleet(home, HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config)))
+    plan = with_fleet(home, HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config)))
+    return replace(plan, channels=tuple(_carry_excerpts(channel, config) for channel in plan.channels))
+
+
+def _carry_excerpts(plan: ChannelPlan, config: Configuration) -> ChannelPlan:
+    """The channel, which carries no more than excerpts where the configuration says so."""
+    strict = config.general.prompts.strict_excerpt and plan.name != "local"
+    if not strict and plan.name not in config.excerpt_only:
+        return plan
+    from atlasbridge.channels.excerpt_only import ExcerptChannel, ExcerptHubApi
+
+    build = plan.build
+    return replace(plan, build=lambda hub_api: ExcerptChannel(build(ExcerptHubApi(hub_api))))
 
 
 def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:

@@ -44,7 +44,7 @@ async def test_what_came_and_went_while_nobody_listened_is_told_with_what_became
         told = next(text_of(one) for one in person.sees() if "Meanwhile" in text_of(one))
     assert told.startswith("📭 I was offline for 1h 0m. Meanwhile:")
     assert "web-api · “Continue? (y/n)”: nobody answered, nothing was typed" in told
-    assert "nobody answered: No was typed" in told and "and 1 more, which was settled elsewhere" in told
+    assert "nobody answered: a timer typed No" in told and "and 1 more, which was settled elsewhere" in told
 
 
 async def test_two_hubs_on_one_token_are_one_alarm_an_hour() -> None:

@@ -72,6 +72,18 @@ def test_no_nonsense_of_a_machine_stops_a_channel(body: dict[str, Any], constrai
             receipt_of(read(body, state=state))
 
 
+def test_a_receipt_of_the_server_names_the_timer() -> None:
+    body = {"type": "yes_no", "safe_default": "n", "decided_by": "auto:timeout", "decided_value": "n"}
+    typed, taken = (receipt_of(read(body, state=state)) for state in ("injected", "resolved"))
+    assert (typed.stage, typed.sentence) == (
+        "default_typed",
+        'Nobody answered in time: a timer typed the safe default "n".',
+    )
+    assert taken.sentence == 'Nobody answered in time; the tool took the safe default "n" of a timer.'
+    by_ada = receipt_of(read({**body, "decided_by": "ada"}, state="resolved"))
+    assert by_ada.sentence == 'The tool took "n", the answer of ada.'
+
+
 def test_every_prompt_comes_out_as_it_went_in() -> None:
     known = [value for value in vars(prompts).values() if isinstance(value, Prompt)]
     assert len(known) > 5

@@ -18,6 +18,13 @@ def test_a_real_program_touches_nothing_outside_its_folder(program: str) -> None
     assert seen[program] >= 3
 
 
+@pytest.mark.parametrize("program", ["sed", "awk"])
+def test_no_script_that_the_table_takes_writes_or_starts_anything(program: str) -> None:
+    seen: Counter[str] = Counter()
+    assert list(grammar_fuzz.fuzz_scripts(program, 11, 2000, seen)) == []
+    assert sum(seen.values()) >= 50
+
+
 def test_it_notices_a_program_that_reads_writes_or_starts_something_else(tmp_path: Path) -> None:
     room, secret = grammar_fuzz.furnish(tmp_path)
     for words, what in (

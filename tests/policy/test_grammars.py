@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
+from atlasbridge.core.daemon.rules import leads_to
+from atlasbridge.core.policy import grammar
 from atlasbridge.core.policy.grammar import (
     WorkFolder,
-    check_examples,
+    contradictions,
     find_grammar,
     known_kinds,
     known_programs,
@@ -21,9 +24,10 @@ from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.offer import PastQuestion, decide_shape, describe, examples, say_wildcard, suggest
 from atlasbridge.core.policy.pattern import REST, Shape
 from atlasbridge.core.policy.reader import read_policy
-from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say
+from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict
 from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.routing.shell_parser import ShellParser
+from atlasbridge.core.values import replace
 
 HERE = "/home/me/src"
 EVERYDAY = tomllib.loads((Path(__file__).parent / "everyday.toml").read_text(encoding="utf-8"))
@@ -110,8 +114,20 @@ def granted(asked: str, text: str, parser: ShellParser) -> bool:
 
 def test_every_grammar_holds_to_its_own_examples() -> None:
     found = [find_grammar(name) for name in known_programs()]
-    assert [wrong for one in found if one is not None for wrong in check_examples(one)] == []
+    assert [wrong for name in known_programs() if " " not in name for wrong in contradictions(name)] == []
     assert sum(len(one.match) + len(one.no_match) for one in found if one is not None) > 900
+
+
+def test_a_program_whose_examples_do_not_hold_gets_no_wildcard(
+    parser: ShellParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert judge(rule("wc", REST), case("wc -l a"), parser).verdict is Say.ALLOW
+    monkeypatch.setitem(grammar.PROGRAMS["wc"], "no_match", ["wc -l a"])
+    for cached in (grammar.find_grammar, grammar.contradictions):
+        monkeypatch.setattr(grammar, cached.__name__, lru_cache(cached.__wrapped__))
+    verdict = judge(rule("wc", REST), case("wc -l a"), parser)
+    assert verdict.verdict is Say.ASK and "contradicts itself: wc -l a" in verdict.sentence
+    assert judge(rule("head", REST), case("head -3 a"), parser).verdict is Say.ALLOW
 
 
 def test_every_kind_of_the_table_is_known() -> None:
@@ -189,6 +205,21 @@ def test_every_grammar_can_show_three_examples_of_each_kind(parser: ShellParser)
                 assert len(good) == 3 and len(bad) == 3, (text, good, bad)
 
 
+def test_a_rule_for_everything_in_the_table_allows_no_attack(parser: ShellParser) -> None:
+    """`attacks.txt`: one command a line, ⏎ for a line break; shapes of several agents' safety tests, and others."""
+    named = ("npm run test", "make test", "just test", "gradle test", "pnpm test", "yarn test", "rake spec", "mvn test")
+    run = ("npx tsc", "npx jest", "npx vitest", "npx eslint", "npx prettier", "python -m pytest", "python3 -m pytest")
+    more = ("tox -e py311", "nox -s tests", "bundle exec rspec", "uv run pytest", "poetry run pytest")
+    shapes = [*known_programs(), *named, *run, *more, "curl -s https://example.com/*", "curl https://example.com/*"]
+    everything = Policy(
+        tuple(PolicyRule(f"r{at}", Say.ALLOW, Shape((*shape.split(), REST))) for at, shape in enumerate(shapes))
+    )
+    attacks = (Path(__file__).parent / "attacks.txt").read_text(encoding="utf-8").splitlines()
+    assert len(attacks) > 700
+    found = [text for text in attacks if judge(everything, case(text.replace("⏎", "\n")), parser).verdict is Say.ALLOW]
+    assert found == []
+
+
 def test_the_folder_ends_where_it_ends(parser: ShellParser) -> None:
     cat = rule("cat", REST)
     for text in ("cat a", f"cat {HERE}/a", "cat ./a/b", "cat a..b"):
@@ -196,6 +227,34 @@ def test_the_folder_ends_where_it_ends(parser: ShellParser) -> None:
     for text in ("cat ..", "cat a/..", f"cat {HERE}/../x", f"cat {HERE}x", "cat /", "cat '~/x'", "cat host:x"):
         assert judge(cat, case(text), parser).verdict is Say.ASK, text
     assert judge(cat, case("cat /etc/passwd", "/"), parser).verdict is Say.ASK
+
+
+def test_a_link_that_leads_out_of_the_folder_is_seen(tmp_path: Path, parser: ShellParser) -> None:
+    room, outside = tmp_path / "room", tmp_path / "outside"
+    (room / "sub").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "secret").write_text("x")
+    (room / "a").write_text("x")
+    (room / "out").symlink_to(outside)
+    (room / "file").symlink_to(outside / "secret")
+    (room / "inner").symlink_to("a")
+    (room / "sub" / "a").symlink_to(outside / "secret")
+    (room / "circle").symlink_to("circle")
+    both = Policy((*rule("cat", REST).rules, PolicyRule("cd", Say.ALLOW, Shape(("cd", REST)))))
+
+    def verdict(text: str, folder: Path = room) -> Verdict:
+        return judge(both, replace(case(text, str(folder)), leads=leads_to), parser)
+
+    for text in ("cat a", "cat inner", "cat new", f"cat {room}/a", "cat sub/new", "cd sub && cat new"):
+        assert verdict(text).verdict is Say.ALLOW, text
+    for text in ("cat file", "cat out/secret", "cat out/new", f"cat {room}/file", "cat sub/a", "cat circle"):
+        assert "leads out of the folder" in verdict(text).sentence, text
+    for text in ("cd sub && cat a", "cd out && cat secret", "cd sub || cd x; cat a"):
+        assert verdict(text).verdict is Say.ASK, text
+    (tmp_path / "link").symlink_to(room)
+    assert verdict("cat a", tmp_path / "link").verdict is Say.ALLOW, "the folder itself may be called by a link"
+    refuses = Policy((PolicyRule("no", Say.DENY, path=f"{outside}/**"), PolicyRule("r", Say.ALLOW, Shape(("x", REST)))))
+    assert judge(refuses, replace(case("x file", str(room)), leads=leads_to), parser).verdict is Say.DENY
 
 
 def test_a_cd_within_the_folder_keeps_paths_certain_and_another_does_not(parser: ShellParser) -> None:

@@ -1,7 +1,8 @@
 """Random words of every grammar, given to the real programs that are installed: `python -m tests.torture grammar_fuzz`.
 
 Each command is one that a rule with `**` would allow.  strace watches what the program opens, changes and starts: it
-must write nothing outside its folder, start no other program, and never open the file that its texts name.
+must write nothing outside its folder, start no other program, and never open the file that its texts name.  There is no
+network.  Scripts of sed and awk have a fuzz of their own.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from random import Random
 
@@ -58,12 +61,14 @@ RUNNERS = frozenset(
         *("git fsck", "git format-patch", "git submodule", "pip", "yq", "service"),
     }
 )
-NEVER = frozenset(
+# What these are for is to reach others: what they ask for goes nowhere, because the jail has no network.
+NETWORK = frozenset(
     {
-        *("netstat", "ping", "dig", "host", "nslookup", "curl"),
-        *("docker", "kubectl", "gh", "aws", "terraform", "npm", "go", "cargo"),
+        *("netstat", "ping", "dig", "host", "nslookup", "curl", "docker", "kubectl", "gh", "aws", "terraform", "npm"),
+        *("go", "cargo", "git", "pip", "mvn", "gradle"),
     }
 )
+STARTS = {"gh": ("/git",), "docker": ("/docker-", "/cli-plugins/")}  # what they start by themselves, to look around
 SYSTEM = (
     "/usr",
     "/lib",
@@ -87,6 +92,17 @@ TRACED = (
 WRITES = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC")
 CALL = re.compile(r"(\w+)\((.*)\)\s+= (-?\d+)")
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+PROJECT = {
+    "package.json": '{"name": "x", "version": "1.0.0", "scripts": {"test": "true", "x": "true"}}',
+    "Cargo.toml": '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2018"\n[lib]\npath = "lib.rs"\n',
+    "lib.rs": "#[test]\nfn x() {}\n",
+    "go.mod": "module x\n\ngo 1.19\n",
+    "x.go": "package x\n",
+    "main.tf": "",
+    "compose.yaml": "services: {x: {image: x}}\n",
+    "Rakefile": "task :x\n",
+    "justfile": "x:\n",
+}
 FILES = ("a.txt", "b.txt", "src/c.py", "tests/test_d.py", "e.json", "f.tar", "Makefile")
 
 
@@ -98,7 +114,8 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     seen: Counter[str] = Counter()
     wrong = 0
-    for line in fuzz(given.seed, given.count, seen, given.only):
+    scripts = (fuzz_scripts(name, given.seed, given.count * 500, seen) for name in READERS if given.only in ("", name))
+    for line in chain(fuzz(given.seed, given.count, seen, given.only), *scripts):
         print(f"grammar_fuzz: {line}", flush=True)
         wrong += 1
     print(f"grammar_fuzz: {sum(seen.values())} commands of {len(seen)} installed grammars, {wrong} things were wrong")
@@ -110,7 +127,7 @@ def fuzz(seed: int, count: int, seen: Counter[str], only: str = "") -> Iterator[
     for name in known_programs():
         program = name.split(" ")[0]
         grammar = find_grammar(name)
-        if grammar is None or program in NEVER or (only and program != only) or not shutil.which(program):
+        if grammar is None or (only and program != only) or not installed(program):
             continue
         random = Random(f"{seed} {name}")
         with tempfile.TemporaryDirectory() as folder:
@@ -119,13 +136,94 @@ def fuzz(seed: int, count: int, seen: Counter[str], only: str = "") -> Iterator[
                 yield from _try(grammar, random, room, secret, seen)
 
 
+@cache
+def installed(program: str) -> str:
+    """By which name it is installed here; "" where it is not."""
+    names = (program, {"fd": "fdfind", "bat": "batcat"}.get(program, program))
+    return next((name for name in names if shutil.which(name)), "")
+
+
 def _try(grammar: Grammar, random: Random, room: Path, secret: Path, seen: Counter[str]) -> Iterator[str]:
-    words = [*grammar.name.split(" "), *_words(grammar, random, secret)]
+    program, *subcommands = grammar.name.split(" ")
+    words = [installed(program), *subcommands, *_words(grammar, random, secret)]
     if first_doubt(words, WorkFolder(str(room))):
         return  # a value that the grammar does not take after all
     seen[grammar.name] += 1
-    runs = grammar.name in RUNNERS or words[0] in RUNNERS
+    runs = grammar.name in RUNNERS or program in RUNNERS
     yield from (f"{words}: {what}" for what in watch(words, room, secret, runs))
+
+
+# Texts that only look like harmless scripts of sed and awk, if there are any: whatever the table takes is run by every
+# such program that is installed, in a folder where nothing may appear.
+
+PIECES = {
+    "sed": (
+        *"s/|#,[]^$\\ .*!;pdqgwe1x&{}\n=rIyab:",
+        "s/",
+        "/p;",
+        "s|",
+        "|x|",
+        "[/",
+        "]/",
+        "/w m",
+        "/e;#",
+        "touch m",
+        "[^",
+        "[:",
+        ":]",
+    ),
+    "awk": (
+        *'{}()[]/"\\;,$!~<>|+-*%^?:=&\n xn1',
+        "print",
+        'system("touch m")',
+        '"m"',
+        "if",
+        "/[",
+        "]/",
+        "else",
+        "getline",
+        'print>"m"',
+        "x",
+        "||",
+        ' "',
+    ),
+}
+READERS = {"sed": ("sed", "busybox sed"), "awk": ("mawk", "gawk", "original-awk", "busybox awk")}
+_SHAPES = {
+    "sed": ("s/{}/{}/{}", "s|{}|{}|{}", "/{}/{}", "{}", "s/{}[/{}/p;s|{}|]/{}/{}|", "/[{}/]/{};/{}/p"),
+    "awk": ("/{}/{}", "{}", "{{{}/{}}}", "/[{}/{}]/{}", "if({})/{}/{}", '"{}"/{}/{}'),
+}
+
+
+def fuzz_scripts(program: str, seed: int, count: int, seen: Counter[str]) -> Iterator[str]:
+    """So many scripts are made; those that the table takes are run."""
+    random = Random(f"{seed} scripts of {program}")
+    readers = [reader.split() for reader in READERS[program] if shutil.which(reader.split()[0])]
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "a").write_text("A/B x\n")
+        for _ in range(count):
+            shape = random.choice(_SHAPES[program])
+            fill = ("".join(random.choices(PIECES[program], k=random.randrange(5))) for _ in range(shape.count("{}")))
+            script = shape.format(*fill)
+            if not script or first_doubt([program, script, "a"], WorkFolder(folder)):
+                continue
+            for reader in readers:
+                seen[f"scripts of {' '.join(reader)}"] += 1
+                try:
+                    subprocess.run(
+                        [*reader, script, "a"],
+                        cwd=folder,
+                        stdin=subprocess.DEVNULL,
+                        capture_output=True,
+                        timeout=2,
+                        check=False,
+                    )
+                except subprocess.TimeoutExpired:
+                    pass  # `while(1)` does no harm
+                if sorted(os.listdir(folder)) != ["a"]:
+                    yield f"{' '.join(reader)} has made a file: {script!r}"
+                    for name in set(os.listdir(folder)) - {"a"}:
+                        Path(folder, name).unlink()
 
 
 def furnish(folder: Path) -> tuple[Path, Path]:
@@ -136,6 +234,8 @@ def furnish(folder: Path) -> tuple[Path, Path]:
     secret.write_text("secret\n")
     for name in FILES:
         (room / name).write_text({"e.json": '{"a": [1, 2]}', "Makefile": "x:\n"}.get(name, "b 1\na 2\n"))
+    for name, text in PROJECT.items():
+        (room / name).write_text(text)
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder / "home")}
     for step in (["init", "-q"], ["add", "."], ["-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "x"]):
         subprocess.run(["git", *step], cwd=room, env=environment, check=True, capture_output=True)
@@ -193,6 +293,11 @@ VALUES: dict[str, tuple[str, ...]] = {
     "resource": ("x",),
     "test_name": ("x",),
     "nowhere": ("/dev/null",),
+    "url": ("http://127.0.0.1:9/x",),
+    "header": ("X-A: b",),
+    "writeout": ("%{http_code}",),
+    "repository": ("a/b",),
+    "address": ("a.b",),
 }
 
 
@@ -206,9 +311,15 @@ def _value(kind: str, random: Random, secret: Path) -> str:
 def watch(words: list[str], room: Path, secret: Path, runs: bool) -> Iterator[str]:
     log = room.parent / "log"
     environment = {"PATH": os.environ["PATH"], "HOME": str(room.parent / "home"), "GIT_EDITOR": "true", "TERM": "dumb"}
+    environment |= {
+        "RUSTUP_HOME": f"{Path.home()}/.rustup",
+        "RUSTUP_TOOLCHAIN": "stable",
+        "GOFLAGS": "-p=1",
+        "GH_TOKEN": "x",
+    }
     try:
         subprocess.run(
-            ["strace", "-f", "-qq", "-s", "4096", "-e", f"trace={TRACED}", "-o", str(log), *words],
+            [*_no_network(), "strace", "-f", "-qq", "-s", "4096", "-e", f"trace={TRACED}", "-o", str(log), *words],
             cwd=room, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=4, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
@@ -222,10 +333,11 @@ def watch(words: list[str], room: Path, secret: Path, runs: bool) -> Iterator[st
         paths = [os.path.normpath(room / path) for path in QUOTED.findall(rest)[: 1 if call.startswith("open") else 2]]
         if call == "execve":
             started += 1
-            if started > 1 and not runs and not paths[0].startswith("/usr/lib/git-core/"):
+            own = ("/usr/lib/git-core/", *STARTS.get(words[0], ()))
+            if started > 1 and not runs and not any(part in paths[0] for part in own):
                 yield f"starts {paths[:1]}"
         elif call == "connect":
-            if "AF_INET" in rest:
+            if "AF_INET" in rest and words[0] not in NETWORK:
                 yield f"connects: {rest[:80]}"
         elif any(path == str(secret) for path in paths):
             yield f"opens the file outside: {line[:120]}"
@@ -237,8 +349,13 @@ def watch(words: list[str], room: Path, secret: Path, runs: bool) -> Iterator[st
             yield f"reads outside: {line[:160]}"
 
 
+@cache
+def _no_network() -> tuple[str, ...]:
+    return ("unshare", "-n") if os.geteuid() == 0 else ("unshare", "-rn")
+
+
 def _is_ours(path: str, room: Path) -> bool:
     top = str(room.parent)
-    return path.startswith((str(room), f"{top}/home", "/dev/null", "/dev/tty", "/tmp")) and not path.startswith(
-        f"{top}/outside"
-    )
+    return path.startswith(
+        (str(room), f"{top}/home", "/dev/null", "/dev/tty", "/dev/fd/", "/tmp")
+    ) and not path.startswith(f"{top}/outside")

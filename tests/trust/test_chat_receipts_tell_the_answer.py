@@ -50,10 +50,10 @@ async def test_a_timers_decision_is_a_message_of_its_own(chat: str) -> None:
     async with stage(chat) as on:
         record = await on.ask(prompts.YES_NO, label="web-api")
         receipt = Receipt("default_typed", "Typed the answer of auto:timeout.", "auto:timeout")
-        assert await title_after(on, record, receipt, "auto:timeout") == "⏱ nobody answered: No was typed"
+        assert await title_after(on, record, receipt, "auto:timeout") == "⏱ nobody answered: a timer typed No"
         await on.until(lambda: len(on.person.sees()) == 2, "a message that makes a sound")
         news = text_of(on.person.last())
-        assert "nobody answered: No was typed" in news and "web-api" in news and "Continue?" in news
+        assert "nobody answered: a timer typed No" in news and "web-api" in news and "Continue?" in news
         await on.channel.update_prompt("", record, Receipt("taken", "x", "auto:timeout"))
         await on.settle()
         assert sum("nobody answered" in text_of(one) for one in on.person.sees()) == 2  # the title, and the news once

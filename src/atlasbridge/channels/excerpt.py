@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from atlasbridge.core.escape import escape_controls
@@ -41,6 +42,7 @@ class Quote:
     text: str
     shown: int = 0
     total: int = 0
+    above: int = 0  # lines of output above the question that are no part of it, and are not sent
 
     @property
     def is_cut(self) -> bool:
@@ -55,26 +57,93 @@ def is_ambiguous(prompt: Prompt) -> bool:
 
 def quotes_of(prompt: Prompt) -> list[Quote]:
     """Subject and question as the tool has them, whole; never empty, since a quotation of nothing cannot be shown."""
-    question = _question(prompt)
+    question, above = _question(prompt)
     screen = escape_controls(prompt.screen).rstrip()
-    cut = not prompt.question and _is_cut(prompt.excerpt)
-    if not prompt.secret and screen and (cut or prompt.idle or is_ambiguous(prompt)):
-        question = screen if not (prompt.idle or is_ambiguous(prompt)) else screen[-LAST_OUTPUT:]
+    if not prompt.secret and screen and is_ambiguous(prompt):
+        question, above = screen[-EXCERPT_LIMIT:], 0
+    elif not prompt.secret and screen and prompt.idle:
+        question, above = screen[-LAST_OUTPUT:], 0
+    elif not prompt.secret and screen and not prompt.question and _is_cut(prompt.excerpt):
+        question, above = screen, 0  # nothing else says all that is asked
     subject = escape_controls(prompt.subject.shown).rstrip() if prompt.subject else ""
     hint = [Quote(HINT, escape_controls(prompt.says))] if prompt.says.strip() else []
     if not subject or prompt.subject is None:
-        return [Quote("", question or "(the screen shows no text)"), *hint]
+        return [Quote("", question or "(the screen shows no text)", above=above), *hint]
     about = [Quote(_caption(prompt.subject), subject)]
     if question and not _holds(subject, question):
-        about.append(Quote("On the screen", question))
+        about.append(Quote("On the screen", question, above=above))
     return [*about, *hint]
 
 
-def _question(prompt: Prompt) -> str:
-    """All of it, and what explains the choices."""
+def _question(prompt: Prompt) -> tuple[str, int]:
+    """All of it, and what explains the choices; and how many lines of output above it were left out."""
     question = escape_controls(prompt.question or prompt.excerpt).strip("\n").rstrip()
+    asked = asked_part(question) if prompt.line_mode and not prompt.idle else question
+    above = len([row for row in question.removesuffix(asked).split("\n") if row.strip()])
     explained = [f"{choice.label}: {choice.detail}" for choice in prompt.choices if choice.detail]
-    return "\n\n".join(part for part in (question, escape_controls("\n".join(explained))) if part)
+    return "\n\n".join(part for part in (asked, escape_controls("\n".join(explained))) if part), above
+
+
+def asked_text(prompt: Prompt) -> str:
+    """What must have been read before somebody answers, as one text: the subject, the question, what explains it."""
+    question, _ = _question(prompt)
+    subject = escape_controls(prompt.subject.shown).strip() if prompt.subject else ""
+    return f"{subject}\n\n{question}" if subject and subject not in question else question
+
+
+def asked_part(text: str) -> str:
+    """Of a text that ends with a question, the part that belongs to it: its sentence, a few lines right above it, and a
+    list with its heading.  Lines of a log are no part of it."""
+    rows = text.split("\n")
+    first = len(rows) - 1
+    while first > 0 and len(rows) - first <= NEAR_ROWS:
+        if not rows[first - 1].strip():
+            if first < 2 or _says_what("\n".join(rows[first:])):
+                break
+            first -= 1
+            continue
+        run = _same_shape(rows, first - 1)
+        if run >= LOG_ROWS:
+            break
+        first -= 1
+    listed = _heading_above(rows, first)
+    return "\n".join(rows[listed:]).strip("\n")
+
+
+NEAR_ROWS = 4  # above the line that asks
+LOG_ROWS = 3  # so many lines that begin alike are a log or a list
+LIST_ROWS = 40
+_NUMBERS = re.compile(r"\d+")
+
+
+def _says_what(text: str) -> bool:
+    """Whether it can be understood without what stands above it, as "Enter a value:" cannot."""
+    return "?" in text and sum(char.isalpha() for char in text) > LEAST_QUOTE
+
+
+def _same_shape(rows: Sequence[str], last: int) -> int:
+    """How many rows up to `last` begin alike."""
+    shape = _shape(rows[last])
+    first = last
+    while first >= 0 and rows[first].strip() and _shape(rows[first]) == shape:
+        first -= 1
+    return last - first
+
+
+def _shape(row: str) -> tuple[int, str]:
+    """How far it is set in, and its first word, in which any number is as good as another."""
+    return len(row) - len(row.lstrip()), _NUMBERS.sub("0", row.strip().partition(" ")[0])
+
+
+def _heading_above(rows: Sequence[str], first: int) -> int:
+    """The row of a line such as "These files will be deleted:" when nothing but its list stands below it; else
+    `first`."""
+    for at in range(first - 1, max(-1, first - LIST_ROWS), -1):
+        if not rows[at].strip():
+            break
+        if rows[at].rstrip().endswith(":") and len(rows[at].split()) > 1:
+            return at
+    return first
 
 
 def fit_quotes(quotes: list[Quote], room: int, size: Size) -> list[Quote]:
@@ -84,18 +153,17 @@ def fit_quotes(quotes: list[Quote], room: int, size: Size) -> list[Quote]:
         reserved = LEAST_QUOTE * (len(quotes) - place - 1)
         text = cut_to(quote.text, max(LEAST_QUOTE, left - reserved), size)
         shown = len(quote.text) if text == quote.text else len(text) - 1
-        out.append(Quote(quote.caption, text, shown, len(quote.text)))
+        out.append(Quote(quote.caption, text, shown, len(quote.text), quote.above))
         left -= size(text)
     return out
 
 
 def count_missing(quotes: list[Quote], rest: str) -> str:
     """ "" when everything is shown; else how much of how much, and where the rest is."""
-    cut = [quote for quote in quotes if quote.is_cut]
-    if not cut:
-        return ""
-    counted = "; ".join(f"{quote.shown:,} of {quote.total:,} characters" for quote in cut)
-    return f"⚠ {counted}; the rest: {rest}"
+    counted = [f"{quote.shown:,} of {quote.total:,} characters" for quote in quotes if quote.is_cut]
+    above = sum(quote.above for quote in quotes)
+    counted += [f"{above} {'line' if above == 1 else 'lines'} of output above it not sent"] if above else []
+    return f"⚠ {'; '.join(counted)}; the rest: {rest}" if counted else ""
 
 
 def warn_incomplete(prompt: Prompt) -> str:

@@ -110,7 +110,7 @@ def render_fate(record: PromptRecord, who: str) -> str:
         case PromptState.EXPIRED if not record.decided_by or not (record.decided_value or record.prompt.safe_default):
             return "nobody answered, nothing was typed"
         case _ if is_timer(record.decided_by):
-            return f"nobody answered: {_default_said(record)} was typed"
+            return f"nobody answered: a timer typed {_default_said(record)}"
         case PromptState.WITHDRAWN:
             return "it is no longer on the screen"
         case PromptState.CANCELED:
@@ -136,12 +136,12 @@ def _timed_out(record: PromptRecord, receipt: Receipt, detail: str, again: bool)
     said = _default_said(record)
     match receipt.stage:
         case "still_there":
-            return Outcome(f"⚠ nobody answered: {said} was typed, but the question is still there", detail)
+            return Outcome(f"⚠ nobody answered: a timer typed {said}, but the question is still there", detail)
         case "failed" | "withdrawn":
             return Outcome(f"⏱ nobody answered in time: {escape_controls(receipt.sentence, keep_lines=False)}", detail)
         case "expired":
-            return Outcome(f"⏱ nobody answered: {said} is being typed", detail)
-    return Outcome(f"⏱ nobody answered: {said} was typed", detail)
+            return Outcome(f"⏱ nobody answered: a timer is typing {said}", detail)
+    return Outcome(f"⏱ nobody answered: a timer typed {said}", detail)
 
 
 def _default_said(record: PromptRecord) -> str:

@@ -280,14 +280,15 @@ def old_grants() -> list[str]:
 
 
 def made_up_case(kind: str, text: str, folder: Path | None, tool: str) -> Case:
-    from atlasbridge.core.daemon.rules import folds_case
+    from atlasbridge.core.daemon.rules import folds_case, leads_to
     from atlasbridge.core.policy.rule import Case
     from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 
     where = str((folder or Path.cwd()).expanduser().absolute())
     target = "" if kind == "command" else text
     subject = Subject(SubjectKind(kind), text, where, SubjectSource.CALLER, True, text, target)
-    return Case(subject, tool, "", where, os.path.expanduser("~"), any_tool=not tool, folds=folds_case(where))
+    person = os.path.expanduser("~")
+    return Case(subject, tool, "", where, person, any_tool=not tool, folds=folds_case(where), leads=leads_to)
 
 
 def prompt_case(prompt_id: str) -> Case:

@@ -31,6 +31,7 @@ class Configuration:
     general: AtlasBridgeConfig
     channels: Mapping[str, Mapping[str, Any]]
     raw: Mapping[str, Any]  # file and environment together, secrets not yet resolved
+    excerpt_only: frozenset[str] = frozenset()  # channels that carry at most an excerpt
     hints: tuple[str, ...] = ()  # what was understood by an older name, and its name today
 
 
@@ -79,7 +80,9 @@ def load_config(
     source = _Source(path, lines, lay_over(data, environ, paths), environ)
     general = _check(AtlasBridgeConfig, data, (), source)
     channels = _check_channels(general.channels, models, known_channels, source, environ)
-    return Configuration(general, channels, data, hints)
+    strict = general.prompts.strict_excerpt
+    narrow = [name for name in channels if strict or general.channels.get(name, {}).get("show") == "excerpt"]
+    return Configuration(general, channels, data, frozenset(narrow), hints)
 
 
 def _check_channels(

@@ -73,6 +73,10 @@ class Prompts(Table):
         description="Most replies taken for one session within a minute, over the channels that leave this machine.",
     )
     safe_default: SafeDefaults = Field(default=SafeDefaults(), description="What a timer may type, by type.")
+    strict_excerpt: bool = Field(
+        default=False,
+        description='`true`: every channel carries at most 200 characters of a question (`show = "excerpt"`).',
+    )
     timer_signal: Literal["bell", "osc9", "title", "none"] = Field(
         default="bell", description="How an attached terminal hears that a timer answers soon, and that it did."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError, create_model
 
@@ -19,7 +19,11 @@ SettingsClass = Callable[[str], type | None]  # a channel's name to its settings
 
 def table_model(name: str, settings: type | None) -> type[BaseModel]:
     """The pydantic model of `[channels.NAME]`."""
-    extra: dict[str, Any] = {"enabled": (bool, Field(True, description="Whether this channel is used."))}
+    shows = '"whole": all that is asked; "excerpt": at most 200 characters of it, and no screen.'
+    extra: dict[str, Any] = {
+        "enabled": (bool, Field(True, description="Whether this channel is used.")),
+        "show": (Literal["whole", "excerpt"], Field("whole", description=shows)),
+    }
     if settings is None:
         return create_model(f"{name}_table", __config__=ConfigDict(extra="allow", frozen=True), **extra)
     if issubclass(settings, BaseModel):
@@ -47,10 +51,9 @@ def is_enabled(name: str, table: Mapping[str, Any] | None) -> bool:
 
 
 def plain(model: BaseModel) -> dict[str, Any]:
-    """The checked values as a channel gets them: secrets as text, `enabled` left out."""
+    """The checked values as a channel gets them: secrets as text, without what every channel has."""
     values = {name: _reveal(value) for name, value in model.model_dump().items()}
-    values.pop("enabled", None)
-    return values
+    return {name: value for name, value in values.items() if name not in ("enabled", "show")}
 
 
 def _reveal(value: Any) -> Any:

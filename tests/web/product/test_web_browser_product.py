@@ -23,10 +23,10 @@ read -p "Press Enter to continue" e; echo "five"; sleep 600
 """
 
 
-def start(hub: HubProcess, script: str) -> int:
+def start(hub: HubProcess, script: str, *options: str) -> int:
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execve(hub.command()[0], [*hub.command("run"), "bash", "-c", script], hub.environ)
+        os.execve(hub.command()[0], [*hub.command("run"), *options, "bash", "-c", script], hub.environ)
     return terminal
 
 
@@ -108,3 +108,26 @@ def test_an_answer_at_the_terminal_takes_the_card_away(hub: HubProcess, browser:
     expect(terminal, "got:y")
     wait_text(browser, "#cards", "Nothing waits for you")
     os.close(terminal)
+
+
+def test_the_card_counts_down_to_what_a_timer_will_answer(hub: HubProcess, browser: webdriver.Chrome) -> None:
+    start(hub, 'read -p "Overwrite config? [y/N] " a; sleep 600')
+    question(hub, browser, "Overwrite config?")
+    wait_text(browser, ".late", "If nobody answers, a timer answers “No” in 9:")
+    assert not find(browser, ".soon").is_displayed()
+    act(browser, "[data-value=y]")
+    terminal = start(hub, 'read -p "Delete all files? [y/N] " a; echo "two:$a"; sleep 600', "--ttl", "20s")
+    question(hub, browser, "Delete all files?")
+    wait_text(browser, ".soon", "In 0:1")
+    assert text_of(browser, ".soon").endswith("a timer answers “No”, unless somebody answers first.")
+    assert not find(browser, ".late").is_displayed()
+    expect(terminal, "two:n")
+    wait_text(browser, ".verdict, .word, #main", "the timer")
+    assert complaints(browser) == []
+
+
+def test_the_card_names_no_timer_where_none_will_answer(hub: HubProcess, browser: webdriver.Chrome) -> None:
+    start(hub, 'read -p "Keep your local changes? [y/N] " a; sleep 600', "--ttl", "30s")
+    question(hub, browser, "Keep your local changes?")
+    wait_text(browser, ".late", "If nobody answers, nothing is typed.")
+    assert not find(browser, ".soon").is_displayed()

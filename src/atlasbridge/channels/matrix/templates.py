@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from atlasbridge.channels.excerpt import asked_text, count_missing, quotes_of
 from atlasbridge.channels.grant_card import GrantWords
 from atlasbridge.channels.templates import Button, Role, render_buttons, render_deadline, render_header, render_headline
 from atlasbridge.core.escape import escape_controls
@@ -58,8 +59,10 @@ def find_reaction(prompt: Prompt, key: str) -> Button | None:
 
 def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> str:
     prompt = record.prompt
-    asked = escape_controls(prompt.asked).strip() or "(the screen shows no text)"
+    asked = asked_text(prompt) or "(the screen shows no text)"
     cut = "" if is_whole(prompt) else f"\n(cut, or not whole: atlasbridge reply {short_id(record.prompt_id)})"
+    missing = count_missing(quotes_of(prompt), "atlasbridge approvals")
+    cut = cut or (f"\n{missing}" if missing else "")
     lines = [f"{key} {button.label}" for key, button in reactions(prompt).items()]
     lines += [f"{WHILE} Allow for a while …"] if offers_grant(prompt) else []
     ways = "React, or reply to this message." if lines else "Reply to this message."

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.excerpt import asked_text
 from atlasbridge.channels.listening import SeenUpdates, Strangers
 from atlasbridge.channels.ntfy.api import NtfyApi, bearer
 from atlasbridge.channels.ntfy.settings import NtfySettings
@@ -89,7 +90,7 @@ def render_prompt(
 
 
 def _asked(record: PromptRecord) -> str:
-    return escape_controls(record.prompt.asked).strip()
+    return asked_text(record.prompt)
 
 
 def _fits(record: PromptRecord) -> bool:

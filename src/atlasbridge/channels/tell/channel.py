@@ -21,7 +21,7 @@ from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, R
 from atlasbridge.core.session.model import SessionRecord
 
 LONGEST = 1000  # the shortest of what many services take
-TOLD_ENDS = {"expired": "nobody answered in time", "default_typed": "nobody answered: the safe default was typed"}
+TOLD_ENDS = {"expired": "nobody answered in time", "default_typed": "nobody answered: a timer typed the safe default"}
 
 
 class TellChannel(BaseChannel):

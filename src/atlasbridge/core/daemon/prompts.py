@@ -79,6 +79,8 @@ class PromptLife:
         if self.hub.ledger.prompt(prompt_id) is not None:
             return
         prompt = self._with_limit(redact_prompt(prompt))
+        if not decide_timer_default(prompt, self.hub.router.policy):
+            prompt = replace(prompt, safe_default="")  # so that nobody is told of a timer that will not answer
         for older in self.hub.ledger.open_prompts(session.session_id):
             self.withdraw(older.prompt_id, "moved_on")
         for older in self.hub.ledger.still_waiting(session.session_id):

@@ -109,7 +109,17 @@ class RuleService:
             real = "\n".join(map(_real, paths))
         folder = _real(where) if where.startswith("/") else ""
         folds = folds_case(where) or folds_case(self.rules.home)
-        return Case(subject, session.tool, session.label, session.cwd, self.rules.home, real, folder, folds=folds)
+        return Case(
+            subject,
+            session.tool,
+            session.label,
+            session.cwd,
+            self.rules.home,
+            real,
+            folder,
+            folds=folds,
+            leads=leads_to,
+        )
 
     def answer(self, prompt: Prompt, verdict: Verdict) -> tuple[Answer, Decider] | None:
         """What a rule types, and as whom; None: people are asked."""
@@ -216,6 +226,16 @@ def _real(path: str) -> str:
         return os.path.realpath(path)
     except (OSError, ValueError):
         return path
+
+
+def leads_to(path: str) -> str:
+    """Where it leads, also when it is not there yet; "" where this hub may not look, or where it leads in a circle."""
+    try:
+        return os.path.realpath(path, strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return os.path.realpath(path)  # up to what there is
+    except (OSError, ValueError):
+        return ""
 
 
 def _read_small(path: Path) -> str:

@@ -16,10 +16,10 @@ from typing import Any
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.policy.places import absolute
-from atlasbridge.core.values import field, frozen
+from atlasbridge.core.values import field, frozen, replace
 
 _DATA: dict[str, Any] = tomllib.loads(Path(__file__).with_name("programs.toml").read_text(encoding="utf-8"))
-_PROGRAMS: dict[str, dict[str, Any]] = _DATA["program"]
+PROGRAMS: dict[str, dict[str, Any]] = _DATA["program"]
 SHELLS: frozenset[str] = frozenset(_DATA["shells"])
 INTERPRETERS: frozenset[str] = frozenset(_DATA["interpreters"])
 DESTRUCTIVE: frozenset[str] = frozenset(_DATA["destructive"])
@@ -98,10 +98,26 @@ class Grammar:
 
 @frozen
 class WorkFolder:
-    """`folder`: where the tool works.  `lost`: a `cd` may have led out of it."""
+    """`folder`: where the tool works.  `lost`: a `cd` may have led out of it.  `below`: where a `cd` may have led
+    within it.  `leads`: where a path really is, links followed, "" where that cannot be told; None: names are all
+    that is known."""
 
     folder: str = ""
     lost: bool = False
+    below: tuple[str, ...] = ()
+    leads: Callable[[str], str] | None = None
+
+    def moved(self, went: Sequence[str]) -> WorkFolder:
+        """After these `cd`s, each of which may have been left out."""
+        below: tuple[str, ...] = ()
+        for name in went:
+            if not is_inside(name, replace(self, below=below)) or len(below) > _MOST_FOLDERS:
+                return replace(self, lost=True)
+            below += tuple(absolute(name, base, "") for base in (self.folder, *below))
+        return replace(self, below=tuple(dict.fromkeys(below)))
+
+
+_MOST_FOLDERS = 16
 
 
 def program_of(word: str) -> str:
@@ -116,29 +132,53 @@ def program_of(word: str) -> str:
 # kinds of words
 
 _ABOVE = lazy(r"(?:^|/)\.\.(?:/|$)")
+
+
+def _up_to(mark: str) -> str:
+    """A regular expression between two marks.  Some programs take a mark in brackets for a letter and some for the end:
+    brackets that hold one, or what they may read in two ways, are not taken."""
+    return rf"(?:[^\[\\\n{mark}]|\\[^\n]|\[\^?(?:\[:[a-z]+:\]|[^\[\]\\\n{mark}])+\])*"
+
+
+_SED_PLACE = rf"(?:\d+|\$|/{_up_to('/')}/I?)"
+_SED_SWAPS = "|".join(rf"{mark}{_up_to(mark)}{mark}(?:[^\\\n{mark}]|\\[^\n])*{mark}" for mark in ("/", r"\|", "#", ","))
 _SED = lazy(
-    r"(?:\s*(?:(?:\d+|\$|/(?:[^/\\\n]|\\[^\n])*/I?)(?:,(?:\+?\d+|\$|/(?:[^/\\\n]|\\[^\n])*/I?))?)?\s*!?\s*"
-    r"(?:[pdq=]|s(?:/(?:[^/\\\n]|\\[^\n])*/(?:[^/\\\n]|\\[^\n])*/|\|(?:[^|\\\n]|\\[^\n])*\|(?:[^|\\\n]|\\[^\n])*\||"
-    r"#(?:[^#\\\n]|\\[^\n])*#(?:[^#\\\n]|\\[^\n])*#|,(?:[^,\\\n]|\\[^\n])*,(?:[^,\\\n]|\\[^\n])*,)[gpiI\d]*)\s*;?)+"
+    rf"(?:\s*(?:{_SED_PLACE}(?:,(?:\+?\d+|{_SED_PLACE}))?)?\s*!?\s*(?:[pdq=]|s(?:{_SED_SWAPS})[gpiI\d]*)\s*;?)+"
 )
 _AWK = lazy(
-    r'(?P<text>"(?:[^"\\\n]|\\[^\n])*")|(?P<pattern>/(?:[^/\\\n]|\\[^\n])+/)|(?P<name>[A-Za-z_]\w*)|(?P<number>\d+(?:\.\d+)?)'
+    rf"(?P<text>\"(?:[^\"\\\n]|\\[^\n])*\")|(?P<pattern>/(?!/){_up_to('/')}/)|(?P<name>[A-Za-z_]\w*)"
+    r"|(?P<number>\d+(?:\.\d+)?)"
     r"|(?P<mark>>=|<=|==|!=|\|\||&&|\+\+|--|[+\-*%]=|[{}()\[\];,$!~<+\-*%^?:=/])|(?P<blank>\s+)"
 )
-_AWK_VALUES = ("name", "number", "text", ")", "]", "$", "++", "--")  # what a division may follow
 _AWK_NAMES: frozenset[str] = frozenset(_DATA["awk"])
+_AWK_DIVIDED = ("name", "number", "]", "NR", "NF", "FNR")  # what only a division can follow
+_AWK_VALUES = {*_AWK_DIVIDED, *_AWK_NAMES, "text", ")", "$", "++", "--"}  # what a division may follow
 _JQ_LOADS = lazy(r"\b(?:import|include|env|ENV|modulemeta|input_filename|get_search_list|getpath_env)\b|\$__")
 _URL = lazy(r"https?://[A-Za-z0-9.-]+(?::\d{1,5})?(?:/[\w./~%+,;:@!$'()*=&?#-]*)?")
 
 
 def is_inside(word: str, place: WorkFolder) -> bool:
-    """Inside the folder, by its name alone: what a link leads to is not known here."""
+    """Inside the folder, by its name and by where links lead."""
+    return _is_named_inside(word, place) and not _leads_out(word, place)
+
+
+def _is_named_inside(word: str, place: WorkFolder) -> bool:
     if not word or word[0] in "-@~+" or ":" in word or _ABOVE.search(word):
         return False
     if word.startswith("/"):
         folder = absolute(place.folder, "", "")
         return folder not in ("", "/") and not word.startswith("//") and f"{word}/".startswith(f"{folder}/")
     return not place.lost
+
+
+def _leads_out(word: str, place: WorkFolder) -> bool:
+    """Whether a link on the way to it leads out of the folder, or may do so."""
+    folder = absolute(place.folder, "", "")
+    if place.leads is None or not folder:
+        return False
+    top = place.leads(folder)
+    found = {place.leads(absolute(word, base, "")) for base in (folder, *place.below)}
+    return not top or not all(f"{path}/".startswith(f"{top}/") for path in found)
 
 
 def _is_revision(word: str, place: WorkFolder) -> bool:
@@ -166,10 +206,11 @@ def _is_awk(word: str, place: WorkFolder) -> bool:
         found = _AWK.match(word, at)
         if found is None or (found.lastgroup == "name" and not _is_awk_name(word, found)):
             return False
-        if found.lastgroup == "pattern" and before in _AWK_VALUES:
-            return False  # a division, which may hide what stands between two of them
-        if found.lastgroup != "blank":
-            before = found.group() if found.lastgroup == "mark" else str(found.lastgroup)
+        text, sort = found.group(), str(found.lastgroup)
+        if (sort == "pattern" and before in _AWK_VALUES) or (text == "/" and before not in _AWK_DIVIDED):
+            return False  # a division or a pattern: which of the two may hide what stands behind it
+        if sort != "blank":
+            before = text if sort == "mark" or text in _AWK_NAMES else sort
         at = found.end()
     return True
 
@@ -195,7 +236,7 @@ _KINDS: dict[str, Callable[[str, WorkFolder], bool]] = {
     "text": lambda word, place: True,
     "pattern": lambda word, place: True,
 }
-_NAMED = ("target", "url")  # a bare wildcard never stands for one: it says what is done
+_NAMED = ("target", "url", "computer")  # a bare wildcard never stands for one: it says what is done
 _PATTERNS: dict[str, str] = {name: table["is"] for name, table in _DATA["kind"].items() if "is" in table}
 _SAYS: dict[str, str] = {name: table["says"] for name, table in _DATA["kind"].items()}
 
@@ -215,6 +256,8 @@ def _is_kind(kind: str, word: str, place: WorkFolder) -> bool:
 
 def _need(kind: str, word: str, place: WorkFolder, program: str) -> Need:
     if not _is_kind(kind, word, place):
+        if place.leads is not None and _is_kind(kind, word, replace(place, leads=None)):
+            return Need(f"{word!r} leads out of the folder, or AtlasBridge cannot look where it leads")
         return Need(f"{word!r} is not one of the {say_kind(kind)} that {program} takes here")
     if kind in _NAMED:
         return Need(f"{word!r} tells {program} what to do, so that a rule must name it", part=True, host=kind == "url")
@@ -230,12 +273,11 @@ def say_kind(kind: str) -> str:
 
 @lru_cache(maxsize=512)
 def find_grammar(name: str) -> Grammar | None:
-    """Checked with its own examples when it is first used."""
-    table = _PROGRAMS.get(name)
+    table = PROGRAMS.get(name)
     if table is None:
         return None
     if "like" in table:
-        table = {**_PROGRAMS[table["like"]], **{key: value for key, value in table.items() if key != "like"}}
+        table = {**PROGRAMS[table["like"]], **{key: value for key, value in table.items() if key != "like"}}
     options = _read_options(table.get("options", ""))
     behind = _read_options(table["behind"]) if "behind" in table else None
     return Grammar(
@@ -265,15 +307,22 @@ def _read_options(text: str) -> list[Option]:
 
 
 def known_programs() -> Iterable[str]:
-    return _PROGRAMS
+    return PROGRAMS
 
 
 def known_kinds() -> frozenset[str]:
     return frozenset(_KINDS) | frozenset(_PATTERNS)
 
 
-def check_examples(grammar: Grammar) -> list[str]:
-    """The examples of one grammar that it does not hold to; a test wants none."""
+@lru_cache(maxsize=512)
+def contradictions(program: str) -> tuple[str, ...]:
+    """The examples of this program and its subcommands that the table does not hold to.  Looked at when the program is
+    first judged; a wildcard takes nothing of a program that has any."""
+    grammars = [find_grammar(name) for name in PROGRAMS if name.partition(" ")[0] == program]
+    return tuple(wrong for grammar in grammars if grammar is not None for wrong in _check_examples(grammar))
+
+
+def _check_examples(grammar: Grammar) -> list[str]:
     here = WorkFolder("/home/me/src")
     wrong = [f"{text}: {doubt}" for text in grammar.match if (doubt := first_doubt(text.split(), here))]
     return wrong + [f"{text}: not asked" for text in grammar.no_match if not first_doubt(text.split(), here)]
@@ -281,7 +330,7 @@ def check_examples(grammar: Grammar) -> list[str]:
 
 def first_doubt(words: Sequence[str], place: WorkFolder) -> str:
     """Why a rule with this program, its subcommands, its first target, and `**` would not allow these words."""
-    reading = read_words(words, place)
+    reading = _read(words, place)
     if not reading.grammar:
         return f"{program_of(words[0])} has no grammar"
     targets = 0
@@ -297,13 +346,19 @@ def first_doubt(words: Sequence[str], place: WorkFolder) -> str:
 
 def read_words(words: Sequence[str], place: WorkFolder) -> Reading:
     """What a rule must have written for each word of this command."""
+    reading = _read(words, place)
+    wrong = contradictions(reading.grammar.partition(" ")[0]) if reading.grammar else ()
+    return _all(words, f"the table of programs contradicts itself: {wrong[0]}") if wrong else reading
+
+
+def _read(words: Sequence[str], place: WorkFolder) -> Reading:
     name = program_of(words[0])
     inner = _inner_program(name, words)
     if inner is not None:
         return _behind(words, inner, place)
     if name in WRAPPERS:
         return _all(words, f"{name} runs what stands behind it")
-    if name in _PROGRAMS:
+    if name in PROGRAMS:
         return _Reader(words, place).read(name)
     if name in _CLOSED:
         return _read_closed(name, words)
@@ -316,7 +371,7 @@ def _all(words: Sequence[str], why: str) -> Reading:
 
 def _behind(words: Sequence[str], start: int, place: WorkFolder) -> Reading:
     """Everything up to the program inside must be written out; then counts what is known of that one."""
-    inner = read_words(words[start:], place)
+    inner = _read(words[start:], place)
     written = Need(f"{program_of(words[0])} runs what stands behind it", does=True)
     needs = (FREE, *(written for _ in range(1, start + 1)), *inner.needs[1:])
     return Reading(needs[: len(words)], inner.grammar, start + inner.head)
@@ -328,7 +383,7 @@ def _inner_program(name: str, words: Sequence[str]) -> int | None:
         prefix = runner.split()
         if [name, *words[1 : len(prefix)]] == prefix and len(words) > len(prefix):
             start = len(prefix)
-            known = program_of(words[start]) in _PROGRAMS or runner == "python -m"
+            known = program_of(words[start]) in PROGRAMS or runner == "python -m"
             return start if known and not words[start].startswith("-") else None
     wrapper = WRAPPERS.get(name)
     if wrapper is None or name in _FED:
@@ -539,7 +594,7 @@ def unwrap(words: Sequence[str]) -> tuple[str, ...] | None:
 def reads_elsewhere(words: Sequence[str]) -> bool:
     """Whether it runs what comes through a pipe or a terminal: that stands nowhere in its words."""
     name = program_of(words[0])
-    runs = name in SHELLS or (name in INTERPRETERS and name not in _PROGRAMS)
+    runs = name in SHELLS or (name in INTERPRETERS and name not in PROGRAMS)
     return name in _FED or (runs and all(word.startswith("-") and word != "--version" for word in words[1:]))
 
 
@@ -556,7 +611,7 @@ def describe_grammar(name: str, most: int = 8) -> str:
     more = f" and {len(options) - most} more" if len(options) > most else ""
     said = [f"these options: {' '.join(options[:most])}{more}"] if options else []
     below = [
-        key.rpartition(" ")[2] for key in _PROGRAMS if key.rpartition(" ")[0] == name and _PROGRAMS[key].get("reads")
+        key.rpartition(" ")[2] for key in PROGRAMS if key.rpartition(" ")[0] == name and PROGRAMS[key].get("reads")
     ]
     said += [f"these subcommands: {' '.join(below)}"] if below else []
     return " and ".join([*dict.fromkeys(kinds), *said]) or "no further words"

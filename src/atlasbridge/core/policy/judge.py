@@ -13,7 +13,6 @@ from atlasbridge.core.policy.forms import Forms
 from atlasbridge.core.policy.grammar import (
     SHELLS,
     WorkFolder,
-    is_inside,
     program_of,
     read_words,
     reads_elsewhere,
@@ -28,6 +27,7 @@ from atlasbridge.core.prompt.model import Subject, SubjectKind
 
 LONGEST = 16_384  # of a command that may be allowed without a person
 _LOOKED_AT = 262_144
+_LED = 2000  # words of a command that are looked up on the disk
 _SYSTEM = frozenset({"/bin", "/usr/bin", "/sbin", "/usr/sbin"})
 _SHELL_OPTION = lazy(r"-[lexu]*c")
 _DEPTH = 4
@@ -120,7 +120,14 @@ class _Seen:
             return []
         words = [word for form in self._forms() for word in form]
         found = [*words, *(self._made.files if self._made else ())]
-        return list(dict.fromkeys([*found, *(word.split("=", 1)[1] for word in found if "=" in word)]))
+        named = list(dict.fromkeys([*found, *(word.split("=", 1)[1] for word in found if "=" in word)]))
+        return named if self._case.leads is None else list(dict.fromkeys([*named, *self._led(named)]))
+
+    def _led(self, names: Sequence[str]) -> list[str]:
+        """Where links lead that these words may name."""
+        leads, case = self._case.leads, self._case
+        paths = [absolute(name, case.where, case.home) for name in names[:_LED] if "\0" not in name]
+        return [leads(path) for path in paths if path] if leads is not None else []
 
     def _is_file(self, pattern: str, path: str) -> bool:
         return is_file(pattern, path, self._case.where, self._case.home, below=True, folds=self._case.folds)
@@ -286,8 +293,7 @@ class _Permission:
 
     def _place(self, command: SimpleCommand) -> WorkFolder:
         """Where it runs; what a `cd` before it led out of the folder is lost."""
-        here = WorkFolder(self._case.where)
-        return WorkFolder(here.folder, lost=not all(is_inside(folder, here) for folder in command.went))
+        return WorkFolder(self._case.where, leads=self._case.leads).moved(command.went)
 
 
 def _edited(subject: Subject, case: Case) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from enum import StrEnum
 
 from atlasbridge.core.policy.pattern import Shape
@@ -82,6 +83,7 @@ class Case:
     real_folder: str = ""  # where it would really run, when links are followed; "": as it is called
     any_tool: bool = False  # for a question that nobody asked yet: a rule's tool does not matter
     folds: bool = False  # the disk takes `A` and `a` for the same name
+    leads: Callable[[str], str] | None = None  # where a path really is; "" where that cannot be told; None: unknown
 
     @property
     def where(self) -> str:

@@ -53,17 +53,36 @@ export class Card {
     this.prompt = prompt;
     this.busy = false;
     this.ring = ring(prompt);
+    const safe = ways(prompt).find((item) => item.value === prompt.safe_default);
+    this.timerLabel = safe ? safe.label : prompt.safe_default;
+    this.late = el("small", { cls: "late" });
+    this.soon = el("p", { cls: "word warn soon", role: "timer", hidden: true });
     this.word = el("div", { cls: "word", role: "status", hidden: true });
     this.stages = el("ol", { cls: "stages", hidden: true, "aria-label": "What became of your answer" });
     this.answers = el("div", { cls: "stack" }, votes(prompt), proofNote(prompt), this.choices(), this.textField(), grantPanel(prompt));
     if (!may("answer")) this.answers = el("p", { cls: "word" }, "This browser may only look. A link that may answer is made with: atlasbridge web");
     this.node = el("article", { cls: "card", tabindex: "-1", "aria-labelledby": `h-${prompt.prompt_id}`, "data-prompt": prompt.prompt_id },
-      el("div", { cls: "card-top" }, heading(prompt, host), this.ring.node),
+      el("div", { cls: "card-top" }, heading(prompt, host), this.ring.node), this.soon,
       ...asked(prompt), ...(prompt.type === "unknown" ? [this.picture(), this.answers, this.stages, this.word] : [this.answers, this.stages, this.word, this.picture()]), this.foot());
+    this.sayTimer();
     this.progress();
   }
 
-  tick() { this.ring.tick(); }
+  tick() {
+    this.ring.tick();
+    this.sayTimer();
+  }
+
+  // What happens when nobody answers.  In its last minute it stands above the answers, where nobody overlooks it.
+  sayTimer() {
+    const label = this.timerLabel;
+    const rest = left(this.prompt.expires_at);
+    const soon = Boolean(label) && rest < 60;
+    this.late.textContent = !label ? "If nobody answers, nothing is typed." : `If nobody answers, a timer answers “${label}” in ${clock(rest)}.`;
+    this.late.hidden = soon;
+    this.soon.hidden = !soon;
+    if (soon) this.soon.textContent = rest > 0 ? `In ${clock(rest)} a timer answers “${label}”, unless somebody answers first.` : `A timer answers “${label}” now, unless the terminal is in use.`;
+  }
 
   choices() {
     const offered = ways(this.prompt);
@@ -154,10 +173,8 @@ export class Card {
   foot() {
     const why = el("details", {}, el("summary", {}, "Why was I asked?"), el("table", {}, el("tbody", {},
       ...this.prompt.evidence.map((item) => el("tr", {}, el("td", {}, item.signal), el("td", {}, String(item.score)), el("td", {}, item.detail))))));
-    const choice = ways(this.prompt).find((item) => item.value === this.prompt.safe_default);
-    const late = this.prompt.safe_default ? `If nobody answers: ${choice ? choice.label : this.prompt.safe_default}` : "If nobody answers, nothing is typed.";
     const report = el("button", { type: "button", cls: "quiet report", on: { click: () => this.report(report) } }, "Not a prompt");
-    return el("div", { cls: "card-foot" }, el("small", { cls: "late" }, late), may("answer") ? report : null, this.prompt.evidence.length ? why : null, laterBox(this.prompt, ways(this.prompt)));
+    return el("div", { cls: "card-foot" }, this.late, may("answer") ? report : null, this.prompt.evidence.length ? why : null, laterBox(this.prompt, ways(this.prompt)));
   }
 
   async report(button) {

@@ -47,7 +47,8 @@ _STAGES = {
 _SENTENCES = {
     "received": "Answered with {answer} by {who}.",
     "typed": "Typed {answer}, the answer of {who}.",
-    "default_typed": "Nobody answered in time: typed the safe default {answer}.",
+    "default_typed": "Nobody answered in time: a timer typed the safe default {answer}.",
+    "default_taken": "Nobody answered in time; the tool took the safe default {answer} of a timer.",
     "taken": "The tool took {answer}, the answer of {who}.",
     "expired": "Nobody answered in time.",
     "canceled": "Left as it is by {who}; nothing was typed.",
@@ -70,7 +71,8 @@ def receipt_of(asked: FleetPrompt) -> Receipt:
     if stage == "typed" and record.decided_by == TIMER:
         stage = "default_typed"
     answer = quote_answer(record.decided_value) if record.decided_value else "an answer"
-    sentence = _SENTENCES[stage].format(answer=answer, who=record.decided_by or "somebody")
+    said = "default_taken" if stage == "taken" and record.decided_by == TIMER else stage
+    sentence = _SENTENCES[said].format(answer=answer, who=record.decided_by or "somebody")
     by, place = record.decided_by, record.decided_from
     return Receipt(stage, sentence, by, record.decided_value, place, record.decided_at)
 

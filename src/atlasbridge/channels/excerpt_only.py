@@ -1,0 +1,155 @@
+"""A channel that carries excerpts only (`show = "excerpt"`): at most 200 characters of a question, and no screen.
+
+The channel itself knows nothing of it: what it is given to show, and what it can ask the hub for, has no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from typing import Any, TypeVar
+
+from atlasbridge.core import operations
+from atlasbridge.core.operations import Caller, HubAs, Operation, Refused
+from atlasbridge.core.ports import Channel, HubApi
+from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptRecord, Receipt
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.values import replace
+
+R = TypeVar("R")
+LABEL_LIMIT = 60  # of a choice, as the adapter interface has it
+_WITH_OUTPUT = ("screen", "screen_stream", "why", "opt_in", "report_missed")
+_REFUSED = Refused("not_here", "This channel carries excerpts only.", "Look at the terminal, or: atlasbridge attach")
+
+
+def narrow_record(record: PromptRecord) -> PromptRecord:
+    prompt = record.prompt
+    excerpt = prompt.excerpt[:EXCERPT_LIMIT]
+    choices = tuple(replace(one, label=one.label[:LABEL_LIMIT], detail="") for one in prompt.choices)
+    whole = prompt.asked_whole and prompt.asked == excerpt
+    bare = replace(prompt, excerpt=excerpt, question=excerpt, choices=choices, screen="", says="", raw=b"", whole=whole)
+    return replace(record, prompt=replace(bare, subject=None))
+
+
+def narrow_json(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for what the machine interface says of a prompt."""
+    if "excerpt" not in told:
+        return dict(told)
+    excerpt = str(told["excerpt"])[:EXCERPT_LIMIT]
+    choices = [
+        {name: value[:LABEL_LIMIT] if name == "label" else value for name, value in one.items() if name != "detail"}
+        for one in told.get("choices") or []
+    ]
+    less = {"excerpt": excerpt, "question": excerpt, "choices": choices, "subject": None, "screen": "", "says": ""}
+    return {**told, **less, "whole": bool(told.get("whole")) and told.get("question") == excerpt}
+
+
+def _narrow_result(found: Any) -> Any:
+    match found:
+        case operations.Prompt():
+            choices = tuple(replace(one, label=one.label[:LABEL_LIMIT], detail="") for one in found.choices)
+            excerpt = found.excerpt[:EXCERPT_LIMIT]
+            whole = found.whole and found.question == excerpt
+            less = replace(found, excerpt=excerpt, question=excerpt, choices=choices, whole=whole)
+            return replace(less, subject=None, screen="", says="")
+        case operations.Prompts():
+            still = tuple(map(_narrow_result, found.still_waiting))
+            return replace(found, prompts=tuple(map(_narrow_result, found.prompts)), still_waiting=still)
+        case operations.History():
+            return replace(found, prompts=tuple(map(_narrow_result, found.prompts)))
+        case operations.Event():
+            prompt = _narrow_result(found.prompt) if found.prompt is not None else None
+            return replace(found, prompt=prompt, fields=narrow_json(found.fields))
+        case _:
+            return _narrow_all(found) if hasattr(found, "__aiter__") else found
+
+
+async def _narrow_all(found: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async for one in found:
+        yield _narrow_result(one)
+
+
+class _NarrowHubAs(HubAs):
+    def __init__(self, inner: HubAs) -> None:
+        self._inner = inner
+
+    async def do(self, operation: Operation[..., R], given: Mapping[str, Any]) -> R | Refused:
+        if operation.name in _WITH_OUTPUT:
+            return _REFUSED
+        found: R | Refused = _narrow_result(await self._inner.do(operation, given))
+        return found
+
+
+class ExcerptHubApi:
+    """The hub as such a channel may ask it.  What is not here is the hub's own."""
+
+    def __init__(self, inner: HubApi) -> None:
+        self._inner: Any = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def by(self, caller: Caller) -> HubAs:
+        return _NarrowHubAs(self._inner.by(caller))
+
+    def seen_by(self, identity: str, alone: bool = True) -> ExcerptHubApi:
+        return ExcerptHubApi(self._inner.seen_by(identity, alone))
+
+    def open_prompts(self) -> list[PromptRecord]:
+        return [narrow_record(one) for one in self._inner.open_prompts()]
+
+    def still_waiting(self) -> list[PromptRecord]:
+        return [narrow_record(one) for one in self._inner.still_waiting()]
+
+    def history(self, *given: Any, **named: Any) -> list[PromptRecord]:
+        return [narrow_record(one) for one in self._inner.history(*given, **named)]
+
+    def prompt(self, prompt_id: str) -> PromptRecord | None:
+        return _narrow_maybe(self._inner.prompt(prompt_id))
+
+    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
+        return _narrow_maybe(self._inner.prompt_for_message(channel, message_id))
+
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        return None
+
+    def folder(self, session_id: str) -> str:
+        return ""
+
+    async def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:
+        return
+        yield {}
+
+    async def events(self) -> AsyncIterator[dict[str, Any]]:
+        async for event in self._inner.events():
+            yield narrow_json(event)
+
+    def to_tell(self, after: int, limit: int) -> list[dict[str, Any]]:
+        """Of a machine that belongs to a fleet."""
+        return [
+            {**item, "body": narrow_json(item["body"])} if item["body"] else item
+            for item in self._inner.to_tell(after, limit)
+        ]
+
+    def shows(self, session_id: str) -> bool:
+        """No screen goes to a fleet server."""
+        return False
+
+
+def _narrow_maybe(record: PromptRecord | None) -> PromptRecord | None:
+    return None if record is None else narrow_record(record)
+
+
+class ExcerptChannel:
+    """The channel as the router uses it."""
+
+    def __init__(self, inner: Channel) -> None:
+        self.inner: Any = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
+        return str(await self.inner.send_prompt(narrow_record(event), session))
+
+    async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
+        await self.inner.update_prompt(message_id, narrow_record(event), receipt)
