@@ -66,7 +66,8 @@ def plain_parameters(name: str) -> list[click.Parameter]:
 
     if name == "attach":
         return [
-            click.Option(["--watch"], is_flag=True, help="look on without a keyboard"),
+            click.Option(["--watch"], is_flag=True, help="only watch"),
+            click.Option(["--steal"], is_flag=True, help="detach every other terminal"),
             click.Argument(["session"], required=False, shell_complete=complete_sessions),
         ]
     if name != "run":

@@ -150,12 +150,19 @@ def _run(options: RunOptions) -> int:
 
     plan = make_plan(options)
     announce = say_before(options)
-    ending = bootstrap.run_session(plan)
+    ending = bootstrap.run_session(plan, share)
     if announce:
         announce_page()  # the hub may have been started by this very run
     if options.detach and ending.status == 0:
         return tell_detached(plan.session_id, options.hub)
     return complain(ending.text, ending.hint, ending.status)
+
+
+def share(session_id: str, connection: int) -> str:
+    """What this terminal shows while another has the keyboard; the view is imported only then."""
+    from atlasbridge.cli.watch import share as show
+
+    return show(session_id, connection)
 
 
 def tell_detached(session_id: str, hub: bool) -> int:
