@@ -288,7 +288,7 @@ def host_parts(
             return WindowsPTY.spawn(start.command, start.environ, plan.cwd, size)
         from atlasbridge.os.tty.posix import PosixPTY
 
-        return PosixPTY.spawn(start.command, start.environ, None, size, attributes, ready)
+        return PosixPTY.spawn(start.command, start.environ, None, size, attributes, ready, plan.stderr)
 
     def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
         start = starts[plan.session_id]

@@ -188,9 +188,26 @@ def make_plan(options: RunOptions) -> Plan:
         detach=options.detach,
         hub=options.hub,
         keep=options.keep,
+        stderr=-1 if options.detach else own_error_stream(),
         cwd=_cwd(),
         environ=dict(os.environ),
     )
+
+
+def own_error_stream() -> int:
+    """A copy of standard error that the tool inherits, where it is neither a terminal nor the same as standard output:
+    then errors stay apart, as without us.  -1: the tool's terminal takes them."""
+    if os.name != "posix":
+        return -1
+    try:
+        errors, output = os.fstat(2), os.fstat(1)
+    except OSError:
+        return -1
+    if os.isatty(2) or (errors.st_dev, errors.st_ino) == (output.st_dev, output.st_ino):
+        return -1
+    copy = os.dup(2)
+    os.set_inheritable(copy, True)
+    return copy
 
 
 def say_before(options: RunOptions) -> bool:

@@ -87,6 +87,11 @@ class RawTerminal:
         termios.tcsetattr(self._fd, termios.TCSADRAIN, raw_attributes(self._saved))
         self._entered = True
 
+    @property
+    def end_of_file(self) -> int:
+        char = self._saved[_CC][termios.VEOF]
+        return char if isinstance(char, int) else char[0]
+
     def leave(self) -> None:
         """What is not raw is not touched: in the background it is somebody else's."""
         if not self._entered:
@@ -269,11 +274,23 @@ class Client:
             "past": self._past,
             "back": back,
             "steal": self._steal,
+            **self._typed_ahead(),
             **_size_fields(terminal_size()),
         }
         send_with_fds(self._connection, wire.encode_plain(greeting), (0, 1))
         self._past = False
         self._attached = True
+
+    def _typed_ahead(self) -> dict[str, int]:
+        """How many bytes wait that were typed while the terminal still edited lines.  The kernel has put a NUL in the
+        place of each end-of-file character; the host puts the character back."""
+        if self._terminal is None:
+            return {}
+        try:
+            told = fcntl.ioctl(0, termios.FIONREAD, b"\0" * 4)
+        except OSError:
+            return {}
+        return {"ahead": int.from_bytes(told, sys.byteorder), "eof": self._terminal.end_of_file}
 
     def _wait(self) -> Ending:
         waiter = select.poll()

@@ -270,7 +270,8 @@ class SessionHost:
     def _show(self, caller: Caller, fds: tuple[int, int], message: dict[str, Any]) -> None:
         """A stopped tool goes on for the terminal that it had left, and for one that comes in: nobody else is there."""
         back, past, steal = (bool(message.get(name)) for name in ("back", "past", "steal"))
-        self._attached_client.take(caller, fds, _size_of(message), past, back, steal)
+        ahead, eof = int(message.get("ahead", 0)), int(message.get("eof", 4)) & 0xFF
+        self._attached_client.take(caller, fds, _size_of(message), past, back, steal, ahead, eof)
         if back or (caller.peer is not None and self._pty.poll() is None and self._pty.stopped()):
             self.continue_tool()
 

@@ -63,6 +63,8 @@ class AttachedClient:
         past: bool = False,
         back: bool = False,
         steal: bool = False,
+        ahead: int = 0,
+        eof: int = 4,
     ) -> None:
         """Show the session on this terminal from now on.  `back`: it left while the tool was stopped, and what it shows
         is kept, unless the tool wrote something meanwhile."""
@@ -74,6 +76,7 @@ class AttachedClient:
         with self._lock:
             self.vacate(self.attachment, "stolen" if steal else "taken")
             attachment = caller.attachment = Attachment(*fds)
+            attachment.ahead, attachment.end_of_file = ahead, bytes((eof,))
             self._caller = caller
             with self._output.lock:
                 self.resize(size)
