@@ -19,9 +19,8 @@ from pydantic.fields import FieldInfo
 from atlasbridge.channels.registry import CHANNEL_SETTINGS, channel_settings
 from atlasbridge.cli.catalogue import COMMANDS
 from atlasbridge.cli.main import cli
-from atlasbridge.config.environment import variable
+from atlasbridge.config.load import ON_BY_DEFAULT, table_model, variable
 from atlasbridge.config.model import AtlasBridgeConfig
-from atlasbridge.config.tables import ON_BY_DEFAULT, table_model
 from atlasbridge.core.audit import events as audit_events
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.operations import OPERATIONS, Parameter

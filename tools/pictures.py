@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from selenium import webdriver
+from tests.real_tools.mockmodel import MockModel, scene
+from tests.real_tools.realtool import find_tool, prepare_launch
 from tests.support.browser import find, open_browser, phone, wait, wait_text
 
 from atlasbridge.core.process import own_python
-from atlasbridge.lab.mockmodel import MockModel, scene
-from atlasbridge.lab.realtool import find_tool, prepare_launch
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import socket
 
     from atlasbridge.adapters.tool_start import ToolStart
-    from atlasbridge.channels.introduction import Introduction
+    from atlasbridge.channels.introductions import Introduction
     from atlasbridge.config.load import Configuration
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.detection.detector import Detector

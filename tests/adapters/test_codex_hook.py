@@ -10,8 +10,7 @@ import pytest
 from tests.support.playbook import POLLING, Keys, Nothing, Playbook, Raised, Withdrawn
 
 from atlasbridge.adapters.claude.permission_hook import tell
-from atlasbridge.adapters.codex.prepare import TELLING, prepare
-from atlasbridge.adapters.codex.vouched_hook import trusted_hash, with_hook
+from atlasbridge.adapters.codex.prepare import TELLING, prepare, trusted_hash, with_hook
 from atlasbridge.adapters.tool_start import ToolStart
 from atlasbridge.core.detection.events import StructuredEventReceived
 from atlasbridge.core.prompt.model import told_subject

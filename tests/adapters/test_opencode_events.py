@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.support.playbook import POLLING, Nothing, Playbook, Raised
 
-from atlasbridge.adapters.opencode.events import ATTACH_SOCKET, PLUGIN, SETTINGS, with_events
+from atlasbridge.adapters.opencode.prepare import ATTACH_SOCKET, PLUGIN, SETTINGS, with_events
 from atlasbridge.core.detection.events import StructuredEventReceived
 from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 

@@ -179,7 +179,7 @@ async def test_strangers_are_told_nothing_and_logged_once(
         tap = eve.tap(ada.last(), "Yes")
         ada.write("/status")
         await server.until(
-            lambda: "waits for your answer" in ada.last()["text"], "the answer to Ada, after Eve's updates"
+            lambda: "waiting for your answer" in ada.last()["text"], "the answer to Ada, after Eve's updates"
         )
     assert eve.sees() == [] and not tap.answered
     assert hub_api.replies == [] and not any("Eve" in payload for payload in hub_api.inbox.values())
@@ -198,7 +198,7 @@ async def test_an_allowed_person_elsewhere_is_not_heard(
     ada.tap(elsewhere, "Yes")
     ada.write("y", chat_id=-100500)
     ada.write("/status")
-    await server.until(lambda: "waits for your answer" in ada.last()["text"], "the private answer")
+    await server.until(lambda: "waiting for your answer" in ada.last()["text"], "the private answer")
     assert hub_api.replies == []
 
 
@@ -356,7 +356,7 @@ async def test_commands_tell_what_runs_and_what_waits(
         await server.until(lambda: ada.sees() and expected in ada.last().get("text", ""), f"{text}: {expected}")
 
     await say("/sessions", "project · Claude Code · waits for you\n")
-    await say("/status", "project: “Continue? (y/n)”\n   waits for your answer · ⏳ until ")
+    await say("/status", "project: “Continue? (y/n)”\n   waiting for your answer · ⏳ until ")
     await say("/screen", "all good")
     await say("/help", "/mute: be quiet")
     await say("/help@another_bot", "That is not one of the choices")

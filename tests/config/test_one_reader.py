@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from atlasbridge.bootstrap import channel_names, load_configuration, plan_hub, plan_server_chats, settle_session
 from atlasbridge.channels.registry import channel_settings
 from atlasbridge.cli.run import UsageError, parse_run
-from atlasbridge.config.environment import setting_paths, variable
+from atlasbridge.config.load import setting_paths, variable
 from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.config.server import PROMPTS, load_server_config
 from atlasbridge.config.session import FIELDS, apart, part_for_sessions, read_session_config

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support.browser import complaints, find, open_browser, text_of, wait, wait_text
 from tests.support.fleet import HubApi, new_machine, until
+from tests.support.moving_list import tap_a_moving_list
 from tests.support.sample_prompt import HOSTILE, hostile_prompt
 
 from atlasbridge.core.values import replace
@@ -16,31 +17,40 @@ from atlasbridge.fleet.server import people
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 
+async def link_for(server: HubApi, name: str) -> str:
+    await people.add(server.database, name, "admin", "test")
+    return f"{server.url}/#login={await people.login_link(server.database, name)}"
+
+
 async def test_a_person_answers_for_two_machines_in_a_browser(fleet_server: HubApi, root: Path) -> None:
     one, two = await new_machine(fleet_server, root, "one"), await new_machine(fleet_server, root, "two")
-    await people.add(fleet_server.database, "alice", "admin", "test")
-    link = f"{fleet_server.url}/#login={await people.login_link(fleet_server.database, 'alice')}"
     first, second = one.sit(cwd="/srv/app", label="deploy"), two.sit(cwd="/etc")
     prompt_id = first.ask()
     other_id = second.ask(replace(hostile_prompt(HOSTILE[0]), digest="h"))
     browser = await asyncio.to_thread(open_browser)
     try:
-        await asyncio.to_thread(browser.get, link)
-        await asyncio.to_thread(wait_text, browser, "#total", "2 questions wait")
+        await asyncio.to_thread(browser.get, await link_for(fleet_server, "alice"))
+        await asyncio.to_thread(wait, browser, lambda it: len(it.find_elements("css selector", "[data-row]")) == 2)
         assert "login" not in await asyncio.to_thread(lambda: browser.current_url)
-        shown = await asyncio.to_thread(text_of, browser, "#prompts")
-        assert "one · deploy · /srv/app" in shown and "Continue? (y/n)" in shown and "<script>" in shown
+        shown = await asyncio.to_thread(text_of, browser, "main")
+        assert "deploy" in shown and "Continue? (y/n)" in shown and "<script>" in shown
         assert not await asyncio.to_thread(browser.execute_script, "return window.owned")
-        await asyncio.to_thread(lambda: find(browser, "#filters select").send_keys("one"))
-        await asyncio.to_thread(wait_text, browser, "#total", "1 question waits")
-        yes = "return [...document.querySelectorAll('.choices button')].find((one) => one.textContent === 'Yes')"
-        button = await asyncio.to_thread(wait, browser, lambda it: it.execute_script(yes))
-        steady = "return performance.now() - movedAt > STEADY_MS"  # a tap right after the list moved is not taken
-        await asyncio.to_thread(wait, browser, lambda it: it.execute_script(steady))
-        await asyncio.to_thread(button.click)
+        row = f"[data-row$='{prompt_id}']"
+        assert "one · " in await asyncio.to_thread(text_of, browser, row)
+        await asyncio.to_thread(lambda: find(browser, row).click())
+        card = f"[data-prompt$='{prompt_id}']"
+        await asyncio.to_thread(find, browser, card)
+        tapped = f"{card} [data-value=y]"
+        await asyncio.to_thread(
+            wait, browser, lambda it: first.typed or it.find_element("css selector", tapped).click()
+        )
         await until(lambda: prompt_id in first.typed)
         assert first.typed[prompt_id]["kind"] == "yes" and other_id not in second.typed
-        await asyncio.to_thread(wait_text, browser, "#total", "0 questions wait")
+        await asyncio.to_thread(wait_text, browser, ".receipt", "deploy")
+        await asyncio.to_thread(find, browser, f"[data-prompt$='{other_id}']")
+        for view, shown_there in (("sessions", "deploy"), ("machines", "connected")):
+            await asyncio.to_thread(browser.execute_script, f"location.hash = '#{view}'")
+            await asyncio.to_thread(wait_text, browser, "main", shown_there)
         assert await asyncio.to_thread(complaints, browser) == []
     finally:
         await asyncio.to_thread(browser.quit)
@@ -48,72 +58,14 @@ async def test_a_person_answers_for_two_machines_in_a_browser(fleet_server: HubA
         await machine.stop()
 
 
-# A person aims at a button; the finger comes down up to 300 ms later and up a moment after, and the list changes at any
-# moment of it.
-TAPS = """
-const [count, done] = [arguments[0], arguments[1]];
-let now = 10000;
-performance.now = () => now;
-window.load = () => {};
-const hits = [];
-window.decide = (prompt, value) => hits.push(prompt.prompt_id);
-let seed = 7;
-const chance = (most) => { seed = (seed * 1103515245 + 12345) % 2147483648; return seed % most; };
-let number = 0;
-const prompt = () => ({ machine_id: "m", machine: "box", prompt_id: `p${number += 1}`, folder: "/", label: "",
-  tool: "sh", connected: true, may_answer: true, raised_at: new Date().toISOString(),
-  body: { type: "yes_no", question: "Go?\\n".repeat(1 + chance(4)), choices: [], constraints: {} } });
-const change = () => {
-  const list = [...known.prompts];
-  if (chance(2) && list.length > 2) list.splice(chance(list.length), 1);
-  else list.splice(chance(list.length + 1), 0, prompt());
-  known = { prompts: list, total: list.length };
-  draw();
-};
-known = { prompts: [prompt(), prompt(), prompt()], total: 3 };
-draw();
-const send = (kind, x, y, more) => document.elementFromPoint(x, y)?.dispatchEvent(
-  new PointerEvent(kind, { bubbles: true, cancelable: true, ...more }));
-const inSight = (one) => one.getBoundingClientRect().bottom < innerHeight && one.getBoundingClientRect().top > 0;
-let [wrong, right] = [0, 0];
-(async () => {
-  for (let turn = 0; turn < count; turn += 1) {
-    now += 1000;
-    const buttons = [...document.querySelectorAll("#prompts .choices button")].filter(inSight);
-    const aim = buttons[chance(buttons.length)];
-    const box = aim.getBoundingClientRect();
-    const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
-    const meant = aim.closest("article").dataset.key.split("/")[1];
-    const moment = chance(5);
-    if (moment === 0) change();
-    now += chance(300);
-    send("pointerdown", x, y);
-    if (moment === 1) change();
-    now += chance(200);
-    if (moment === 2) change();
-    send("pointerup", x, y);
-    if (moment === 3) change();
-    send("click", x, y, { detail: 1 });
-    for (const hit of hits.splice(0)) if (hit === meant) right += 1; else wrong += 1;
-    await new Promise((next) => setTimeout(next, 0));
-    while (known.prompts.length > 6) { known = { prompts: known.prompts.slice(1), total: 6 }; draw(); }
-  }
-  done([wrong, right]);
-})();
-"""
-
-
 async def test_of_a_thousand_taps_on_a_list_that_moves_none_hits_another_prompt(
     fleet_server: HubApi, root: Path
 ) -> None:
-    await people.add(fleet_server.database, "alice", "admin", "test")
-    link = f"{fleet_server.url}/#login={await people.login_link(fleet_server.database, 'alice')}"
     browser = await asyncio.to_thread(open_browser)
     try:
-        await asyncio.to_thread(browser.set_script_timeout, 120)
-        await asyncio.to_thread(browser.get, link)
-        await asyncio.to_thread(wait_text, browser, "#total", "0 questions wait")
-        wrong, right = await asyncio.to_thread(browser.execute_async_script, TAPS, 1000)
+        await asyncio.to_thread(browser.get, await link_for(fleet_server, "alice"))
+        await asyncio.to_thread(wait_text, browser, "#link", "live")
+        wrong, right, moved = await asyncio.to_thread(tap_a_moving_list, browser)
     finally:
         await asyncio.to_thread(browser.quit)
-    assert wrong == 0 and right > 500, (wrong, right)
+    assert wrong == 0 and right > 500 and moved > 500, (wrong, right, moved)

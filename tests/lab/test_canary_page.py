@@ -8,14 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from atlasbridge.cli.lab_real import TITLE, render_page, render_sizes, render_truth, truth_section, with_truth
-from atlasbridge.lab import canary
-from atlasbridge.lab.canary import Result, draft_change, hidden_lines, of_prompt, version_of
-from atlasbridge.lab.dialogs import WALKS, Dialog
-from atlasbridge.lab.mockmodel.scene import ALL, Nasty, Request, play
-from atlasbridge.lab.sizes import SIZES, sized_walk
-from atlasbridge.lab.truth import Agreement, Truth, compare
+from tests.real_tools import canary
+from tests.real_tools.__main__ import TITLE, render_page, render_sizes, render_truth, truth_section, with_truth
+from tests.real_tools.canary import Result, draft_change, hidden_lines, of_prompt, version_of
+from tests.real_tools.dialogs import WALKS, Dialog
+from tests.real_tools.mockmodel.scene import ALL, Nasty, Request, play
+from tests.real_tools.sizes import SIZES, sized_walk
+from tests.real_tools.truth import Agreement, Truth, compare
 
 STALE = "This prompt is no longer on the screen; nothing was typed."
 

@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.real_tools.stage import end_left_behind, find_left_behind
 from tests.support.waiting import wait_for, written
-
-from atlasbridge.lab.stage import end_left_behind, find_left_behind
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 LEAVES_A_DAEMON = """

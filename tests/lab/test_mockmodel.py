@@ -9,8 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-
-from atlasbridge.lab.mockmodel import MockModel, Request, play
+from tests.real_tools.mockmodel import MockModel, Request, play
 
 ASK = {"role": "user", "content": "please lab:bash now"}
 

@@ -9,10 +9,18 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
 FILES = sorted(path for path in TESTS.rglob("*.py") if path.parts[len(TESTS.parts)] not in ("benchmarks", "torture"))
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 LOOPS = (ast.While, ast.For, ast.AsyncFor)
 OF_OTHERS = {"_exit", "_ntuple_diskusage", "_req", "_IOBase"}  # private to Python and to libraries, not to us
 
@@ -73,7 +81,7 @@ def is_private(name: str) -> bool:
 
 
 def test_tests_wait_for_conditions() -> None:
-    found = {name_of(path): len(list(pauses(ast.parse(path.read_text("utf-8"))))) for path in FILES}
+    found = {name_of(path): len(list(pauses(parsed(path)))) for path in FILES}
     assert {name: count for name, count in found.items() if count} == PAUSES
 
 
@@ -108,10 +116,10 @@ def _reads(node: ast.AST) -> Iterator[ast.Attribute]:
 
 def test_nothing_is_read_before_it_is_written() -> None:
     """`written` of tests/support/waiting.py waits for the words."""
-    found = {name_of(path): list(read_before_written(ast.parse(path.read_text("utf-8")))) for path in FILES}
+    found = {name_of(path): list(read_before_written(parsed(path))) for path in FILES}
     assert {name: lines for name, lines in found.items() if lines} == {}
 
 
 def test_tests_look_at_what_is_shown_to_everybody() -> None:
-    found = Counter(name_of(path) for path in FILES for _ in inside(ast.parse(path.read_text("utf-8"))))
+    found = Counter(name_of(path) for path in FILES for _ in inside(parsed(path)))
     assert dict(found) == INSIDE

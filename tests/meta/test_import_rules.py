@@ -1,4 +1,4 @@
-"""Who may import whom, as STYLE.md draws it.  Counts every import: inside functions and under TYPE_CHECKING too."""
+"""Who may import whom, as docs/architecture.md says.  Every import counts, inside functions, too."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tools.gen_map import PICTURE, render_map
 from atlasbridge.channels.registry import CHANNEL_SETTINGS
 from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, render_help
 from atlasbridge.cli.main import cli
-from atlasbridge.config.environment import setting_paths
+from atlasbridge.config.load import setting_paths
 from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.core.audit.events import AuditEvent
 
@@ -72,7 +72,7 @@ def test_every_event_that_is_written_has_a_name_in_the_list() -> None:
 def test_every_setting_is_read_by_somebody() -> None:
     readers = "".join(
         (SRC / name).read_text(encoding="utf-8")
-        for name in ("bootstrap.py", "config/hub.py", "config/rules.py", "config/session.py", "config/attention.py")
+        for name in ("bootstrap.py", "config/hub.py", "config/rules.py", "config/session.py", "config/hub.py")
     )
     for path in setting_paths(AtlasBridgeConfig):
         assert re.search(rf"\b{path[-1]}\b", readers), f"{'.'.join(path)} is a dead letter"

@@ -20,7 +20,10 @@ NEEDS_UNIX = {
     "lab.record",
     *("os.tty.attributes", "os.tty.linux", "os.tty.macos", "os.tty.posix"),
     *(f"core.host.terminal.{name}" for name in ("attachment", "attach_socket", "attached_client", "keyboard", "relay")),
-    *(f"specification.{name}" for name in ("adapter_interface", "architecture", "claude_adapter", "reliability")),
+    *(
+        f"specification.{name}"
+        for name in ("adapter_interface", "architecture", "claude_adapter", "pty_supervisor", "reliability")
+    ),
 }
 LOOK = """
 import importlib, json, pkgutil, atlasbridge

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.lab.realtool import Launch
+from tests.real_tools.realtool import Launch
 
 Server = dict[str, Any]  # command, args, env
 Told = Callable[[Path, Launch, Server, str], list[str]]

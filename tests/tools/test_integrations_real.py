@@ -16,13 +16,12 @@ from typing import Any
 
 import pytest
 from tests.integrations.conftest import HubApi
+from tests.real_tools.mockmodel import MockModel
+from tests.real_tools.realtool import find_tool, prepare_launch
 from tests.support.hubs import NO_WEB, hub_process
 from tests.support.mcp_settings import TOLD
 from tests.support.person import Person
 from tests.support.waiting import wait_for
-
-from atlasbridge.lab.mockmodel import MockModel
-from atlasbridge.lab.realtool import find_tool, prepare_launch
 
 pytestmark = [pytest.mark.tools, pytest.mark.timeout(300)]
 ALL = os.environ.get("ATLASBRIDGE_LAB_REAL") == "1"

@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from atlasbridge.lab.canary import version_of, walk_through
-from atlasbridge.lab.dialogs import WALKS
-from atlasbridge.lab.realtool import find_tool
+from tests.real_tools.canary import version_of, walk_through
+from tests.real_tools.dialogs import WALKS
+from tests.real_tools.realtool import find_tool
 
 pytestmark = [pytest.mark.tools, pytest.mark.timeout(600)]
 DEFAULT_TOOLS = Path(__file__).parents[2] / ".venv" / "tools"

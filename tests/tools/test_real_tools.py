@@ -18,11 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from atlasbridge.lab.canary import version_of, walk_through
-from atlasbridge.lab.dialogs import WALKS, Walk
-from atlasbridge.lab.realtool import find_tool
-from atlasbridge.lab.stage import Stage
+from tests.real_tools.canary import version_of, walk_through
+from tests.real_tools.dialogs import WALKS, Walk
+from tests.real_tools.realtool import find_tool
+from tests.real_tools.stage import Stage
 
 pytestmark = [pytest.mark.tools, pytest.mark.timeout(900)]
 ALL = os.environ.get("ATLASBRIDGE_LAB_REAL") == "1"

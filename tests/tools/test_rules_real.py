@@ -12,10 +12,9 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.real_tools.stage import Stage
 from tests.support.fake_telegram import FakeTelegram
 from tests.support.page_client import API, enter_now
-
-from atlasbridge.lab.stage import Stage
 
 pytestmark = [pytest.mark.tools, pytest.mark.timeout(400)]
 DEFAULT_TOOLS = Path(__file__).parents[2] / ".venv" / "tools"

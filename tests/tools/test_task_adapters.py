@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.real_tools.mockmodel import MockModel
+from tests.real_tools.realtool import find_tool, prepare_launch
 
-from atlasbridge.lab.mockmodel import MockModel
-from atlasbridge.lab.realtool import find_tool, prepare_launch
 from ptypool import PtyPool
 from ptypool.cli import adapter_for
 

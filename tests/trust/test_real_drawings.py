@@ -1,4 +1,4 @@
-"""How the real tools draw what they ask for, as `lab canary --truth` measured it; each was shown wrongly once."""
+"""How the real tools draw what they ask for, as `tests.real_tools --truth` measured it; each was shown wrongly once."""
 
 from __future__ import annotations
 

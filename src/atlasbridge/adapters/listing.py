@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.adapters.dialect_files import available, load_dialect
+from atlasbridge.adapters.installed import installed_version
 from atlasbridge.adapters.registry import GROUP, AdapterRegistry
 from atlasbridge.adapters.tool_start import MODULE
 from atlasbridge.core.errors import AdapterError, DialectError
@@ -107,11 +108,13 @@ def _describe(name: str, origins: dict[str, str], home: Path, has_rules: bool, f
     dialect = load_dialect(name, home / "dialects") if has_rules and not fault else None
     commands = (dialect.commands if dialect else ()) or (name,)
     own = home / "dialects" / f"{name}.toml"
+    place = next((place for place in map(shutil.which, commands) if place), "") or ""
     return {
         "name": name,
         "commands": list(commands),
         "versions": list(dialect.versions) if dialect else [],
-        "installed": next((place for place in map(shutil.which, commands) if place), "") or "",
+        "installed": place,
+        "version": installed_version(place) if place else "",
         "from": str(own) if own.is_file() else origins[name],
         "rules": [rule.id for rule in dialect.rules] if dialect else [],
         "health": fault or "ok",

@@ -17,7 +17,7 @@ from atlasbridge.core.clock import parse_iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.policy.choice import may_be_granted
-from atlasbridge.core.policy.quorum import PROOF
+from atlasbridge.core.policy.quorum import CARD, PROOF
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
 from atlasbridge.core.scheduler.times import LIMIT
@@ -182,7 +182,9 @@ def render_deadline(record: PromptRecord) -> str:
     prompt, until = record.prompt, parse_iso(record.expires_at)
     then = f"then: {render_answer(prompt, 'default')}" if prompt.safe_default else "nothing is typed by itself"
     far = time.strftime("%a ", time.localtime(until)) if until - parse_iso(record.created_at) > 43_200 else ""
-    return f"⏳ until {far}{time.strftime('%H:%M %Z', time.localtime(until)).strip()}, {then}"
+    link = prompt.constraints.get(CARD)
+    card = f"\n🔗 {escape_controls(link, keep_lines=False)}" if isinstance(link, str) and link else ""
+    return f"⏳ until {far}{time.strftime('%H:%M %Z', time.localtime(until)).strip()}, {then}{card}"
 
 
 def short_label(label: str) -> str:
@@ -267,7 +269,8 @@ def _choice_button(prompt: Prompt, choice: Choice, mark: str = "") -> Button:
 
 def numbered(choice: Choice) -> str:
     """ "2. Yes, always" where the tool counts; a letter that only repeats the label's says nothing more."""
-    if choice.value == choice.label or choice.label[:1].lower() == choice.value.lower():
+    said = choice.value.lower()
+    if said in (choice.label.lower(), choice.label[:1].lower()):
         return choice.label
     return f"{choice.value}. {choice.label}"
 

@@ -44,7 +44,9 @@ def show(name: str, as_json: bool) -> None:
     found = {item["name"]: item for item in describe_adapters(home())}
     if name not in found:
         raise AtlasBridgeError(f"there is no adapter for {name!r}", f"known: {', '.join(found)}")
-    known = {**found[name], **_installed_version(name, found[name]["versions"])}
+    known = found[name]
+    if known["installed"]:
+        known["state"] = _how_far_known(known["version"], known["versions"])
     if as_json:
         print_json(known)
         return
@@ -52,15 +54,9 @@ def show(name: str, as_json: bool) -> None:
         click.echo(f"{title:10} {', '.join(map(str, value)) if isinstance(value, list) else value}")
 
 
-def _installed_version(name: str, verified: list[str]) -> dict[str, str]:
-    """The version that would run, and how far its dialogs are known."""
-    from atlasbridge.lab.canary import version_of
-    from atlasbridge.lab.realtool import BINARIES
-
-    version = version_of(name) if name in BINARIES else ""
+def _how_far_known(version: str, verified: list[str]) -> str:
     if not version:
-        return {}
+        return "the installed version is not known"
     if version in verified:
-        return {"version": version, "state": "every dialog was verified with this version"}
-    advice = "other versions were verified; unknown dialogs go by the generic rules"
-    return {"version": version, "state": f"{advice}; try it: atlasbridge lab canary {name}"}
+        return "every dialog was verified with this version"
+    return "other versions were verified; unknown dialogs go by the generic rules"

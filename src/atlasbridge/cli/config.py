@@ -16,8 +16,7 @@ from atlasbridge.bootstrap import load_configuration
 from atlasbridge.cli.options import Renaming
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json
 from atlasbridge.cli.setup_file import read_text, write_checked
-from atlasbridge.config.environment import setting_paths, variable
-from atlasbridge.config.locate import locate_settings
+from atlasbridge.config.load import locate_settings, setting_paths, variable
 from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.config.secrets import hide_secrets
 from atlasbridge.core.daemon.lock import lock_holder

@@ -11,7 +11,6 @@ import click
 
 from atlasbridge.cli.by_name import find_session_id, named_session, sessions_of
 from atlasbridge.cli.environment import needs_unix
-from atlasbridge.cli.lab_real import command as canary
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_line
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.session.model import choose
@@ -28,9 +27,6 @@ TYPES = ("yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown")
 @click.group("lab")
 def command() -> None:
     """Prompt Lab: act prompts out, record and replay real ones, and explain every decision."""
-
-
-command.add_command(canary)
 
 
 @command.command("list")

@@ -7,19 +7,163 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError, create_model
 
-from atlasbridge.config.environment import lay_over, set_value, setting_paths
-from atlasbridge.config.locate import line_of, locate_settings
-from atlasbridge.config.model import AtlasBridgeConfig
+from atlasbridge.config.model import SPELT_SECONDS, AtlasBridgeConfig
 from atlasbridge.config.secrets import resolve
-from atlasbridge.config.tables import SettingsClass, is_enabled, plain, table_model
 from atlasbridge.core.errors import ConfigError
+
+# Where in a TOML text a setting stands, so that an error can name its line.
+#
+# Reads loosely: whether the text is TOML at all, tomllib has judged before.
+
+SettingPath = tuple[str | int, ...]
+
+_HEADER = re.compile(r"^\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*=""")
+
+
+def locate_settings(text: str) -> dict[SettingPath, int]:
+    """Line numbers, from 1, of every table and key that is written out."""
+    lines: dict[SettingPath, int] = {}
+    seen: Counter[SettingPath] = Counter()
+    table: SettingPath = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            table = _split(header[2])
+            if header[1] == "[[":
+                seen[table] += 1
+                table = (*table, seen[table] - 1)
+            lines.setdefault(table, number)
+        elif key := _KEY.match(line):
+            lines.setdefault((*table, *_split(key[1])), number)
+    return lines
+
+
+def line_of(lines: dict[SettingPath, int], path: SettingPath) -> int | None:
+    """The line of a setting, or of the nearest thing around it that is written out."""
+    while path:
+        if path in lines:
+            return lines[path]
+        path = path[:-1]
+    return None
+
+
+def _split(dotted: str) -> SettingPath:
+    return tuple(part.strip().strip("\"'") for part in dotted.split("."))
+
+
+# Settings from the environment: ATLASBRIDGE_SECTION_KEY=value is laid over the file, and means the same as there.
+
+PREFIX = "ATLASBRIDGE_"
+
+SettingName = tuple[str, ...]
+
+
+def setting_paths(model: type[BaseModel], under: SettingName = ()) -> list[SettingName]:
+    """Every setting that has a name of its own; lists of tables have not."""
+    paths: list[SettingName] = []
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            paths += setting_paths(kind, (*under, name))
+        else:
+            paths.append((*under, name))
+    return paths
+
+
+def variable(path: SettingName) -> str:
+    return PREFIX + "_".join(path).upper().replace("-", "_")
+
+
+def lay_over(data: dict[str, Any], environ: Mapping[str, str], paths: Iterable[SettingName]) -> dict[SettingName, str]:
+    """Put what the environment says into `data`.  Returns which setting came from which variable."""
+    known = {variable(path): path for path in paths}
+    sections = tuple({PREFIX + path[0].upper() + "_" for path in known.values()})
+    taken: dict[SettingName, str] = {}
+    for name in sorted(environ):
+        if name in known:
+            set_value(data, known[name], _parse(environ[name]))
+            taken[known[name]] = name
+        elif name.startswith(sections):
+            raise ConfigError(f"{name} is not a setting", "list them with: atlasbridge config show --env")
+    return taken
+
+
+def _parse(text: str) -> Any:
+    """As TOML where it is TOML (numbers, true, lists), otherwise the text itself."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, KeyError):
+        return text
+
+
+def set_value(data: dict[str, Any], path: SettingName, value: Any) -> None:
+    for name in path[:-1]:
+        inner = data.setdefault(name, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"{name} must be a table", f"write it as [{name}]")
+        data = inner
+    data[path[-1]] = value
+
+
+# The tables of channels: each is checked by the channel's own model, with `enabled` added and unknown keys refused.
+
+ON_BY_DEFAULT = frozenset({"web"})
+
+_FLAG = TypeAdapter(bool)
+
+SettingsClass = Callable[[str], type | None]  # a channel's name to its settings class; None: it has none
+
+
+def table_model(name: str, settings: type | None) -> type[BaseModel]:
+    """The pydantic model of `[channels.NAME]`."""
+    shows = '"whole": all that is asked; "excerpt": at most 200 characters of it, and no screen.'
+    extra: dict[str, Any] = {
+        "enabled": (bool, Field(True, description="Whether this channel is used.")),
+        "show": (Literal["whole", "excerpt"], Field("whole", description=shows)),
+    }
+    if settings is None:
+        return create_model(f"{name}_table", __config__=ConfigDict(extra="allow", frozen=True), **extra)
+    if issubclass(settings, BaseModel):
+        return create_model(f"{name}_table", __base__=settings, __cls_kwargs__={"extra": "forbid"}, **extra)
+    if is_dataclass(settings):
+        hints = get_type_hints(settings)
+        for item in fields(settings):
+            default = item.default if item.default is not MISSING else ...
+            if item.default_factory is not MISSING:
+                default = Field(default_factory=item.default_factory)
+            spelt = item.name.endswith("_s") and hints[item.name] is float
+            extra[item.name] = (Annotated[float, SPELT_SECONDS] if spelt else hints[item.name], default)
+        return create_model(f"{name}_table", __config__=ConfigDict(extra="forbid", frozen=True), **extra)
+    raise TypeError(f"the settings of channel {name} are neither a pydantic model nor a dataclass")
+
+
+def is_enabled(name: str, table: Mapping[str, Any] | None) -> bool:
+    """A channel is on when its table is there and does not say otherwise; the page is on without one."""
+    if table is None:
+        return name in ON_BY_DEFAULT
+    try:
+        return _FLAG.validate_python(table.get("enabled", True))
+    except ValidationError:
+        return True  # the check of the table says what is wrong
+
+
+def plain(model: BaseModel) -> dict[str, Any]:
+    """The checked values as a channel gets them: secrets as text, without what every channel has."""
+    values = {name: _reveal(value) for name, value in model.model_dump().items()}
+    return {name: value for name, value in values.items() if name not in ("enabled", "show")}
+
+
+def _reveal(value: Any) -> Any:
+    return value.get_secret_value() if isinstance(value, SecretStr) else value
+
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -66,7 +210,7 @@ def load_config(
 ) -> Configuration:
     """`settings_class` and `known_channels` come from whoever knows the channels; `adjust` changes what was read."""
     text = _read(path)
-    data = _parse(path, text)
+    data = _parse_file(path, text)
     _rename_older(data)
     lines = locate_settings(text)
     hints = _place_flat(data, lines, known_channels, path.name)
@@ -186,7 +330,7 @@ def _read(path: Path) -> str:
         raise ConfigError(f"cannot read {path}: {error.strerror}", "check its owner and mode") from None
 
 
-def _parse(path: Path, text: str) -> dict[str, Any]:
+def _parse_file(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

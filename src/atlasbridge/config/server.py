@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.config.load import Configuration, load_config
+from atlasbridge.config.load import Configuration, SettingsClass, load_config
 from atlasbridge.config.model import EscalationEntry
-from atlasbridge.config.tables import SettingsClass
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.policy.escalation import AWAY, EscalationPolicy, EscalationStep, PresenceSettings
 from atlasbridge.core.routing.channel_worker import ChatPlan, ChatRoute

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 from functools import partial
-from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
@@ -19,6 +16,7 @@ from atlasbridge.web import admin_api, passkey_api, prompt_api, question_api, re
 from atlasbridge.web.api import OVER_HTTP, perform, problem, routes_of
 from atlasbridge.web.guard import Guard
 from atlasbridge.web.openapi import PREFIX, render_openapi
+from atlasbridge.web.page_files import digest_page, page_routes, read_page
 from atlasbridge.web.site import Site
 
 HANDLERS_IN = (
@@ -29,23 +27,15 @@ HANDLERS_IN = (
     record_api,
     session_api,
 )  # importing them registers their handlers
-TYPES = {
-    "html": "text/html; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
-    "png": "image/png",
-    "webmanifest": "application/manifest+json",
-}
 
 
 def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
     """`names`: the host names served besides loopback."""
     routes = routes_of(PREFIX, OVER_HTTP, partial(perform, site))
     routes.append(Route(f"{PREFIX}/openapi.json", _openapi, methods=["GET"]))
-    static = {entry.name: entry.read_bytes() for entry in _static_files()}
-    site.shell = hashlib.sha256(b"\0".join(static[name] for name in sorted(static))).hexdigest()[:16]
-    routes += _static_routes(static)
+    static = read_page()
+    site.shell = digest_page(static)
+    routes += page_routes(static)
     handlers: Any = {HTTPException: _http_error}
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
@@ -63,30 +53,3 @@ async def _http_error(request: Request, error: Exception) -> Response:
     response = problem(error.status_code, name, sentence)
     response.headers.update(error.headers or {})
     return response
-
-
-def _static_files() -> list[Any]:
-    return [entry for entry in files("atlasbridge.web").joinpath("static").iterdir() if entry.is_file()]
-
-
-def _static_routes(static: dict[str, bytes]) -> list[Route]:
-    """Each file is read once; the page is small, and nothing outside of the package can be named."""
-    names = {name: "/" if name == "index.html" else f"/{name}" for name in static}
-    return [Route(path, _static(name, static[name]), methods=["GET"]) for name, path in names.items()]
-
-
-def _static(name: str, content: bytes) -> Any:
-    """Packed once: these files hold no secret whose length could tell something."""
-    etag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-    kind = name.rpartition(".")[2]
-    headers = {"Cache-Control": "no-cache", "ETag": etag, "Content-Type": TYPES[kind], "Vary": "Accept-Encoding"}
-    packed = b"" if kind == "png" else gzip.compress(content, 6, mtime=0)
-
-    async def serve(request: Request) -> Response:
-        if request.headers.get("if-none-match") == etag:
-            return Response(status_code=304, headers=headers)
-        if packed and "gzip" in request.headers.get("accept-encoding", ""):
-            return Response(packed, headers={**headers, "Content-Encoding": "gzip"})
-        return Response(content, headers=headers)
-
-    return serve

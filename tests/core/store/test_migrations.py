@@ -10,7 +10,6 @@ import pytest
 from tests.support.ledgers import ask, open_ledger
 
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.store import migrate as migrating
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.migrate import Migration, load_migrations, migrate, schema_version, statements
 from atlasbridge.core.store.sessions import processes
@@ -35,16 +34,6 @@ def used_home(tmp_path: Path) -> Path:
     ask(ledger)
     ledger.close()
     return tmp_path
-
-
-def test_all_migrations_add_up_to_the_schema(tmp_path: Path) -> None:
-    database = Database.open(tmp_path / "migrated.db")
-    migrate(database, AT)
-    database.close()
-    connection = sqlite3.connect(tmp_path / "whole.db")
-    connection.executescript(migrating.FOLDER.with_name("schema.sql").read_text())
-    connection.close()
-    assert shape(tmp_path / "migrated.db") == shape(tmp_path / "whole.db")
 
 
 def test_a_new_database_records_every_step_and_needs_no_backup(tmp_path: Path) -> None:

@@ -14,7 +14,18 @@ from tests.support import sample_prompt as sample
 from tests.support.browser import complaints, find, phone, text_of, wait, wait_text
 from tests.support.threaded_hub import ThreadedHub
 
-from atlasbridge.core.prompt.model import Prompt, PromptState, Receipt
+from atlasbridge.core.policy.effects import with_effects
+from atlasbridge.core.prompt.model import (
+    Prompt,
+    PromptRecord,
+    PromptState,
+    Receipt,
+    Subject,
+    SubjectKind,
+    SubjectSource,
+)
+from atlasbridge.core.routing.shell_parser import ShellParser
+from atlasbridge.core.values import replace
 
 CONTRAST = (Path(sample.__file__).parent / "contrast.js").read_text()
 _LOOKS_AT_REST = 12  # a twentieth of a second each
@@ -76,9 +87,9 @@ def test_the_link_vanishes_from_the_address_and_the_cookie_is_out_of_reach(
         (sample.YES_NO, "[data-value=n]", "n"),
         (sample.ENTER, "[data-value=enter]", "enter"),
         (sample.MENU, "[data-value='3']", "3"),
-        (sample.MENU, "[data-value='2']", "2"),
+        (sample.MENU, "[data-value='1']", "1"),
     ],
-    ids=["yes", "no", "enter", "menu-refuse", "menu-always"],
+    ids=["yes", "no", "enter", "menu-refuse", "menu-yes"],
 )
 def test_a_button_answers(hub: ThreadedHub, browser: webdriver.Chrome, prompt: Prompt, button: str, value: str) -> None:
     hub.ask(prompt)
@@ -86,7 +97,17 @@ def test_a_button_answers(hub: ThreadedHub, browser: webdriver.Chrome, prompt: P
     click(browser, button)
     assert answered(hub, browser) == value
     wait_text(browser, ".card.over .stages .done:last-child", "taken")
-    wait_text(browser, "#cards", "Nothing waits for you")
+    wait_text(browser, "#cards", "Nothing is waiting for you")
+
+
+def test_an_answer_that_holds_for_ever_needs_a_second_tap(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.MENU)
+    find(browser, "[data-value='2']")
+    click(browser, "[data-value='2']")
+    wait_text(browser, ".answer-bar .word", "Press it once more")
+    assert hub.hub.answered == []
+    click(browser, "[data-value='2']")
+    assert answered(hub, browser) == "2"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +160,7 @@ def test_several_marked_choices_are_sent_together(hub: ThreadedHub, browser: web
     hub.ask(sample.SEVERAL)
     for value in ("1", "3"):
         find(browser, f"input[type=checkbox][value='{value}']").click()
-    click(browser, ".choices button.main")
+    click(browser, ".send-marked")
     assert answered(hub, browser) == "1,3"
 
 
@@ -159,9 +180,7 @@ def test_a_refusal_is_told_in_words_and_the_card_can_be_used_again(hub: Threaded
     assert find(browser, "[data-value=y]").is_enabled()
 
 
-def sample_closed(record: object) -> object:
-    from atlasbridge.core.values import replace
-
+def sample_closed(record: PromptRecord) -> PromptRecord:
     return replace(record, state=PromptState.RESOLVED, decided_by="telegram:7")
 
 
@@ -174,24 +193,76 @@ def test_answered_elsewhere_says_by_whom(hub: ThreadedHub, browser: webdriver.Ch
     assert browser.find_elements("css selector", "[data-prompt]") == []
 
 
-def test_the_newest_prompt_stands_first_and_the_title_counts(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
-    hub.ask(sample.YES_NO)
-    hub.ask(sample.TEXT)
-    wait(browser, lambda it: len(it.find_elements("css selector", "[data-prompt]")) == 2)
-    assert text_of(browser, "[data-prompt]:first-child .ask") == "Project name:"
+def test_the_soonest_deadline_stands_first_and_the_title_counts(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.YES_NO, hub.add_session(label="later"), ttl_s=600)
+    hub.ask(sample.TEXT, hub.add_session(label="sooner"), ttl_s=45)
+    wait(browser, lambda it: len(it.find_elements("css selector", "[data-row]")) == 2)
     assert browser.title == "(2) AtlasBridge"
     assert text_of(browser, "#badge") == "2"
+    browser.refresh()
+    wait_text(browser, "[data-prompt] h2", "sooner is asking")
+    assert "0:" in text_of(browser, ".line-left.short")
 
 
-def test_the_refusing_choice_is_set_apart_and_always_is_marked(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+def test_no_and_yes_are_on_the_screen_however_long_the_command_is(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    for width, height in ((320, 568), (390, 844), (768, 1024), (1280, 720)):
+        phone(browser, width, height)
+        record = hub.ask(command("\n".join(f"echo line {number}" for number in range(200)) + "\nrm -rf /srv/data"))
+        browser.execute_script(f"location.hash = '#prompt/{record.prompt_id}'")
+        find(browser, f"[data-prompt='{record.prompt_id}'] .decide")
+        seen = browser.execute_script(
+            """return ['.decide .refuse', '.decide .first', '.effects', '.subject pre'].map((css) => {
+              const box = document.querySelector(css).getBoundingClientRect();
+              const on = document.elementFromPoint(box.left + 5, Math.max(box.top, 70) + 5);
+              return Boolean(on && (document.querySelector(css).contains(on)));
+            })"""
+        )
+        assert seen == [True, True, True, True], (width, seen)
+        assert text_of(browser, ".answer-bar .effects") == "deletes files"
+        assert "echo line 100" in text_of(browser, ".subject pre")
+        folded = browser.execute_script("return document.querySelector('.folded').checkVisibility()")
+        assert folded is False
+        hub.run(hub.hub.move(record, PromptState.WITHDRAWN, Receipt("withdrawn", "The tool moved on.", "")))
+
+
+def command(text: str) -> Prompt:
+    told = Subject(SubjectKind.COMMAND, text, "/srv/shop", SubjectSource.HOOK, complete=True, shown=text)
+    return with_effects(replace(sample.MENU, subject=told), ShellParser())
+
+
+def test_after_an_answer_its_receipt_is_in_sight_and_the_next_card_follows(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    phone(browser, 390, 844)
+    first = hub.ask(sample.MENU, hub.add_session(label="one"), ttl_s=60)
+    others = [hub.ask(sample.MENU, hub.add_session(label=f"more-{n}"), ttl_s=600 - n) for n in range(5)]
+    wait_text(browser, "[data-prompt] h2", "one is asking")
+    click(browser, f"[data-prompt='{first.prompt_id}'] .decide .first")
+    wait_text(browser, ".receipt", "“Yes” to one")
+    wait_text(browser, ".receipt .done:last-child", "taken")
+    find(browser, f"[data-prompt='{others[-1].prompt_id}']")
+    top = browser.execute_script("return document.querySelector('.receipt').getBoundingClientRect().top")
+    assert 0 <= top < 200
+    browser.execute_script("scrollTo(0, 400)")
+    still = browser.execute_script("return document.querySelector('.receipt').getBoundingClientRect().top")
+    assert 0 <= still < 200, "the receipt scrolled out of sight"
+    assert text_of(browser, ".back") == "‹ All 5 waiting"
+    find(browser, ".receipt .close")
+    click(browser, ".receipt .close")
+    assert browser.find_elements("css selector", ".receipt") == []
+
+
+def test_bash_select_asks_in_words(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(replace(sample.MENU, question="1) Yes\n2) Yes, and don't ask again\n3) No\n#?"))
+    wait_text(browser, "[data-prompt] .question", "Which one?")
+
+
+def test_no_stands_left_of_yes_and_always_stands_apart(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
     hub.ask(sample.MENU)
     find(browser, "[data-prompt]")
-    assert "refuses" in text_of(browser, ".choices button:last-child.refuse")
-    assert "always" in text_of(browser, "[data-value='2'].always")
-    gap = "const box = (css) => document.querySelector(css).getBoundingClientRect();"
-    apart = browser.execute_script(gap + "return box('[data-value=\"3\"]').top - box('[data-value=\"2\"]').bottom")
-    close = browser.execute_script(gap + "return box('[data-value=\"2\"]').top - box('[data-value=\"1\"]').bottom")
-    assert apart > close
+    assert text_of(browser, ".decide button:first-child.refuse") == "No"
+    assert text_of(browser, ".decide button:last-child.first") == "Yes"
+    assert "always" in text_of(browser, ".choices [data-value='2'].always")
 
 
 def test_keys_alone_answer(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
@@ -213,7 +284,7 @@ def test_a_key_answers_nothing_while_two_prompts_are_open_and_none_is_chosen(
 ) -> None:
     hub.ask(sample.YES_NO)
     hub.ask(sample.YES_NO)
-    wait(browser, lambda it: len(it.find_elements("css selector", "[data-prompt]")) == 2)
+    wait(browser, lambda it: len(it.find_elements("css selector", "[data-row]")) == 2)
     wait(browser, lambda it: (press(it, "y"), it.switch_to.active_element.get_attribute("data-prompt"))[1])
     assert hub.hub.answered == []
     chosen = browser.switch_to.active_element.get_attribute("data-prompt")
@@ -263,15 +334,15 @@ def test_nothing_is_wider_than_a_small_phone(hub: ThreadedHub, browser: webdrive
     session = hub.add_session(tool="claude", cwd="/a/very/long/path/" + "x" * 120, label="L" * 60)
     hub.show(session.session_id, ["─" * 200])
     hub.ask(sample.hostile_prompt("W" * 180), session)
-    hub.ask(sample.MENU, session)
-    wait(browser, lambda it: len(it.find_elements("css selector", "[data-prompt]")) == 2)
-    views = ("prompts", "sessions", f"session/{session.session_id}", "history", "audit", "figures", "settings")
+    menu = hub.ask(sample.MENU, session)
+    wait(browser, lambda it: len(it.find_elements("css selector", "[data-row]")) == 2)
+    views = ("prompts", "list", "sessions", f"session/{session.session_id}", "history", "audit", "figures", "settings")
     for view in views:
         browser.execute_script(f"location.hash = '#{view}'")
         wait(browser, partial(_is_at, view))
         wide = browser.execute_script("return document.documentElement.scrollWidth - window.innerWidth")
         assert wide <= 0, view
-    browser.execute_script("location.hash = '#prompts'")
+    browser.execute_script(f"location.hash = '#prompt/{menu.prompt_id}'")
     find(browser, "[data-value='3']")
     small = (
         "return [...document.querySelectorAll('.choice')].filter((it) => it.getBoundingClientRect().height < 44).length"
@@ -344,9 +415,9 @@ def test_not_a_prompt_writes_a_report(hub: ThreadedHub, browser: webdriver.Chrom
 
 
 def test_every_control_has_a_name_and_every_colour_enough_contrast(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
-    hub.ask(sample.MENU)
+    hub.ask(command("sudo rm -rf build"))
     hub.ask(sample.SECRET)
-    wait(browser, lambda it: len(it.find_elements("css selector", "[data-prompt]")) == 2)
+    wait(browser, lambda it: len(it.find_elements("css selector", "[data-row]")) == 2)
     for scheme in ("light", "dark"):
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from atlasbridge.channels.introduction import Person
+from atlasbridge.channels.introductions import Person
 from atlasbridge.channels.matrix import templates
 from atlasbridge.channels.matrix.api import HINT, IS_ENCRYPTED, MatrixApi
 from atlasbridge.core.errors import ChannelError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlasbridge.channels.excerpt import asked_text, count_missing, quotes_of
+from atlasbridge.channels.excerpt import asked_text, count_missing, quotes_of, render_effects
 from atlasbridge.channels.grant_card import GrantWords
 from atlasbridge.channels.templates import Button, Role, render_buttons, render_deadline, render_header, render_headline
 from atlasbridge.core.escape import escape_controls
@@ -67,6 +67,7 @@ def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> st
     lines += [f"{WHILE} Allow for a while …"] if offers_grant(prompt) else []
     ways = "React, or reply to this message." if lines else "Reply to this message."
     head = f"{render_headline(prompt, session)}\n{render_header(prompt, session, host)}"
+    head += f"\n{effects}" if (effects := render_effects(prompt)) else ""
     return "\n".join([head, "", asked[:LONGEST] + cut, "", *lines, f"{ways} {render_deadline(record)}"])
 
 

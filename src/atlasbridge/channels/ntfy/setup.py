@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from typing import Any
 
-from atlasbridge.channels.introduction import Person
+from atlasbridge.channels.introductions import Person
 from atlasbridge.channels.ntfy.api import NtfyApi, bearer
 from atlasbridge.channels.ntfy.settings import PUBLIC
 from atlasbridge.core.errors import ChannelError

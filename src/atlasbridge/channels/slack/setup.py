@@ -7,7 +7,7 @@ import json
 import secrets
 from typing import Any
 
-from atlasbridge.channels.introduction import Person
+from atlasbridge.channels.introductions import Person
 from atlasbridge.channels.slack.api import SlackApi, SlackRefused
 from atlasbridge.channels.slack.blocks import plain_text
 from atlasbridge.channels.slack.link import Link

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from atlasbridge.channels.introduction import Person
+from atlasbridge.channels.introductions import Person
 from atlasbridge.channels.outbox import Unreachable
 from atlasbridge.channels.telegram.api import BotApi, Refused
 from atlasbridge.core.errors import ChannelError

@@ -16,13 +16,22 @@ from atlasbridge.core.daemon.escalation import ANSWER_S, Escalation
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.daemon.rule_digest import describe_decision
-from atlasbridge.core.policy.quorum import PAGE, PROOF, with_proof, with_quorum
+from atlasbridge.core.policy.quorum import CARD, PAGE, PROOF, with_proof, with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.answer_text import label_answer
 from atlasbridge.core.prompt.gate import fate
 from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.model import (
+    Answer,
+    Prompt,
+    PromptRecord,
+    PromptState,
+    Receipt,
+    Refusal,
+    Reject,
+    SubjectKind,
+)
 from atlasbridge.core.prompt.redact import redact_prompt
 from atlasbridge.core.prompt.timer import WARNING_S
 from atlasbridge.core.routing.policy import (
@@ -78,7 +87,7 @@ class PromptLife:
         """
         if self.hub.ledger.prompt(prompt_id) is not None:
             return
-        prompt = self._with_limit(redact_prompt(prompt))
+        prompt = self._with_effects(self._with_limit(redact_prompt(prompt)))
         if not decide_timer_default(prompt, self.hub.router.policy):
             prompt = replace(prompt, safe_default="")  # so that nobody is told of a timer that will not answer
         for older in self.hub.ledger.open_prompts(session.session_id):
@@ -89,8 +98,10 @@ class PromptLife:
         verdict = self.hub.rules.judge(prompt, session)
         if verdict.verdict is Say.ASK:
             prompt = with_quorum(prompt, verdict)
-            page = self.hub.ledger.recall(PAGE) if verdict.proof else ""
-            prompt = with_proof(prompt, verdict, f"{page}/#prompt/{prompt_id}" if page else "")
+            page = self.hub.ledger.recall(PAGE)
+            card = f"{page}/#prompt/{prompt_id}" if page else ""
+            prompt = with_proof(prompt, verdict, card)
+            prompt = replace(prompt, constraints={**prompt.constraints, CARD: card}) if card else prompt
         record = self.hub.ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
         self.hub.stream.publish("prompt.raised", **describe_raised(record, session))
         self._watch(record)
@@ -107,6 +118,14 @@ class PromptLife:
         """When the usage limit that its screen speaks of is over: then an answer may be given for that moment."""
         resets = None if prompt.secret else find_reset(prompt.screen, self.hub.clock.wall(), find_zone)
         return prompt if resets is None else replace(prompt, constraints={**prompt.constraints, LIMIT: iso(resets)})
+
+    def _with_effects(self, prompt: Prompt) -> Prompt:
+        """With what its command does.  What is known of programs is read when the first command comes."""
+        if prompt.subject is None or prompt.subject.kind is not SubjectKind.COMMAND:
+            return prompt
+        from atlasbridge.core.policy.effects import with_effects
+
+        return with_effects(prompt, self.hub.rules.parse)
 
     async def ask_again(self, prompt_id: str) -> Receipt | Reject:
         """What expired and still stands on the screen is raised once more, under a new id; the receipt's answer."""

@@ -1,6 +1,6 @@
 """Brings a database to the newest schema: forward only, one transaction for each step, a backup before the first.
 
-The steps are the numbered files in `migrations/`; `schema.sql` is what they add up to (a test compares them).
+The steps are the numbered files in `migrations/`; `atlasbridge debug bundle` has the schema that they add up to.
 """
 
 from __future__ import annotations

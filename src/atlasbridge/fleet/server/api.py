@@ -147,7 +147,8 @@ class FleetApi:
         session_id = f"{row['machine_id']}.{row['session_id']}"
         shown |= {"prompt_id": f"{row['machine_id']}.{row['prompt_id']}", "session_id": session_id}
         shown["session"] |= {"session_id": session_id, "machine": row["machine"]}
-        return {**shown, "agreed": list(asked.agreed), "names": {}, "later": [], "answer": None}
+        here = {name: row[name] for name in ("may_answer", "connected", "screens")}
+        return {**shown, **here, "agreed": list(asked.agreed), "names": {}, "later": [], "answer": None}
 
     async def sessions(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
         machine, session = split_id(given.session_id) if given.session_id else ("", "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
-from importlib.resources import files
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -27,21 +26,16 @@ from atlasbridge.fleet.server.database import Unkeepable
 from atlasbridge.fleet.server.machine_link import serve_link
 from atlasbridge.fleet.server.page_api import PageApi, refuse
 from atlasbridge.web.guard import Guard
+from atlasbridge.web.page_files import digest_page, page_routes, read_page
 
 log = logging.getLogger(__name__)
-
-STATIC = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/fleet.js": ("fleet.js", "text/javascript; charset=utf-8"),
-    "/fleet.css": ("fleet.css", "text/css; charset=utf-8"),
-}
-
 
 PROBES = ("/health", "/ready", "/metrics")  # called by address; /metrics shows nothing without its token
 
 
 def build_application(context: ServerContext, metrics_token: str = "") -> ASGIApp:
-    page, probes = PageApi(context), Probes(context, metrics_token)
+    files = read_page("atlasbridge.fleet.server")  # a hub's page; only the way to its API is the server's own
+    page, probes = PageApi(context, digest_page(files)), Probes(context, metrics_token)
     routes: list[BaseRoute] = [
         Route("/api/login", page.login, methods=["POST"]),
         Route("/api/logout", page.known(page.logout), methods=["POST"]),
@@ -60,7 +54,7 @@ def build_application(context: ServerContext, metrics_token: str = "") -> ASGIAp
         Route("/ready", probes.ready),
         Route("/favicon.ico", _nothing),
         *FleetApi(context).routes(),
-        *(Route(path, _static(name, kind)) for path, (name, kind) in STATIC.items()),
+        *page_routes(files),
     ]
 
     async def link(socket: WebSocket) -> None:
@@ -141,15 +135,6 @@ class Probes:
             log.warning("not ready: %s", error)
             return JSONResponse({"ok": False, "message": "The database cannot be reached."}, 503)
         return JSONResponse({"ok": True})
-
-
-def _static(name: str, kind: str):  # type: ignore[no-untyped-def]
-    body = files("atlasbridge.fleet.server").joinpath("static", name).read_bytes()
-
-    async def endpoint(request: Request) -> Response:
-        return Response(body, media_type=kind)
-
-    return endpoint
 
 
 async def _nothing(request: Request) -> Response:

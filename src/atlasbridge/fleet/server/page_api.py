@@ -13,6 +13,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from atlasbridge import __version__
 from atlasbridge.fleet.server import decisions, notices, people, screens
 from atlasbridge.fleet.server.auth import COOKIE, browser_of, place_of, with_cookie
 from atlasbridge.fleet.server.context import ServerContext
@@ -38,8 +39,9 @@ def refuse(status: int, reason: str, message: str) -> Response:
 
 
 class PageApi:
-    def __init__(self, context: ServerContext) -> None:
+    def __init__(self, context: ServerContext, shell: str = "") -> None:
         self._context = context
+        self._shell = shell  # names the page's files as they are in this version
 
     def known(self, work: Callable[[Request, Caller], Awaitable[Response]]) -> Endpoint:
         """Only for who is logged in."""
@@ -69,7 +71,8 @@ class PageApi:
         return answer
 
     async def me(self, request: Request, caller: Caller) -> Response:
-        return JSONResponse({"ok": True, "person": caller.name, "role": caller.role})
+        told = {"person": caller.name, "role": caller.role, "version": __version__, "shell": self._shell}
+        return JSONResponse({"ok": True, **told})
 
     async def prompts(self, request: Request, caller: Caller) -> Response:
         found = await list_prompts(self._context.database, caller.name, dict(request.query_params))

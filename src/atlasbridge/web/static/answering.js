@@ -2,6 +2,7 @@
 
 import { Refused, get, me, newKey, post } from "/api.js";
 import { speak } from "/dom.js";
+import { t } from "/language.js";
 import { changed, learn, setMine } from "/model.js";
 import { sign } from "/passkey.js";
 import { OPEN } from "/words.js";
@@ -16,24 +17,24 @@ export async function give(prompt, { value, asText = false, label = value }, say
   const key = newKey();
   let passkey;
   if (prompt.constraints.proof) {
-    say("Waiting for your passkey…", "");
+    say(t("Waiting for your passkey…"), "");
     try { passkey = await sign(prompt, value, asText); } catch (error) { return refused(id, label, error.message, say); }
   }
   setMine(id, { label, state: "sending" });
-  say("Sending…", "");
+  say(t("Sending…"), "");
   try {
     const answer = await post(`/prompts/${id}/reply`, { value, as_text: asText, session_id: prompt.session_id, request_key: key, ...(passkey ? { passkey } : {}) });
-    return arrived(id, label, answer.message, answer.prompt, say);
+    return arrived(id, label, answer.message, answer.prompt, say, answer);
   } catch (error) {
     if (error instanceof Refused && error.status === 0) return findOut(id, key, label, say);
     return refused(id, label, error.message, say);
   }
 }
 
-function arrived(id, label, message, prompt, say) {
+function arrived(id, label, message, prompt, say, heard = null) {
   setMine(id, { label, state: "used" });
   say(message, "good");
-  learn(prompt);
+  learn(prompt, heard?.stage ? { sentence: message, stage: heard.stage, audit_head: heard.audit_head } : null);
   changed();
   return true;
 }
@@ -41,15 +42,15 @@ function arrived(id, label, message, prompt, say) {
 function refused(id, label, message, say) {
   setMine(id, { label, state: "refused", sentence: message });
   say(message, "bad");
-  speak(`Refused: ${message}`);
+  speak(t("Refused: {message}", { message }));
   return false;
 }
 
 // The connection broke while the answer was on its way.  Nobody knows yet; the hub is asked until it says.
 async function findOut(id, key, label, say) {
   setMine(id, { label, state: "unknown" });
-  say(`The connection broke. It is not known yet whether “${label}” arrived.`, "warn");
-  speak("The connection broke. It is not known yet whether your answer arrived.");
+  say(t("The connection broke. It is not known yet whether “{label}” arrived.", { label }), "warn");
+  speak(t("The connection broke. It is not known yet whether your answer arrived."));
   for (;;) {
     await pause(ASK_AGAIN_MS);
     let told;
@@ -61,7 +62,7 @@ async function findOut(id, key, label, say) {
     if (told.arrived) return refused(id, label, told.message, say);
     if (OPEN.has(told.prompt.state)) {
       setMine(id, null);
-      say("Your answer did not arrive. It is still asked: answer again.", "bad");
+      say(t("Your answer did not arrive. It is still asked: answer again."), "bad");
       return false;
     }
     if (told.prompt.answer?.by === `web:${me().name}` && told.prompt.answer.label === label) return arrived(id, label, "", told.prompt, say);

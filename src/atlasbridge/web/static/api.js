@@ -1,9 +1,10 @@
 // Talks to the hub: requests, and live streams that come back by themselves.  Who signs and who must prove: proof.js.
 
 import "/proof.js";
+import { t } from "/language.js";
 import { setOwnName } from "/words.js";
 
-const { Fault, device, greet, keep, proof, random, send } = globalThis.AtlasProof;
+const { Fault, device, enterByLink, enterByPassword, greet, keep, proof, random, send } = globalThis.AtlasProof;
 const QUIET_MS = 40000; // the hub says something at least every 15 s
 const KNOWN_MS = 5000; // a read may use a proof this old; what changes something asks for a new one
 let known = { epoch: "", at: -Infinity };
@@ -13,11 +14,26 @@ export const me = () => who || { name: "", scope: "read", login_id: "" };
 const SCOPES = ["read", "ask", "answer", "admin"];
 export const may = (scope) => SCOPES.indexOf(me().scope) >= SCOPES.indexOf(scope);
 export const newKey = random;
+export const views = ["prompts", "sessions", "history", "audit", "rules", "figures"];
+export const offers = () => true; // a fleet server offers less
+export const howToEnter = () => [t("On the computer where your programs run, enter this command. It shows a link and a code to scan; each lets one browser in, once: "), "atlasbridge web"];
 setOwnName(() => me().name);
 
 export async function load() {
   who = await device();
   return who !== null;
+}
+
+export const logOut = () => post("/logout");
+
+// The link in an address that a person opened or pasted.
+export const linkIn = (hash) => { const found = /#link=([\w.-]+)(?:&enrol=(\w+))?/.exec(hash); return found ? { link: found[1], enrol: found[2] || "" } : null; };
+export const isLink = (hash) => /^#link=[\w.-]+(?:&enrol=\w+)?$/.test(hash);
+
+export async function enter({ link, password }) {
+  if (!globalThis.crypto?.subtle) throw new Error(t("This browser keeps no keys at this address. Open it over https or on localhost."));
+  await (link ? enterByLink(link) : enterByPassword(password));
+  await load();
 }
 
 export async function forget() {
@@ -55,11 +71,11 @@ export async function call(method, path, body) {
     if (answer.status === 401 && method === "GET") answer = await send(who, await start(true), method, path, body);
   } catch (error) {
     if (error instanceof Fault && error.kind !== "offline") throw new Refused(401, error.kind, error.message);
-    throw new Refused(0, "offline", "The hub cannot be reached.");
+    throw new Refused(0, "offline", t("The hub cannot be reached."));
   }
   const content = await answer.json().catch(() => null);
-  if (content === null) throw new Refused(0, "offline", "The connection broke.");
-  if (!answer.ok) throw new Refused(answer.status, content.error || "", content.message || `Refused (${answer.status}).`);
+  if (content === null) throw new Refused(0, "offline", t("The connection broke."));
+  if (!answer.ok) throw new Refused(answer.status, content.error || "", content.message || t("Refused ({status}).", { status: answer.status }));
   return content;
 }
 

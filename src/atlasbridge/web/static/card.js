@@ -1,19 +1,23 @@
-// One prompt as a card: our header, the tool's question as a quotation, and the ways to answer it.
+// One prompt as a card: what it wants to do, where, and the ways to answer it.  No and Yes stand in a bar that never leaves
+// the screen.
 
 import { give } from "/answering.js";
-import { get, may, post } from "/api.js";
+import { get, may, offers, post } from "/api.js";
 import { PLAIN, el, svg, toast } from "/dom.js";
 import { grantPanel, votes } from "/grants.js";
+import { t } from "/language.js";
 import { laterBox } from "/later.js";
 import { myAnswer, receipt } from "/model.js";
 import { proofNote } from "/passkey.js";
 import { Screen } from "/screen.js";
-import { asked } from "/subject.js";
-import { ways } from "/ways.js";
-import { CONFIDENCE, by, clock, folder, left, moment, short } from "/words.js";
+import { asked, effectsOf, sentence as sentenceOf } from "/subject.js";
+import { bar, disagrees, ways } from "/ways.js";
+import { CONFIDENCE, by, clock, folder, left, moment, time } from "/words.js";
 
 const ROUND = 2 * Math.PI * 21;
-const STAGES = ["received", "typed", "taken"];
+export const STAGES = ["received", "typed", "taken"];
+export const stageName = (stage) => ({ received: t("sent"), typed: t("typed"), taken: t("taken") })[stage];
+const SURE_MS = [400, 6000]; // a second tap sooner than this was one tap; later than that, it is a first one again
 const keep = (() => { try { return window.sessionStorage; } catch { return null; } })();
 
 function ring(prompt) {
@@ -26,24 +30,25 @@ function ring(prompt) {
     const rest = left(prompt.expires_at);
     line.setAttribute("stroke-dashoffset", (ROUND * (1 - Math.min(1, rest / total))).toFixed(1));
     words.textContent = clock(rest);
-    node.setAttribute("aria-label", `${clock(rest)} left`);
+    node.setAttribute("aria-label", t("{time} left", { time: clock(rest) }));
     node.classList.toggle("short", rest < 60);
   };
   tick();
   return { node, tick };
 }
 
-const DOORS = { ask: "a command", mcp: "an MCP client", acp: "an editor's agent" };  // what asks without a terminal
+const askers = () => ({ ask: t("a command"), mcp: t("an MCP client"), acp: t("an editor's agent") }); // what asks without a terminal
+export const nameOf = (prompt) => prompt.session?.label || prompt.session?.tool || t("A program");
 
 function heading(prompt, host) {
   const session = prompt.session || {};
-  const [sure, tone] = CONFIDENCE[prompt.confidence] || CONFIDENCE.low;
-  const title = prompt.constraints.idle ? "is finished and waits for you" : "is asking";
+  const [sure, tone] = CONFIDENCE()[prompt.confidence] || CONFIDENCE().low;
+  const title = prompt.constraints.idle ? t("{name} is finished and waits for you", { name: nameOf(prompt) }) : t("{name} is asking", { name: nameOf(prompt) });
+  const where = [prompt.machine, session.label ? askers()[session.tool] || session.tool : "", folder(session.cwd)].filter(Boolean).join(" · ");
   return el("div", { cls: "who-asks" },
-    el("h2", { id: `h-${prompt.prompt_id}` }, `${session.label || session.tool || "A program"} ${title}`),
-    el("small", { cls: "meta" }, session.label ? `${DOORS[session.tool] || session.tool} · ` : "", `${folder(session.cwd)} · `,
-      el("a", { href: `#session/${prompt.session_id}`, title: host ? `the session on ${host}` : "the session" }, short(prompt.session_id)), " ",
-      prompt.confidence === "high" ? null : el("span", { cls: `tag ${tone}`, title: "how sure we are that this is a prompt" }, sure)));
+    el("h2", { id: `h-${prompt.prompt_id}` }, title),
+    el("small", { cls: "meta" }, el("a", { href: `#session/${prompt.session_id}`, title: host ? t("the session on {host}", { host }) : t("the session") }, where || t("the session")), " ",
+      prompt.confidence === "high" ? null : el("span", { cls: `tag ${tone}`, title: t("how sure we are that this is a prompt") }, sure)));
 }
 
 const words = (choice) => el("span", { cls: "label" }, choice.label, choice.detail ? el("small", { cls: "detail" }, choice.detail) : null);
@@ -58,12 +63,17 @@ export class Card {
     this.late = el("small", { cls: "late" });
     this.soon = el("p", { cls: "word warn soon", role: "timer", hidden: true });
     this.word = el("div", { cls: "word", role: "status", hidden: true });
-    this.stages = el("ol", { cls: "stages", hidden: true, "aria-label": "What became of your answer" });
-    this.answers = el("div", { cls: "stack" }, votes(prompt), proofNote(prompt), this.choices(), this.textField(), grantPanel(prompt));
-    if (!may("answer")) this.answers = el("p", { cls: "word" }, "This browser may only look. A link that may answer is made with: atlasbridge web");
+    this.stages = el("ol", { cls: "stages", hidden: true, "aria-label": t("What became of your answer") });
+    this.can = may("answer") && prompt.may_answer !== false;
+    this.sure = { value: "", at: -Infinity };
+    const field = this.can && !disagrees(prompt) ? this.textField() : null;
+    const choices = this.can ? this.choices() : null;
+    this.answers = el("div", { cls: "stack" }, votes(prompt), proofNote(prompt), choices, prompt.choices.length ? field : null, this.can && offers("grant") ? grantPanel(prompt) : null);
+    this.bar = this.can ? this.decide(prompt.choices.length ? null : field) : el("p", { cls: "word" }, prompt.may_answer === false ? t("You can see this, but not answer it.") : t("This browser can only look. Make a link that can answer with: atlasbridge web"));
+    const about = prompt.type === "unknown" ? [this.picture(), this.answers] : [this.answers, this.picture()];
     this.node = el("article", { cls: "card", tabindex: "-1", "aria-labelledby": `h-${prompt.prompt_id}`, "data-prompt": prompt.prompt_id },
-      el("div", { cls: "card-top" }, heading(prompt, host), this.ring.node), this.soon,
-      ...asked(prompt), ...(prompt.type === "unknown" ? [this.picture(), this.answers, this.stages, this.word] : [this.answers, this.stages, this.word, this.picture()]), this.foot());
+      el("div", { cls: "card-top" }, heading(prompt, host), this.ring.node),
+      ...asked(prompt), ...about, this.foot(), el("div", { cls: "answer-bar" }, effectsOf(prompt), this.soon, this.stages, this.word, this.bar));
     this.sayTimer();
     this.progress();
   }
@@ -78,44 +88,54 @@ export class Card {
     const label = this.timerLabel;
     const rest = left(this.prompt.expires_at);
     const soon = Boolean(label) && rest < 60;
-    this.late.textContent = !label ? "If nobody answers, nothing is typed." : `If nobody answers, a timer answers “${label}” in ${clock(rest)}.`;
+    this.late.textContent = !label ? t("If nobody answers, nothing is typed.") : t("If nobody answers, a timer answers “{label}” in {time}.", { label, time: clock(rest) });
     this.late.hidden = soon;
     this.soon.hidden = !soon;
-    if (soon) this.soon.textContent = rest > 0 ? `In ${clock(rest)} a timer answers “${label}”, unless somebody answers first.` : `A timer answers “${label}” now, unless the terminal is in use.`;
+    if (soon) this.soon.textContent = rest > 0 ? t("In {time} a timer answers “{label}”, unless somebody answers first.", { label, time: clock(rest) }) : t("A timer answers “{label}” now, unless the terminal is in use.", { label });
+  }
+
+  // What stands in the bar: No on the left, Yes on the right; a field where only words are an answer.
+  decide(field) {
+    const { no, yes } = bar(this.prompt);
+    const several = this.prompt.constraints.multi_select && this.boxes ? el("button", { type: "button", cls: "main send-marked", on: { click: () => this.sendMarked() } }, t("Send the marked ones")) : null;
+    const button = (choice, cls) => el("button", { type: "button", "data-value": choice.value, cls: `choice ${cls}`, on: { click: () => this.choose(choice) } }, words(choice));
+    const buttons = [no ? button(no, "refuse") : null, several, yes ? button(yes, "first") : null].filter(Boolean);
+    return el("div", { cls: "stack" }, field, buttons.length ? el("div", { cls: "row decide", role: "group", "aria-label": t("Decide") }, ...buttons) : null);
   }
 
   choices() {
-    const offered = ways(this.prompt);
-    if (!offered.length) return null;
-    if (this.prompt.constraints.multi_select) return this.several(offered);
-    const first = offered.find((choice) => !choice.refuses && !choice.always);
-    const button = (choice, at) => el("button", {
-      type: "button", "data-value": choice.value,
-      cls: `choice ${choice.refuses ? "refuse" : choice.always ? "always" : choice === first ? "first" : ""}`,
-      on: { click: () => (choice.words ? this.field.focus() : this.answer(choice.value, false, choice.label)) },
-    }, el("kbd", { "aria-hidden": "true" }, /^[yn1-9]$/.test(choice.value) ? choice.value : at < 9 ? String(at + 1) : " "), words(choice),
-      choice.always ? el("span", { cls: "tag warn" }, "always") : null,
-      choice.refuses ? el("span", { cls: "tag bad" }, "refuses") : null);
-    const rank = (choice) => (choice.refuses ? 1 : 0);
-    const buttons = offered.map((choice, at) => ({ choice, node: button(choice, at) }));
-    buttons.sort((a, b) => rank(a.choice) - rank(b.choice));
-    return el("div", { cls: "choices", role: "group", "aria-label": "Answers" }, ...buttons.map((item) => item.node));
+    const { rest } = bar(this.prompt);
+    if (this.prompt.constraints.multi_select) return this.several(rest);
+    if (!rest.length) return null;
+    const all = ways(this.prompt);
+    const key = (choice) => { const at = all.indexOf(choice); return /^[yn1-9]$/.test(choice.value) ? choice.value : at < 9 ? String(at + 1) : " "; };
+    const button = (choice) => el("button", {
+      type: "button", "data-value": choice.value, cls: `choice ${choice.refuses ? "refuse" : choice.always ? "always" : ""}`, on: { click: () => this.choose(choice) },
+    }, el("kbd", { "aria-hidden": "true" }, key(choice)), words(choice),
+      choice.always ? el("span", { cls: "tag warn" }, t("always")) : null, choice.refuses ? el("span", { cls: "tag bad" }, t("refuses")) : null);
+    return el("div", { cls: "choices", role: "group", "aria-label": t("More answers") }, ...rest.map(button));
+  }
+
+  // One choice, by a tap or a key.  What holds for ever needs a second one.
+  choose(choice) {
+    if (this.busy) return undefined;
+    if (choice.words) return this.field?.focus();
+    const now = performance.now();
+    const again = this.sure.value === choice.value && now - this.sure.at > SURE_MS[0] && now - this.sure.at < SURE_MS[1];
+    if (!choice.always || again) return this.answer(choice.value, false, choice.label);
+    if (this.sure.value !== choice.value || now - this.sure.at >= SURE_MS[1]) this.sure = { value: choice.value, at: now };
+    return this.say(t("This will not be asked again: “{label}”. Press it once more to confirm.", { label: choice.label }), "warn");
   }
 
   several(offered) {
     const marks = offered.filter((choice) => !choice.refuses);
-    const boxes = marks.map((choice) => el("input", { type: "checkbox", value: choice.value }));
-    boxes.forEach((box, at) => { box.checked = Boolean(marks[at].default); });
-    const send = () => {
-      const chosen = boxes.map((box, at) => [box.checked, marks[at]]).filter(([on]) => on).map(([, choice]) => choice);
-      this.answer(chosen.map((choice) => choice.value).join(",") || "none", false, chosen.map((choice) => choice.label).join(", ") || "none of them");
-    };
-    return el("div", { cls: "choices" },
-      ...marks.map((choice, at) => el("label", { cls: "choice button" }, boxes[at], words(choice))),
-      el("button", { type: "button", cls: "main", on: { click: send } }, "Send the marked ones"),
-      ...offered.filter((choice) => choice.refuses).map((choice) => el("button", {
-        type: "button", cls: "choice refuse", "data-value": choice.value, on: { click: () => this.answer(choice.value, false, choice.label) },
-      }, words(choice), el("span", { cls: "tag bad" }, "refuses"))));
+    this.boxes = marks.map((choice) => { const box = el("input", { type: "checkbox", value: choice.value }); box.checked = Boolean(choice.default); return [box, choice]; });
+    return el("div", { cls: "choices" }, ...this.boxes.map(([box, choice]) => el("label", { cls: "choice button" }, box, words(choice))));
+  }
+
+  sendMarked() {
+    const chosen = this.boxes.filter(([box]) => box.checked).map(([, choice]) => choice);
+    this.answer(chosen.map((choice) => choice.value).join(",") || "none", false, chosen.map((choice) => choice.label).join(", ") || t("none of them"));
   }
 
   textField() {
@@ -129,59 +149,65 @@ export class Card {
       field.value = keep?.getItem(`draft-${this.prompt.prompt_id}`) || "";
       field.addEventListener("input", () => keep?.setItem(`draft-${this.prompt.prompt_id}`, field.value));
     }
-    const send = () => { const value = field.value; if (secret) field.value = ""; this.answer(value, true, secret ? "a secret" : value); };
-    const label = secret ? "Secret (typed once, never stored)" : this.prompt.constraints.idle ? `Your next ${this.prompt.constraints.commands ? "command" : "instruction"}`
-      : this.prompt.constraints.fields?.length && this.prompt.type === "free_text" ? `Its fields, as in: ${this.prompt.constraints.fields.map((name) => `${name}: …`).join("; ")}`
-      : this.prompt.choices.length ? "Or in your own words" : "Your answer";
-    return el("div", { cls: "say" }, el("label", { for: id }, label),
+    const send = () => { const value = field.value; if (secret) field.value = ""; this.answer(value, true, secret ? t("a secret") : value); };
+    return el("div", { cls: "say" }, el("label", { for: id }, this.fieldLabel(secret)),
       el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
-        el("button", { type: "button", cls: "main send", on: { click: send } }, "Send"),
-        this.prompt.type === "unknown" ? el("button", { type: "button", on: { click: () => this.answer("enter", false, "Enter") } }, "Enter") : null),
-      this.prompt.type === "unknown" ? el("small", {}, this.prompt.constraints.idle ? "It rests and takes keys, in its session; nothing is asked." : "We could not tell what is asked. Look at the screen first; a full-screen program takes keys in its session.") : null);
+        el("button", { type: "button", cls: "main send", on: { click: send } }, t("Send")),
+        this.prompt.type === "unknown" ? el("button", { type: "button", on: { click: () => this.answer("enter", false, "Enter") } }, t("Enter")) : null),
+      this.prompt.type === "unknown" ? el("small", {}, this.prompt.constraints.idle ? t("It is at rest and takes keys in its session. It asks nothing.") : t("It is not clear what is asked. Look at the screen first. A full-screen program takes keys in its session.")) : null);
+  }
+
+  fieldLabel(secret) {
+    const fields = this.prompt.constraints.fields;
+    if (secret) return t("Secret (typed once, never stored)");
+    if (this.prompt.constraints.idle) return this.prompt.constraints.commands ? t("Your next command") : t("Your next instruction");
+    if (fields?.length && this.prompt.type === "free_text") return t("Its fields, as in: {example}", { example: fields.map((name) => `${name}: …`).join("; ") });
+    return this.prompt.choices.length ? t("Or in your own words") : t("Your answer");
   }
 
   // The screen adds nothing where the question and its subject are whole; there it waits behind a button.
   picture() {
     if (!this.prompt.screen) return null;
     const whole = this.prompt.type !== "unknown" && (this.prompt.constraints.idle || this.prompt.whole || this.prompt.subject?.complete);
-    const screen = new Screen("The screen around the question", "group");
-    const more = el("button", { type: "button", cls: "quiet more", "aria-expanded": "false" }, "Show more");
+    const screen = new Screen(t("The screen around the question"), "group");
+    const more = el("button", { type: "button", cls: "quiet more", "aria-expanded": "false" }, t("Show more"));
     const draw = () => {
       screen.text(this.prompt.screen);
       this.colour(screen, more);
     };
     more.addEventListener("click", () => {
       const on = screen.node.classList.toggle("whole");
-      more.textContent = on ? "Show less" : "Show more";
+      more.textContent = on ? t("Show less") : t("Show more");
       more.setAttribute("aria-expanded", String(on));
     });
     more.hidden = true;
     const box = el("div", { cls: "picture" }, screen.node, more);
     if (!whole) { draw(); return box; }
-    const details = el("details", {}, el("summary", {}, "The screen"), box);
+    const details = el("details", {}, el("summary", {}, t("The screen")), box);
     details.addEventListener("toggle", () => { if (details.open && !screen.rows.children.length) draw(); });
     return details;
   }
 
   async colour(screen, more) {
     try {
-      if (!this.prompt.constraints.secret) screen.draw(await get(`/sessions/${this.prompt.session_id}/screen?styled=true`));
-    } catch { /* the plain text stays */ }
+      if (!this.prompt.constraints.secret && offers("screen")) screen.draw(await get(`/sessions/${this.prompt.session_id}/screen?styled=true`));
+    } catch { /* the plain text remains */ }
     requestAnimationFrame(() => { more.hidden = !screen.frame(); });
   }
 
   foot() {
-    const why = el("details", {}, el("summary", {}, "Why was I asked?"), el("table", {}, el("tbody", {},
-      ...this.prompt.evidence.map((item) => el("tr", {}, el("td", {}, item.signal), el("td", {}, String(item.score)), el("td", {}, item.detail))))));
-    const report = el("button", { type: "button", cls: "quiet report", on: { click: () => this.report(report) } }, "Not a prompt");
-    return el("div", { cls: "card-foot" }, this.late, may("answer") ? report : null, this.prompt.evidence.length ? why : null, laterBox(this.prompt, ways(this.prompt)));
+    const why = el("details", {}, el("summary", {}, t("Why was I asked?")), el("table", {}, el("tbody", {},
+      ...(this.prompt.evidence || []).map((item) => el("tr", {}, el("td", {}, item.signal), el("td", {}, String(item.score)), el("td", {}, item.detail))))));
+    const report = el("button", { type: "button", cls: "quiet report", on: { click: () => this.report(report) } }, t("Not a prompt"));
+    return el("div", { cls: "card-foot" }, this.late, this.can && offers("report") ? report : null, this.prompt.evidence?.length ? why : null, offers("later") ? laterBox(this.prompt, ways(this.prompt)) : null);
+    this.sayTimer();
   }
 
   async report(button) {
     button.disabled = true;
     try {
       await post(`/prompts/${this.prompt.prompt_id}/report`);
-      button.textContent = "Reported, thank you";
+      button.textContent = t("Reported, thank you");
     } catch (error) {
       button.disabled = false;
       toast(error.message);
@@ -189,7 +215,7 @@ export class Card {
   }
 
   async answer(value, asText = false, label = value) {
-    if (this.busy || !may("answer")) return;
+    if (this.busy || !this.can) return;
     this.lock(true);
     if (await give(this.prompt, { value, asText, label }, (sentence, tone) => this.say(sentence, tone))) keep?.removeItem(`draft-${this.prompt.prompt_id}`);
     else this.lock(false);
@@ -197,7 +223,7 @@ export class Card {
 
   lock(on) {
     this.busy = on;
-    for (const control of this.answers.querySelectorAll("button, input, textarea")) control.disabled = on;
+    for (const part of [this.answers, this.bar]) for (const control of part.querySelectorAll("button, input, textarea")) control.disabled = on;
   }
 
   say(sentence, tone = "") {
@@ -210,53 +236,65 @@ export class Card {
     const reached = STAGES.indexOf(receipt(this.prompt.prompt_id)?.stage);
     if (reached < 0) return;
     this.stages.hidden = false;
-    this.stages.replaceChildren(...STAGES.map((name, at) => el("li", { cls: at <= reached ? "done" : "" }, name)));
+    this.stages.replaceChildren(...stageItems(reached));
   }
+}
+
+const stageItems = (reached) => STAGES.map((name, at) => el("li", { cls: at <= reached ? "done" : "" }, stageName(name)));
+
+// What became of an answer of this browser, in one line that stays in sight while the next card is read.
+export function receiptLine({ prompt, sentence, stage }, close) {
+  const own = myAnswer(prompt.prompt_id);
+  const reached = STAGES.indexOf(stage);
+  const lost = mineLost(prompt);
+  const bad = Boolean(lost) || ["still_there", "failed", "expired"].includes(stage);
+  const said = lost ? lost.textContent : reached >= 0 || !sentence ? t("“{label}” to {name}", { label: prompt.answer?.label || own?.label || "", name: nameOf(prompt) }) : sentence;
+  return el("div", { cls: `receipt ${bad ? "bad" : ""}`, role: "status", "data-receipt": prompt.prompt_id },
+    el("a", { href: `#prompt/${prompt.prompt_id}`, title: sentenceOf(prompt) }, said),
+    reached >= 0 && !lost ? el("ol", { cls: "stages", "aria-label": t("What became of the answer") }, ...stageItems(reached)) : null,
+    el("button", { type: "button", cls: "quiet close", "aria-label": t("Close"), on: { click: close } }, "×"));
 }
 
 // Which answer, by whom, when; and to whom this browser's own answer lost.
 export function verdict(prompt) {
   const answer = prompt.answer;
   if (!answer) return null;
-  return el("p", { cls: "verdict" }, "Answer: ", el("strong", {}, `“${answer.label}”`), el("span", { cls: "who" }, ` by ${by(answer.by)}`),
-    el("time", { datetime: answer.at, title: moment(answer.at) }, ` at ${new Date(answer.at).toLocaleTimeString()}`));
+  return el("p", { cls: "verdict" }, t("Answer: "), el("strong", {}, `“${answer.label}”`), el("span", { cls: "who" }, t(" by {who}", { who: by(answer.by) })),
+    el("time", { datetime: answer.at, title: moment(answer.at) }, t(" at {time}", { time: time(answer.at) })));
 }
 
 function mineLost(prompt) {
   const own = myAnswer(prompt.prompt_id);
   if (!own || own.state === "used") return null;
-  if (own.state === "sending" || own.state === "unknown") return el("div", { cls: "word warn", role: "status" }, `It is not known yet whether your “${own.label}” was used.`);
-  const winner = prompt.answer ? ` ${by(prompt.answer.by)} answered “${prompt.answer.label}” first.` : ` ${own.sentence || "It came too late."}`;
-  return el("div", { cls: "word bad", role: "status" }, `Your answer “${own.label}” was not used.${winner}`);
+  if (own.state === "sending" || own.state === "unknown") return el("div", { cls: "word warn", role: "status" }, t("It is not known yet whether your “{label}” was used.", { label: own.label }));
+  const first = prompt.answer ? t("{who} answered “{label}” first.", { who: by(prompt.answer.by), label: prompt.answer.label }) : own.sentence || t("It came too late.");
+  return el("div", { cls: "word bad", role: "status" }, `${t("Your answer “{label}” was not used.", { label: own.label })} ${first}`);
 }
 
-// Whoever keeps the log's head can tell later that the log was not written anew.
-const anchor = (head) => head ? el("small", { cls: "anchor", title: "The audit log when this was settled: entries and hash" }, `audit ${head}`) : null;
+// A person who keeps the log's head can tell later that the log was not rewritten.
+const anchor = (head) => head ? el("small", { cls: "anchor", title: t("The audit log when this was settled: entries and hash") }, t("audit {head}", { head })) : null;
 
 export function overCard({ prompt, sentence, stage, head }) {
-  const session = prompt.session || {};
   const who = by(prompt.decided_by);
   const bad = ["still_there", "failed", "expired"].includes(stage);
   const reached = STAGES.indexOf(stage);
-  const words = reached >= 0 && prompt.answer ? "" : sentence || (who ? `Answered by ${who}.` : "No longer asked.");
+  const words = reached >= 0 && prompt.answer ? "" : sentence || (who ? t("Answered by {who}.", { who }) : t("No longer asked."));
   return el("article", { cls: "card over", "data-settled": prompt.prompt_id },
-    el("div", { cls: "row" }, el("strong", {}, session.label || session.tool || "A program"), el("small", {}, folder(session.cwd)),
-      who && !prompt.answer ? el("small", { cls: "who" }, `by ${who}`) : null),
-    el("div", { cls: "about" }, ...asked(prompt)), verdict(prompt), mineLost(prompt),
-    reached >= 0 ? el("ol", { cls: "stages", "aria-label": "What became of the answer" },
-      ...STAGES.map((name, at) => el("li", { cls: at <= reached ? "done" : "" }, name))) : null,
+    el("div", { cls: "row" }, el("strong", {}, nameOf(prompt)), el("small", {}, folder(prompt.session?.cwd)),
+      who && !prompt.answer ? el("small", { cls: "who" }, t("by {who}", { who })) : null),
+    el("div", { cls: "about" }, ...asked(prompt), effectsOf(prompt)), verdict(prompt), mineLost(prompt),
+    reached >= 0 ? el("ol", { cls: "stages", "aria-label": t("What became of the answer") }, ...stageItems(reached)) : null,
     words ? el("div", { cls: `word ${bad ? "bad" : ""}`, role: "status" }, words) : null, anchor(head));
 }
 
-// Its time is over, nothing was typed, and it still stands on the screen.
+// Its time is over, nothing was typed, and it is still on the screen.
 export function lateCard(prompt) {
-  const session = prompt.session || {};
   const again = el("button", { type: "button", cls: "main", on: { click: async () => {
     again.disabled = true;
     try { await post(`/prompts/${prompt.prompt_id}/again`); } catch (error) { again.disabled = false; toast(error.message); }
-  } } }, "Ask again");
+  } } }, t("Ask again"));
   return el("article", { cls: "card late", "data-late": prompt.prompt_id },
-    el("div", { cls: "row" }, el("strong", {}, session.label || session.tool || "A program"), el("small", {}, folder(session.cwd)), el("span", { cls: "tag warn" }, "still waiting")),
-    el("div", { cls: "about" }, ...asked(prompt)), el("div", { cls: "word warn" }, "Nobody answered in time and nothing was typed. It still stands on the screen."),
-    el("div", { cls: "row" }, may("answer") ? again : null, el("a", { href: `#session/${prompt.session_id}` }, "Look at its screen")));
+    el("div", { cls: "row" }, el("strong", {}, nameOf(prompt)), el("small", {}, folder(prompt.session?.cwd)), el("span", { cls: "tag warn" }, t("still waiting"))),
+    el("div", { cls: "about" }, ...asked(prompt)), el("div", { cls: "word warn" }, t("Nobody answered in time and nothing was typed. The tool still shows the question.")),
+    el("div", { cls: "row" }, may("answer") ? again : null, el("a", { href: `#session/${prompt.session_id}` }, t("Look at its screen"))));
 }

@@ -1,5 +1,7 @@
 // Builds elements.  Text becomes text nodes and nothing else: no string is ever read as markup.
 
+import { t } from "/language.js";
+
 export function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   fill(node, attributes, children);
@@ -54,7 +56,7 @@ export function whole(text) {
     const row = parseFloat(getComputedStyle(text).lineHeight) || 20;
     const hidden = Math.ceil((text.scrollHeight - text.clientHeight) / row);
     more.hidden = hidden < 1;
-    more.textContent = `${hidden} of ${Math.round(text.scrollHeight / row)} lines are out of sight: show all`;
+    more.textContent = t("{hidden} of {total} lines are out of sight: show all", { hidden, total: Math.round(text.scrollHeight / row) });
   }).observe(text);
   return [text, more];
 }

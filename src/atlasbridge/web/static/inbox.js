@@ -3,20 +3,20 @@
 import { may } from "/api.js";
 import { give } from "/answering.js";
 import { PLAIN, arrange, el, show, speak, whole } from "/dom.js";
+import { t } from "/language.js";
 import { prompts } from "/model.js";
-import { oneLine } from "/subject.js";
-import { pick, ways } from "/ways.js";
+import { effectWords, oneLine, warningOf } from "/subject.js";
+import { bySoonest, canBeMarked, isPermission, pick, ways } from "/ways.js";
 import { clock, folder, left } from "/words.js";
 
-const GROUPS = [["permission", "Wants to do something"], ["question", "Asks"], ["idle", "Finished"], ["unclear", "Not clear"]];
-const SHORT = { permission: "Permissions", question: "Questions", idle: "Finished", unclear: "Not clear" };
+const groups = () => [["permission", t("Permissions")], ["question", t("Questions")], ["idle", t("Finished")], ["unclear", t("Not clear")]];
 const FACES = { command: "$", edit: "±", fetch: "↗", tool: "⚙", secret: "•••", question: "?", idle: "✓", unclear: "…" };
 const known = new WeakMap(); // prompt -> what its row says
 
 function about(prompt) {
   if (!known.has(prompt)) {
     const line = oneLine(prompt);
-    const group = ["idle", "unclear"].includes(line.kind) ? line.kind : ["question", "secret"].includes(line.kind) && !prompt.subject?.kind?.match(/plan|trust/) ? "question" : "permission";
+    const group = ["idle", "unclear"].includes(line.kind) ? line.kind : line.kind !== "secret" && isPermission(prompt) ? "permission" : "question";
     const session = prompt.session || {};
     const text = [prompt.question, prompt.excerpt, session.tool, session.label, session.cwd, prompt.subject?.text, line.text].join(" ").toLowerCase();
     known.set(prompt, { line, group, text });
@@ -24,7 +24,6 @@ function about(prompt) {
   return known.get(prompt);
 }
 
-const canMark = (prompt) => !prompt.constraints.proof && !prompt.constraints.secret && !prompt.constraints.idle && prompt.type !== "unknown" && !prompt.constraints.multi_select && ways(prompt).length > 0;
 
 // What all of them can be given: each its own plain yes, a choice that is called the same everywhere, and the one way in which
 // each refuses.
@@ -32,17 +31,17 @@ function shared(marked) {
   const plain = (prompt) => ways(prompt).filter((choice) => !choice.always && !choice.words && !choice.refuses);
   const no = (prompt) => ways(prompt).filter((choice) => choice.refuses);
   const picks = [];
-  if (marked.every((prompt) => pick("y", prompt))) picks.push({ label: "Yes", of: (prompt) => pick("y", prompt) });
+  if (marked.every((prompt) => pick("y", prompt))) picks.push({ label: t("Yes"), of: (prompt) => pick("y", prompt) });
   for (const { label } of plain(marked[0])) {
     if (picks.some((known) => known.of(marked[0]).label === label)) continue;
     if (marked.every((prompt) => plain(prompt).some((other) => other.label === label))) picks.push({ label, of: (prompt) => plain(prompt).find((other) => other.label === label) });
   }
-  if (marked.every((prompt) => no(prompt).length === 1)) picks.push({ label: "Refuse", refuses: true, of: (prompt) => no(prompt)[0] });
+  if (marked.every((prompt) => no(prompt).length === 1)) picks.push({ label: t("Refuse"), refuses: true, of: (prompt) => no(prompt)[0] });
   return picks;
 }
 
 // Coarse, so that a long list rests: only the last minute is counted down.
-const aboutTime = (until) => (left(until) < 60 ? clock(left(until)) : left(until) < 5940 ? `${Math.round(left(until) / 60)} min` : clock(left(until)));
+const aboutTime = (until) => (left(until) < 60 ? clock(left(until)) : left(until) < 5940 ? t("{count} min", { count: Math.round(left(until) / 60) }) : clock(left(until)));
 
 function makeGroup(title) {
   const [list, count] = [el("ul"), el("span")];
@@ -56,15 +55,15 @@ export class Inbox {
     this.marked = new Set();
     this.rows = new Map(); // prompt id -> its row
     this.list = el("div", { cls: "inbox" });
-    this.groups = new Map(GROUPS.map(([name, title]) => [name, makeGroup(title)]));
-    this.none = el("p", { cls: "soft none" }, "None of them fits.");
-    this.chips = el("div", { cls: "chips", role: "group", "aria-label": "Which ones" });
-    this.filter = el("input", { type: "search", placeholder: "Filter", "aria-label": "Filter what waits", ...PLAIN });
+    this.groups = new Map(groups().map(([name, title]) => [name, makeGroup(title)]));
+    this.none = el("p", { cls: "soft none" }, t("None of them matches."));
+    this.chips = el("div", { cls: "chips", role: "group", "aria-label": t("Which ones") });
+    this.filter = el("input", { type: "search", placeholder: t("Filter"), "aria-label": t("Filter the list"), ...PLAIN });
     this.filter.addEventListener("input", redraw);
-    this.bar = el("div", { cls: "batch", role: "group", "aria-label": "What is marked", hidden: true });
-    this.box = el("dialog", { cls: "panel", "aria-label": "Answer several" });
-    this.node = el("section", { cls: "side", "aria-label": "All that wait", hidden: true },
-      el("div", { cls: "side-head" }, el("div", { cls: "row" }, el("h2", {}, "Waiting"), this.filter), this.chips), this.list, this.bar, this.box);
+    this.bar = el("div", { cls: "batch", role: "group", "aria-label": t("Marked prompts"), hidden: true });
+    this.box = el("dialog", { cls: "panel", "aria-label": t("Answer several") });
+    this.node = el("section", { cls: "side", "aria-label": t("All that are waiting"), hidden: true },
+      el("div", { cls: "side-head" }, el("div", { cls: "row" }, el("h2", {}, t("Waiting")), this.filter), this.chips), this.list, this.bar, this.box);
   }
 
   get ids() { return [...this.list.querySelectorAll("[data-row]")].map((row) => row.dataset.row); }
@@ -90,8 +89,8 @@ export class Inbox {
 
   draw() {
     const words = this.filter.value.trim().toLowerCase();
-    const all = [...prompts.values()].reverse();
-    const counts = Object.fromEntries(GROUPS.map(([name]) => [name, all.filter((prompt) => about(prompt).group === name).length]));
+    const all = [...prompts.values()].sort(bySoonest);
+    const counts = Object.fromEntries(groups().map(([name]) => [name, all.filter((prompt) => about(prompt).group === name).length]));
     if (!counts[this.only]) this.only = "";
     const found = all.filter((prompt) => (!words || about(prompt).text.includes(words)) && (!this.only || about(prompt).group === this.only));
     for (const id of [...this.marked]) if (!prompts.has(id)) this.marked.delete(id);
@@ -110,8 +109,8 @@ export class Inbox {
 
   drawChips(counts, all) {
     const chip = (name, face, count) => el("button", { type: "button", "aria-pressed": String(this.only === name), on: { click: () => { this.only = name; this.redraw(); } } }, face, el("b", {}, String(count)));
-    const kinds = GROUPS.filter(([name]) => counts[name]);
-    show(this.chips, kinds.length > 1 ? [chip("", "All", all), ...kinds.map(([name]) => chip(name, SHORT[name], counts[name]))] : []);
+    const kinds = groups().filter(([name]) => counts[name]);
+    show(this.chips, kinds.length > 1 ? [chip("", t("All"), all), ...kinds.map(([name, title]) => chip(name, title, counts[name]))] : []);
     this.chips.hidden = kinds.length < 2;
   }
 
@@ -129,18 +128,18 @@ export class Inbox {
   makeRow(prompt) {
     const session = prompt.session || {};
     const { line } = about(prompt);
-    const name = session.label || session.tool || "A program";
-    const mark = may("answer") && canMark(prompt) ? el("input", { type: "checkbox", "aria-label": `Mark ${name}`, on: { change: () => this.toggle(prompt.prompt_id) } }) : null;
+    const name = session.label || session.tool || t("A program");
+    const mark = may("answer") && canBeMarked(prompt) ? el("input", { type: "checkbox", "aria-label": t("Mark {name}", { name }), on: { change: () => this.toggle(prompt.prompt_id) } }) : null;
     return el("li", { cls: `k-${line.kind}` }, el("label", { cls: "tick" }, mark, mark ? null : el("span", { "aria-hidden": "true" })),
       el("a", { cls: "line", href: `#prompt/${prompt.prompt_id}`, "data-row": prompt.prompt_id },
-        el("span", { cls: "line-who" }, el("strong", {}, name), el("small", {}, session.label ? `${session.tool} · ` : "", folder(session.cwd))),
-        el("small", { cls: "line-left", "data-until": prompt.expires_at }, aboutTime(prompt.expires_at)),
+        el("span", { cls: "line-who" }, el("strong", {}, name), el("small", {}, [prompt.machine, session.label ? session.tool : "", folder(session.cwd)].filter(Boolean).join(" · "))),
+        el("small", { cls: `line-left ${left(prompt.expires_at) < 60 ? "short" : ""}`, "data-until": prompt.expires_at }, aboutTime(prompt.expires_at)),
         el("span", { cls: "line-asks" }, el("i", { "aria-hidden": "true" }, FACES[line.kind] || "?"), line.text, line.more ? el("small", {}, ` ${line.more}`) : null)));
   }
 
   toggle(id) {
     const row = this.rows.get(id);
-    if (!row || !may("answer") || !canMark(row.prompt)) return;
+    if (!row || !may("answer") || !canBeMarked(row.prompt)) return;
     if (this.marked.has(id)) this.marked.delete(id); else this.marked.add(id);
     row.item.querySelector(".tick input").checked = this.marked.has(id);
     this.drawBar();
@@ -151,20 +150,20 @@ export class Inbox {
     this.bar.hidden = !marked.length;
     if (!marked.length) return;
     const picks = shared(marked);
-    show(this.bar, el("strong", {}, `${marked.length} marked`),
-      picks.length ? picks.map((chosen) => el("button", { type: "button", cls: chosen.refuses ? "refuse" : "", on: { click: () => this.confirm(marked, chosen) } }, chosen.refuses ? "Refuse all" : `${chosen.label} to all`))
-        : el("small", {}, "They have no answer in common."),
-      el("button", { type: "button", cls: "quiet", on: { click: () => { this.marked.clear(); this.redraw(); } } }, "Unmark"));
+    show(this.bar, el("strong", {}, t("{count} marked", { count: marked.length })),
+      picks.length ? picks.map((chosen) => el("button", { type: "button", cls: chosen.refuses ? "refuse" : "", on: { click: () => this.confirm(marked, chosen) } }, chosen.refuses ? t("Refuse all") : t("{label} to all", { label: chosen.label })))
+        : el("small", {}, t("They have no answer in common.")),
+      el("button", { type: "button", cls: "quiet", on: { click: () => { this.marked.clear(); this.redraw(); } } }, t("Unmark")));
   }
 
   // Each is shown once more with the answer that it would get; each is then decided and recorded for itself.
   confirm(marked, chosen) {
     const close = () => this.box.close();
-    const send = el("button", { type: "button", cls: chosen.refuses ? "refuse" : "main", on: { click: () => { close(); this.send(marked, chosen); } } }, `Answer these ${marked.length}`);
-    show(this.box, el("h2", {}, chosen.refuses ? `Refuse ${marked.length}?` : `“${chosen.label}” to ${marked.length}?`),
-      el("ul", { cls: "sure" }, ...marked.map((prompt) => el("li", {}, el("strong", {}, prompt.session?.label || prompt.session?.tool || "A program"),
-        whole(el("pre", { tabindex: "0" }, prompt.subject?.text || prompt.question || prompt.excerpt)), el("small", {}, `gets “${chosen.of(prompt).label}”`)))),
-      el("div", { cls: "row end" }, el("button", { type: "button", on: { click: close } }, "Cancel"), send));
+    const send = el("button", { type: "button", cls: chosen.refuses ? "refuse" : "main", on: { click: () => { close(); this.send(marked, chosen); } } }, t("Answer these {count}", { count: marked.length }));
+    show(this.box, el("h2", {}, chosen.refuses ? t("Refuse {count}?", { count: marked.length }) : t("“{label}” to {count}?", { label: chosen.label, count: marked.length })),
+      el("ul", { cls: "sure" }, ...marked.map((prompt) => el("li", {}, el("strong", {}, prompt.session?.label || prompt.session?.tool || t("A program")),
+        whole(el("pre", { tabindex: "0" }, prompt.subject?.text || prompt.question || prompt.excerpt)), effectWords(prompt).length ? el("p", { cls: "effects" }, effectWords(prompt).join(" · ")) : null, warningOf(prompt), el("small", {}, t("gets “{label}”", { label: chosen.of(prompt).label }))))),
+      el("div", { cls: "row end" }, el("button", { type: "button", on: { click: close } }, t("Cancel")), send));
     this.box.showModal();
   }
 
@@ -172,7 +171,7 @@ export class Inbox {
     this.marked.clear();
     const done = await Promise.all(marked.map((prompt) => (prompts.has(prompt.prompt_id) ? give(prompt, { value: chosen.of(prompt).value, label: chosen.of(prompt).label }) : false)));
     const used = done.filter(Boolean).length;
-    speak(`${used} of ${marked.length} answers were used.`);
+    speak(t("{used} of {count} answers were used.", { used, count: marked.length }));
     this.redraw();
   }
 
@@ -180,6 +179,7 @@ export class Inbox {
     for (const node of this.list.querySelectorAll("[data-until]")) {
       const words = aboutTime(node.dataset.until);
       if (node.textContent !== words) node.textContent = words;
+      node.classList.toggle("short", left(node.dataset.until) < 60);
     }
   }
 }

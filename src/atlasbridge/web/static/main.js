@@ -1,17 +1,18 @@
 // Begins the page: the login, the live stream, and which view is shown.
 
-import { follow, load } from "/api.js";
+import { enter as logIn, follow, isLink, linkIn, load, views } from "/api.js";
 import { el, toast } from "/dom.js";
+import { loadLanguage, t } from "/language.js";
 import { setLink, subscribe, take } from "/model.js";
 import { renew, startTelling, worker } from "/notify.js";
 import { promptsView } from "/prompts.js";
-import { login, loginView, settingsView } from "/settings.js";
+import { loginView, settingsView } from "/settings.js";
 
-const VIEWS = { prompts: promptsView, prompt: promptsView, settings: settingsView };
-const OTHERS = ["sessions", "session", "history", "audit", "rules", "figures"]; // by others.js, once the first card can be drawn
-const PARENTS = { session: "sessions", prompt: "prompts" };
-const OUT = "This browser is not let in (any more): its login was ended, or something else answers at this address.";
-const STRANGER = "Something else than your hub answers at this address. Nothing was sent to it. Ask on the computer: atlasbridge hub status";
+const VIEWS = { prompts: promptsView, prompt: promptsView, list: promptsView, settings: settingsView };
+const OTHERS = [...views, "session"].filter((name) => name !== "prompts"); // by others.js, once the first card can be drawn
+const PARENTS = { session: "sessions", prompt: "prompts", list: "prompts" };
+const OUT = () => t("This browser is not logged in: its login was ended, or another program answers at this address.");
+const STRANGER = () => t("Another program, not your hub, answers at this address. Nothing was sent to it. On the computer, run: atlasbridge hub status");
 const main = document.getElementById("main");
 const link = document.getElementById("link");
 const tabs = document.getElementById("tabs");
@@ -26,7 +27,7 @@ let fetching = null;
 // The other views are fetched as soon as the hub has proved itself, not when somebody opens one: by then, something else
 // might listen at this address.
 function fetchOthers() {
-  fetching ||= import("/others.js").then((others) => { Object.assign(VIEWS, others); }, () => { fetching = null; toast("The other views could not be loaded. Reload the page."); });
+  fetching ||= import("/others.js").then((others) => { Object.assign(VIEWS, others); }, () => { fetching = null; toast(t("The other views could not be loaded. Reload the page.")); });
   return fetching;
 }
 
@@ -37,11 +38,11 @@ function route() {
   const known = Object.hasOwn(VIEWS, name) ? name : "prompts";
   const same = VIEWS[known] === shown && leave.go;
   shown = VIEWS[known];
-  if (same) same(id);
+  if (same) same(id, known);
   else {
     leave();
     document.body.classList.remove("broad");
-    leave = shown(main, page, id);
+    leave = shown(main, page, id, known);
   }
   for (const tab of tabs.children) {
     const here = tab.getAttribute("href") === `#${PARENTS[known] || known}`;
@@ -52,11 +53,11 @@ function route() {
 
 function state(now) {
   link.dataset.state = now === "live" ? "live" : "lost";
-  link.textContent = { live: "live", lost: "not connected", out: "logged out", stranger: "not your hub" }[now] || now;
+  link.textContent = { live: t("live"), lost: t("not connected"), out: t("logged out"), stranger: t("not your hub") }[now] || now;
   setLink(now);
   if (now === "live" && !entered) enter(false);
-  if (now === "out") out(OUT);
-  if (now === "stranger") out(STRANGER);
+  if (now === "out") out(OUT());
+  if (now === "stranger") out(STRANGER());
 }
 
 function out(reason) {
@@ -67,6 +68,7 @@ function out(reason) {
   leave = () => {};
   shown = null;
   tabs.hidden = true;
+  if (!reason) { link.dataset.state = "lost"; link.textContent = t("logged out"); }
   loginView(main, reason, () => { stop(); enter(); }, again);
 }
 
@@ -78,11 +80,12 @@ function enter(begin = true) {
 }
 
 function newShell() {
-  toast("A new version of this page is ready.");
-  document.getElementById("toasts").lastChild?.append(" ", el("button", { type: "button", on: { click: () => window.location.reload() } }, "Reload"));
+  toast(t("A new version of this page is ready."));
+  document.getElementById("toasts").lastChild?.append(" ", el("button", { type: "button", on: { click: () => window.location.reload() } }, t("Reload")));
 }
 
 async function begin() {
+  await loadLanguage();
   subscribe((change) => {
     if (change.kind === "notice") toast(change.sentence);
     if (change.kind !== "hello") return;
@@ -94,12 +97,13 @@ async function begin() {
   startTelling();
   worker();
   window.addEventListener("hashchange", route);
-  const given = /^#link=([\w.-]+)(?:&enrol=(\w+))?$/.exec(window.location.hash);
+  for (const tab of tabs.children) tab.hidden = !views.includes(tab.getAttribute("href").slice(1));
+  const given = isLink(window.location.hash) ? linkIn(window.location.hash) : null;
   const known = await load();
   if (given) {
-    page.enrol = given[2] || "";
+    page.enrol = given.enrol;
     window.history.replaceState(null, "", page.enrol ? "/#settings" : "/#prompts");
-    try { await login({ link: given[1] }); } catch (error) { if (!known) return out(error.message); toast(error.message); }
+    try { await logIn(given); } catch (error) { if (!known) return out(error.message); toast(error.message); }
   }
   return known || (await load()) ? enter() : out("");
 }

@@ -3,6 +3,8 @@
 
 import { OPEN, learnNames, setServerTime } from "/words.js";
 
+const RANK = ["", "received", "typed", "taken"]; // what comes late over another way takes nothing back
+const overtaken = (stage, before) => RANK.includes(stage) && RANK.indexOf(stage) < RANK.indexOf(before);
 const KEEP = 6; // settled cards that stay in sight
 
 export const prompts = new Map(); // prompt id -> prompt, oldest first
@@ -80,7 +82,7 @@ export function learn(prompt, heard = null) {
   const at = settled.findIndex((item) => item.prompt.prompt_id === prompt.prompt_id);
   if (!seen && at < 0 && !mine.has(prompt.prompt_id)) return;
   const before = at >= 0 ? settled.splice(at, 1)[0] : { sentence: "", stage: "" };
-  const { sentence, stage, audit_head: head } = heard || { ...before, audit_head: before.head };
+  const { sentence, stage, audit_head: head } = heard && !overtaken(heard.stage, before.stage) ? heard : { ...before, audit_head: before.head };
   settled.unshift({ prompt, sentence, stage, head });
   settled.length = Math.min(settled.length, KEEP);
 }

@@ -1,56 +1,63 @@
-// The first view: what waits for an answer.  A few prompts are whole cards; many are a list beside one card.
+// The first view: one card at a time, the soonest deadline first.  Several are a list: beside the card on a wide screen,
+// behind "All" on a small one.
 
 import { get } from "/api.js";
-import { Card, lateCard, overCard } from "/card.js";
+import { Card, lateCard, overCard, receiptLine } from "/card.js";
 import { el, empty, show, speak } from "/dom.js";
 import { Inbox } from "/inbox.js";
+import { t } from "/language.js";
 import { link, myAnswer, prompts, settled, subscribe, waiting } from "/model.js";
-import { pick } from "/ways.js";
-import { OPEN, STATE } from "/words.js";
+import { Steady } from "/steady.js";
+import { sentence } from "/subject.js";
+import { nextOf, pick } from "/ways.js";
+import { OPEN, stateName } from "/words.js";
 
-const STEADY_MS = 350; // a tap this soon after the list moved was meant for what stood there before
-const FEW = 3;
-
-export function promptsView(main, page, given) {
-  let id = given || "";
-  const cards = new Map(); // only those that are drawn
+export function promptsView(main, page, given, name) {
+  let [id, listed] = [given || "", name === "list"];
+  let card = null; // the one that is drawn
+  let drawing = false;
+  const noted = new Set(); // prompts whose end is told above the next card
   const list = el("div", { cls: "stack", id: "cards" });
   const inbox = new Inbox(() => draw());
-  const late = el("section", { cls: "settled", "aria-label": "Still waiting" });
-  const over = el("section", { cls: "settled", "aria-label": "Settled just now" });
+  const receipts = el("div", { cls: "receipts", id: "receipts" });
+  const back = el("a", { cls: "back", href: "#list", hidden: true });
+  const late = el("section", { cls: "settled", "aria-label": t("Still waiting") });
+  const over = el("section", { cls: "settled", "aria-label": t("Settled just now") });
   const before = el("div", { cls: "before" }); // a prompt that was opened by its address and is settled already
-  const pane = el("div", { cls: "pane" }, before, list, late, over);
+  const pane = el("div", { cls: "pane" }, receipts, back, before, list, late, over);
   const frame = el("div", { cls: "panes" }, inbox.node, pane);
-  let chosen = id || "";
-  let movedAt = 0;
-  let drawing = false;
-  let stays = ""; // the card beside the list: nothing takes its place while it waits
-  show(main, el("h1", { cls: "unseen" }, "Prompts"), frame);
+  show(main, el("h1", { cls: "unseen" }, t("Prompts")), frame);
+  const steady = new Steady(main, () => draw());
+  const room = window.matchMedia("(min-width: 1000px)");
 
-  // A card whose answer is on its way stays in sight until it is known what became of it.
-  const pending = () => [...cards.values()].filter((card) => !prompts.has(card.prompt.prompt_id)
-    && ["sending", "unknown"].includes(myAnswer(card.prompt.prompt_id)?.state));
+  // An answer that is on its way: its card stays until it is known what became of it.
+  const isPending = (one) => ["sending", "unknown"].includes(myAnswer(one.prompt.prompt_id)?.state);
+
+  function current() {
+    if (id && prompts.has(id)) return prompts.get(id);
+    if (card && prompts.has(card.prompt.prompt_id)) return prompts.get(card.prompt.prompt_id);
+    return nextOf(prompts.values(), "");
+  }
 
   function draw() {
-    const many = prompts.size > FEW;
-    if (chosen && !prompts.has(chosen) && !cards.has(chosen)) chosen = id && !prompts.size ? id : "";
+    if (!steady.mayDraw()) return;
+    const many = prompts.size > 1;
+    const onlyList = many && listed && !room.matches;
+    if (card && !isPending(card) && !prompts.has(card.prompt.prompt_id)) noted.add(card.prompt.prompt_id);
     if (many) inbox.draw(); else if (!inbox.node.hidden) inbox.clear();
-    const alone = prompts.get(chosen) || (many && wide() ? prompts.get(stays) || prompts.get(inbox.ids[0]) : null);
-    const shown = many || (id && prompts.has(id)) ? [alone].filter(Boolean) : [...prompts.values()];
-    stays = many && alone ? alone.prompt_id : "";
+    const shown = card && isPending(card) ? card.prompt : onlyList ? null : current();
     frame.classList.toggle("many", many);
+    frame.classList.toggle("open", many && !onlyList);
     document.body.classList.toggle("broad", many);
-    frame.classList.toggle("open", many && Boolean(prompts.get(chosen)));
     inbox.node.hidden = !many;
-    if (many) inbox.point(stays);
-    drawCards(shown);
-    list.querySelector(".empty")?.remove();
-    list.querySelector(".back")?.remove();
-    if (!cards.size && !many) list.append(nothing());
-    if (prompts.size > 1 && chosen && shown.length === 1) list.prepend(el("a", { cls: "back", href: "#prompts" }, `‹ All ${prompts.size} that wait`));
-    show(late, waiting.size ? [el("h2", {}, "Still waiting"), el("div", { cls: "stack" }, ...[...waiting.values()].map(lateCard))] : []);
-    const done = settled.filter(({ prompt }) => !cards.has(prompt.prompt_id) && !waiting.has(prompt.prompt_id));
-    show(over, done.length ? [el("h2", {}, "Settled just now"), el("div", { cls: "stack" }, ...done.map(overCard))] : []);
+    if (many) inbox.point(shown?.prompt_id || "");
+    drawReceipt();
+    drawCard(shown);
+    back.hidden = !many || onlyList;
+    back.textContent = `‹ ${t("All {count} waiting", { count: prompts.size })}`;
+    show(late, waiting.size ? [el("h2", {}, t("Still waiting")), el("div", { cls: "stack" }, ...[...waiting.values()].map(lateCard))] : []);
+    const done = settled.filter(({ prompt }) => prompt.prompt_id !== card?.prompt.prompt_id && !waiting.has(prompt.prompt_id));
+    show(over, done.length ? [el("h2", {}, t("Settled just now")), el("div", { cls: "stack" }, ...done.map(overCard))] : []);
   }
 
   // A burst of events is one redraw.
@@ -61,95 +68,84 @@ export function promptsView(main, page, given) {
     if (document.visibilityState === "visible") requestAnimationFrame(now); else setTimeout(now, 50);
   }
 
-  const wide = () => window.matchMedia("(min-width: 1000px)").matches;
-
   function nothing() {
-    if (link.state === "live" && waiting.size) return empty("Nothing new asks.", "But what stands below still waits, though its time is over.");
-    if (link.state === "live") return empty("Nothing waits for you.", "When a program stops and asks, it appears here at once.");
-    return empty("Not connected.", "What waits for you is not known until the hub can be reached again.");
+    if (link.state === "live" && waiting.size) return empty(t("Nothing new is asked."), t("The questions below are still open although their time is over."));
+    if (link.state === "live") return empty(t("Nothing is waiting for you."), t("When a program stops and asks, it appears here at once."));
+    return empty(t("Not connected."), t("What is waiting for you is not known until the hub can be reached again."));
   }
 
-  function drawCards(shown) {
-    const wanted = new Set([...shown.map((prompt) => prompt.prompt_id), ...pending().map((card) => card.prompt.prompt_id)]);
-    const anchor = document.activeElement?.closest?.("input, textarea, [data-prompt]");
-    const stood = anchor?.getBoundingClientRect().top;
-    for (const [known, card] of cards) if (!wanted.has(known)) { card.node.remove(); cards.delete(known); movedAt = performance.now(); }
-    for (const prompt of shown) if (!cards.has(prompt.prompt_id)) add(prompt);
-    for (const card of cards.values()) card.progress();
-    const after = anchor?.isConnected ? anchor.getBoundingClientRect().top : undefined;
-    if (stood !== undefined && after !== undefined && after !== stood) window.scrollBy(0, after - stood);
+  // What became of the last answer stays in sight above the next card.
+  function drawReceipt() {
+    const last = settled.find(({ prompt }) => noted.has(prompt.prompt_id));
+    show(receipts, last ? [receiptLine(last, () => { noted.clear(); draw(); })] : []);
   }
 
-  function add(prompt) {
-    const card = new Card(prompt, page.host);
-    cards.set(prompt.prompt_id, card);
-    const writing = document.activeElement?.closest?.("#cards input, #cards textarea");
-    if (writing) list.append(card.node); else list.prepend(card.node); // what a person writes in stays where it is
-    movedAt = performance.now();
-    if (cards.size === 1 && !document.activeElement?.closest?.("input, textarea")) window.scrollTo(0, 0);
+  function drawCard(prompt) {
+    const same = card && prompt && card.prompt.prompt_id === prompt.prompt_id;
+    if (same && (isPending(card) || card.busy || !improved(card.prompt, prompt))) card.progress();
+    else if (card || prompt) {
+      const answered = Boolean(card && myAnswer(card.prompt.prompt_id));
+      if (id && !prompts.has(id) && prompt?.prompt_id !== id && !before.childNodes.length) { id = ""; window.history.replaceState(null, "", listed ? "#list" : "#prompts"); }
+      const writing = same && card.node.contains(document.activeElement) && document.activeElement.matches("input, textarea");
+      if (writing) return;
+      card = prompt ? new Card(prompt, page.host) : null;
+      steady.moved(answered);
+      show(list, card?.node);
+      if (!same && !room.matches && !document.activeElement?.closest?.("input, textarea")) window.scrollTo(0, 0);
+    }
+    if (card || prompts.size) list.querySelector(".empty")?.remove();
+    else show(list, nothing());
   }
 
   function tick() {
-    cards.forEach((card) => card.tick());
+    card?.tick();
     inbox.tick();
-  }
-
-  function early(event) {
-    if (performance.now() - movedAt < STEADY_MS && event.target.closest("button") && event.detail > 0) {
-      event.stopPropagation();
-      event.preventDefault();
-    }
-  }
-
-  function chosenCard() {
-    const focused = document.activeElement?.closest?.("[data-prompt]");
-    if (focused) return cards.get(focused.dataset.prompt);
-    if (cards.size === 1 && (prompts.size === 1 || chosen)) return [...cards.values()][0];
-    list.querySelector("[data-prompt]")?.focus();
-    return null;
   }
 
   function step(by) {
     const { ids } = inbox;
-    const next = ids[Math.max(0, Math.min(ids.length - 1, ids.indexOf([...cards.keys()][0]) + by))];
+    const next = ids[Math.max(0, Math.min(ids.length - 1, ids.indexOf(card?.prompt.prompt_id) + by))];
     if (next) window.location.hash = `#prompt/${next}`;
   }
 
   function press(event) {
-    if (event.altKey || event.repeat || performance.now() - movedAt < STEADY_MS) return undefined;
+    if (event.altKey || event.repeat || !steady.rested()) return undefined;
     const inField = event.target.closest?.("input, textarea");
     if (inField && event.key === "Enter" && !event.isComposing && (inField.tagName === "INPUT" || event.ctrlKey || event.metaKey)) return inField.closest(".say")?.querySelector(".send").click();
     if (inField || event.ctrlKey || event.metaKey) return undefined;
     if (!inbox.node.hidden && (event.key === "j" || event.key === "k")) return step(event.key === "j" ? 1 : -1);
     if (!inbox.node.hidden && event.key === "/") { event.preventDefault(); return inbox.filter.focus(); }
-    if (!inbox.node.hidden && event.key === "x") return inbox.toggle([...cards.keys()][0]);
-    if (!/^[1-9yn]$/.test(event.key)) return undefined;
-    const card = chosenCard();
-    const choice = card && pick(event.key, card.prompt);
-    if (choice) { event.preventDefault(); if (choice.words) card.field.focus(); else card.answer(choice.value, false, choice.label); }
+    if (!inbox.node.hidden && event.key === "x") return inbox.toggle(card?.prompt.prompt_id);
+    if (!/^[1-9yn]$/.test(event.key) || !card) return undefined;
+    if (prompts.size > 1 && !id && !card.node.contains(document.activeElement)) return card.node.focus(); // first which one, then what
+    const choice = pick(event.key, card.prompt);
+    if (choice) { event.preventDefault(); card.choose(choice); }
     return undefined;
   }
 
   const timer = setInterval(tick, 1000);
   const stop = subscribe((change) => {
-    if (change.kind === "prompt" && change.event === "prompt.raised" && change.prompt) speak(`${change.prompt.session?.tool || "A program"} asks: ${change.prompt.excerpt}`);
+    if (change.kind === "prompt" && change.event === "prompt.raised" && change.prompt) speak(t("{name} asks: {text}", { name: change.prompt.session?.label || change.prompt.session?.tool || t("A program"), text: sentence(change.prompt) }));
     soon();
   });
-  function open(wanted) {
-    id = chosen = wanted || "";
+
+  function open(wanted, how) {
+    [id, listed] = [wanted || "", how === "list"];
     show(before);
     if (id && !prompts.has(id)) {
-      get(`/prompts/${id}`).then((prompt) => { if (id === wanted && !OPEN.has(prompt.state) && frame.isConnected) show(before, overCard({ prompt, sentence: STATE[prompt.state], stage: "" })); }, () => {});
+      get(`/prompts/${id}`).then((prompt) => { if (id === wanted && !OPEN.has(prompt.state) && frame.isConnected) show(before, overCard({ prompt, sentence: stateName(prompt.state), stage: "" })); }, () => {});
     }
     draw();
   }
 
-  const room = window.matchMedia("(min-width: 1000px)");
   room.addEventListener("change", draw);
-  main.addEventListener("click", early, true);
   document.addEventListener("keydown", press);
-  open(id);
-  const leave = () => { clearInterval(timer); stop(); room.removeEventListener("change", draw); main.removeEventListener("click", early, true); document.removeEventListener("keydown", press); };
+  open(id, name);
+  const leave = () => { clearInterval(timer); stop(); steady.stop(); room.removeEventListener("change", draw); document.removeEventListener("keydown", press); };
   leave.go = open; // from one prompt to the next the list keeps its filter, its marks and its place
   return leave;
 }
+
+// Whether more is known of the same prompt now: a hook that came late tells what the screen could not show.
+const improved = (before, now) => before.whole !== now.whole || before.subject?.text !== now.subject?.text || before.may_answer !== now.may_answer
+  || Boolean(before.constraints.disagrees) !== Boolean(now.constraints.disagrees);

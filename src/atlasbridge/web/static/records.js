@@ -4,7 +4,7 @@ import { get } from "/api.js";
 import { PLAIN, el, empty, show, toast } from "/dom.js";
 import { sessions } from "/model.js";
 import { asked, oneLine } from "/subject.js";
-import { STATE, by, folder, moment, short } from "/words.js";
+import { by, folder, moment, short, stateName } from "/words.js";
 
 const TONE = { resolved: "good", failed: "bad", expired: "warn" };
 const STATES = [["", "Every outcome"], ["resolved", "Taken"], ["expired", "Expired"], ["withdrawn", "No longer asked"], ["failed", "Failed"], ["canceled", "Left alone"], ["awaiting_reply", "Open"]];
@@ -65,7 +65,7 @@ function entry(prompt) {
     el("summary", {}, el("time", { datetime: prompt.created_at, title: moment(prompt.created_at) }, hour(prompt.created_at)),
       el("strong", {}, session.label || session.tool || "a program"), el("span", { cls: `peek k-${line.kind}` }, line.text),
       prompt.answer ? el("span", { cls: "gave" }, `“${prompt.answer.label}”`, el("small", {}, ` ${who}`)) : who ? el("small", {}, who) : null,
-      el("span", { cls: `tag ${TONE[prompt.state] || ""}` }, STATE[prompt.state] || prompt.state)), body);
+      el("span", { cls: `tag ${TONE[prompt.state] || ""}` }, stateName(prompt.state))), body);
   details.addEventListener("toggle", () => {
     if (!details.open || body.children.length) return;
     show(body, ...asked(prompt), prompt.answer ? el("p", { cls: "verdict" }, "Answer: ", el("strong", {}, `“${prompt.answer.label}”`), ` by ${who}, ${moment(prompt.answer.at)}`) : null,

@@ -1,6 +1,6 @@
 // One session: its live screen with what scrolled off it, its name, its end, and what it waits for.
 
-import { call, follow, get, may, post } from "/api.js";
+import { call, follow, get, may, offers, post } from "/api.js";
 import { PLAIN, el, show, toast } from "/dom.js";
 import { prompts, sessions, subscribe } from "/model.js";
 import { queuePanel } from "/queue.js";

@@ -1,8 +1,8 @@
 // Settings of this browser, the browsers that are let in, and the login.
 
-import "/proof.js";
-import { call, forget, get, load, may, me, post, rename } from "/api.js";
+import { call, enter, forget, get, howToEnter, linkIn, logOut, may, me, offers, rename } from "/api.js";
 import { PLAIN, el, show, toast } from "/dom.js";
+import { chooseLanguage, chosenLanguage, t } from "/language.js";
 import { askPermission, beep, setPush, setWant, subscribed, wants } from "/notify.js";
 import { passkeyPanel } from "/passkey.js";
 import { ago, moment } from "/words.js";
@@ -26,17 +26,24 @@ export function settingsView(main, page) {
   subscribed().then((on) => { push.box.checked = on; }, () => {});
   const leave = el("button", { type: "button", cls: "refuse", on: { click: async () => {
     await setPush(false).catch(() => {});
-    await post("/logout").catch(() => {});
+    await logOut().catch(() => {});
     await forget();
     window.location.reload();
   } } }, "Log this browser out");
   show(main, el("div", { cls: "head" }, el("h1", {}, "Settings")), el("div", { cls: "stack" },
-    el("section", { cls: "panel" }, notify.node, sound.node, may("answer") ? push.node : null),
-    thisBrowser(), may("answer") ? passkeyPanel(page.enrol) : null, may("admin") ? devices() : null,
+    languagePanel(), el("section", { cls: "panel" }, notify.node, sound.node, may("answer") && offers("push") ? push.node : null),
+    offers("devices") ? thisBrowser() : null, may("answer") && offers("passkey") ? passkeyPanel(page.enrol) : null, may("admin") ? devices() : null,
     el("section", { cls: "panel stack" }, el("h2", {}, "Keys"), el("p", {}, el("kbd", {}, "1"), " to ", el("kbd", {}, "9"), " choose, ", el("kbd", {}, "y"), " and ", el("kbd", {}, "n"), " answer, ",
       el("kbd", {}, "j"), " and ", el("kbd", {}, "k"), " go through a long list, ", el("kbd", {}, "/"), " filters it, ", el("kbd", {}, "Tab"), " moves between prompts.")),
     el("section", { cls: "panel row" }, el("small", { cls: "grow" }, `AtlasBridge ${page.version} on ${page.host}. ${page.setup || ""}`), leave)));
   return () => {};
+}
+
+function languagePanel() {
+  const names = [["", t("As the browser says")], ["en", "English"], ["de", "Deutsch"], ["es", "Español"], ["ja", "日本語"]];
+  const field = el("select", { id: "s-language", on: { change: () => { chooseLanguage(field.value); window.location.reload(); } } }, ...names.map(([tag, name]) => el("option", { value: tag, ...(tag ? { lang: tag } : {}) }, name)));
+  field.value = chosenLanguage();
+  return el("section", { cls: "panel row" }, el("label", { for: "s-language", cls: "grow" }, t("Language")), field);
 }
 
 function thisBrowser() {
@@ -71,21 +78,14 @@ function devices() {
 export function loginView(main, reason, done, again) {
   const field = el("input", { type: "password", id: "pass", autocomplete: "current-password" });
   const word = el("div", { cls: "word bad", role: "alert", hidden: !reason }, reason);
-  const enter = async () => {
+  const tryIt = async () => {
     const value = field.value.trim();
-    const link = /#link=([\w.-]+)/.exec(value);
-    try { await login(link ? { link: link[1] } : { password: value }); done(); } catch (error) { word.hidden = false; word.textContent = error.message; }
+    try { await enter(linkIn(value) || { password: value }); done(); } catch (error) { word.hidden = false; word.textContent = error.message; }
   };
-  field.addEventListener("keydown", (event) => { if (event.key === "Enter") enter(); });
+  field.addEventListener("keydown", (event) => { if (event.key === "Enter") tryIt(); });
   show(main, el("div", { cls: "panel stack login" }, el("h1", {}, "Open this page by a link"),
-    el("p", {}, "On the computer where your programs run, type ", el("code", {}, "atlasbridge web"), ". It shows a link and a code to scan; each lets one browser in, once."),
+    el("p", {}, howToEnter()[0], el("code", {}, howToEnter()[1])),
     word, again ? el("div", {}, el("button", { type: "button", on: { click: again } }, "Try again")) : null,
     el("div", {}, el("label", { for: "pass" }, "Or paste the link, or enter the password"), el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
-      el("button", { type: "button", cls: "main", on: { click: enter } }, "Enter")))));
-}
-
-export async function login({ link, password }) {
-  if (!globalThis.crypto?.subtle) throw new Error("This browser keeps no keys at this address. Open it over https or on localhost.");
-  await (link ? globalThis.AtlasProof.enterByLink(link) : globalThis.AtlasProof.enterByPassword(password));
-  await load();
+      el("button", { type: "button", cls: "main", on: { click: tryIt } }, "Enter")))));
 }

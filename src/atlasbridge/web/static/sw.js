@@ -3,9 +3,9 @@
 // this address cannot put another page in its place so.  It never keeps a prompt: answers of the API are not touched here.
 const SHELL = "atlasbridge-shell";
 const FILES = ["/", "/answering.js", "/api.js", "/app.webmanifest", "/audit.js", "/base.css", "/card.js", "/colours.js", "/dom.js", "/figures.js",
-  "/grants.js", "/icon-192.png", "/icon-512.png", "/icon.svg", "/inbox.js", "/keys.js", "/later.js", "/launch.js", "/main.js", "/model.js",
+  "/grants.js", "/icon-192.png", "/icon-512.png", "/icon.svg", "/inbox.js", "/keys.js", "/language.js", "/later.js", "/launch.js", "/main.js", "/model.js",
   "/notify.js", "/others.js", "/page.css", "/passkey.js", "/prompts.js", "/proof.js", "/queue.js", "/records.js", "/rules.css", "/rules.js", "/screen.js", "/session.js", "/sessions.js",
-  "/settings.js", "/subject.js", "/typing.js", "/ways.js", "/words.js"];
+  "/settings.js", "/steady.js", "/subject.js", "/typing.js", "/ways.js", "/words.js"];
 
 const policy = self.trustedTypes?.createPolicy("atlasbridge", { createScriptURL: (url) => { if (url !== "/proof.js") throw new TypeError(url); return url; } });
 importScripts(policy ? policy.createScriptURL("/proof.js") : "/proof.js");

@@ -1,5 +1,7 @@
 // Times, folders and states as people say them.
 
+import { language, t } from "/language.js";
+
 let skew = 0; // the hub's clock minus ours, in milliseconds
 
 export function setServerTime(text) {
@@ -21,13 +23,15 @@ export function clock(seconds) {
 
 export function ago(text) {
   const seconds = Math.max(0, (serverNow() - Date.parse(text)) / 1000);
-  if (seconds < 45) return "just now";
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min ago`;
-  if (seconds < 129600) return `${Math.round(seconds / 3600)} h ago`;
-  return new Date(text).toLocaleDateString();
+  if (seconds < 45) return t("just now");
+  if (seconds < 5400) return t("{count} min ago", { count: Math.round(seconds / 60) });
+  if (seconds < 129600) return t("{count} h ago", { count: Math.round(seconds / 3600) });
+  return new Date(text).toLocaleDateString(language());
 }
 
-export const moment = (text) => (text ? new Date(text).toLocaleString() : "");
+// In the reader's own zone, and so that it says which.
+export const moment = (text) => (text ? new Date(text).toLocaleString(language(), { dateStyle: "medium", timeStyle: "short" }) : "");
+export const time = (text) => (text ? new Date(text).toLocaleTimeString(language(), { hour: "2-digit", minute: "2-digit" }) : "");
 
 export function folder(path) {
   const parts = String(path || "").split("/").filter(Boolean);
@@ -36,12 +40,13 @@ export function folder(path) {
 
 export const short = (id) => String(id || "").slice(0, 8);
 
-export const CONFIDENCE = { high: ["sure", "good"], med: ["likely", ""], low: ["a guess", "warn"] };
+export const CONFIDENCE = () => ({ high: [t("sure"), "good"], med: [t("likely"), ""], low: [t("a guess"), "warn"] });
 
-export const STATE = {
-  created: "open", routed: "open", awaiting_reply: "open", reply_received: "answered", injected: "typed",
-  resolved: "taken", expired: "expired", canceled: "left alone", failed: "failed", withdrawn: "no longer asked",
-};
+const states = () => ({
+  created: t("open"), routed: t("open"), awaiting_reply: t("open"), reply_received: t("answered"), injected: t("typed"),
+  resolved: t("taken"), expired: t("expired"), canceled: t("left alone"), failed: t("failed"), withdrawn: t("no longer asked"),
+});
+export const stateName = (state) => states()[state] || state;
 
 let own = () => "";
 export const setOwnName = (teller) => { own = teller; };
@@ -55,8 +60,8 @@ export function by(identity) {
   if (!identity) return "";
   if (names.has(identity)) return names.get(identity);
   const [channel, name] = [identity.split(":")[0], identity.slice(identity.indexOf(":") + 1)];
-  if (channel === "web") return name.startsWith("token/") ? `the token ${name.slice(6)}` : name === own() ? `${name} (this browser)` : name;
-  if (identity === "auto:timeout") return "the timer";
-  if (channel === "cli") return "the command line";
+  if (channel === "web") return name.startsWith("token/") ? t("the token {name}", { name: name.slice(6) }) : name === own() ? t("{name} (this browser)", { name }) : name;
+  if (identity === "auto:timeout") return t("the timer");
+  if (channel === "cli") return t("the command line");
   return identity.includes(":") ? `${channel} (${name})` : identity;
 }

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from atlasbridge.core.clock import Clock, iso, parse_iso
+from atlasbridge.core.policy.effects import EFFECTS, effects_of
 from atlasbridge.core.prompt.model import (
     EXCERPT_LIMIT,
     Choice,
@@ -28,8 +29,8 @@ from atlasbridge.core.values import frozen, replace
 
 SCORES = {"high": 0.9, "med": 0.7, "low": 0.5}
 LONGEST, MOST = 100_000, 200  # characters of a text, and how many of anything
-_FLAGS = ("secret", "idle", "commands", "multi_select", "allows_other", "scrolls")
-_NUMBERS = ("max_length", "min_choice", "max_choice")
+_FLAGS = ("secret", "idle", "commands", "multi_select", "allows_other", "scrolls", "disagrees")
+_NUMBERS = ("max_length", "min_choice", "max_choice", "missing_lines")
 GONE = "gone"  # the server's own word for what a machine left open when it went
 _HEX = re.compile(r"[0-9a-f]{8}")
 
@@ -142,6 +143,8 @@ def _constraints(told: Any) -> dict[str, Any]:
     proof = given.get("proof")
     if isinstance(proof, dict):
         found["proof"] = {name: _text(proof.get(name), 300) for name in ("kind", "rule", "page")}
+    effects = [{"kind": one.kind, "target": one.target} for one in effects_of(given)] if given.get(EFFECTS) else []
+    found |= {EFFECTS: effects} if effects else {}
     if isinstance(quorum, dict) and type(quorum.get("approvals")) is int:
         found["quorum"] = {"approvals": quorum["approvals"], "rule": _text(quorum.get("rule"), 200)}
     return found

@@ -11,8 +11,8 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from atlasbridge.lab.mockmodel import wire
-from atlasbridge.lab.mockmodel.scene import Request, Turn, play
+from tests.real_tools.mockmodel import wire
+from tests.real_tools.mockmodel.scene import Request, Turn, play
 
 REFUSALS = {
     400: {"status": "INVALID_ARGUMENT", "type": "invalid_request_error", "message": "The lab does not like this"},

@@ -1,9 +1,10 @@
-"""`atlasbridge lab canary`: are the dialogs of the installed AI CLIs still recognised and answered?"""
+"""`python -m tests.real_tools TOOL`: are the dialogs of the installed AI CLIs still recognised and answered?"""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,17 +16,17 @@ from atlasbridge.cli.printing import json_option, print_line
 from atlasbridge.core.clock import SystemClock, iso
 
 if TYPE_CHECKING:
-    from atlasbridge.lab.canary import Result
-    from atlasbridge.lab.truth import Truth
+    from tests.real_tools.canary import Result
+    from tests.real_tools.truth import Truth
 
 
-# The part of `atlasbridge lab canary` that walks tools in windows of several sizes, and its page.
+# The part of `python -m tests.real_tools` that walks tools in windows of several sizes, and its page.
 
 KINDS = ("answered", "refused", "silent")
 Row = dict[str, Any]
 HEAD = """# The AI CLIs in windows of every size
 
-Written by `atlasbridge lab canary --sizes --page docs/sizes.md`: the real tools on a mock model in small, usual and
+Written by `python -m tests.real_tools --sizes --page docs/sizes.md`: the real tools on a mock model in small, usual and
 large windows.  Each is asked for a command (allowed, refused, and both while the window changes under the dialog), a
 here-document, a file and an edit of 60 lines, a question where it has one, and must be silent while it thinks and
 quotes a menu.  "Recognised": every dialog was raised with its choices.  "Answered" and "refused" are counted only if
@@ -37,8 +38,8 @@ told by the tool itself beside its screen, or marked as incomplete; a prompt tha
 
 def walk_tools(tools: tuple[str, ...], only: str, as_json: bool, results: Path | None) -> list[Row]:
     """Everything that is known of these tools: what `results` holds from before, and what is walked now."""
-    from atlasbridge.lab.canary import version_of
-    from atlasbridge.lab.sizes import SIZES, walk_sizes
+    from tests.real_tools.canary import version_of
+    from tests.real_tools.sizes import SIZES, walk_sizes
 
     rows = _before(results)
     run = iso(SystemClock().wall())
@@ -119,8 +120,8 @@ def _assembled(rows: list[Row]) -> str:
 
 def _not_walked(groups: dict[tuple[str, str], list[Row]]) -> list[str]:
     """A line per tool that has sizes left."""
-    from atlasbridge.lab.dialogs import WALKS
-    from atlasbridge.lab.sizes import SIZES
+    from tests.real_tools.dialogs import WALKS
+    from tests.real_tools.sizes import SIZES
 
     sizes = [f"{columns}x{rows}" for columns, rows in SIZES]
     left = {tool: [size for size in sizes if (tool, size) not in groups] for tool in WALKS}
@@ -135,7 +136,7 @@ def _first_line(text: str) -> str:
     return text.partition("\n")[0].replace("|", "\\|")
 
 
-# The part of `atlasbridge lab canary` that says whether what was shown is what then ran, and its section of a page.
+# The part of `python -m tests.real_tools` that says whether what was shown is what then ran, and its section of a page.
 
 Measured = dict[str, tuple[str, list["Truth"]]]
 TITLE = "## Shown, and then run"
@@ -144,19 +145,18 @@ _SECTION = re.compile(rf"\n{re.escape(TITLE)}\n.*?(?=\n## )", re.DOTALL)
 LAB_TRUTH_HEAD = f"""
 {TITLE}
 
-Measured by `atlasbridge lab canary --truth TOOL...`: the mock model asks for commands and edits that are hard to show,
-each is allowed through `atlasbridge reply`, and what a channel was shown is compared with what the shell was given or
-what the file then held.  "Whole": a complete subject, equal to the last character.  "Rows": every character in its
-order, as the tool drew it; which line breaks are the tool's nobody can tell, and no rule may look at it.  "Said to be
-cut": a part was not drawn, and every channel says so.  "Invisible": the tool drew nothing, or blanks, for characters
-that it then ran; what is shown is what it drew, and no rule may look at it.  "Not asked": the tool needed nobody, or
-turned the request down by itself; "not run": it did so after it was allowed.
-"""
+Measured by `python -m tests.real_tools --truth TOOL...`: the mock model asks for commands and edits that are hard to
+show, each is allowed through `atlasbridge reply`, and what a channel was shown is compared with what the shell was
+given or what the file then held.  "Whole": a complete subject, equal to the last character.  "Rows": every character
+in its order, as the tool drew it; which line breaks are the tool's nobody can tell, and no rule may look at it.  "Said
+to be cut": a part was not drawn, and every channel says so.  "Invisible": the tool drew nothing, or blanks, for
+characters that it then ran; what is shown is what it drew, and no rule may look at it.  "Not asked": the tool needed
+nobody, or turned the request down by itself; "not run": it did so after it was allowed.  """
 
 
 def measure_tools(tools: tuple[str, ...], only: str, as_json: bool) -> Measured:
-    from atlasbridge.lab.canary import version_of
-    from atlasbridge.lab.truth import measure
+    from tests.real_tools.canary import version_of
+    from tests.real_tools.truth import measure
 
     found: Measured = {}
     for tool in tools:
@@ -179,7 +179,7 @@ def _show_lab_truth(result: Truth, version: str, as_json: bool) -> None:
 
 
 def render_truth(measured: Measured) -> str:
-    from atlasbridge.lab.truth import Agreement
+    from tests.real_tools.truth import Agreement
 
     names = [verdict.value for verdict in Agreement]
     parts = [LAB_TRUTH_HEAD, f"| tool | version | {' | '.join(names)} |", "|---|---|" + "---|" * len(names)]
@@ -207,7 +207,7 @@ def with_truth(page: str, section: str) -> str:
 
 LAB_CANARY_HEAD = """# The AI CLIs, dialog by dialog
 
-Written by `atlasbridge lab canary --page docs/tools.md TOOL...`: every line is a dialog of the real tool, brought
+Written by `python -m tests.real_tools --page docs/tools.md TOOL...`: every line is a dialog of the real tool, brought
 about by a mock model, recognised by AtlasBridge under `atlasbridge run`, and answered through `atlasbridge reply`.
 `y` is the dialog's own allow-once choice, `n` refuses; "silent" means that nothing is asked.  "Asked twice" counts
 the dialogs where a reply was refused as stale (the tool was drawing just then) and a later one was taken.
@@ -317,11 +317,11 @@ Not used, and why:
 - A tool without a dialect whose list stands right above an input box is raised as `unknown`: who gets the keys cannot
   be seen, and a wrong guess would press Enter on "Yes".
 - A version that is not in the table works by the rules of the table's and the generic ones; `atlasbridge run` says so
-  when it starts, `atlasbridge adapters show TOOL` at any time, and `atlasbridge lab canary TOOL` tries it out.
+  when it starts, `atlasbridge adapters show TOOL` at any time, and `python -m tests.real_tools TOOL` tries it out.
 """
 
 
-@click.command("canary")
+@click.command("real_tools")
 @click.argument("tools", nargs=-1)
 @click.option("-a", "--all", "every", is_flag=True, help="Every tool that is installed.")
 @click.option("--sizes", is_flag=True, help="A few dialogs in windows of several sizes, instead.")
@@ -354,14 +354,14 @@ def command(
 ) -> int:
     """Walk real tools (claude, codex, gemini, opencode, aider, qwen, ...) through their dialogs, offline.
 
-    They are looked for in $ATLASBRIDGE_TOOLS and on the PATH; the mock model that they talk to comes with AtlasBridge.
+    They are looked for in $ATLASBRIDGE_TOOLS and on the PATH; the mock model that they talk to is `mockmodel`.
 
     Exit status 1 when a dialog is no longer recognised or answered; with --truth, when something else ran than was
     shown.
     """
-    from atlasbridge.lab.canary import canary, version_of
-    from atlasbridge.lab.dialogs import WALKS
-    from atlasbridge.lab.realtool import find_tool
+    from tests.real_tools.canary import canary, version_of
+    from tests.real_tools.dialogs import WALKS
+    from tests.real_tools.realtool import find_tool
 
     tools = tools or tuple(tool for tool in WALKS if every and find_tool(tool) is not None)
     if not tools:
@@ -397,7 +397,7 @@ def command(
 
 
 def _draft(tool: str, version: str, results: list[Result]) -> str:
-    from atlasbridge.lab.canary import draft_for
+    from tests.real_tools.canary import draft_for
 
     return draft_for(tool, version, results)
 
@@ -445,3 +445,7 @@ def _verdict(item: Result) -> str:
     if not item.ok:
         return "failed: " + _first_line(item.detail)
     return "ok, asked twice: " + _first_line(item.again[0]) if item.again else "ok"
+
+
+if __name__ == "__main__":
+    sys.exit(command(standalone_mode=False))

@@ -15,10 +15,10 @@ from typing import Any
 
 from atlasbridge.adapters.installed import verified_versions
 from atlasbridge.core.clock import SystemClock
-from atlasbridge.lab.dialogs import WALKS, Dialog, Walk
-from atlasbridge.lab.mockmodel.scene import LEAK
-from atlasbridge.lab.realtool import find_tool, tool_path
-from atlasbridge.lab.stage import ENDS, Stage, StageError
+from tests.real_tools.dialogs import WALKS, Dialog, Walk
+from tests.real_tools.mockmodel.scene import LEAK
+from tests.real_tools.realtool import find_tool, tool_path
+from tests.real_tools.stage import ENDS, Stage, StageError
 
 START_S = 300.0
 DIALOG_S = 120.0  # for a dialog, or the end of one, once the tool has started

@@ -4,7 +4,7 @@ The newest user text names a scene ("lab:bash", "lab:slow=5").  No state is kept
 follows from how many tool results came back after it.
 """
 
-from atlasbridge.lab.mockmodel.scene import Call, Request, Turn, play
-from atlasbridge.lab.mockmodel.server import MockModel
+from tests.real_tools.mockmodel.scene import Call, Request, Turn, play
+from tests.real_tools.mockmodel.server import MockModel
 
 __all__ = ["Call", "MockModel", "Request", "Turn", "play"]

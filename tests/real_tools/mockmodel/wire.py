@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from atlasbridge.core.ids import new_id
-from atlasbridge.lab.mockmodel.scene import DIRECTIVE, LONG_LINES, Call, Request, Turn
+from tests.real_tools.mockmodel.scene import DIRECTIVE, LONG_LINES, Call, Request, Turn
 
 Body = Mapping[str, Any]
 Part = bytes | float

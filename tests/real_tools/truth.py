@@ -19,9 +19,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.lab.canary import QUIET_CONFIG, START_S
-from atlasbridge.lab.mockmodel.scene import ALL, Nasty
-from atlasbridge.lab.stage import Stage, StageError
+from tests.real_tools.canary import QUIET_CONFIG, START_S
+from tests.real_tools.mockmodel.scene import ALL, Nasty
+from tests.real_tools.stage import Stage, StageError
 
 RECORDER = """printf '%s' "$BASH_EXECUTION_STRING" > '{folder}/bash'.$$
 """

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from atlasbridge.lab.canary import Result, walk_through
-from atlasbridge.lab.dialogs import BASH, WALKS, WRITTEN, Dialog, Walk
-from atlasbridge.lab.mockmodel.scene import LONG_LINES
+from tests.real_tools.canary import Result, walk_through
+from tests.real_tools.dialogs import BASH, WALKS, WRITTEN, Dialog, Walk
+from tests.real_tools.mockmodel.scene import LONG_LINES
 
 LINES = tuple(LONG_LINES)
 SIZES = ((40, 15), (60, 20), (80, 24), (120, 40), (200, 60))

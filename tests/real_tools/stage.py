@@ -1,5 +1,5 @@
 """A real AI CLI on a stage: under `atlasbridge run` in a terminal of its own, against the mock model, with a person
-who answers through `atlasbridge reply`.  Used by `lab canary` and by the tests on the real tools.
+who answers through `atlasbridge reply`.  Used by `tests.real_tools` and by the tests on the real tools.
 
 Which dialogs to walk, and what counts as right, is left to `canary` and to the tests.
 """
@@ -25,10 +25,10 @@ from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.process import own_python
 from atlasbridge.core.screen.screen import Screen
-from atlasbridge.lab.mockmodel import MockModel
-from atlasbridge.lab.realtool import find_tool, prepare_launch
 from ptypool.process import spawn_process
 from ptypool.terminal import set_window_size
+from tests.real_tools.mockmodel import MockModel
+from tests.real_tools.realtool import find_tool, prepare_launch
 
 # What a tool leaves behind when it ends: daemons of its own, known by the home folder that it was started with.
 #

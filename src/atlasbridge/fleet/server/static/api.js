@@ -1,0 +1,95 @@
+// The fleet server in the place of a hub: the same page over the server's own requests.  A cookie says who calls; prompts
+// and sessions of all machines come by one stream that says when to read them again.
+
+import { t } from "/language.js";
+import { setOwnName } from "/words.js";
+
+const SCOPES = ["read", "ask", "answer", "admin"];
+const UNKNOWN = [0, 502, 503, 504]; // a proxy, or a server without its database: what became of it is not known
+let who = null;
+
+export const me = () => who || { name: "", scope: "read", login_id: "" };
+export const may = (scope) => scope !== "admin" && SCOPES.indexOf(me().scope) >= SCOPES.indexOf(scope);
+export const views = ["prompts", "sessions", "machines"];
+export const offers = () => false; // what a hub does for its own sessions beyond answering
+export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+setOwnName(() => me().name);
+
+export class Refused extends Error {
+  constructor(status, error, message) {
+    super(message);
+    this.status = status; // 0: it is not known whether it arrived
+    this.error = error;
+  }
+}
+
+async function ask(method, path, body) {
+  const options = { method, credentials: "same-origin", ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }) };
+  const answer = await fetch(path, options).catch(() => { throw new Refused(0, "offline", t("The server cannot be reached.")); });
+  const content = await answer.json().catch(() => null);
+  if (UNKNOWN.includes(answer.status) || content === null) throw new Refused(0, "offline", content?.message || t("The connection broke."));
+  if (!answer.ok) throw new Refused(answer.status, content.error || "", content.message || t("Refused ({status}).", { status: answer.status }));
+  return content;
+}
+
+export const call = (method, path, body) => ask(method, `/api/v1${path}`, body);
+export const get = (path) => call("GET", path);
+export const post = (path, body = {}) => call("POST", path, body);
+
+export async function load() {
+  try {
+    const told = await get("/me");
+    who = { name: told.identity.replace(/^server:/, ""), scope: told.scope, login_id: told.device?.login_id || "" };
+  } catch (error) { who = error.status === 0 ? who : null; }
+  return who !== null;
+}
+
+export async function forget() { who = null; }
+export const rename = () => Promise.reject(new Error(t("The fleet's administrator names people.")));
+export const logOut = () => ask("POST", "/api/logout", {});
+export const howToEnter = () => [t("Ask an administrator for a link, or make one: "), "atlasbridge fleet people link NAME"];
+
+export const linkIn = (hash) => { const found = /#login=([\w.~-]+)/.exec(hash); return found ? { link: found[1], enrol: "" } : null; };
+export const isLink = (hash) => /^#login=[\w.~-]+$/.test(hash);
+
+export async function enter({ link }) {
+  if (!link) throw new Error(t("This is not a whole link."));
+  await ask("POST", "/api/login", { token: link });
+  await load();
+}
+
+// Follows prompts and sessions, or one session's screen, until close() is called.
+export function follow(path, onEvent, onState = () => {}) {
+  const screen = /^\/sessions\/([^.]+)\.(.+)\/screen\/stream$/.exec(path);
+  const source = new EventSource(screen ? `/api/screen?machine=${encodeURIComponent(screen[1])}&session=${encodeURIComponent(screen[2])}` : "/api/v1/events");
+  let [known, reading, again] = [new Map(), false, false];
+
+  async function read() {
+    again = reading;
+    if (reading) return;
+    reading = true;
+    try {
+      const [{ prompts, now }, { sessions }, { shell, version }] = await Promise.all([get("/prompts?limit=200"), get("/sessions"), ask("GET", "/api/me")]);
+      const open = new Map(prompts.map((prompt) => [prompt.prompt_id, { ...prompt, machine: prompt.session?.machine }]));
+      const gone = [...known.keys()].filter((id) => !open.has(id)).slice(0, 20);
+      const over = await Promise.all(gone.map((id) => get(`/prompts/${id}`).catch(() => null)));
+      for (const prompt of over.filter(Boolean)) onEvent({ event: "prompt.closed", prompt: { ...prompt, machine: prompt.session?.machine } });
+      const asked = new Map(prompts.map((prompt) => [prompt.session_id, prompt.prompt_id]));
+      onEvent({ event: "hello", now, host: window.location.host, version: version || "", shell: shell || "", prompts: [...open.values()], waiting: [],
+        sessions: sessions.map((session) => ({ ...session, open_prompt: asked.get(session.session_id) || "" })) });
+      known = open;
+      onState("live");
+    } catch (error) { onState(error.status === 401 ? "out" : "lost"); }
+    reading = false;
+    if (again) read();
+  }
+
+  if (screen) {
+    source.onmessage = (event) => { onState("live"); const frame = JSON.parse(event.data); if (frame) onEvent(frame); };
+    source.onerror = () => onState(source.readyState === EventSource.CLOSED ? "gone" : "lost");
+  } else {
+    source.addEventListener("changed", read);
+    source.onerror = () => (source.readyState === EventSource.CLOSED ? read() : onState("lost"));
+  }
+  return () => source.close();
+}

@@ -1,0 +1,56 @@
+"""The page's own files, for a hub and for a fleet server: read once, packed once, named by their digest."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from importlib.resources import files
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "json": "application/json",
+    "webmanifest": "application/manifest+json",
+}
+
+
+def read_page(*more: str) -> dict[str, bytes]:
+    """The files by name.  `more`: packages whose `static` has files of its own; one of the same name takes the place
+    of ours, as the fleet server's way to its API does."""
+    found = [entry for package in ("atlasbridge.web", *more) for entry in files(package).joinpath("static").iterdir()]
+    return {entry.name: entry.read_bytes() for entry in found if entry.is_file()}
+
+
+def digest_page(page: dict[str, bytes]) -> str:
+    return hashlib.sha256(b"\0".join(page[name] for name in sorted(page))).hexdigest()[:16]
+
+
+def page_routes(page: dict[str, bytes]) -> list[Route]:
+    """Each file is read once; the page is small, and nothing outside of the package can be named."""
+    names = {name: "/" if name == "index.html" else f"/{name}" for name in page}
+    return [Route(path, _file(name, page[name]), methods=["GET"]) for name, path in names.items()]
+
+
+def _file(name: str, content: bytes) -> Any:
+    """Packed once: these files hold no secret whose length could tell something."""
+    etag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
+    kind = name.rpartition(".")[2]
+    headers = {"Cache-Control": "no-cache", "ETag": etag, "Content-Type": TYPES[kind], "Vary": "Accept-Encoding"}
+    packed = b"" if kind == "png" else gzip.compress(content, 6, mtime=0)
+
+    async def serve(request: Request) -> Response:
+        if request.headers.get("if-none-match") == etag:
+            return Response(status_code=304, headers=headers)
+        if packed and "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(packed, headers={**headers, "Content-Encoding": "gzip"})
+        return Response(content, headers=headers)
+
+    return serve
