@@ -236,7 +236,7 @@ def test_an_onlooker_sees_the_session_and_no_key_of_theirs_reaches_it() -> None:
                 screen_viewer.type(b"mallory\r")
                 first.type(b"alice\r")
                 screen_viewer.wait_for("got alice")
-                screen_viewer.type(b"q")
+                screen_viewer.type(b"\x03")
                 assert screen_viewer.wait_exit() == 0
                 assert screen_viewer.settings() == screen_viewer.settings_before and not screen_viewer.screen.alternate
             first.wait_for("got alice")
@@ -257,7 +257,7 @@ def test_what_fills_the_window_asks_the_window_for_its_size_and_not_the_environm
                 with Terminal((*ATLASBRIDGE, *words), hub.home.root, 12, 60, elsewhere) as screen_viewer:
                     screen_viewer.wait_for(foot)
                     assert screen_viewer.screen.lines()[0].strip(), f"{words}: its first row has scrolled away"
-                    screen_viewer.type(b"q")
+                    screen_viewer.type(b"\x03")
                     assert screen_viewer.wait_exit() == 0
             first.type(b"\r")
             assert first.wait_exit() == 0
