@@ -57,7 +57,7 @@ def test_a_typed_reply_exits_0_with_a_short_id(hub: HubProcess, host: FakeHost) 
     assert told == {
         "ok": True,
         "stage": "typed",
-        "message": 'Typed "y" into bash, the answer of a person at this machine.',
+        "message": 'Sent "y" to bash.',
         "answer": "y",
         "by": "cli:local",
         "from": "this machine",

@@ -178,7 +178,7 @@ class Board:
         """The selected prompt is marked, or not any more."""
         current = self.current
         if current is None or current["constraints"].get("secret"):
-            return replace(self, message="a secret is answered by itself" if current else "")
+            return replace(self, message="answer a secret separately: it cannot be marked" if current else "")
         name = current["prompt_id"]
         without = tuple(item for item in self.marked if item != name)
         return replace(self, marked=without if name in self.marked else (*self.marked, name))

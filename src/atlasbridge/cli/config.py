@@ -177,7 +177,7 @@ def check() -> None:
     for hint in found.hints:
         click.echo(f"hint: {hint}")
     where = home().config if home().config.exists() else "no file, all defaults"
-    click.echo(f"the configuration is good ({where}); channels: {', '.join(['local', *found.channels])}")
+    click.echo(f"the configuration is valid ({where}); channels: {', '.join(['local', *found.channels])}")
 
 
 @command.command()
@@ -284,7 +284,7 @@ def edit() -> None:
                 raise
             text = changed
         else:
-            _tell("the configuration is good and in its place")
+            _tell("the configuration is valid and saved")
             return
 
 

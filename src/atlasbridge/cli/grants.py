@@ -55,7 +55,7 @@ def revoke(grant_id: str | None, everything: bool, as_json: bool) -> int:
 @click.option("--times", type=click.IntRange(1, 1000), help="For so many questions.")
 @click.option("--session", "in_session", is_flag=True, help="In this session only; the default.")
 @click.option("--folder", "in_folder", is_flag=True, help="In every session of this tool in this folder.")
-@click.option("--preview", is_flag=True, help="Only say what it would allow.")
+@click.option("--preview", is_flag=True, help="Only show what it would allow.")
 @json_option
 def add(
     prompt_id: str,
@@ -102,4 +102,4 @@ def left(item: dict[str, Any]) -> str:
         parts.append(f"{max(0, item['seconds_left']) // 60} min")
     if item["uses_left"] is not None:
         parts.append(f"{item['uses_left']} times")
-    return ", ".join(parts) or "until the machine starts anew"
+    return ", ".join(parts) or "until the machine restarts"

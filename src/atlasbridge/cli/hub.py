@@ -63,7 +63,7 @@ def warn_of_version() -> None:
 
 @command.command()
 def stop() -> None:
-    """Stop the hub.  Sessions go on; their prompts wait for the next hub."""
+    """Stop the hub.  Sessions continue; their prompts wait for the next hub."""
     if (setup := _system_setup()) is not None:
         from atlasbridge.cli.system_hub import stop_system
 
@@ -97,9 +97,12 @@ def reload() -> None:
 
 @command.command()
 @click.option("--now/--later", default=True, show_default=True, help="Start it at once, where the system can.")
-@click.option("--system", is_flag=True, help="As a user of its own, for the whole machine. Needs root.")
+@click.option("--system", is_flag=True, help="As a separate user, for the whole machine. Needs root.")
 @click.option(
-    "--for", "people", multiple=True, help="With --system: whose sessions ask it.  [default: who called sudo]"
+    "--for",
+    "people",
+    multiple=True,
+    help="With --system: the user whose sessions use it.  [default: the user who called sudo]",
 )
 @click.option(
     "--sudo-only", is_flag=True, help="With --system: in a terminal only sudo decides; the page and chats as ever."
@@ -107,7 +110,7 @@ def reload() -> None:
 def install(now: bool, system: bool, people: tuple[str, ...], sudo_only: bool) -> None:
     """Start the hub with every login: a systemd user unit, or a launchd agent on macOS.
 
-    With --system: make the hub a user of its own, whose files and socket your tools cannot read or replace.
+    With --system: run the hub as a separate user, whose files and socket your tools cannot read or replace.
     """
     needs_unix("hub install", "the hub starts on demand")
     if system:

@@ -26,7 +26,7 @@ POLL_S = 0.2
 
 @click.command("logs")
 @click.argument("session", default="", shell_complete=complete_sessions)
-@click.option("-f", "--follow", "--tail", is_flag=True, help="Go on printing as entries come.")
+@click.option("-f", "--follow", "--tail", is_flag=True, help="Print new entries as they come.")
 @click.option("-n", "--lines", type=int, help="How many to begin with (of the audit log 20, of a session all).")
 @click.option("--session", "about", default="", shell_complete=complete_sessions, help="Audit entries of this session.")
 @click.option("--hub", "of_hub", is_flag=True, help="The hub's own log instead of the audit log.")

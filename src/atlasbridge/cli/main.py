@@ -129,7 +129,7 @@ def main(arguments: list[str] | None = None) -> int:
         if os.environ.get("ATLASBRIDGE_DEBUG"):
             raise
         if lacks_unix(error):
-            return fail("this command is there on Unix alone", "see what there is on Windows: docs/howto/windows.md", 1)
+            return fail("this command works on Unix only", "see what there is on Windows: docs/howto/windows.md", 1)
         return fail(f"internal error: {type(error).__name__}: {error}", "run it again with ATLASBRIDGE_DEBUG=1", 1)
 
 

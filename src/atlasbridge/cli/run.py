@@ -23,8 +23,8 @@ HELP = f"""{USAGE}
 Run an interactive program.  When it waits for a person, AtlasBridge asks you where you are and types your answer.
 
 options:
-  --name, --label TEXT   what this session is called in messages
-  --channel NAME         ask only there (may be given several times); none: ask nowhere
+  --name, --label TEXT   the session's name
+  --channel NAME         notify only this channel (repeatable); none: notify nobody
   --ttl DURATION         how long a prompt of this session waits for an answer
   --dialect NAME         the detection rules to use (default: by the tool's name)
   --backend NAME         pty, or conpty (Windows, experimental)

@@ -117,7 +117,7 @@ def rename_command(session: str, name: str) -> None:
         known = sessions_of(hub)
         session_id = find_session_id(session, known)
         answer = hub.ask("rename", session_id=session_id, label=name)
-    named = f"is called {answer['label']} now" if answer["label"] else "has no name any more"
+    named = f"is called {answer['label']} now" if answer["label"] else "has no name now"
     click.echo(f"session {short_id(session_id)} {named}")
     said = warn_of_same_name(answer["label"], [item for item in known if item.id != session_id])
     if said:

@@ -162,4 +162,4 @@ def _check(tool: str, folder: Path) -> None:
         raise AtlasBridgeError(f"{tool!r} is no name of a tool", "use the name as you type it: claude")
     path = folder / tool
     if path.exists() and path not in list(shims(folder)):
-        raise AtlasBridgeError(f"{path} is there and is no script of ours", "choose another place with --folder")
+        raise AtlasBridgeError(f"{path} exists and was not made by AtlasBridge", "choose another place with --folder")

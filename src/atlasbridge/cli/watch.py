@@ -32,7 +32,7 @@ def look_on(session_id: str) -> str:
         outcome = show_screen(session_id, WATCHING)
     except HubUnavailable as error:
         return str(error)
-    return "no longer watching; the session goes on" if outcome == "leave" else "the session has ended"
+    return "stopped watching; the session continues" if outcome == "leave" else "the session has ended"
 
 
 def share(session_id: str, connection: int) -> str:

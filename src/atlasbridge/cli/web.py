@@ -113,7 +113,7 @@ def _show_link(page: PageClient, opens: bool | None, draws: bool | None, scope: 
 @web_command.command("devices")
 @json_option
 def devices(as_json: bool) -> None:
-    """List the browsers that are let in."""
+    """List the browsers that are logged in."""
     found = PageClient(home()).ask("devices")["devices"]
     if as_json:
         print_json(found)

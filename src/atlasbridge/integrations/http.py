@@ -120,7 +120,7 @@ class HttpClient:
         response = connection.getresponse()
         told = json.loads(response.read())
         if response.status == 401:
-            raise Refused("unauthorized", "this hub does not know the token (any more)", 401)
+            raise Refused("unauthorized", "this hub does not know the token", 401)
         key = hashlib.sha256(secret.encode()).hexdigest().encode()
         wanted = hmac.new(key, "\n".join(("hub", challenge, str(told.get("epoch")), who)).encode(), "sha256")
         if response.status != 200 or not hmac.compare_digest(wanted.hexdigest(), str(told.get("proof"))):

@@ -392,7 +392,7 @@ class Client:
             self._attached = message["m"] not in ("detached", "ended")
         if self._attached:
             self._reset_terminal()
-        return Ending(128 + number, f"session {short_id(self._session_id)} goes on without this terminal")
+        return Ending(128 + number, f"session {short_id(self._session_id)} continues without this terminal")
 
     def _host_died(self) -> Ending:
         self._reset_terminal()

@@ -278,7 +278,7 @@ class Operations:
             return "This prompt is no longer open."
         remote, policy = self._router.remote(caller.channel), self._router.policy
         allowed = decide_allowed(caller.channel, caller.identity, remote=remote, prompt=record.prompt, settings=policy)
-        return "" if allowed else "You may not answer this prompt."
+        return "" if allowed else "You are not allowed to answer this prompt."
 
     async def revoke_grants(self, caller: Caller, grant_id: str = "") -> table.Ended:
         return table.Ended(tuple(self._rules.revoke(grant_id, caller.identity)))

@@ -314,7 +314,7 @@ class SessionHost:
 
     def _give_up(self) -> None:
         name, self._supervisor.failed = self._supervisor.failed, ""
-        self._journal.note("the session cannot go on", task=name)
+        self._journal.note("the session cannot continue", task=name)
         self._last_words = f"{name} failed too often; the session was ended. See {self._plan.session_id[:8]}.log"
         self.end_tool()
 
