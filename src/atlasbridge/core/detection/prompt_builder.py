@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from atlasbridge.core.detection.signals import combine
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.prompt.keys import ENTER, Step
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, PromptType, Subject, SubjectKind, digest_text
 from atlasbridge.core.prompt.redact import hidden_pieces, redact_rows
 from atlasbridge.core.prompt.timer import asks_permission, is_bare_enter
@@ -16,6 +17,7 @@ from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
+_READS_SOMETHING = 0.80  # no more than MED: that somebody reads says nothing of what is asked
 _SEEN = 40  # characters of what is asked that an excerpt must begin to show
 # Compiled when first used.
 _PLAIN_NO = r"\W*(?:no|n|cancel|abort|reject|deny|decline|refuse|none)\W*(?:\(\w+\))?\W*"
@@ -93,9 +95,11 @@ def prompt_of(
         excerpt = _shortened(_placed(excerpt, where) if found.permission else excerpt)
         if subject and told and subject.shown[:_SEEN] not in excerpt:  # other words of the dialog have pushed it out
             excerpt = _headed(_placed(_said(subject, excerpt, safe), where), excerpt)
+    guess = _nothing_is_known(found, evidence)
+    score = combine(evidence) if evidence else found.score
     return Prompt(
-        type=found.type,
-        score=combine(evidence) if evidence else found.score,
+        type=PromptType.TYPE_UNKNOWN if guess else found.type,
+        score=min(score, _READS_SOMETHING) if guess else score,
         excerpt=cut(excerpt),
         screen=safe(shown),
         choices=tuple(
@@ -107,7 +111,7 @@ def prompt_of(
         digest=digest_of(found),
         line_mode=found.line_mode,
         text_steps=found.text_steps,
-        end_steps=found.end_steps,
+        end_steps=found.end_steps or ((Step(ENTER),) if guess else ()),
         words_end=found.words_end,
         fields=found.fields,
         multiline=found.multiline,
@@ -118,6 +122,14 @@ def prompt_of(
         says=safe(hint),
         context_rows=_context_rows(found) if subject is None or subject.kind is SubjectKind.QUESTION else 0,
     )
+
+
+def _nothing_is_known(found: Finding, evidence: list[Evidence]) -> bool:
+    """Somebody reads, and neither the tool nor a pattern says for what: the person is asked what to do."""
+    told = any(item.signal == "structured" for item in evidence)
+    plain = found.type is PromptType.TYPE_FREE_TEXT and found.rule in ("bare-line", "silent") and not found.fields
+    rests = found.orders or found.constraints.get("idle") or found.constraints.get("secret")
+    return plain and not told and not rests and not found.constraints.get("default")
 
 
 def _context_rows(found: Finding) -> int:
