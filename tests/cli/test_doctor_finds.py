@@ -182,5 +182,5 @@ def test_every_warning_and_fault_names_a_remedy(home: Home, monkeypatch: pytest.
 
 def test_what_is_well_is_left_alone(home: Home) -> None:
     mended = as_an_ordinary_user(home, "doctor", "--fix")
-    assert "put right" not in mended.stdout and "put right" not in mended.stderr
+    assert "fixed" not in mended.stdout and "fixed" not in mended.stderr
     assert lock_holder(home.lock) is None  # a hub that nobody needs is not started
