@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-PLUGIN = '''
+PLUGIN = """
 import os
 import ptyprocess
 from ptyprocess.ptyprocess import PtyProcess
@@ -34,7 +34,7 @@ def spawn(cls, argv, *args, **kwargs):
 
 
 PtyProcess.spawn = classmethod(spawn)
-'''
+"""
 SUITES = {"ptyprocess": "ptyprocess", "pexpect": "pexpect"}
 _RESULT = re.compile(r"^(?:\S+::)?(\S+::\S+) (PASSED|FAILED|ERROR|SKIPPED)", re.M)
 

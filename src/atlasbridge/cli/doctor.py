@@ -220,7 +220,7 @@ def check_adapters(home: Home) -> Iterator[Check]:
 
 
 def check_launchers(home: Home) -> Check:
-    """Sessions that can be started from afar: whoever taps there cannot see why nothing starts."""
+    """Sessions that can be started remotely: anyone who taps there cannot see why nothing starts."""
     try:
         launchers = load_configuration(home, os.environ).general.launchers
     except AtlasBridgeError:

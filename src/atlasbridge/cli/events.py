@@ -60,7 +60,7 @@ class Told:
 
 
 def await_hub() -> HubClient:
-    """The next hub, whoever starts it: one that was stopped on purpose stays so."""
+    """The next hub, anyone who starts it: one that was stopped on purpose stays so."""
     while True:
         try:
             return hub_client()

@@ -249,7 +249,7 @@ def outer_session() -> str:
 
 
 def await_hub(session_id: str) -> bool:
-    """An id is of use once the hub knows it; whoever starts a session without a terminal has the time to wait."""
+    """An id is of use once the hub knows it; anyone who starts a session without a terminal has the time to wait."""
     from atlasbridge.core.daemon.starter import await_session
     from atlasbridge.core.home import Home
 

@@ -271,7 +271,7 @@ class AtlasBridgeConfig(Table):
     grants: list[Grant] = Field(
         default=[], description="No longer used; rules took their place (`atlasbridge policy migrate`)."
     )
-    launchers: list[Launcher] = Field(default=[], description="Sessions that can be started from afar.")
+    launchers: list[Launcher] = Field(default=[], description="Sessions that can be started remotely.")
     attention: Attention = Field(default=Attention(), description="How people are told, and how much.")
     people: list[PersonEntry] = Field(default=[], description="Names for people, and when they want quiet.")
     escalation: list[EscalationEntry] = Field(

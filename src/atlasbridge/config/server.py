@@ -90,7 +90,7 @@ def _refuse_strange(data: Mapping[str, Any], path: Path) -> None:
 
 
 def _fill_in(name: str, table: dict[str, Any], identities: tuple[str, ...], path: Path) -> bool:
-    """Whoever has an identity there takes part, and nobody else.  False: nobody has."""
+    """Anyone who has an identity there takes part, and nobody else.  False: nobody has."""
     if "allowed_users" in table:
         raise ConfigError(
             f"{path.name}: channels.{name}.allowed_users: the people are in the server's database",
