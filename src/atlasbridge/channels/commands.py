@@ -165,12 +165,14 @@ def render_sessions(sessions: list[SessionRecord], prompts: list[PromptRecord], 
         return "No session is running."
     lines = []
     for session in active(sessions):
-        waiting = any(record.session_id == session.session_id for record in prompts)
+        waiting = sum(record.session_id == session.session_id for record in prompts)
         state = "stopped" if session.stopped else "waits for you" if waiting else "runs"
+        count = f"{waiting or 'no'} pending {'prompt' if waiting == 1 else 'prompts'}"
         mark = " ← plain texts go here" if session.session_id == chosen else ""
         lines.append(
             f"{templates.session_name(session)} · {templates.tool_name(session)} · {state}"
-            f"{mark}\n   {escape_controls(session.cwd, keep_lines=False)[-60:]} · {short_id(session.session_id)}"
+            f"{mark}\n   {short_id(session.session_id)} · PID {session.pid} · {count}"
+            f" · {escape_controls(session.cwd, keep_lines=False)[-60:]}"
         )
     return "\n".join(lines)
 

@@ -178,7 +178,7 @@ class Board:
         """The selected prompt is marked, or not any more."""
         current = self.current
         if current is None or current["constraints"].get("secret"):
-            return replace(self, message="a secret is answered by itself" if current else "")
+            return replace(self, message="answer a secret separately: it cannot be marked" if current else "")
         name = current["prompt_id"]
         without = tuple(item for item in self.marked if item != name)
         return replace(self, marked=without if name in self.marked else (*self.marked, name))
@@ -410,7 +410,7 @@ def _queue(board: Board, cols: int) -> list[Line]:
             Line(clip(escape_controls(words, keep_lines=False), cols), "choice"),
             *_wrapped(item["text"], cols, ""),
         ]
-    return [*lines, Line(""), *_wrapped("take one back: atlasbridge queue off ID", cols, "dim")]
+    return [*lines, Line(""), *_wrapped("remove one: atlasbridge queue remove ID", cols, "dim")]
 
 
 def _whole(prompt: dict[str, Any], cols: int) -> tuple[list[Line], int]:
@@ -431,6 +431,10 @@ def _whole(prompt: dict[str, Any], cols: int) -> tuple[list[Line], int]:
     for choice in prompt["choices"]:
         text = f"  {choice['value']}  {choice['label']}" + (f": {choice['detail']}" if choice.get("detail") else "")
         lines += _wrapped(text, cols, "warn" if choice.get("always") else "choice")
+    if prompt["type"] == "unknown" and not prompt["constraints"].get("idle"):
+        lines += _wrapped("what is asked cannot be told: Enter sends Enter, c cancels, v shows the output", cols, "dim")
+    if prompt["type"] == "free_text" and not prompt["constraints"].get("secret"):
+        lines += _wrapped("the words enter, esc and ctrl-c press that key", cols, "dim")
     if prompt["constraints"].get("secret"):
         lines += _wrapped("a secret: type it and press Enter; it is shown nowhere", cols, "warn")
     if prompt.get("says"):
@@ -776,7 +780,9 @@ class Watch:
             return
         self._board = replace(self._board, editing=None, message="")
         if sends:
-            self._send(line.prompt_id, line.text, as_text=line.purpose == "text", secret=line.secret)
+            key_meant = line.text.strip().lower() in ("enter", "esc", "escape", "ctrl-c") and not line.secret
+            as_text = line.purpose == "text" and not key_meant
+            self._send(line.prompt_id, line.text, as_text=as_text, secret=line.secret)
 
     def _answer(self, value: str) -> None:
         board = self._board

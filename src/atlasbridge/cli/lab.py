@@ -65,14 +65,14 @@ def _registered() -> Iterator[tuple[str, str, str, str, str]]:
                 qa_id,
                 other.name,
                 ", ".join(other.platform),
-                "elsewhere" if other.test else "undefined",
+                "elsewhere",
                 f"{other.description}. Runs in {other.where}" if other.test else other.description,
             )
 
 
 @command.command("run")
 @click.argument("names", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Run every registered scenario.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Run every registered scenario.")
 @click.option("--repeat", default=1, show_default=True, help="Run each this many times.")
 @click.option("--blind", is_flag=True, help="As on a system that cannot tell who reads the terminal.")
 @json_option
@@ -105,8 +105,6 @@ def _run_elsewhere(entry: Elsewhere, as_json: bool) -> bool:
     import subprocess
     import sys
 
-    if not entry.test:
-        return _tell(entry.qa_id, entry.name, False, entry.description, as_json)
     source = next((folder for folder in (Path.cwd(), *_SOURCES) if (folder / entry.test).is_file()), None)
     if source is None:
         need = f"its tests come with the source only: run pytest {entry.test} -k {entry.word} there"

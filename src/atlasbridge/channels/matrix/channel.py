@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from atlasbridge.channels import grant_card
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.excerpt import first_line
+from atlasbridge.channels.excerpt import LAST_OUTPUT, first_line
 from atlasbridge.channels.grant_card import GrantWords
 from atlasbridge.channels.listening import SeenUpdates, Strangers
 from atlasbridge.channels.matrix import templates
@@ -21,7 +21,7 @@ from atlasbridge.channels.outbox import Backoff
 from atlasbridge.channels.people import People
 from atlasbridge.channels.receipts import STILL_OPEN, render_outcome
 from atlasbridge.channels.tasks import TaskSet
-from atlasbridge.channels.templates import session_name
+from atlasbridge.channels.templates import Role, session_name
 from atlasbridge.core.clock import Clock, parse_iso
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls
@@ -274,6 +274,11 @@ class MatrixChannel(BaseChannel):
             self._help(event_id, event, is_reaction)
             return
         button = templates.find_reaction(record.prompt, said) if is_reaction else None
+        if button is not None and button.role is Role.SHOW:
+            await self._seen.settle(event_id)
+            shown = escape_controls(record.prompt.screen or record.prompt.excerpt).rstrip()[-LAST_OUTPUT:]
+            self._tasks.hold(self._say(templates.reply_message(meant, shown, loud=False), f"show.{event_id}"))
+            return
         if is_reaction and button is None:
             await self._seen.settle(event_id)
             return

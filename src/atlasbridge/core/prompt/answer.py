@@ -20,6 +20,8 @@ INSTRUCTION_LIMIT = 4096  # of what an idle tool is told to do next
 CANONICAL_LIMIT = 4095  # bytes; a longer line is cut silently by the line discipline
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
+_PRESSED = {"esc": "esc", "escape": "esc", "⎋": "esc", "ctrl-c": "ctrl-c", "ctrl+c": "ctrl-c", "^c": "ctrl-c"}
+_KEYED = (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN, PromptType.TYPE_CONFIRM_ENTER)
 _COUNTED = lazy(r"^\d{1,3}[:.)] ")  # the number of a list, where it is a part of the label
 _BRACKETS = lazy(r"[\[\]()]")
 _WORDS = lazy(r"[\w'’-]+")
@@ -38,18 +40,27 @@ def decide_answer(prompt: Prompt, value: str, *, as_text: bool = False, as_keys:
     word = value.strip()
     if word.lower() == "default":
         return _default(prompt)
+    if key := named_key(prompt, word):
+        return Answer(AnswerKind.ENTER) if key == "enter" else Answer(AnswerKind.KEYS, key)
     match prompt.type:
         case PromptType.TYPE_YES_NO:
             return _yes_no(prompt, word)
         case PromptType.TYPE_CONFIRM_ENTER:
-            return Answer(AnswerKind.ENTER) if word.lower() in _ENTER | {""} else _text(prompt, value)
+            return Answer(AnswerKind.ENTER) if not word else _text(prompt, value)
         case PromptType.TYPE_MULTIPLE_CHOICE:
             return _choice(prompt, word)
-        case PromptType.TYPE_UNKNOWN:
-            return Answer(AnswerKind.ENTER) if word.lower() in _ENTER else _text(prompt, value)
-    if word.lower() in _ENTER and not prompt.secret:
-        return Answer(AnswerKind.ENTER)
     return _text(prompt, value)
+
+
+def named_key(prompt: Prompt, word: str) -> str:
+    """ "enter", "esc" or "ctrl-c" where a word names that key and the prompt takes it; "": it is a word like others.
+
+    A secret may be any word, and a question without a terminal has no keys.
+    """
+    low = word.strip().lower()
+    key = "enter" if low in _ENTER else _PRESSED.get(low, "")
+    handed_over = bool(prompt.end_steps) and not any(step.keys for step in prompt.end_steps)
+    return "" if prompt.secret or handed_over or prompt.type not in _KEYED else key
 
 
 def encode_answer(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
@@ -288,9 +299,9 @@ def _bad_text(prompt: Prompt, text: str) -> Reject | None:
         return _bad(what + ".")
     most = INSTRUCTION_LIMIT if prompt.idle else TEXT_LIMIT
     if len(text) > most:
-        return _bad(f"Text may have at most {most} characters; this has {len(text)}.")
+        return _bad(f"Text can have at most {most} characters; this has {len(text)}.")
     if prompt.line_mode and len(text.encode()) >= CANONICAL_LIMIT:
-        return _bad(f"A line may have at most {CANONICAL_LIMIT - 1} bytes here; this has {len(text.encode())}.")
+        return _bad(f"A line can have at most {CANONICAL_LIMIT - 1} bytes here; this has {len(text.encode())}.")
     if prompt.type is PromptType.TYPE_FREE_TEXT and _is_outside(prompt, text.strip()):
         low, high = prompt.constraints["min_choice"], prompt.constraints["max_choice"]
         return _bad(f"The question asks for a number from {low} to {high}.")
