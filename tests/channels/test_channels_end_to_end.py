@@ -53,7 +53,7 @@ def read(path: Path) -> str:
 
 
 def asked(messages: list[dict[str, Any]], words: str) -> dict[str, Any] | None:
-    found = [message for message in messages if words in str(message) and "⏳ until" in str(message)]
+    found = [message for message in messages if words in str(message) and "⏳ Expires in" in str(message)]
     return found[-1] if found else None
 
 

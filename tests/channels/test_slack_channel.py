@@ -40,8 +40,8 @@ async def test_a_prompt_is_asked_clicked_and_marked_as_answered(
     await hub_api.ask(slack_channel, record)
     shown = ada.last()
     assert shown["text"] == shown["blocks"][0]["text"]["text"] == "❓ “Continue? (y/n)” · project"
-    assert "⏳ until " in written(shown) and "then: No" in written(shown)
-    assert rows(shown) == [["✅ Yes"], ["❌ No"], ["🔎 Show all"]]
+    assert "⏳ Expires in " in written(shown) and "— default: n" in written(shown)
+    assert rows(shown) == [["✅ Yes"], ["❌ No"], ["⏩ Use default (n)", "🔎 Show all"]]
     click = ada.click(shown, "Yes")
     await slack.until(lambda: rows(ada.last()) == [], "the edit")
     assert click.acked

@@ -25,7 +25,7 @@ async def test_sessions_and_status_list_what_runs_and_waits(
     hub_api.add_prompt(session, prompts.YES_NO)
     shown = await say(slack, ada, "!sessions", session.session_id[:8])
     assert "project · Claude Code · waits for you" in shown
-    assert "Continue? (y/n)" in await say(slack, ada, "!status", "waits for your answer")
+    assert "Continue? (y/n)" in await say(slack, ada, "!status", "waiting for your answer")
     assert "!mute 30m" in await say(slack, ada, "!help", "!sessions")
     assert "!help" in await say(slack, ada, "!dance", "I do not know !dance")
     assert hub_api.replies == []  # none of it was taken for an answer

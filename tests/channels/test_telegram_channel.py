@@ -32,8 +32,8 @@ async def test_a_yes_no_prompt_is_asked_tapped_and_marked_as_answered(
     await hub_api.ask(channel, record)
     shown = ada.last()
     assert shown["text"].startswith("❓ “Continue? (y/n)” · project\nYes / No question\nClaude Code · project · atlas")
-    assert "⏳ until " in shown["text"] and "then: No" in shown["text"]
-    assert labels(shown) == [["✅ Yes"], ["❌ No"], ["🔎 Show all"]]
+    assert "⏳ Expires in " in shown["text"] and "— default: n" in shown["text"]
+    assert labels(shown) == [["✅ Yes"], ["❌ No"], ["⏩ Use default (n)"], ["🔎 Show all"]]
 
     tap = ada.tap(shown, "Yes")
     await server.until(lambda: tap.answered, "the toast")
@@ -66,6 +66,7 @@ async def test_a_menu_sets_the_refusing_choice_apart_and_marks_the_lasting_one(
         ["1. Yes"],
         ["♾ always: 2. Yes, and don't ask again for rm"],
         ["❌ 3. No, tell Claude what to do different…"],
+        ["⏩ Use default (3)"],
         ["🔎 Show all"],
     ]
     assert "or reply to this message with your own words" in ada.last()["text"]
@@ -179,7 +180,7 @@ async def test_strangers_are_told_nothing_and_logged_once(
         tap = eve.tap(ada.last(), "Yes")
         ada.write("/status")
         await server.until(
-            lambda: "waits for your answer" in ada.last()["text"], "the answer to Ada, after Eve's updates"
+            lambda: "waiting for your answer" in ada.last()["text"], "the answer to Ada, after Eve's updates"
         )
     assert eve.sees() == [] and not tap.answered
     assert hub_api.replies == [] and not any("Eve" in payload for payload in hub_api.inbox.values())
@@ -198,7 +199,7 @@ async def test_an_allowed_person_elsewhere_is_not_heard(
     ada.tap(elsewhere, "Yes")
     ada.write("y", chat_id=-100500)
     ada.write("/status")
-    await server.until(lambda: "waits for your answer" in ada.last()["text"], "the private answer")
+    await server.until(lambda: "waiting for your answer" in ada.last()["text"], "the private answer")
     assert hub_api.replies == []
 
 
@@ -356,7 +357,7 @@ async def test_commands_tell_what_runs_and_what_waits(
         await server.until(lambda: ada.sees() and expected in ada.last().get("text", ""), f"{text}: {expected}")
 
     await say("/sessions", "project · Claude Code · waits for you\n")
-    await say("/status", "project: “Continue? (y/n)”\n   waits for your answer · ⏳ until ")
+    await say("/status", "project: “Continue? (y/n)”\n   waiting for your answer · ⏳ Expires in ")
     await say("/screen", "all good")
     await say("/help", "/mute: be quiet")
     await say("/help@another_bot", "That is not one of the choices")

@@ -150,14 +150,18 @@ def test_time_left_is_told_as_people_say_it(seconds: float, shown: str) -> None:
     assert templates.render_left(seconds) == shown
 
 
-def test_no_button_repeats_what_another_says() -> None:
+def test_the_buttons_are_those_of_the_document_with_the_default_where_there_is_one() -> None:
     letters = (Choice("y", "Yes"), Choice("n", "No", refuses=True))
     for prompt in (prompts.YES_NO, replace(prompts.YES_NO, choices=letters)):
         shown = [button.label for button in templates.render_buttons(prompt)]
-        assert shown == ["✅ Yes", "❌ No", "🔎 Show all"]
-    text = replace(prompts.TEXT, safe_default="enter")
-    assert next(button.label for button in templates.render_buttons(text)) == "⏩ Use default (empty)"
-    assert [button.label for button in templates.render_buttons(prompts.ENTER)] == ["↩️ Press Enter"]
+        assert shown == ["✅ Yes", "❌ No", "⏩ Use default (n)", "🔎 Show all"]
+    assert next(button.label for button in templates.render_buttons(prompts.TEXT)) == "⏩ Use default (empty)"
+    assert [button.label for button in templates.render_buttons(prompts.ENTER)] == [
+        "↩️ Press Enter",
+        "⏩ Use default (↩)",
+    ]
+    unsafe = replace(prompts.ENTER, safe_default="")
+    assert [button.label for button in templates.render_buttons(unsafe)] == ["↩️ Press Enter"]
 
 
 def test_a_secret_has_no_button_that_answers() -> None:

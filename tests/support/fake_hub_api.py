@@ -56,6 +56,7 @@ class FakeHubApi(KeptAnswers):
         self.frames: dict[str, dict[str, Any]] = {}
         self.past: dict[str, list[Any]] = {}
         self.launched: list[tuple[str, str, tuple[str, ...], str]] = []
+        self.instructed: list[str] = []  # the first instruction of each that was launched
         self.frame_changed = asyncio.Event()
         self.typed: list[tuple[str, bytes, str]] = []
         self.killed: list[tuple[str, bool]] = []
@@ -269,13 +270,20 @@ class FakeHubApi(KeptAnswers):
         return []
 
     async def do_launch(
-        self, caller: Caller, launcher: str, folder: str = "", arguments: tuple[str, ...] = (), name: str = ""
+        self,
+        caller: Caller,
+        launcher: str,
+        folder: str = "",
+        arguments: tuple[str, ...] = (),
+        name: str = "",
+        instruction: str = "",
     ) -> Launched | Refused:
         if launcher != "claude here":
             return Refused("unknown_launcher", f"there is no launcher named {launcher!r}")
         if folder and not folder.startswith("/home/ada"):
             return Refused("not_allowed", f"{folder} is not a folder in which {launcher!r} may be started")
         self.launched.append((launcher, folder, arguments, name.strip()))
+        self.instructed.append(instruction)
         return Launched(self.add_session("claude", folder or "/home/ada/shop", name).session_id)
 
     def answer(self, prompt_id: str) -> dict[str, Any] | None:

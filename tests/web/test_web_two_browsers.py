@@ -270,9 +270,11 @@ def test_a_session_is_started_in_a_folder_with_words_and_a_name_and_renamed(hub:
     folder.clear()
     folder.send_keys("/home/ada/blog")
     find(browser, "#words").send_keys("--model 'big one'")
+    find(browser, "#first").send_keys("write the first post")
     find(browser, "#session-name").send_keys("blog", Keys.ENTER)
     wait_text(browser, "main h1", "blog")
     assert hub.hub_api.launched == [("claude here", "/home/ada/blog", ("--model", "big one"), "blog")]
+    assert hub.hub_api.instructed == ["write the first post"]
     browser.execute_script("document.querySelector('.manage').open = true")
     name = find(browser, "#rename")
     name.clear()

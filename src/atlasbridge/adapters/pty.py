@@ -35,7 +35,7 @@ from atlasbridge.core.errors import AdapterError
 from atlasbridge.core.host.bare import BareSession
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
-from atlasbridge.core.prompt.keys import Step
+from atlasbridge.core.prompt.keys import Step, parse_keys
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Evidence, Prompt, Reject
 from atlasbridge.core.recognition.finding import Facts
 from atlasbridge.core.recognition.recognise import recognise
@@ -306,6 +306,8 @@ def _meaning(reply: Reply, event: PromptEvent, prompt: Prompt) -> Answer:
     answer = decide_answer(prompt, reply.value or "enter")
     if isinstance(answer, Reject):
         raise AdapterInjectionError(answer.sentence, "send a value that fits the prompt")
+    if answer.kind is AnswerKind.KEYS:
+        return Answer(AnswerKind.KEYS, parse_keys(answer.value).decode("latin-1"))
     named = answer.kind is AnswerKind.CHOICE  # by its own word, where the interface has its number
     wrong = [] if named else validate_reply(reply, event)
     if wrong:

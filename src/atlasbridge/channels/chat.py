@@ -19,7 +19,7 @@ from atlasbridge.channels.delivery import Delivery
 from atlasbridge.channels.excerpt import first_line
 from atlasbridge.channels.listening import Throttle
 from atlasbridge.channels.message_index import Shown
-from atlasbridge.channels.outbox import EDIT, NOTICE, Outbox, Params, Place, Wire
+from atlasbridge.channels.outbox import EDIT, NOTICE, QUESTION, Outbox, Params, Place, Wire
 from atlasbridge.channels.people import People, is_timer
 from atlasbridge.channels.receipts import (
     STILL_OPEN,
@@ -39,7 +39,7 @@ from atlasbridge.core.operations import Caller, Refused
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
-from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.model import SessionRecord, SessionState
 
 # What was asked and ended while the link to a chat was down, for the note on its return.  Pure.
 
@@ -96,6 +96,10 @@ LATE = (Refusal.NOT_OPEN, Refusal.BAD_NONCE, Refusal.EXPIRED)
 NOTE_EVERY_S = 15.0
 KEPT_ENDS = 500
 DIGEST_LIFE_S = 60.0
+CURRENT_S, LAST_CURRENT_S, EACH_CURRENT_S = 30.0, 10.0, 5.0  # how often the time left is written anew; near its end
+MOST_CURRENT = 20
+STARTED_S = 2.0
+FEW_PENDING = 4
 
 
 class ChatChannel(BaseChannel):
@@ -124,6 +128,7 @@ class ChatChannel(BaseChannel):
         self._ends: OrderedDict[str, Outcome] = OrderedDict()
         self._told_timers: OrderedDict[str, None] = OrderedDict()
         self._digests: OrderedDict[tuple[str, str], asyncio.Future[Place]] = OrderedDict()
+        self._started: OrderedDict[str, asyncio.Task[Any]] = OrderedDict()  # by session: the notice that it began
         self._noted_at = float("-inf")
         self._deaf_since: float | None = None
 
@@ -166,6 +171,26 @@ class ChatChannel(BaseChannel):
             # on the steady clock's scale, so that both kinds of gap are measured alike
             self._deaf_since = self.clock.now() - max(0.0, self.clock.wall() - parse_iso(last))
         self._tasks.hold(self._listen())
+        self._tasks.hold(self._keep_current())
+
+    async def _keep_current(self) -> None:
+        """The time that is left is written anew now and then: more often near its end, less often where many wait."""
+        while True:
+            records = [one for one in self.hub_api.open_prompts() if self._shown.places(one.prompt_id)]
+            now = self.clock.wall()
+            left_s = min((parse_iso(one.expires_at) - now for one in records), default=CURRENT_S)
+            await asyncio.sleep(max(LAST_CURRENT_S if left_s < CURRENT_S else CURRENT_S, EACH_CURRENT_S * len(records)))
+            for record in records:
+                self._write_current(self.hub_api.prompt(record.prompt_id))
+
+    def _write_current(self, record: PromptRecord | None) -> None:
+        """A list that a person may be marking or paging in is left alone."""
+        if record is None or record.state not in OPEN or record.prompt.idle:
+            return
+        if record.prompt.constraints.get("multi_select") or len(record.prompt.choices) > MOST_CURRENT:
+            return
+        for place in self._shown.places(record.prompt_id):
+            self._outbox.edit(place, self._paint_prompt(record, self._session(record), place[0], False))
 
     async def _listen(self) -> None:
         try:
@@ -175,6 +200,10 @@ class ChatChannel(BaseChannel):
         await self._serve()
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
+        """After the notice that its session has started, where that is still on its way."""
+        if started := self._started.pop(session.session_id, None):
+            await asyncio.wait([started], timeout=STARTED_S)
+
         def render(chat: str, short: bool) -> Params:
             return self._paint_prompt(event, session, chat, short)
 
@@ -327,14 +356,19 @@ class ChatChannel(BaseChannel):
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or session.session_id.startswith("notice:") or self._session_notices:
-            self._tasks.hold(self._notify(message, session))
+            task = self._tasks.hold(self._notify(message, session))
+            if session is not None and session.state is SessionState.ACTIVE:
+                _keep(self._started, session.session_id, task, KEPT_ENDS)
 
     async def _notify(self, message: str, session: SessionRecord | None) -> None:
         chats = await self._chats()
         for chat in chats if session is None else self._readable(session.session_id, chats):
             if session is None or not self._commands.is_muted(chat):
                 hushed = self._hushed if session is not None else {}  # that a session began or ended wakes nobody
-                self._outbox.post(chat, self._paint_notice(message, session, chat) | hushed, NOTICE)
+                begins = session is not None and session.state is SessionState.ACTIVE
+                first = begins and self._outbox.pending < FEW_PENDING  # before its first prompt; many would hold it up
+                notice = self._paint_notice(message, session, chat) | hushed
+                self._outbox.post(chat, notice, QUESTION if first else NOTICE)
 
     @property
     @abstractmethod

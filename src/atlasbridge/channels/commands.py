@@ -37,7 +37,7 @@ def _of(operation: Operation[..., Any], use: str = "") -> str:
 
 
 COMMANDS = {
-    "status": "what waits for an answer",
+    "status": "what is waiting for an answer, and what is finished",
     "sessions": "what runs",
     "screen": "show a session's screen: {sign}screen NAME",
     "picture": "a session's screen as a picture: {sign}picture NAME",
@@ -46,14 +46,14 @@ COMMANDS = {
     "queue": "an instruction for when it is done: {sign}queue TEXT; what waits: {sign}queue; back: {sign}queue off ID",
     "get": "a file of a session's folder: {sign}get PATH",
     "switch": "send plain texts to one session: {sign}switch NAME, {sign}switch off",
-    "new": _of(HubOperations.launch, "{sign}new NAME"),
+    "new": _of(HubOperations.launch, "{sign}new NAME, or {sign}new NAME: FIRST INSTRUCTION"),
     "esc": "press Esc in a session, to interrupt it: {sign}esc NAME",
     "resume": _of(HubOperations.resume, "{sign}resume NAME"),
     "stop": _of(HubOperations.end, "{sign}stop NAME"),
-    "later": "answer later: {sign}later ID 06:00 VALUE; what is kept: {sign}later; take back: {sign}later off ID",
-    "snooze": _of(HubOperations.snooze, "{sign}snooze ID 15m"),
+    "later": "answer later: {sign}later NAME 06:00 VALUE; what is kept: {sign}later; take back: {sign}later off ID",
+    "snooze": _of(HubOperations.snooze, "{sign}snooze NAME 15m"),
     "all": "answer several the same way: {sign}all VALUE ID ID ...",
-    "grant": _of(HubOperations.grant, "{sign}grant ID 30m, {sign}grant ID 5x"),
+    "grant": _of(HubOperations.grant, "{sign}grant NAME 30m, {sign}grant NAME 5x"),
     "mute": "be quiet for a while: {sign}mute 30m, {sign}mute off",
     "away": _of(HubOperations.away, "{sign}away, {sign}away 2h"),
     "here": _of(HubOperations.here),
@@ -62,7 +62,7 @@ COMMANDS = {
 STATES = {
     PromptState.CREATED: "not shown yet",
     PromptState.ROUTED: "being shown",
-    PromptState.AWAITING_REPLY: "waits for your answer",
+    PromptState.AWAITING_REPLY: "waiting for your answer",
     PromptState.REPLY_RECEIVED: "the answer is being typed",
     PromptState.INJECTED: "the answer was typed",
 }
@@ -135,7 +135,7 @@ def render_grant(made: Granted | Refused, sign: str) -> str:
     if made.grant_id:
         lines.append(f"To end it: atlasbridge grants revoke {made.grant_id[:8]}")
     else:
-        lines.append(f"Say {sign}grant ID 30m or {sign}grant ID 5x to give it.")
+        lines.append(f"Say {sign}grant NAME 30m or {sign}grant NAME 5x to give it.")
     return escape_controls("\n".join(lines))
 
 
@@ -153,30 +153,42 @@ def find_session(sessions: list[SessionRecord], start: str) -> SessionRecord | N
     return found[0] if len(found) == 1 else None
 
 
+def find_prompt(hub_api: HubApi, named: str) -> PromptRecord | None:
+    """By the session's name: what it asks now; also by the prompt's id, or the beginning of it."""
+    session = find_session(hub_api.sessions(), named)
+    asked = [one for one in hub_api.open_prompts() if session is not None and one.session_id == session.session_id]
+    return asked[0] if len(asked) == 1 else hub_api.prompt(named)
+
+
 def render_sessions(sessions: list[SessionRecord], prompts: list[PromptRecord], chosen: str) -> str:
     if not active(sessions):
         return "No session is running."
     lines = []
     for session in active(sessions):
-        waiting = any(record.session_id == session.session_id for record in prompts)
+        waiting = sum(record.session_id == session.session_id for record in prompts)
         state = "stopped" if session.stopped else "waits for you" if waiting else "runs"
+        count = f"{waiting or 'no'} pending {'prompt' if waiting == 1 else 'prompts'}"
         mark = " ← plain texts go here" if session.session_id == chosen else ""
         lines.append(
             f"{templates.session_name(session)} · {templates.tool_name(session)} · {state}"
-            f"{mark}\n   {escape_controls(session.cwd, keep_lines=False)[-60:]} · {short_id(session.session_id)}"
+            f"{mark}\n   {short_id(session.session_id)} · PID {session.pid} · {count}"
+            f" · {escape_controls(session.cwd, keep_lines=False)[-60:]}"
         )
     return "\n".join(lines)
 
 
 def render_status(prompts: list[PromptRecord], sessions: list[SessionRecord]) -> str:
-    if not prompts:
-        return NOTHING_OPEN
+    """What asks first, the soonest deadline at the top; sessions that only rest stand apart."""
     names = {session.session_id: templates.session_name(session) for session in sessions}
-    return "\n".join(
+    asking = sorted((one for one in prompts if not one.prompt.idle), key=lambda one: one.expires_at)
+    resting = [names.get(one.session_id, "?") for one in prompts if one.prompt.idle]
+    lines = [
         f"{names.get(record.session_id, '?')}: “{cut_to(first_line(record.prompt), 80, len)}”\n"
         f"   {STATES.get(record.state, record.state.value)} · {templates.render_deadline(record)}"
-        for record in prompts
-    )
+        for record in asking
+    ]
+    head = lines or [NOTHING_OPEN]
+    return "\n".join([*head, f"Finished, ready for the next instruction: {', '.join(resting)}"] if resting else head)
 
 
 def describe_commands(sign: str) -> dict[str, str]:
@@ -238,14 +250,14 @@ class AnswerCommands:
         if words[0].lower() == "off":
             wanted = words[1] if len(words) == 2 else ""
             return (await self._hub_api.by(self._speaker.caller(identity)).revoke_later(wanted)).message
-        record = self._hub_api.prompt(words[0])
+        record = find_prompt(self._hub_api, words[0])
         if record is None:
-            return f"There is no such prompt. Say {self._sign}later ID 06:00 VALUE; {self._sign}status lists them."
+            return f"There is no such prompt. Say {self._sign}later NAME 06:00 VALUE; {self._sign}status lists them."
         return await self._postpone(record, words[1:], identity)
 
     async def _postpone(self, record: PromptRecord, words: list[str], identity: str) -> str:
         """As many words as a moment can have; the rest is the answer."""
-        said = f"Say {self._sign}later {short_id(record.prompt_id)} 06:00 VALUE, or limit-resets for the time."
+        said = f"Say {self._sign}later {self._name(record)} 06:00 VALUE, or limit-resets for the time."
         for count in range(min(MOST_WORDS, len(words) - 1), 0, -1):
             when, value = " ".join(words[:count]), " ".join(words[count:])
             outcome = await self._hub_api.by(self._speaker.caller(identity)).postpone(record.prompt_id, value, when)
@@ -266,10 +278,10 @@ class AnswerCommands:
 
     async def _snooze(self, rest: str, identity: str) -> str:
         words = rest.split()
-        record = self._hub_api.prompt(words[0]) if words else None
+        record = find_prompt(self._hub_api, words[0]) if words else None
         span_s = parse_span(words[1]) if len(words) == 2 else 900.0
         if record is None or not span_s or len(words) > 2:
-            return f"Say {self._sign}snooze ID 15m; {self._sign}status lists what waits."
+            return f"Say {self._sign}snooze NAME 15m; {self._sign}status lists what is waiting."
         return (await self._hub_api.by(self._speaker.caller(identity)).snooze(record.prompt_id, span_s)).message
 
     def _all(self, rest: str, identity: str, token: Any) -> str:
@@ -277,7 +289,7 @@ class AnswerCommands:
         value, *ids = rest.split() or [""]
         if not ids or len(ids) > MOST_AT_ONCE:
             return self._nameable(value)
-        records = [self._hub_api.prompt(one) for one in ids]
+        records = [find_prompt(self._hub_api, one) for one in ids]
         missing = [one for one, record in zip(ids, records, strict=True) if record is None]
         if missing or len({record.prompt_id for record in records if record}) != len(ids):
             return f"Nothing was answered: {missing[0] if missing else 'one of them'} is unknown, or named twice."
@@ -351,7 +363,7 @@ class SessionCommands:
             return Spoken(await self._esc(session, identity))
         if command.name == "resume":
             resumed = await self._hub_api.by(self._speaker.caller(identity)).resume(session.session_id)
-            return Spoken(resumed.message if isinstance(resumed, Refused) else f"{session_name(session)} goes on.")
+            return Spoken(resumed.message if isinstance(resumed, Refused) else f"{session_name(session)} was resumed.")
         return await self._read(command.name, session)
 
     def meant(self, chat: str, rest: str) -> SessionRecord | None:
@@ -434,20 +446,21 @@ class SessionCommands:
         ]
         return escape_controls("\n".join([*lines, f"To take one back: {self._sign}queue off ID"]))
 
-    async def _new(self, name: str, identity: str) -> str:
+    async def _new(self, said: str, identity: str) -> str:
         hub = self._hub_api.by(self._speaker.caller(identity))
         offered = await hub.launchers()
         if isinstance(offered, Refused):
             return offered.message
         known = [launcher.name for launcher in offered.launchers]
         if not known:
-            return "Nothing may be started from here: config.toml has no [[launchers]]."
+            return "Nothing can be started from here: config.toml has no [[launchers]]."
+        name, _, instruction = (part.strip() for part in said.partition(":"))
         if name not in known:
-            return f"Say {self._sign}new NAME with one of: {', '.join(known)}"
-        started = await hub.launch(name)
+            return f"Say {self._sign}new NAME, or {self._sign}new NAME: INSTRUCTION, with one of: {', '.join(known)}"
+        started = await hub.launch(name, instruction=instruction)
         if isinstance(started, Refused):
             return f"It could not be started: {started.message}"
-        return f"Started {name}: {short_id(started.session_id)}"
+        return f"Started {name}.{f' {started.message}' if started.message else ''}"
 
     async def _esc(self, session: SessionRecord, identity: str) -> str:
         typed = await self._hub_api.type_keys(session.session_id, ESC, identity)
@@ -507,7 +520,7 @@ class HubCommands:
                 return Spoken(await self._away(hub_api, command.rest, identity))
             case "here":
                 await hub_api.by(self._speaker.caller(identity)).here()
-                return Spoken("Good. Who types in a session is given a moment before you are asked here.")
+                return Spoken("Good. A person who types in a session gets a moment before you are asked here.")
             case "help" | "start":
                 return Spoken(render_help(self._sign))
             case _:
@@ -542,10 +555,12 @@ class HubCommands:
     async def _grant(self, hub_api: HubApi, rest: str, identity: str) -> str:
         wanted = parse_grant(rest)
         if wanted is None:
-            return f"Say {self._sign}grant ID 30m or {self._sign}grant ID 5x; ID is the prompt's."
+            return f"Say {self._sign}grant NAME 30m or {self._sign}grant NAME 5x; NAME is the session's."
         prompt_id, for_s, times, folder = wanted
         preview = for_s is None and times is None
         hub = hub_api.by(self._speaker.caller(identity))
+        found = find_prompt(hub_api, prompt_id)
+        prompt_id = found.prompt_id if found is not None else prompt_id
         made = await hub.grant(prompt_id, for_s=for_s, times=times, folder=folder, preview=preview)
         return render_grant(made, self._sign)
 

@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from atlasbridge.channels.transcript import last_answer
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Confidence, Prompt, PromptType, Subject, SubjectKind
 
 LAST_OUTPUT = 2000  # characters of a screen that is shown for want of a question
 LEAST_QUOTE = 40
 HINT = "The tool says, in its output"
+EFFECTS = "effects"  # of a prompt's constraints, as `core.policy.effects` writes them
 Size = Callable[[str], int]
 CAPTIONS = {
     SubjectKind.COMMAND: "Command",
@@ -22,6 +24,32 @@ CAPTIONS = {
     SubjectKind.TOOL: "Call",
     SubjectKind.TRUST: "To be trusted",
 }
+
+
+# What a card says for each effect of `core.policy.effects`: alone, and with its target.
+EFFECT_WORDS = {
+    "runs_downloaded": ("runs downloaded code", ""),
+    "runs_hidden": ("runs code that cannot be read here", ""),
+    "deletes": ("deletes files", ""),
+    "deletes_with": ("deletes", "deletes with {target}"),
+    "formats": ("overwrites a disk", "overwrites the disk {target}"),
+    "discards": ("discards changes", ""),
+    "force_pushes": ("force-pushes", "force-pushes to {target}"),
+    "pushes": ("pushes", "pushes to {target}"),
+    "publishes": ("publishes", "publishes with {target}"),
+    "sends": ("sends data", "sends data to {target}"),
+    "runs_on": ("runs commands on another host", "runs commands on {target}"),
+    "as_root": ("runs as root", ""),
+    "turns_off": ("restarts or turns off the computer", ""),
+    "deploys": ("changes a deployment", "changes a deployment with {target}"),
+    "overwrites": ("overwrites files", "overwrites {target}"),
+    "stops": ("stops processes", ""),
+    "permissions": ("changes permissions", ""),
+    "schedules": ("schedules a job", ""),
+    "installs": ("installs packages", ""),
+    "downloads": ("downloads", "downloads from {target}"),
+}
+MOST_EFFECTS, TARGET_LIMIT = 4, 80
 
 
 VERBS = {
@@ -62,7 +90,7 @@ def quotes_of(prompt: Prompt) -> list[Quote]:
     if not prompt.secret and screen and is_ambiguous(prompt):
         question, above = screen[-EXCERPT_LIMIT:], 0
     elif not prompt.secret and screen and prompt.idle:
-        question, above = screen[-LAST_OUTPUT:], 0
+        question, above = last_words(screen)[-LAST_OUTPUT:], 0
     elif not prompt.secret and screen and not prompt.question and _is_cut(prompt.excerpt):
         question, above = screen, 0  # nothing else says all that is asked
     subject = escape_controls(prompt.subject.shown).rstrip() if prompt.subject else ""
@@ -73,6 +101,12 @@ def quotes_of(prompt: Prompt) -> list[Quote]:
     if question and not _holds(subject, question):
         about.append(Quote("On the screen", question, above=above))
     return [*about, *hint]
+
+
+def last_words(screen: str) -> str:
+    """What a finished agent said last, without its logo, its input box and the lines around that."""
+    rows = last_answer(screen.split("\n"))
+    return "\n".join(rows).strip("\n") or screen
 
 
 def _question(prompt: Prompt) -> tuple[str, int]:
@@ -166,13 +200,37 @@ def count_missing(quotes: list[Quote], rest: str) -> str:
     return f"⚠ {'; '.join(counted)}; the rest: {rest}" if counted else ""
 
 
+def render_effects(prompt: Prompt) -> str:
+    """What the command does, from its parse; "": nothing of it is known."""
+    told = prompt.constraints.get(EFFECTS)
+    known = [one for one in told if isinstance(one, dict) and one.get("kind") in EFFECT_WORDS] if told else []
+    said = [_say_effect(str(one["kind"]), str(one.get("target") or "")) for one in known[:MOST_EFFECTS]]
+    return f"⚠ {' · '.join(said)}" if said else ""
+
+
+def _say_effect(kind: str, target: str) -> str:
+    alone, with_target = EFFECT_WORDS[kind]
+    named = escape_controls(target, keep_lines=False)[:TARGET_LIMIT]
+    return with_target.format(target=named) if named and with_target else alone
+
+
 def warn_incomplete(prompt: Prompt) -> str:
     """What a person must know about what they read: a part is missing, or it is only what the tool drew."""
+    missing = prompt.constraints.get("missing_lines")
+    if prompt.constraints.get("disagrees"):
+        return "⚠ What the tool announced and what its screen shows are not the same. Only No can be answered."
+    if not prompt.asked_whole and isinstance(missing, int) and missing > 0:
+        return f"⚠ Not whole: {missing} line{'s are' if missing > 1 else ' is'} missing."
     if not prompt.asked_whole:
         return "⚠ This may not be all of it: a part was cut, or stands above it on the screen."
     if prompt.subject is None or prompt.subject.complete or not prompt.subject.shown:
         return ""
     return "As the tool drew it: tabs, invisible characters and its line breaks cannot be told from here."
+
+
+def title_whole(prompt: Prompt) -> str:
+    """Over everything there is to read: it says so where that is not all."""
+    return "All of it:" if prompt.asked_whole else "All that could be read of it; a part is missing:"
 
 
 def whole_text(prompt: Prompt) -> str:

@@ -27,6 +27,7 @@ def narrow_record(record: PromptRecord) -> PromptRecord:
     choices = tuple(replace(one, label=one.label[:LABEL_LIMIT], detail="") for one in prompt.choices)
     whole = prompt.asked_whole and prompt.asked == excerpt
     bare = replace(prompt, excerpt=excerpt, question=excerpt, choices=choices, screen="", says="", raw=b"", whole=whole)
+    bare = replace(bare, context_rows=0)
     return replace(record, prompt=replace(bare, subject=None))
 
 
@@ -39,7 +40,15 @@ def narrow_json(told: Mapping[str, Any]) -> dict[str, Any]:
         {name: value[:LABEL_LIMIT] if name == "label" else value for name, value in one.items() if name != "detail"}
         for one in told.get("choices") or []
     ]
-    less = {"excerpt": excerpt, "question": excerpt, "choices": choices, "subject": None, "screen": "", "says": ""}
+    less = {
+        "excerpt": excerpt,
+        "question": excerpt,
+        "choices": choices,
+        "subject": None,
+        "screen": "",
+        "says": "",
+        "context_rows": 0,
+    }
     return {**told, **less, "whole": bool(told.get("whole")) and told.get("question") == excerpt}
 
 
@@ -50,7 +59,7 @@ def _narrow_result(found: Any) -> Any:
             excerpt = found.excerpt[:EXCERPT_LIMIT]
             whole = found.whole and found.question == excerpt
             less = replace(found, excerpt=excerpt, question=excerpt, choices=choices, whole=whole)
-            return replace(less, subject=None, screen="", says="")
+            return replace(less, subject=None, screen="", says="", context_rows=0)
         case operations.Prompts():
             still = tuple(map(_narrow_result, found.still_waiting))
             return replace(found, prompts=tuple(map(_narrow_result, found.prompts)), still_waiting=still)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.answer import decide_answer, named_key
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Reject
 
 SHORTEST = 2  # a single letter or a number means a choice, or nothing
@@ -12,7 +12,15 @@ def takes_words(prompt: Prompt) -> bool:
     if prompt.secret:
         return False
     other = prompt.constraints.get("allows_other") or prompt.text_steps
-    return prompt.type is PromptType.TYPE_FREE_TEXT or bool(other and prompt.choices)
+    line = prompt.type is PromptType.TYPE_UNKNOWN and bool(
+        prompt.end_steps
+    )  # a line is read, and nothing says for what
+    return prompt.type is PromptType.TYPE_FREE_TEXT or line or bool(other and prompt.choices)
+
+
+def takes_keys(prompt: Prompt) -> bool:
+    """Whether a key can be pressed by its name: not for a secret, nor where there is no terminal."""
+    return named_key(prompt, "enter") != ""
 
 
 def needs_words(prompt: Prompt, value: str) -> bool:
@@ -23,8 +31,12 @@ def needs_words(prompt: Prompt, value: str) -> bool:
 
 def reads_as_words(prompt: Prompt, text: str) -> bool:
     """Whether `text` is to be typed as it is.  What names a choice, or looks as if it should, never is."""
+    if named_key(prompt, text):
+        return False  # the key is meant; who wants the word says so where it can be said
     if prompt.type is PromptType.TYPE_FREE_TEXT:
         return True
+    if prompt.type is PromptType.TYPE_UNKNOWN and takes_words(prompt):
+        return text.strip().lower() not in ("cancel", "default")
     if not takes_words(prompt):
         return False
     word = text.strip()

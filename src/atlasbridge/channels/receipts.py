@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from atlasbridge.channels.people import is_timer
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.prompt.answer_text import SECRET_LABEL
-from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptState, Receipt
+from atlasbridge.core.prompt.answer_text import KEY_LABELS, SECRET_LABEL
+from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptState, PromptType, Receipt
 
 ANSWER_LIMIT = 60
 HEAD_CHARS = 8
@@ -59,7 +59,9 @@ def render_answer(prompt: Prompt, value: str) -> str:
         return _short(", ".join(one.label for one in several if one is not None) if all(several) else word)
     if word == SECRET_LABEL:
         return "a secret"
-    if word.lower() in _YES:
+    if word in KEY_LABELS.values():
+        return word
+    if word.lower() in _YES and prompt.type is not PromptType.TYPE_FREE_TEXT:
         return _YES[word.lower()]
     return f"“{_short(word)}”" if word else "Enter"
 

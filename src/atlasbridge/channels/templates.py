@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from atlasbridge.channels.excerpt import ask_verb, cut_to, first_line, is_ambiguous
-from atlasbridge.channels.free_text import needs_words, takes_words
-from atlasbridge.channels.receipts import render_answer
-from atlasbridge.core.clock import parse_iso
+from atlasbridge.channels.free_text import needs_words, takes_keys, takes_words
+from atlasbridge.core.clock import SystemClock, parse_iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.policy.choice import may_be_granted
-from atlasbridge.core.policy.quorum import PROOF
+from atlasbridge.core.policy.quorum import CARD, PROOF
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
 from atlasbridge.core.scheduler.times import LIMIT
@@ -160,7 +159,10 @@ def render_hint(prompt: Prompt, prompt_id: str) -> str:
         return f"A form: reply with its fields, such as “{names[0]}: …; {names[-1]}: …”. The others stay."
     if prompt.type is PromptType.TYPE_FREE_TEXT:
         limit = prompt.constraints.get("max_length")
-        return "Reply to this message with the text." + (f" At most {limit} characters." if limit else "")
+        keys = " The words enter, esc and ctrl-c press that key." if takes_keys(prompt) else ""
+        return "Reply to this message with the text." + (f" At most {limit} characters." if limit else "") + keys
+    if is_ambiguous(prompt) and takes_words(prompt):
+        return "What should AtlasBridge do? You can also reply with text; enter, esc and ctrl-c press that key."
     if takes_words(prompt):
         return "Tap a choice, or reply to this message with your own words."
     return "What should AtlasBridge do?" if is_ambiguous(prompt) else ""
@@ -177,12 +179,25 @@ def render_left(seconds: float) -> str:
     return f"{whole}s" if whole else "now"
 
 
-def render_deadline(record: PromptRecord) -> str:
-    """Until when, and what happens then."""
+def render_deadline(record: PromptRecord, now: float | None = None) -> str:
+    """How long it can be answered, and what happens then.  The clock time stays true while nobody edits the message."""
     prompt, until = record.prompt, parse_iso(record.expires_at)
-    then = f"then: {render_answer(prompt, 'default')}" if prompt.safe_default else "nothing is typed by itself"
+    left = render_left(until - (SystemClock().wall() if now is None else now))
+    then = f"default: {default_word(prompt)}" if prompt.safe_default else "no default: nothing is typed by itself"
     far = time.strftime("%a ", time.localtime(until)) if until - parse_iso(record.created_at) > 43_200 else ""
-    return f"⏳ until {far}{time.strftime('%H:%M %Z', time.localtime(until)).strip()}, {then}"
+    link = prompt.constraints.get(CARD)
+    card = f"\n🔗 {escape_controls(link, keep_lines=False)}" if isinstance(link, str) and link else ""
+    return f"⏳ Expires in {left} ({far}{time.strftime('%H:%M %Z', time.localtime(until)).strip()}) — {then}{card}"
+
+
+def default_word(prompt: Prompt) -> str:
+    """What the timer would say, in a word; "empty" where Enter alone answers a question for text."""
+    if prompt.type is PromptType.TYPE_FREE_TEXT:
+        return "empty"
+    value = "↩" if prompt.safe_default in ("enter", "\r", "\n") else prompt.safe_default
+    label = next((choice.label for choice in prompt.choices if choice.value == value), "")
+    named = label and label.lower() not in ("yes", "no") and value != label
+    return f"{value}, {short_label(label)}" if named else value
 
 
 def short_label(label: str) -> str:
@@ -204,7 +219,7 @@ def render_buttons(prompt: Prompt) -> list[Button]:
             Button("🔎 Show last output", "", Role.SHOW),
             Button("✖ Cancel", "cancel", Role.CANCEL),
         ]
-    if PROOF in prompt.constraints:
+    if PROOF in prompt.constraints or prompt.constraints.get("disagrees"):
         return [*(one for one in _answer_buttons(prompt) if one.role is Role.REFUSE), *show]
     grant = [Button("⏱ Allow for a while …", "", Role.GRANT)] if may_be_granted(prompt) else []
     return [*_answer_buttons(prompt), *_default_button(prompt), *_limit_button(prompt), *grant, *show]
@@ -267,13 +282,17 @@ def _choice_button(prompt: Prompt, choice: Choice, mark: str = "") -> Button:
 
 def numbered(choice: Choice) -> str:
     """ "2. Yes, always" where the tool counts; a letter that only repeats the label's says nothing more."""
-    if choice.value == choice.label or choice.label[:1].lower() == choice.value.lower():
+    said = choice.value.lower()
+    if said in (choice.label.lower(), choice.label[:1].lower()):
         return choice.label
     return f"{choice.value}. {choice.label}"
 
 
 def _default_button(prompt: Prompt) -> list[Button]:
-    """Only where no other button says the same."""
-    if prompt.safe_default not in ("enter", "\r", "\n") or prompt.type is not PromptType.TYPE_FREE_TEXT:
+    """What a timer would say can be said now; text can be left empty."""
+    if prompt.type is PromptType.TYPE_FREE_TEXT and not prompt.idle:
+        return [Button("⏩ Use default (empty)", "enter", Role.DEFAULT)] if takes_keys(prompt) else []
+    if not prompt.safe_default:
         return []
-    return [Button("⏩ Use default (empty)", "default", Role.DEFAULT)]
+    value = "↩" if prompt.safe_default in ("enter", "\r", "\n") else prompt.safe_default
+    return [Button(f"⏩ Use default ({value})", "default", Role.DEFAULT)]

@@ -431,6 +431,10 @@ def _whole(prompt: dict[str, Any], cols: int) -> tuple[list[Line], int]:
     for choice in prompt["choices"]:
         text = f"  {choice['value']}  {choice['label']}" + (f": {choice['detail']}" if choice.get("detail") else "")
         lines += _wrapped(text, cols, "warn" if choice.get("always") else "choice")
+    if prompt["type"] == "unknown" and not prompt["constraints"].get("idle"):
+        lines += _wrapped("what is asked cannot be told: Enter sends Enter, c cancels, v shows the output", cols, "dim")
+    if prompt["type"] == "free_text" and not prompt["constraints"].get("secret"):
+        lines += _wrapped("the words enter, esc and ctrl-c press that key", cols, "dim")
     if prompt["constraints"].get("secret"):
         lines += _wrapped("a secret: type it and press Enter; it is shown nowhere", cols, "warn")
     if prompt.get("says"):
@@ -776,7 +780,9 @@ class Watch:
             return
         self._board = replace(self._board, editing=None, message="")
         if sends:
-            self._send(line.prompt_id, line.text, as_text=line.purpose == "text", secret=line.secret)
+            key_meant = line.text.strip().lower() in ("enter", "esc", "escape", "ctrl-c") and not line.secret
+            as_text = line.purpose == "text" and not key_meant
+            self._send(line.prompt_id, line.text, as_text=as_text, secret=line.secret)
 
     def _answer(self, value: str) -> None:
         board = self._board

@@ -65,7 +65,7 @@ def _registered() -> Iterator[tuple[str, str, str, str, str]]:
                 qa_id,
                 other.name,
                 ", ".join(other.platform),
-                "elsewhere" if other.test else "undefined",
+                "elsewhere",
                 f"{other.description}. Runs in {other.where}" if other.test else other.description,
             )
 
@@ -105,8 +105,6 @@ def _run_elsewhere(entry: Elsewhere, as_json: bool) -> bool:
     import subprocess
     import sys
 
-    if not entry.test:
-        return _tell(entry.qa_id, entry.name, False, entry.description, as_json)
     source = next((folder for folder in (Path.cwd(), *_SOURCES) if (folder / entry.test).is_file()), None)
     if source is None:
         need = f"its tests come with the source only: run pytest {entry.test} -k {entry.word} there"

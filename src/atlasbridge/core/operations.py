@@ -556,6 +556,7 @@ class Ending:
 @frozen
 class Launched:
     session_id: str
+    message: str = ""  # what became of the first instruction
 
 
 @frozen
@@ -1097,6 +1098,7 @@ class HubOperations:
             tuple[Annotated[str, Is(most=4096)], ...], Is("arguments, where the launcher takes them", most=64)
         ] = (),
         name: Annotated[str, Is(most=80)] = "",
+        instruction: Annotated[str, Is("the first thing to do, typed at its first input box", most=4096)] = "",
     ) -> Launched:
         """Start a session from the configured list."""
 

@@ -269,11 +269,13 @@ Both write a scenario that fails until the detector is better, and say how to ru
 """
 
 
-# Scenarios of the documents that no terminal acts out: those about Slack, and ids that nobody has defined.
+# Scenarios of the documents that no terminal acts out.  The documents reserve QA-010 to QA-017 for channels and define
+# those about Slack; the others are the same for Telegram.
 
 SLACK = "tests/channels, against a strict fake of Slack; live with a test workspace in the release job"
 SLACK_TESTS = "tests/channels/test_qa_slack.py"
-RESERVED = "The documents reserve QA-010 to QA-017 for channels and do not say what this one is"
+TELEGRAM = "tests/channels, against a strict fake of Telegram"
+TELEGRAM_TESTS = "tests/channels/test_qa_telegram.py"
 
 for qa_id, name, description in (
     ("QA-010", "SlackMessageFormatScenario", "A prompt as a Slack message: header of ours, quoted excerpt, buttons"),
@@ -283,5 +285,10 @@ for qa_id, name, description in (
 ):
     systems = ("macos", "linux", "windows")
     register_elsewhere(Elsewhere(qa_id, name, description, systems, SLACK, SLACK_TESTS, qa_id))
-for qa_id in ("QA-011", "QA-012", "QA-016", "QA-017"):
-    register_elsewhere(Elsewhere(qa_id, "(not defined)", RESERVED, (), "no suite"))
+for qa_id, name, description in (
+    ("QA-011", "TelegramMessageFormatScenario", "A prompt as a Telegram message: header, question, time left, buttons"),
+    ("QA-012", "TelegramTextReplyScenario", "Text that replies to a message answers its prompt"),
+    ("QA-016", "TelegramMultiUserScenario", "The first valid reply wins; others are told who answered"),
+    ("QA-017", "TelegramRateLimitScenario", "More than ten callbacks a minute pause the session, with one warning"),
+):
+    register_elsewhere(Elsewhere(qa_id, name, description, systems, TELEGRAM, TELEGRAM_TESTS, qa_id))

@@ -128,6 +128,7 @@ class VirtualClockRun:
 
 
 PATIENCE_S = 20.0
+SILENT_S = 5.0  # after so long nothing more is raised for what nobody can look at
 CHUNK = 65536
 
 
@@ -157,18 +158,52 @@ class LiveTerminal:
         self.exited = False
         self._pid = -1
         self._fd = -1
+        self._watched = -1
+        self._probe: WaitingProbe = NoProbe()
         self._last_output = self.clock.now()
         self._last_input: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
+    def watch(self, slave_fd: int) -> None:
+        """What somebody writes to the master of this pair is the output of a program that nobody can look at."""
+        import tty  # not on Windows
+
+        tty.setraw(slave_fd)
+        os.set_blocking(slave_fd, False)
+        self._watched = slave_fd
+        asyncio.get_running_loop().add_reader(slave_fd, self._watched_readable)
+
+    def _watched_readable(self) -> None:
+        try:
+            data = os.read(self._watched, CHUNK)
+        except OSError:  # its master was closed
+            self.unwatch()
+            return
+        self.blind = True
+        self._take_in(data)
+
+    def unwatch(self) -> None:
+        if self._watched >= 0:
+            asyncio.get_running_loop().remove_reader(self._watched)
+            self._watched = -1
+
+    async def rest(self) -> None:
+        """Until a prompt is raised for what was written last, or it has been silent for so long that none will be."""
+        if self._watched >= 0:
+            seen = len(self.raised)
+            until = self._last_output + SILENT_S
+            while self.clock.now() < until and (len(self.raised) == seen or self.detector.open_prompt is None):
+                await asyncio.sleep(0.005)
+
     def start(self, command: Sequence[str], environ: Mapping[str, str] | None = None) -> None:
+        self.unwatch()
         screen = self.detector.screen
         child = spawn_process(
             command, env={**os.environ, "TERM": "xterm-256color", **(environ or {})}, size=(screen.rows, screen.cols)
         )
         self._pid, self._fd = child.pid, child.master_fd
         os.set_blocking(self._fd, False)
-        self._probe: WaitingProbe = NoProbe(self._fd) if self.blind else make_probe(self._fd, self._pid)
+        self._probe = NoProbe(self._fd) if self.blind else make_probe(self._fd, self._pid)
         self._last_output = self.clock.now()
         asyncio.get_running_loop().add_reader(self._fd, self._readable)
         self._tell(OutputReceived(b""))
@@ -217,6 +252,8 @@ class LiveTerminal:
 
     def virtual_latency_s(self) -> list[float]:
         """From the last output or answer to each raising, as it would be on a machine that is never late."""
+        if not self.trace.events:
+            return []
         screen = self.detector.screen
         fresh = Detector(self.detector.dialect, screen.rows, screen.cols, self.detector.settings)
         return VirtualClockRun(fresh, self.trace).run(len(self.raised))
@@ -224,6 +261,7 @@ class LiveTerminal:
     async def close(self) -> None:
         if self._timer:
             self._timer.cancel()
+        self.unwatch()
         if self._fd < 0:
             return
         asyncio.get_running_loop().remove_reader(self._fd)
@@ -248,12 +286,15 @@ class LiveTerminal:
             self.exited = True
             self._tell(ChildExited())
             return
-        self.read_bytes += len(data)
-        self._last_output = self.clock.now()
-        self._tell(OutputReceived(data))
+        self._take_in(data)
         answers = self.detector.screen.take_queries()
         if answers:
             self._write(b"".join(answers))
+
+    def _take_in(self, data: bytes) -> None:
+        self.read_bytes += len(data)
+        self._last_output = self.clock.now()
+        self._tell(OutputReceived(data))
 
     def _write(self, data: bytes) -> None:
         self._last_input = self.clock.now()
@@ -293,7 +334,7 @@ class LiveTerminal:
         self._timer = asyncio.get_running_loop().call_later(delay, self._wake)
 
     def _wake(self) -> None:
-        if self._fd >= 0 and not self.exited:
+        if (self._fd >= 0 or self._watched >= 0) and not self.exited:
             self._tell(WakeupDue())
 
     def _state(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -37,7 +38,11 @@ def check(holds: bool, expectation: str) -> None:
 
 
 class BasePromptLabScenario:
-    """One behaviour of a terminal program, acted out by a real child on a real pseudo-terminal."""
+    """One behaviour of a terminal program, acted out by a real child on a real pseudo-terminal (`self.terminal`).
+
+    A scenario may also write the output itself: what `run` writes to `master_fd` is what the detector reads from
+    `slave_fd`.  `setup` may make a pair of its own, as `self.master, self.slave`.
+    """
 
     qa_id: ClassVar[str]
     name: ClassVar[str]
@@ -49,6 +54,7 @@ class BasePromptLabScenario:
     def __init__(self, blind: bool = False) -> None:
         """`blind`: as on a system that cannot tell who reads the terminal."""
         self.terminal = LiveTerminal(blind=blind)
+        self.master_fd, self.slave_fd = -1, -1
 
     async def setup(self) -> None:
         """Prepare what the scenario needs before anything runs."""
@@ -63,15 +69,24 @@ class BasePromptLabScenario:
 
     async def perform(self) -> DetectorResult:
         """The whole scenario; the terminal is closed whatever happens."""
+        own = os.openpty() if hasattr(os, "openpty") else ()
         try:
+            if own:
+                self.master_fd, self.slave_fd = own
             await self.setup()
+            if own:
+                slave = getattr(self, "slave", self.slave_fd)
+                self.terminal.watch(slave if isinstance(slave, int) else slave.fileno())
             await self.run()
+            await self.terminal.rest()
             result = self.terminal_result()
             await self.assert_behavior(result)
             self._check_latency(result)
             return result
         finally:
             await self.terminal.close()
+            for fd in own:
+                os.close(fd)
 
     def terminal_result(self) -> DetectorResult:
         live = self.terminal
@@ -98,8 +113,8 @@ class Elsewhere:
     description: str
     platform: tuple[str, ...]
     where: str
-    test: str = ""  # a file of the source, and the tests in it by a word; "": the documents leave the id undefined
-    word: str = ""
+    test: str  # a file of the source, and the tests in it by a word
+    word: str
 
 
 REGISTER: dict[str, type[BasePromptLabScenario]] = {}

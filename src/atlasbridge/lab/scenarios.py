@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import sys
 from typing import ClassVar
 
@@ -14,6 +16,16 @@ _PRELUDE = "import sys, time\nsay = lambda text: (sys.stdout.write(text), sys.st
 def program(code: str) -> list[str]:
     """A child that runs `code`; `say(text)` writes without a newline, `ask()` reads a line."""
     return [PYTHON, "-c", _PRELUDE + "ask = lambda: sys.stdin.readline().rstrip('\\n')\n" + code]
+
+
+def memory_of_this_process() -> int:
+    """Resident bytes now; where the system does not tell, the most there have been."""
+    if sys.platform == "linux":
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    import resource  # not on Windows, where this scenario does not run
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 @register
@@ -78,8 +90,8 @@ class SilentBlockScenario(BasePromptLabScenario):
         signals = {item.signal for item in result.last.evidence}
         expected = "silence" if self.terminal.blind else "probe"
         check(expected in signals, f"seen by the {expected}, not by {signals}")
+        check(result.last.type.value == "unknown", "nobody can tell: the person decides what it is")
         if self.terminal.blind:
-            check(result.last.type.value == "unknown", "nobody can tell: the person decides what it is")
             check(result.last.confidence.value == "low", f"no more than a guess: {result.last.confidence.value}")
 
 
@@ -186,18 +198,40 @@ class FreeTextConstraintScenario(BasePromptLabScenario):
 class OutputFloodScenario(BasePromptLabScenario):
     qa_id = "QA-018"
     description = "High-volume output (>1MB/s) followed by a prompt; detector must not degrade"
-    megabytes = 4
+    megabytes = 5
+    megabytes_per_s = 2
+    sample_s = 0.5
+    most_bytes = 50 * 1024 * 1024  # more than before the flood
 
     async def run(self) -> None:
-        flood = f"line = 'x' * 79 + '\\n'\nfor _ in range({self.megabytes * 1024 * 1024 // 80}): sys.stdout.write(line)"
-        self.terminal.start(program(f"{flood}\nsay('Flooded. Continue? [y/N] '); ask()"))
-        await self.terminal.until(lambda: bool(self.terminal.raised), "the prompt behind the flood is raised", 60.0)
+        """5 MB at 2 MB/s, and how much memory this process takes meanwhile."""
+        flood = (
+            "text = ('x' * 79 + '\\n') * 1311\nbegan = time.monotonic()\n"
+            f"for piece in range({self.megabytes * 10}):\n"
+            "    sys.stdout.write(text); sys.stdout.flush()\n"
+            f"    time.sleep(max(0, began + piece / {self.megabytes_per_s * 10} - time.monotonic()))"
+        )
+        self.rss = [memory_of_this_process()]
+        sampling = asyncio.create_task(self._sample())
+        try:
+            self.terminal.start(program(f"{flood}\nsay('Flooded. Continue? [y/N] '); ask()"))
+            await self.terminal.until(lambda: bool(self.terminal.raised), "the prompt behind the flood is raised", 60.0)
+        finally:
+            sampling.cancel()
+
+    async def _sample(self) -> None:
+        while True:
+            await asyncio.sleep(self.sample_s)
+            self.rss.append(memory_of_this_process())
 
     async def assert_behavior(self, result: DetectorResult) -> None:
         check(self.terminal.read_bytes > self.megabytes * 1024 * 1024, "the flood came through")
         check(len(result.raised) == 1, f"one prompt, and none in the flood: {len(result.raised)}")
         check("Continue? [y/N]" in result.last.excerpt, result.last.excerpt)
         check(len(result.last.raw) <= 16384, "memory stays bounded")
+        grown = max(self.rss) - self.rss[0]
+        check(len(self.rss) > 3, f"memory was sampled during the flood: {len(self.rss)} samples")
+        check(grown < self.most_bytes, f"memory grows by less than 50 MB: {grown // 1024} KB")
 
 
 @register

@@ -106,7 +106,7 @@ def test_any_other_line_that_is_read_wants_text(question: str) -> None:
 
 
 def test_a_program_that_reads_without_a_word_is_waiting_too() -> None:
-    Playbook() >> "This is free software with ABSOLUTELY NO WARRANTY.\n" >> 0.2 << Raised("free_text", "NO WARRANTY")
+    Playbook() >> "This is free software with ABSOLUTELY NO WARRANTY.\n" >> 0.2 << Raised("unknown", "NO WARRANTY")
 
 
 def test_echo_off_in_line_mode_asks_for_a_secret_whatever_the_words() -> None:

@@ -60,12 +60,12 @@ def test_a_program_that_reads_and_has_written_nothing_is_raised_in_time() -> Non
     for written in ("", "\n\n", "\x1b[2J\x1b[5;5H"):
         play = Playbook() >> written >> 0.25
         assert play.raised_after() <= 0.2
-        play << Raised("free_text", "has written nothing")
+        play << Raised("unknown", "has written nothing")
 
 
 def test_a_program_that_reads_after_a_long_silence_is_raised_in_time() -> None:
     play = Playbook(BUSY) >> "Preparing the disk\n" >> 45.0 << Nothing()
-    play >> READING >> 0.6 << Raised("free_text", "Preparing the disk")
+    play >> READING >> 0.6 << Raised("unknown", "Preparing the disk")
 
 
 def test_the_prompt_for_the_next_command_leaves_the_person_at_it_a_moment() -> None:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from atlasbridge.channels import grant_card
 from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.excerpt import LAST_OUTPUT, first_line
 from atlasbridge.channels.grant_card import GrantWords
 from atlasbridge.channels.listening import SeenUpdates, Strangers
 from atlasbridge.channels.matrix import templates
@@ -20,6 +21,7 @@ from atlasbridge.channels.outbox import Backoff
 from atlasbridge.channels.people import People
 from atlasbridge.channels.receipts import STILL_OPEN, render_outcome
 from atlasbridge.channels.tasks import TaskSet
+from atlasbridge.channels.templates import Role, session_name
 from atlasbridge.core.clock import Clock, parse_iso
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls
@@ -147,14 +149,17 @@ class MatrixChannel(BaseChannel):
         if session is None:
             return
         if receipt.stage in STILL_OPEN[1:]:
-            told = f"⏰ {self._people.rename(receipt.sentence, receipt.by)}"
+            told = f"⏰ {session_name(session)}: {self._people.rename(receipt.sentence, receipt.by)}"
             await self._say(templates.reply_message(message_id, told, loud=False), f"{receipt.stage}.{new_id()}")
             return
         if receipt.stage == "reminder":
             loud = self.hub_api.tone(event.prompt_id, self.name).loud
+            asked = f"“{first_line(event.prompt)}” · {session_name(session)}"
             await self._say(
                 templates.reply_message(
-                    message_id, f"🗳 {receipt.sentence}" if receipt.by else "🔔 Still waiting.", loud
+                    message_id,
+                    f"🗳 {receipt.sentence} · {asked}" if receipt.by else f"🔔 Still waiting: {asked}",
+                    loud,
                 ),
                 f"remind.{new_id()}",
             )
@@ -167,7 +172,8 @@ class MatrixChannel(BaseChannel):
         self._edit(message_id, body)
         if receipt.stage in ("expired", "default_typed"):
             await self._say(
-                templates.reply_message(message_id, outcome.title, loud=True), f"end.{receipt.stage}.{event.prompt_id}"
+                templates.reply_message(message_id, f"{outcome.title} · {session_name(session)}", loud=True),
+                f"end.{receipt.stage}.{event.prompt_id}",
             )
 
     def _edit(self, event_id: str, body: str) -> None:
@@ -193,8 +199,9 @@ class MatrixChannel(BaseChannel):
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._own.session_notices:
+            named = f"{session_name(session)}: {message}" if session is not None else message
             await self._say(
-                templates.text_message(escape_controls(message)[: templates.LONGEST], session is None),
+                templates.text_message(escape_controls(named)[: templates.LONGEST], session is None),
                 f"note.{new_id()}",
             )
 
@@ -267,6 +274,11 @@ class MatrixChannel(BaseChannel):
             self._help(event_id, event, is_reaction)
             return
         button = templates.find_reaction(record.prompt, said) if is_reaction else None
+        if button is not None and button.role is Role.SHOW:
+            await self._seen.settle(event_id)
+            shown = escape_controls(record.prompt.screen or record.prompt.excerpt).rstrip()[-LAST_OUTPUT:]
+            self._tasks.hold(self._say(templates.reply_message(meant, shown, loud=False), f"show.{event_id}"))
+            return
         if is_reaction and button is None:
             await self._seen.settle(event_id)
             return

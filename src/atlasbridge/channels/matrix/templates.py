@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlasbridge.channels.excerpt import asked_text, count_missing, quotes_of
+from atlasbridge.channels.excerpt import asked_text, count_missing, is_ambiguous, quotes_of, render_effects
 from atlasbridge.channels.grant_card import GrantWords
 from atlasbridge.channels.templates import Button, Role, render_buttons, render_deadline, render_header, render_headline
 from atlasbridge.core.escape import escape_controls
@@ -15,12 +15,16 @@ from atlasbridge.core.session.model import SessionRecord
 LONGEST = 16_000
 KEYCAPS = [f"{digit}\ufe0f\u20e3" for digit in range(1, 10)]
 YES, NO = "✅", "❌"
+CANCEL, SHOW = "✖", "🔎"  # where it is not known what is asked
 WHILE = "⏱"  # a reaction that asks what could be allowed for a while
 PLAIN = str.maketrans("", "", "\ufe0f")  # clients differ in whether they send it
 
 
 def reactions(prompt: Prompt) -> dict[str, Button]:
     """What a tap means.  A question that could not be shown whole has no reaction that agrees."""
+    if is_ambiguous(prompt) and not prompt.secret:
+        keys = {Role.ANSWER: YES, Role.CANCEL: CANCEL, Role.SHOW: SHOW}
+        return {keys[one.role]: one for one in render_buttons(prompt) if one.role in keys}
     offered = [one for one in render_buttons(prompt) if one.role in (Role.ANSWER, Role.ALWAYS, Role.REFUSE)]
     if not is_whole(prompt):
         offered = [one for one in offered if one.role is Role.REFUSE]
@@ -67,6 +71,7 @@ def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> st
     lines += [f"{WHILE} Allow for a while …"] if offers_grant(prompt) else []
     ways = "React, or reply to this message." if lines else "Reply to this message."
     head = f"{render_headline(prompt, session)}\n{render_header(prompt, session, host)}"
+    head += f"\n{effects}" if (effects := render_effects(prompt)) else ""
     return "\n".join([head, "", asked[:LONGEST] + cut, "", *lines, f"{ways} {render_deadline(record)}"])
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.excerpt import asked_text
+from atlasbridge.channels.excerpt import asked_text, is_ambiguous
 from atlasbridge.channels.listening import SeenUpdates, Strangers
 from atlasbridge.channels.ntfy.api import NtfyApi, bearer
 from atlasbridge.channels.ntfy.settings import NtfySettings
@@ -44,6 +44,7 @@ from atlasbridge.core.session.model import SessionRecord
 MESSAGE_BYTES = 3800  # the server's limit is 4096, for the text alone
 TITLE_BYTES = 240
 MOST_BUTTONS = 3
+HARMLESS = (Role.REFUSE, Role.CANCEL)  # they agree to nothing
 HIGH, USUAL, LOW, LEAST = 4, 3, 2, 1
 
 
@@ -102,8 +103,8 @@ def _fits(record: PromptRecord) -> bool:
 def choose_buttons(record: PromptRecord, shows_text: bool) -> list[Button]:
     """Three at most.  One that refuses is always among them; a lasting permission never is."""
     whole = shows_text and _fits(record)
-    found = [button for button in render_buttons(record.prompt) if button.role in (Role.ANSWER, Role.REFUSE)]
-    refusing = [button for button in found if button.role is Role.REFUSE][:1]
+    found = [one for one in render_buttons(record.prompt) if one.role in (Role.ANSWER, Role.REFUSE, Role.CANCEL)]
+    refusing = [button for button in found if button.role in HARMLESS][:1]
     agreeing = [button for button in found if button.role is Role.ANSWER] if whole else []
     complete = len(agreeing) + len(refusing) <= MOST_BUTTONS
     return [*agreeing[: MOST_BUTTONS - len(refusing)], *refusing] if complete or refusing else []
@@ -164,12 +165,14 @@ class NtfyChannel(BaseChannel):
             }
             for button in self._offered(event)
         ]
+        if is_ambiguous(event.prompt) and self._own.page_url and not event.prompt.secret:
+            actions.append({"action": "view", "label": "🔎 Show output", "url": self._own.page_url})
         return await self._publish({**body, "actions": actions} if actions else body)
 
     def _offered(self, event: PromptRecord) -> list[Button]:
         """The buttons of this prompt.  What is not among them is not taken from the topic either."""
         buttons = choose_buttons(event, self._own.shows_text)
-        return [one for one in buttons if self._agrees or one.role is Role.REFUSE]
+        return [one for one in buttons if self._agrees or one.role in HARMLESS]
 
     async def _learn_who_reads(self) -> None:
         """What we can read, the tool in a session can read: it would find the buttons there, and press them."""

@@ -13,7 +13,15 @@ from typing import Any
 
 from atlasbridge.channels import templates
 from atlasbridge.channels.commands import COMMANDS, Command
-from atlasbridge.channels.excerpt import LAST_OUTPUT, count_missing, cut_to, fit_quotes, quotes_of, warn_incomplete
+from atlasbridge.channels.excerpt import (
+    LAST_OUTPUT,
+    count_missing,
+    cut_to,
+    fit_quotes,
+    quotes_of,
+    render_effects,
+    warn_incomplete,
+)
 from atlasbridge.channels.free_text import needs_words, takes_words
 from atlasbridge.channels.receipts import Outcome
 from atlasbridge.channels.templates import Button, Role, pickable, picked_value
@@ -365,7 +373,7 @@ def _question(
         if quote.caption:
             blocks.append(context(f"{quote.caption}:"))
         blocks += [quoted(piece) for piece in _pieces(quote.text)]
-    notes = [note for note in (count_missing(quotes, REST), warn_incomplete(prompt)) if note]
+    notes = [note for note in (count_missing(quotes, REST), warn_incomplete(prompt), render_effects(prompt)) if note]
     return blocks + ([section("\n".join(notes))] if notes else [])
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from atlasbridge.channels import grant_card
 from atlasbridge.channels.chat import ChatChannel
 from atlasbridge.channels.commands import Command, SessionCommands, Spoken
-from atlasbridge.channels.excerpt import LAST_OUTPUT, whole_text
+from atlasbridge.channels.excerpt import LAST_OUTPUT, title_whole, whole_text
 from atlasbridge.channels.outbox import EDIT, Outbox, Params, Place
 from atlasbridge.channels.receipts import Outcome
 from atlasbridge.channels.received import WHICH, Received, Sent
@@ -299,7 +299,7 @@ class SlackChannel(ChatChannel):
         thread, again = {"thread_ts": self._root(place, record)}, offers_again(record)
         whole = (record.prompt.screen or record.prompt.excerpt) if again else whole_text(record.prompt)
         if not again or len(whole) > LAST_OUTPUT:
-            title = "Last output:" if again else "All of it:"
+            title = "Last output:" if again else title_whole(record.prompt)
             self._outbox.post(place[0], _screen_params(title, whole) | thread, EDIT)
         if again:
             params = blocks.render_again(record) | thread

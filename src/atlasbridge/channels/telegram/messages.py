@@ -20,6 +20,8 @@ from atlasbridge.channels.excerpt import (
     cut_to,
     fit_quotes,
     quotes_of,
+    render_effects,
+    title_whole,
     warn_incomplete,
     whole_text,
 )
@@ -162,7 +164,11 @@ def _quoted(
     quotes = fit_quotes(quotes_of(prompt), room, utf16_units)
     for quote in quotes:
         _add_quote(body, quote)
-    return body.some(count_missing(quotes, REST), "bold").some(warn_incomplete(prompt), "bold")
+    return (
+        body.some(count_missing(quotes, REST), "bold")
+        .some(warn_incomplete(prompt), "bold")
+        .some(render_effects(prompt), "bold")
+    )
 
 
 def _add_quote(body: Body, quote: Quote) -> None:
@@ -267,7 +273,7 @@ class Voice:
         again = offers_again(record)
         whole = (record.prompt.screen or record.prompt.excerpt) if again else whole_text(record.prompt)
         if not again or len(whole) > LAST_OUTPUT:
-            self.send_screen(origin, "Last output:" if again else "All of it:", whole)
+            self.send_screen(origin, "Last output:" if again else title_whole(record.prompt), whole)
         if again:
             params = render_again(record) | in_topic(origin.topic_id)
             send = self._delivery.send_to(str(origin.chat_id), record, lambda *_: params, patient=True)

@@ -11,7 +11,6 @@ from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.daemon.fleet_outbox import LOOK_S, Delegation, without_chats
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.ids import short_id
 from atlasbridge.core.policy.attention import HOUR_S, Attendance, listeners
 from atlasbridge.core.policy.escalation import EscalationPlan, Life, Notification, Outlook, Route
 from atlasbridge.core.policy.later import ANSWER
@@ -73,8 +72,10 @@ def _line(record: PromptRecord, session: SessionRecord) -> str:
     name = escape_controls(session.label or session.tool, keep_lines=False)
     if record.prompt.secret:
         return f"• {name}: a secret"
-    asked = escape_controls(record.prompt.excerpt, keep_lines=False)
-    return f"• {name} ({short_id(record.prompt_id)}): “{asked[:LINE_LIMIT]}{'…' if len(asked) > LINE_LIMIT else ''}”"
+    subject = record.prompt.subject
+    told = subject.shown if subject is not None and subject.shown.strip() else record.prompt.excerpt
+    asked = escape_controls(told.strip(), keep_lines=False)
+    return f"• {name}: “{asked[:LINE_LIMIT]}{'…' if len(asked) > LINE_LIMIT else ''}”"
 
 
 AWAY_NOTE = "attention.away_until"

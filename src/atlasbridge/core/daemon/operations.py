@@ -64,6 +64,7 @@ PUBLIC_EVENTS = frozenset(
     }
 )
 SHORTEST_ID = 8  # of a grant that a button ends
+REPORTS_WITHIN = 50  # tenths of a second, for a session that was started just now
 NO_SESSION = Refused("unknown_session", "there is no such session", "list them with: atlasbridge ps")
 AWAY = "the session is not connected to the hub"
 AGAIN = "try again in a moment"
@@ -336,7 +337,13 @@ class Operations:
         return {"launchers": self._hub_api.launchers()}
 
     async def launch(
-        self, caller: Caller, launcher: str, folder: str = "", arguments: tuple[str, ...] = (), name: str = ""
+        self,
+        caller: Caller,
+        launcher: str,
+        folder: str = "",
+        arguments: tuple[str, ...] = (),
+        name: str = "",
+        instruction: str = "",
     ) -> table.Launched | Refused:
         try:
             session_id = await self._hub_api.launch(launcher, caller.identity, folder, arguments, name.strip())
@@ -345,7 +352,17 @@ class Operations:
             return Refused("not_allowed" if known else "unknown_launcher", str(error), error.hint)
         except AtlasBridgeError as error:
             return Refused("unavailable", str(error), error.hint)
-        return table.Launched(session_id)
+        return table.Launched(session_id, await self._instruct(caller, session_id, instruction.strip()))
+
+    async def _instruct(self, caller: Caller, session_id: str, instruction: str) -> str:
+        """The first instruction is queued as soon as the session has reported; what became of that, in words."""
+        if not instruction:
+            return ""
+        for _ in range(REPORTS_WITHIN):
+            if self._hub_api.session(session_id) is not None:
+                break
+            await asyncio.sleep(0.1)
+        return (await self.enqueue(caller, session_id, instruction)).message
 
     # people
 

@@ -16,7 +16,7 @@ from atlasbridge.core.daemon.escalation import ANSWER_S, Escalation
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.daemon.rule_digest import describe_decision
-from atlasbridge.core.policy.quorum import PAGE, PROOF, with_proof, with_quorum
+from atlasbridge.core.policy.quorum import CARD, PAGE, PROOF, with_proof, with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.answer_text import label_answer
@@ -98,8 +98,10 @@ class PromptLife:
         verdict = self.hub.rules.judge(prompt, session)
         if verdict.verdict is Say.ASK:
             prompt = with_quorum(prompt, verdict)
-            page = self.hub.ledger.recall(PAGE) if verdict.proof else ""
-            prompt = with_proof(prompt, verdict, f"{page}/#prompt/{prompt_id}" if page else "")
+            page = self.hub.ledger.recall(PAGE)
+            card = f"{page}/#prompt/{prompt_id}" if page else ""
+            prompt = with_proof(prompt, verdict, card)
+            prompt = replace(prompt, constraints={**prompt.constraints, CARD: card}) if card else prompt
         record = self.hub.ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
         self.hub.stream.publish("prompt.raised", **describe_raised(record, session))
         self._watch(record)

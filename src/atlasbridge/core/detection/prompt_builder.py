@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from atlasbridge.core.detection.signals import combine
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.keys import ENTER, Step
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, PromptType, Subject, SubjectKind, digest_text
 from atlasbridge.core.prompt.redact import hidden_pieces, redact_rows
 from atlasbridge.core.prompt.timer import asks_permission, is_bare_enter
@@ -16,6 +18,8 @@ from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
+_LEFT_OUT = lazy(r"\b(\d{1,6}) (?:more |hidden )?(?:lines?|rows?)\b")
+_READS_SOMETHING = 0.80  # no more than MED: that somebody reads says nothing of what is asked
 _SEEN = 40  # characters of what is asked that an excerpt must begin to show
 # Compiled when first used.
 _PLAIN_NO = r"\W*(?:no|n|cancel|abort|reject|deny|decline|refuse|none)\W*(?:\(\w+\))?\W*"
@@ -93,21 +97,23 @@ def prompt_of(
         excerpt = _shortened(_placed(excerpt, where) if found.permission else excerpt)
         if subject and told and subject.shown[:_SEEN] not in excerpt:  # other words of the dialog have pushed it out
             excerpt = _headed(_placed(_said(subject, excerpt, safe), where), excerpt)
+    guess = _nothing_is_known(found, evidence)
+    score = combine(evidence) if evidence else found.score
     return Prompt(
-        type=found.type,
-        score=combine(evidence) if evidence else found.score,
+        type=PromptType.TYPE_UNKNOWN if guess else found.type,
+        score=min(score, _READS_SOMETHING) if guess else score,
         excerpt=cut(excerpt),
         screen=safe(shown),
         choices=tuple(
             replace(choice, label=safe(choice.label), detail=safe(choice.detail)) for choice in found.choices
         ),
-        constraints={**found.constraints, **(RESTS if found.orders else {})},
+        constraints={**found.constraints, **(RESTS if found.orders else {}), **_missing(found, told)},
         evidence=tuple(evidence),
         safe_default="" if _is_cut(found, view) else safe_default(found),
         digest=digest_of(found),
         line_mode=found.line_mode,
         text_steps=found.text_steps,
-        end_steps=found.end_steps,
+        end_steps=found.end_steps or ((Step(ENTER),) if guess else ()),
         words_end=found.words_end,
         fields=found.fields,
         multiline=found.multiline,
@@ -120,11 +126,27 @@ def prompt_of(
     )
 
 
+def _nothing_is_known(found: Finding, evidence: list[Evidence]) -> bool:
+    """Somebody reads, and neither the tool nor a pattern says for what: the person is asked what to do."""
+    told = any(item.signal == "structured" for item in evidence)
+    plain = found.type is PromptType.TYPE_FREE_TEXT and found.rule in ("bare-line", "silent") and not found.fields
+    rests = found.orders or found.constraints.get("idle") or found.constraints.get("secret")
+    return plain and not told and not rests and not found.constraints.get("default")
+
+
 def _context_rows(found: Finding) -> int:
     """The rows above a line that asks are what the program printed before: worth reading, but not what is asked."""
     if found.structural or not found.core or not found.question.endswith(found.core):
         return 0
     return found.question.count("\n") - found.core.count("\n")
+
+
+def _missing(found: Finding, told: Subject | None) -> dict[str, int]:
+    """How many lines the tool itself says that it left out, where nobody told them."""
+    if told is not None or (found.whole and not found.abridged):
+        return {}
+    counts = [int(count) for count in _LEFT_OUT.findall(found.question or found.core)]
+    return {"missing_lines": sum(counts)} if any(counts) else {}
 
 
 def _question(found: Finding) -> Subject | None:

@@ -12,6 +12,7 @@ from atlasbridge.core.values import frozen, replace
 QUORUM = "quorum"  # in a prompt's constraints
 PROOF = "proof"  # there, too: {"kind", "rule", "page"}
 PASSKEY = "passkey"
+CARD = "card"  # there, too: where the page shows it
 PAGE = "web.page"  # the store's note that says where the page can be opened by its name
 
 

@@ -20,6 +20,8 @@ INSTRUCTION_LIMIT = 4096  # of what an idle tool is told to do next
 CANONICAL_LIMIT = 4095  # bytes; a longer line is cut silently by the line discipline
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
+_PRESSED = {"esc": "esc", "escape": "esc", "⎋": "esc", "ctrl-c": "ctrl-c", "ctrl+c": "ctrl-c", "^c": "ctrl-c"}
+_KEYED = (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN, PromptType.TYPE_CONFIRM_ENTER)
 _COUNTED = lazy(r"^\d{1,3}[:.)] ")  # the number of a list, where it is a part of the label
 _APART = lazy(r"\s{2,}")  # between a name and what it stands for: `c  Gamma`
 _KEY_BEHIND = lazy(r"(?<!\s)\s*+\([^()]{1,8}\)$")  # `No (esc)`
@@ -35,18 +37,27 @@ def decide_answer(prompt: Prompt, value: str, *, as_text: bool = False, as_keys:
     word = value.strip()
     if word.lower() == "default":
         return _default(prompt)
+    if key := named_key(prompt, word):
+        return Answer(AnswerKind.ENTER) if key == "enter" else Answer(AnswerKind.KEYS, key)
     match prompt.type:
         case PromptType.TYPE_YES_NO:
             return _yes_no(prompt, word)
         case PromptType.TYPE_CONFIRM_ENTER:
-            return Answer(AnswerKind.ENTER) if word.lower() in _ENTER | {""} else _text(prompt, value)
+            return Answer(AnswerKind.ENTER) if not word else _text(prompt, value)
         case PromptType.TYPE_MULTIPLE_CHOICE:
             return _choice(prompt, word)
-        case PromptType.TYPE_UNKNOWN:
-            return Answer(AnswerKind.ENTER) if word.lower() in _ENTER else _text(prompt, value)
-    if word.lower() in _ENTER and not prompt.secret:
-        return Answer(AnswerKind.ENTER)
     return _text(prompt, value)
+
+
+def named_key(prompt: Prompt, word: str) -> str:
+    """ "enter", "esc" or "ctrl-c" where a word names that key and the prompt takes it; "": it is a word like others.
+
+    A secret may be any word, and a question without a terminal has no keys.
+    """
+    low = word.strip().lower()
+    key = "enter" if low in _ENTER else _PRESSED.get(low, "")
+    handed_over = bool(prompt.end_steps) and not any(step.keys for step in prompt.end_steps)
+    return "" if prompt.secret or handed_over or prompt.type not in _KEYED else key
 
 
 def encode_answer(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:

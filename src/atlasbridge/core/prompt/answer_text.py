@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, PromptType
 from atlasbridge.core.prompt.redact import redact
 
 LABEL_LIMIT = 200
 SECRET_LABEL = "(a secret)"
 HERE = "cli:local"  # a command of this machine, whoever typed it
 TIMER = "auto:timeout"  # who decided, where nobody did in time
+KEY_LABELS = {"enter": "Enter key", "esc": "Esc key", "ctrl-c": "Ctrl-C key"}
 _PLAIN = {AnswerKind.YES: "y", AnswerKind.NO: "n", AnswerKind.ENTER: "Enter"}
 
 
@@ -22,6 +23,9 @@ def label_answer(prompt: Prompt, answer: Answer) -> str:
 
 
 def _words(prompt: Prompt, answer: Answer) -> str:
+    key = "enter" if answer.kind is AnswerKind.ENTER else answer.value if answer.kind is AnswerKind.KEYS else ""
+    if key in KEY_LABELS and prompt.type in (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN):
+        return KEY_LABELS[key]  # not the word, which could have been typed as well
     match answer.kind:
         case AnswerKind.YES | AnswerKind.NO | AnswerKind.ENTER:
             plain = _PLAIN[answer.kind]
@@ -54,4 +58,6 @@ def call_person(identity: str, place: str = "", name: str = "") -> str:
 
 def quote_answer(label: str) -> str:
     """In a sentence: quoted, but what stands for a secret is no quotation."""
+    if label in KEY_LABELS.values():
+        return f"the {label}"
     return "a secret" if label == SECRET_LABEL else f'"{label}"'

@@ -152,8 +152,8 @@ export class Card {
     const send = () => { const value = field.value; if (secret) field.value = ""; this.answer(value, true, secret ? t("a secret") : value); };
     return el("div", { cls: "say" }, el("label", { for: id }, this.fieldLabel(secret)),
       el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
-        el("button", { type: "button", cls: "main send", on: { click: send } }, t("Send")),
-        this.prompt.type === "unknown" ? el("button", { type: "button", on: { click: () => this.answer("enter", false, "Enter") } }, t("Enter")) : null),
+        el("button", { type: "button", cls: "main send", on: { click: send } }, t("Send"))),
+      this.keys(),
       this.prompt.type === "unknown" ? el("small", {}, this.prompt.constraints.idle ? t("It is at rest and takes keys in its session. It asks nothing.") : t("It is not clear what is asked. Look at the screen first. A full-screen program takes keys in its session.")) : null);
   }
 
@@ -163,6 +163,17 @@ export class Card {
     if (this.prompt.constraints.idle) return this.prompt.constraints.commands ? t("Your next command") : t("Your next instruction");
     if (fields?.length && this.prompt.type === "free_text") return t("Its fields, as in: {example}", { example: fields.map((name) => `${name}: …`).join("; ") });
     return this.prompt.choices.length ? t("Or in your own words") : t("Your answer");
+  }
+
+  // Keys for a line that takes any text; where it is not known what is asked, the question can also be left as it is.
+  keys() {
+    if (this.prompt.constraints.secret || this.prompt.constraints.idle || this.prompt.choices.length || DOORS[this.prompt.session?.tool]) return null;
+    const unknown = this.prompt.type === "unknown";
+    const key = (value, label, shown) => el("button", { type: "button", "data-value": value, on: { click: () => this.answer(value, false, label) } }, shown);
+    return el("div", { cls: "row keys", role: "group", "aria-label": t("Keys") },
+      key("enter", t("Enter key"), unknown ? t("Send Enter") : t("Enter")), key("esc", t("Esc key"), "Esc"), key("ctrl-c", t("Ctrl-C key"), "Ctrl-C"),
+      unknown ? key("cancel", t("Cancel"), t("Cancel")) : null,
+      unknown ? el("button", { type: "button", on: { click: () => this.node.querySelector(".picture")?.scrollIntoView({ block: "start" }) } }, t("Show output")) : null);
   }
 
   // The screen adds nothing where the question and its subject are whole; there it waits behind a button.

@@ -2,6 +2,7 @@
 
 import { get, post } from "/api.js";
 import { PLAIN, el, show, toast } from "/dom.js";
+import { t } from "/language.js";
 
 // Words as a shell would read them: quotation marks and backslashes hold blanks together.  null: a quotation is open.
 export function splitWords(text) {
@@ -25,12 +26,12 @@ export function splitWords(text) {
 export function starters(place) {
   get("/launchers").then(({ launchers }) => {
     if (!launchers.length) return;
-    const form = el("section", { cls: "panel stack", "aria-label": "Start a session", hidden: true });
+    const form = el("section", { cls: "panel stack", "aria-label": t("Start a session"), hidden: true });
     const open = el("button", { type: "button", cls: "main", "aria-expanded": "false", on: { click: () => {
       form.hidden = !form.hidden;
       open.setAttribute("aria-expanded", String(!form.hidden));
       if (!form.hidden) form.querySelector("select, input")?.focus();
-    } } }, "New session");
+    } } }, t("New session"));
     fill(form, launchers);
     show(place.button, open);
     show(place.form, form);
@@ -42,11 +43,12 @@ function fill(form, launchers) {
   const folder = el("input", { id: "folder", type: "text", list: "folders", ...PLAIN });
   const known = el("datalist", { id: "folders" });
   const words = el("input", { id: "words", type: "text", placeholder: "--model opus", ...PLAIN });
-  const name = el("input", { id: "session-name", type: "text", maxlength: 80, placeholder: "as the tool is called", ...PLAIN });
+  const name = el("input", { id: "session-name", type: "text", maxlength: 80, placeholder: t("the tool's name"), ...PLAIN });
+  const first = el("textarea", { id: "first", rows: 3, maxlength: 4096, placeholder: t("the first thing to do (optional)"), ...PLAIN });
   const about = el("small");
-  const wordsField = el("div", { cls: "grow" }, el("label", { for: "words" }, "Further words"), words);
+  const wordsField = el("div", { cls: "grow" }, el("label", { for: "words" }, t("Arguments")), words);
   const chosen = () => launchers.find((launcher) => launcher.name === which.value);
-  const begin = el("button", { type: "submit", cls: "main" }, "Start");
+  const begin = el("button", { type: "submit", cls: "main" }, t("Start"));
 
   function choose() {
     const launcher = chosen();
@@ -54,18 +56,19 @@ function fill(form, launchers) {
     folder.readOnly = !launcher.folders.length;
     wordsField.hidden = !launcher.arguments;
     show(known, [...new Set([launcher.cwd, ...launcher.recent, ...launcher.folders])].map((path) => el("option", { value: path })));
-    about.textContent = `Runs: ${launcher.command.join(" ")}${launcher.folders.length ? `. Allowed: ${launcher.folders.join(", ")} and below` : ""}`;
+    about.textContent = [t("Runs: {command}", { command: launcher.command.join(" ") }), launcher.folders.length ? t("Allowed: {folders} and below", { folders: launcher.folders.join(", ") }) : ""].filter(Boolean).join(". ");
   }
 
   async function start(event) {
     event.preventDefault();
     const launcher = chosen();
     const more = launcher.arguments ? splitWords(words.value) : [];
-    if (more === null) { toast("A quotation mark is open."); return; }
+    if (more === null) { toast(t("A quotation mark is not closed.")); return; }
     begin.disabled = true;
     const own = folder.value.trim() === launcher.cwd ? "" : folder.value.trim();
     try {
-      const { session_id: id } = await post("/sessions", { launcher: launcher.name, folder: own, arguments: more, name: name.value.trim() });
+      const { session_id: id, message } = await post("/sessions", { launcher: launcher.name, folder: own, arguments: more, name: name.value.trim(), instruction: first.value.trim() });
+      if (message) toast(message);
       window.location.hash = `#session/${id}`;
     } catch (error) { toast(error.message); } finally { begin.disabled = false; }
   }
@@ -73,6 +76,6 @@ function fill(form, launchers) {
   which.addEventListener("change", choose);
   choose();
   show(form, el("form", { cls: "stack", on: { submit: start } },
-    el("div", { cls: "fields" }, el("div", {}, el("label", { for: "launcher" }, "What"), which), el("div", { cls: "grow" }, el("label", { for: "folder" }, "Folder"), folder, known)),
-    el("div", { cls: "fields" }, wordsField, el("div", { cls: "grow" }, el("label", { for: "session-name" }, "Name"), name)), about, el("div", { cls: "row end" }, begin)));
+    el("div", { cls: "fields" }, el("div", {}, el("label", { for: "launcher" }, t("Launcher")), which), el("div", { cls: "grow" }, el("label", { for: "folder" }, t("Folder")), folder, known)),
+    el("div", { cls: "fields" }, wordsField, el("div", { cls: "grow" }, el("label", { for: "session-name" }, t("Name")), name)), el("div", {}, el("label", { for: "first" }, t("First instruction")), first), about, el("div", { cls: "row end" }, begin)));
 }

@@ -9,7 +9,7 @@ import re
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Step, When
-from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, Facts, Finding
@@ -23,6 +23,7 @@ from atlasbridge.core.recognition.widgets.line_finding import (
     is_shell,
     line_finding,
     secret_finding,
+    typed_key,
 )
 from atlasbridge.core.recognition.widgets.list_rows import HINT_ROW
 from atlasbridge.core.recognition.widgets.typed_list import typed_list_finding
@@ -40,6 +41,8 @@ _REMARK = lazy(r"^\s*+[⚠✖✘×▲!>›(\[]")  # what was wrong with the last
 _FIELD_SIGN = lazy(r"^\s*+[⊙⦿◯◉]\s+\S")
 _LABELLED = lazy(r"^(?:\s|[>❯›»]\s)\s*+[^\W\d_][^:]{0,30}:(?:\s|$)")
 _MARKER = lazy(r"[>»›❯](?:\s|$)")
+_PICKS = lazy(r"\b(?:choice|option|select(?:ion)?|choose|pick)\b[^,]*$", re.IGNORECASE)
+MOST_NUMBERS = 9  # choices that the documents extract
 _GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line has not ended yet
 
 
@@ -65,7 +68,7 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     asks = not line.detached or (line.text.endswith("?") and facts.canonical is False)
     if found is None and asks and (spelled or ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
         found = offered_finding(view, line, facts, dialect, spelled)
-    found = found or ruled or plain_line(view, line, facts)
+    found = found or ruled or _asked_over_command(view, line, facts, dialect) or plain_line(view, line, facts)
     drawn = facts.canonical is False and not line.detached and found.type is PromptType.TYPE_FREE_TEXT
     if drawn and (_is_one_field(view) if view.cursor_visible else _is_more_than_a_line(view, line)):
         return replace(found, type=PromptType.TYPE_UNKNOWN, text_steps=(), end_steps=(), structural=True)
@@ -98,6 +101,19 @@ def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line
     yes_no = asked is not None and asked.type is PromptType.TYPE_YES_NO and asked.score > numbers.KNOWN_WORDS
     names = yes_no or (question.endswith((":", "?")) and len(inline_choices(question)) > 1)
     return Line(f"{question} {line.text}", start) if names else line
+
+
+def _asked_over_command(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
+    """`Run bash command? (y/n)` above the line of the command, `  $ git push`, which ends what is written."""
+    above = line.row - 1
+    if not line.text.startswith("$ ") or above < 0 or not view.lines[above].strip() or view.is_answered(above):
+        return None
+    start = view.line_start(above)
+    asked = by_rule(view, Line(view.joined_text(start, above + 1).strip(), start), facts, dialect)
+    if asked is None or asked.type is not PromptType.TYPE_YES_NO or asked.score < numbers.KNOWN_WORDS:
+        return None
+    around = line_finding(view, line, facts, asked.rule, asked.type, asked.score)
+    return replace(asked, excerpt=around.excerpt, question=around.question, whole=around.whole, detached=line.detached)
 
 
 def _on_full_screen(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -165,6 +181,15 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
     return replace(found, multiline=rule.multiline and view.bracketed_paste)
 
 
+def _by_numbers(found: Finding, facts: Facts) -> Finding:
+    """`Enter choice [1-4]:` without a list: its numbers are the choices."""
+    low, high = found.constraints.get("min_choice"), found.constraints.get("max_choice")
+    if not isinstance(low, int) or not isinstance(high, int) or high - low >= MOST_NUMBERS:
+        return found
+    choices = tuple(Choice(str(at), str(at), typed_key(str(at), facts)) for at in range(low, high + 1))
+    return replace(found, type=PromptType.TYPE_MULTIPLE_CHOICE, choices=choices)
+
+
 def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     """Somebody reads a line here, and nothing says what: any text."""
     asks = line.text[-1:] in (":", "?", ">", "»", "›", "❯", "：", "？")
@@ -173,5 +198,7 @@ def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     score = numbers.GUESS if asks and not line.detached else numbers.DOUBT
     found = line_finding(view, line, facts, "line" if asks else "bare-line", PromptType.TYPE_FREE_TEXT, score)
     found = replace(found, orders=not line.detached and is_shell(line.text))
+    if asks and not line.detached and _PICKS.search(line.text):
+        found = _by_numbers(found, facts)
     default = line.filled or default_in(line.text)
     return replace(found, constraints={**found.constraints, "default": default}) if default else found
