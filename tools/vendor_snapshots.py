@@ -1,7 +1,7 @@
 """Reads the pictures that a vendor tests its own tool with, and reports which dialogs would not be raised.
 
-    python tools/vendor_snapshots.py codex CHECKOUT       also: gemini, qwen, vibe, generic (clack)
-    python tools/vendor_snapshots.py codex CHECKOUT --all every picture with what is read on it
+    tools/vendor-snapshots codex CHECKOUT         also: gemini, qwen, vibe, generic (clack)
+    tools/vendor-snapshots codex CHECKOUT --all   every picture with what is read on it
 
 CHECKOUT is a work tree, or a bare git repository (its HEAD is read).  Pictures are insta's `*.snap` files, vitest's
 `*.snap` files and Textual's `*.svg`.  They have no colours and no cursor, so a list that only a colour points at is not

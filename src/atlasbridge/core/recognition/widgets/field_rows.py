@@ -179,7 +179,7 @@ def recognise_marked_field(view: View, facts: Facts, dialect: Dialect) -> Findin
     if len(marked) != 1:
         return None
     row, found = marked[0]
-    hint = found["hint"].strip()
+    hint = (found["hint"] or "").strip()
     asked = question_in_box(view, row) or question_above(view, row)
     empty = not hint or is_faded(view.style(row, found.start("hint"))) or _ANSWERS.match(hint)
     asks = asked.text.endswith(("?", ":", "？", "：")) or _ANSWERS.match(hint)

@@ -36,6 +36,7 @@ _HINT = lazy(
 _GOES_ON = lazy(r"\s*+(?:[a-z]|\((?!\w{1,2}\)))(?!\w?[.):])")
 _DULL = ("·", "∙", "•", "◦")
 _NO_BLANK = lazy(r"^\s*+(?:\S\s++)?\d{1,2}[.)][^\W\d]")
+_OPEN_MARKS = "●○◉◯◻◼☐☑"  # of choices; a tick or a cross may tell what was done
 BULLETS = "●◉◈◆◇■◼▪•∙·✓✔☑☒✘✗✖⬛⬢▣✦✱★❖*+=~"
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
 
@@ -332,8 +333,9 @@ def _goes_on_from(rows: list[str], pattern: re.Pattern[str], at: int, below: Ite
         match = read_row(pattern, rows[up])
         if match is None or match.start("label") < below.col - 2:
             return False
-        if match["box"] or (match["pointer"] and match["pointer"] in list_rows.BOXES):
-            return item_of(up, match).col == below.col
+        mark = match["box"] or match["pointer"]
+        if mark:
+            return mark in _OPEN_MARKS and below.box in _OPEN_MARKS and item_of(up, match).col == below.col
     return False
 
 
