@@ -128,7 +128,7 @@ def hub_line(line: str) -> str:
     entry = _parse(line)
     if entry is None:
         return escape_controls(line, keep_lines=False)
-    text = f"{entry.get('ts', '')[:19]}  {entry.get('level', ''):7}  {entry.get('message', '')}"
+    text = f"{local_time(entry.get('ts', ''))}  {entry.get('level', ''):7}  {entry.get('message', '')}"
     return escape_controls(text + ("\n" + entry["traceback"] if "traceback" in entry else ""))
 
 
