@@ -186,7 +186,7 @@ class InputRelay:
         return taken and not leave
 
     def _pass_early(self, current: Attachment, data: bytes) -> bool:
-        """What was typed before the tool ran.  The person's terminal has shown it already, so it is not echoed again."""
+        """What was typed before the tool ran.  The person's terminal has shown it already, it is not echoed again."""
         self._pty.set_echo(False)
         data = current.as_typed(data)
         taken = self._input_writer.type(data)
