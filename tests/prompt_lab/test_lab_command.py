@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -117,7 +118,7 @@ def test_a_broken_recording_is_refused_with_its_line(lab: CliRunner, tmp_path: P
 
 def test_a_program_is_recorded_and_the_recording_replays(lab: CliRunner, tmp_path: Path) -> None:
     path = tmp_path / "asks.cast"
-    asks = f"{sys.executable} -c \"input('Delete it? [y/N] ')\""
+    asks = f"{shlex.quote(sys.executable)} -c \"input('Delete it? [y/N] ')\""
     record = [
         sys.executable,
         "-m",
