@@ -209,7 +209,7 @@ def test_a_rule_for_everything_in_the_table_allows_no_attack(parser: ShellParser
     """`attacks.txt`: one command a line, ⏎ for a line break; shapes of several agents' safety tests, and others."""
     named = ("npm run test", "make test", "just test", "gradle test", "pnpm test", "yarn test", "rake spec", "mvn test")
     run = ("npx tsc", "npx jest", "npx vitest", "npx eslint", "npx prettier", "python -m pytest", "python3 -m pytest")
-    more = ("tox -e py311", "nox -s tests", "bundle exec rspec", "uv run pytest", "poetry run pytest")
+    more = ("tox -e py311", "nox -s tests", "bundle exec rspec", "uv run pytest", "poetry run pytest", "service")
     shapes = [*known_programs(), *named, *run, *more, "curl -s https://example.com/*", "curl https://example.com/*"]
     everything = Policy(
         tuple(PolicyRule(f"r{at}", Say.ALLOW, Shape((*shape.split(), REST))) for at, shape in enumerate(shapes))

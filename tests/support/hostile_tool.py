@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,14 @@ def main() -> None:
     attack, home, folder = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     if os.fork() == 0:
         os.setsid()
-        came = ATTACKS[attack](home, folder)
+        try:
+            came = ATTACKS[attack](home, folder)
+        except Exception as error:
+            came = {"reason": f"{type(error).__name__}: {error}"}
         write(folder / "done", json.dumps(came))
         return
+    if attack == "false host":
+        write(folder / "hooked", run_hook(home, folder) or "nothing")
     print("Delete everything? [y/N] ", end="", flush=True)
     write(folder / "answered", sys.stdin.readline().strip())
 
@@ -83,6 +89,264 @@ def false_hub(home: Path, folder: Path, kill: bool = True) -> list[Any]:
 
 def false_hub_beside(home: Path, folder: Path) -> list[Any]:
     return false_hub(home, folder, kill=False)
+
+
+def false_voucher(home: Path, folder: Path) -> list[Any]:
+    """A false hub whose parent calls itself a host, and says as a host would that this is the hub it has started."""
+    from atlasbridge.core.ancestry import look_at
+    from atlasbridge.core.peer import voucher
+
+    wait_for_prompt(home)
+    call_itself(HOST)
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        call_itself("python3")
+        os.read(ours, 1)
+        heard = false_hub(home, folder)
+        write(folder / "heard", json.dumps(heard))
+        os._exit(0)
+    hub = look_at(child)
+    assert hub is not None
+    says = socket.socket(socket.AF_UNIX)
+    says.bind(voucher(os.getpid(), hub))
+    says.listen(64)
+    os.write(theirs, b".")
+    os.waitpid(child, 0)
+    return list(json.loads(read(folder / "heard")))
+
+
+HOST = "atlas-session"
+
+
+def call_itself(name: str) -> None:
+    ctypes.CDLL(None).prctl(15, name.encode(), 0, 0, 0)  # PR_SET_NAME
+
+
+def false_host(home: Path, folder: Path) -> list[Any]:
+    """Take the place of the session's host: whoever attaches, and the hook, would hear us."""
+    while not (sockets := list(home.glob("sessions/*.sock"))):
+        time.sleep(0.02)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(folder / "own.sock"))
+    listener.listen(64)
+    os.rename(folder / "own.sock", sockets[0])
+    (folder / "taken").touch()
+    listener.settimeout(6)
+    heard: list[Any] = []
+    try:
+        while True:
+            link, _ = listener.accept()
+            link.settimeout(0.5)
+            try:
+                link.sendall(b'{"m":"decide","behavior":"allow"}\n')
+                heard.append(link.recv(65536).decode("utf-8", "replace")[:200])
+            except OSError:
+                heard.append("")
+    except TimeoutError:
+        return [said for said in heard if said]
+
+
+def run_hook(home: Path, folder: Path) -> str:
+    """As Claude Code runs it: a child of the tool; what it prints is what the tool obeys."""
+    from atlasbridge.adapters.claude import permission_hook
+
+    read(folder / "taken")
+    told = json.dumps({"tool_name": "Bash", "tool_input": {"command": "rm -rf /"}, "cwd": "/"})
+    (attach_socket,) = home.glob("sessions/*.sock")
+    words = [sys.executable, "-I", "-S", permission_hook.__file__, str(attach_socket), "answers"]
+    return subprocess.run(words, input=told, capture_output=True, text=True, timeout=30).stdout
+
+
+def loopback_key(home: Path, folder: Path) -> Any:
+    """The key of a hub at a port lies in a file that the tool can read."""
+    from atlasbridge.core.hub_connection import connect_hub, read_pass
+
+    def say(message: dict[str, Any]) -> dict[str, Any]:
+        while (issued := read_pass(home / "hub.tcp")) is None:
+            time.sleep(0.05)
+        with connect_hub(issued, 20)[0] as link:
+            link.sendall(json.dumps(message).encode() + b"\n")
+            return dict(json.loads(link.makefile().readline()))
+
+    while not (found := say({"op": "prompts"})["prompts"]):
+        time.sleep(0.05)
+    return say({"op": "reply", "prompt_id": found[0]["prompt_id"], "value": "y"})
+
+
+# Ways to answer at the hub's socket, and at those of hosts, one after the other.  Each tells what came of it.
+
+
+def many_ways(home: Path, folder: Path) -> dict[str, str]:
+    """`home` has the hub's socket; the sessions' are below `folder`/home where that is another one."""
+    wait_for_prompt(home)
+    prompts = ask(home, {"op": "prompts"})["prompts"]
+    sessions = Path(read(folder / "sessions")) if (folder / "sessions").exists() else home / "sessions"
+    came = {"at the sockets of hosts": str(speak_to_hosts(sessions, prompts))}
+    for prompt in prompts:
+        for name, way in WAYS.items():
+            came[f"{name}, {prompt['label']}"] = apart(partial(way, home, prompt["prompt_id"]))
+    if (folder / "person").exists():
+        person = int(read(folder / "person"))
+        came["take a descriptor of a person's command"] = apart(lambda: steal(person))
+    came["open the files of the hub"] = apart(
+        lambda: open_files(hub_pid(home)) if (home / "hub.lock").exists() else "none"
+    )
+    came["open the files of the host"] = apart(lambda: open_files(host_pid()))
+    return came
+
+
+def apart(way: Callable[[], str]) -> str:
+    """In a child, so that what it does to itself ends with it."""
+    ours, theirs = os.pipe()
+    if os.fork() == 0:
+        try:
+            said = way()
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+        os.write(theirs, said.encode()[:4000])
+        os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as told:
+        said = told.read().decode()
+    os.wait()
+    return said
+
+
+def speak_to_hosts(sessions: Path, prompts: list[dict[str, Any]]) -> list[str]:
+    """Everything that a hub or a person could say to a host."""
+    said = []
+    for path in sessions.glob("*.sock"):
+        for word in ("attach", "keys", "type", "input", "continue", "signal", "renew", "decide", "injected", "size"):
+            for prompt in prompts:
+                message = {"m": word, "data": "y\r", "text": "y", "prompt_id": prompt["prompt_id"], "by": "me"}
+                message |= {"answer": {"kind": "yes", "value": "y"}, "behavior": "allow", "nonce": "x", "signal": 18}
+                try:
+                    with socket.socket(socket.AF_UNIX) as link:
+                        link.settimeout(0.2)
+                        link.connect(str(path))
+                        link.sendall(json.dumps(message).encode() + b"\n")
+                        said.append(f"{word}: {link.recv(200)!r}")
+                except OSError as error:
+                    said.append(f"{word}: {type(error).__name__}")
+    return said
+
+
+def reply(home: Path, prompt_id: str) -> str:
+    said = ask(home, {"op": "reply", "prompt_id": prompt_id, "value": "y"})
+    return str(said.get("reason") or said.get("error") or said)
+
+
+def as_a_host(home: Path, prompt_id: str) -> str:
+    """Calls itself a host, adopts orphans as one does, and has such an orphan answer."""
+    call_itself(HOST)
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    os.environ.clear()
+
+    def orphan() -> str:
+        ours, theirs = os.pipe()
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                time.sleep(0.3)
+                call_itself("bash")
+                os.write(theirs, reply(home, prompt_id).encode())
+            os._exit(0)
+        os.wait()
+        return os.read(ours, 4000).decode()
+
+    return orphan()
+
+
+def as_a_server(home: Path, prompt_id: str) -> str:
+    call_itself("sshd")
+    os.setsid()
+    return reply(home, prompt_id)
+
+
+def in_a_thread(home: Path, prompt_id: str) -> str:
+    came: list[str] = []
+
+    def work() -> None:
+        ctypes.CDLL(None).unshare(0x400)  # CLONE_FILES
+        came.append(reply(home, prompt_id))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return came[0]
+
+
+def in_a_user_namespace(home: Path, prompt_id: str) -> str:
+    if ctypes.CDLL(None).unshare(0x10000000) != 0:  # CLONE_NEWUSER
+        return "no namespace"
+    return reply(home, prompt_id)
+
+
+def said_and_died(home: Path, prompt_id: str) -> str:
+    child = os.fork()
+    if child == 0:
+        link = socket.socket(socket.AF_UNIX)
+        link.connect(str(home / "hub.sock"))
+        link.sendall(json.dumps({"op": "reply", "prompt_id": prompt_id, "value": "y"}).encode() + b"\n")
+        os._exit(0)
+    os.waitpid(child, 0)
+    time.sleep(1)
+    left = [one["prompt_id"] for one in ask(home, {"op": "prompts"})["prompts"]]
+    return "still open" if prompt_id in left else "answered"
+
+
+def with_another_mark(home: Path, prompt_id: str) -> str:
+    """A command of ours that is told to be of no session, or of another one, at a home that only leads there."""
+    said = ""
+    for mark in ({}, {"ATLASBRIDGE_SESSION": "0" * 32}):
+        environ = {"PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("PYTHONPATH", ""), **mark}
+        words = [sys.executable, "-P", "-m", "atlasbridge", "reply", prompt_id, "y"]
+        done = subprocess.run(words, env={**environ, "ATLASBRIDGE_HOME": str(home)}, capture_output=True, text=True)
+        said += (done.stderr or done.stdout).strip() if done.returncode else "answered"
+    return said
+
+
+WAYS: dict[str, Callable[[Path, str], str]] = {
+    "plainly": reply,
+    "as a host": as_a_host,
+    "as a server": as_a_server,
+    "in a thread": in_a_thread,
+    "in a user namespace": in_a_user_namespace,
+    "said and died": said_and_died,
+    "with another mark": with_another_mark,
+}
+
+
+def steal(pid: int) -> str:
+    """pidfd_getfd: a connection that a person's command has open, to speak over it."""
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    held = call(434, pid, 0)
+    found = {call(438, held, number, 0) for number in range(3, 30)}
+    return "nothing" if found == {-1} else f"descriptors: {sorted(found)}"
+
+
+def open_files(pid: int) -> str:
+    """The terminal's other end, or the store, through the files that a process has open."""
+    opened = []
+    for number in range(30):
+        try:
+            os.close(os.open(f"/proc/{pid}/fd/{number}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY))
+            opened.append(number)
+        except OSError:
+            continue
+    return f"opened: {opened}"
+
+
+def host_pid() -> int:
+    """The host is what the tool is a child of, or what has adopted us."""
+    pid = os.getpid()
+    while pid > 1:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        if f"({HOST})" in stat:
+            return pid
+        pid = int(stat.rpartition(")")[2].split()[1])
+    return 0
 
 
 def false_key(home: Path, folder: Path) -> list[Any]:
@@ -257,6 +521,10 @@ def read(path: Path) -> str:
 ATTACKS = {
     "false hub": false_hub,
     "false hub beside": false_hub_beside,
+    "false voucher": false_voucher,
+    "false host": false_host,
+    "many ways": many_ways,
+    "loopback key": loopback_key,
     "false key": false_key,
     "number": leave_a_number,
     "without a mark": without_a_mark,

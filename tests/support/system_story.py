@@ -10,6 +10,7 @@ import contextlib
 import glob
 import json
 import os
+import pwd
 import signal
 import socket
 import subprocess
@@ -17,6 +18,8 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+
+from tests.support import hostile_tool, page_person
 
 HUB_HOME = "/var/lib/atlasbridge"
 SOCKET = "/run/atlasbridge/hub.sock"
@@ -42,17 +45,18 @@ def ours(*words: str) -> list[str]:
 
 
 def as_root(*words: str) -> dict[str, Any]:
-    done = subprocess.run(ours(*words), env={**ENVIRON, "HOME": "/root"}, capture_output=True, text=True, timeout=120)
+    home = pwd.getpwuid(os.getuid()).pw_dir
+    done = subprocess.run(ours(*words), env={**ENVIRON, "HOME": home}, capture_output=True, text=True, timeout=120)
     return {"code": done.returncode, "out": done.stdout, "err": done.stderr}
 
 
-def dev_command(*words: str) -> list[str]:
+def command_of(user: str, *words: str) -> list[str]:
     return [
         "setpriv",
         "--reuid",
-        "dev",
+        user,
         "--regid",
-        "dev",
+        user,
         "--init-groups",
         "--bounding-set=-all",
         "--inh-caps=-all",
@@ -61,9 +65,13 @@ def dev_command(*words: str) -> list[str]:
 
 
 def as_dev(*words: str) -> dict[str, Any]:
+    return run_as("dev", *ours(*words))
+
+
+def run_as(user: str, *words: str) -> dict[str, Any]:
+    home = f"/home/{user}"
     done = subprocess.run(
-        dev_command(*ours(*words)), env={**ENVIRON, "HOME": DEV_HOME}, cwd=DEV_HOME, capture_output=True, text=True,
-        timeout=120,
+        command_of(user, *words), env={**ENVIRON, "HOME": home}, cwd=home, capture_output=True, text=True, timeout=240,
     )  # fmt: skip
     return {"code": done.returncode, "out": done.stdout, "err": done.stderr}
 
@@ -121,6 +129,24 @@ def replace_socket() -> str:
 
 def attack(prompt_id: str, hub_pid: int) -> None:
     """Inside dev's session, as dev; the results go to a file, then it asks."""
+    tried = {**attempts(prompt_id, hub_pid), **ways(Path(DEV_HOME))}
+    Path(f"{DEV_HOME}/attacks.json").write_text(json.dumps(tried))
+    input("Attacks are over. Continue? [y/N] ")
+
+
+def ways(folder: Path) -> dict[str, str]:
+    """The attacks of hostile_tool on the hub's socket and on those of hosts, and the login that a browser has kept."""
+    came = hostile_tool.many_ways(Path(SOCKET).parent, folder)
+    worked = ("answered", "{'ok': True", "descriptors", "opened: [0")
+    tried = {f"way: {name}": "" if said.startswith(worked) else said for name, said in came.items()}
+    port = int(Path(folder, "port").read_text())
+    with socket.create_connection(("127.0.0.1", port), 20) as link:
+        status, said = hostile_tool.send_reply(Path(SOCKET).parent, folder, link)
+    return {**tried, "decide with the login of a browser": f"{status} {said}" if status != 200 else ""}
+
+
+def attempts(prompt_id: str, hub_pid: int) -> dict[str, str]:
+    """ "" where one has worked."""
     files = ["atlasbridge.db", "audit.log", "audit.head", "config.toml", "policy.toml", "hub.lock", "web.json"]
     tried = {f"read {name}": attempt(lambda name=name: open(f"{HUB_HOME}/{name}").close()) for name in files}
     tried |= {f"write {name}": attempt(lambda name=name: open(f"{HUB_HOME}/{name}", "a").close()) for name in files}
@@ -142,13 +168,12 @@ def attack(prompt_id: str, hub_pid: int) -> None:
         "stop the service": refused("hub", "stop"),
         "take it all back": refused("hub", "uninstall", "--system"),
     }
-    Path(f"{DEV_HOME}/attacks.json").write_text(json.dumps(tried))
-    input("Attacks are over. Continue? [y/N] ")
+    return tried
 
 
 def refused_alone(*words: str) -> str:
     """The same by a grandchild whose parents have ended."""
-    out = f"{DEV_HOME}/alone.out"
+    out = os.path.expanduser("~/alone.out")
     if os.fork() == 0:
         os.setsid()
         parent = os.getpid()
@@ -165,6 +190,24 @@ def refused_alone(*words: str) -> str:
         time.sleep(0.1)
     code, _, said = Path(out).read_text().partition("\n")
     return said.strip() if code != "0" else ""
+
+
+def page_login(prompt_id: str, value: str) -> dict[str, Any]:
+    """A browser of dev's, outside of every session: logs in by a link and answers."""
+    link = json.loads(as_dev("web", "--no-open", "--json")["out"])["links"]["local"]
+    done = run_as("dev", sys.executable, "-P", page_person.__file__, link, prompt_id, value)
+    assert done["code"] == 0, done
+    return {**json.loads(done["out"]), "port": link.partition("/#")[0].rpartition(":")[2]}
+
+
+def outsider(prompt_id: str, hub_pid: int) -> dict[str, str]:
+    """As a user who is no member; plainly at the socket, too."""
+    tried = attempts(prompt_id, hub_pid)
+    try:
+        said = hostile_tool.reply(Path(SOCKET).parent, prompt_id)
+    except (OSError, ValueError) as error:
+        said = f"hung up: {error}"
+    return {**tried, "plainly": "" if "'ok': True" in said else said}
 
 
 def story() -> dict[str, Any]:
@@ -187,6 +230,20 @@ def story() -> dict[str, Any]:
     told["again"] = as_root("hub", "install", "--system", "--for", "dev")
     hub_pid = int(Path(f"{HUB_HOME}/hub.lock").read_text())
 
+    asked = ask_in_session('read -p "Delete build? [y/N] " a; echo "$a" > page-answer')
+    login = page_login(asked, "y")
+    told["page"] = login
+    until(lambda: os.path.exists(f"{DEV_HOME}/page-answer"), "the page's answer")
+    told["page answer"] = until(lambda: Path(f"{DEV_HOME}/page-answer").read_text().strip(), "its text")
+    for name, text in (("found", json.dumps(login)), ("sessions", f"{DEV_HOME}/.atlasbridge/sessions")):
+        Path(DEV_HOME, name).write_text(text)
+        os.chmod(f"{DEV_HOME}/{name}", 0o644)
+    Path(DEV_HOME, "port").write_text(login["port"])
+    person = subprocess.Popen(
+        command_of("dev", *ours("events", "--follow")), env={**ENVIRON, "HOME": DEV_HOME}, stdout=subprocess.DEVNULL
+    )
+    Path(DEV_HOME, "person").write_text(str(person.pid))
+
     first = ask_in_session('read -p "Overwrite config? [y/N] " a; echo "$a" > answer')
     words = f"exec '{sys.executable}' -P '{__file__}' attack {first} {hub_pid}"
     known = {one["prompt_id"] for one in prompts()}
@@ -196,6 +253,13 @@ def story() -> dict[str, Any]:
     told["typed by an attack"] = os.path.exists(f"{DEV_HOME}/answer")
     told["still asked"] = first in {one["prompt_id"] for one in prompts()}
     told["second"] = bool(until(lambda: [one for one in prompts() if one["prompt_id"] not in known], "the end"))
+
+    person.kill()
+    subprocess.run(["useradd", "-m", "-d", "/home/eve", "-s", "/bin/bash", "eve"], check=True, capture_output=True)
+    other = run_as("eve", sys.executable, "-P", __file__, "outsider", first, str(hub_pid))
+    assert other["code"] == 0, other
+    told["attacks of another account"] = json.loads(other["out"])
+    run_as("eve", *ours("hub", "stop"))
 
     told["reply"] = as_dev("reply", first[:8], "y")
     until(lambda: os.path.exists(f"{DEV_HOME}/answer"), "the answer")
@@ -212,6 +276,15 @@ def story() -> dict[str, Any]:
     told["asked again"] = bool(until(prompts, "what waits, at the next hub"))
     told["stop"] = as_root("hub", "stop")
     told["start"] = as_root("hub", "start")
+
+    told["sudo only"] = as_root("hub", "install", "--system", "--for", "dev", "--sudo-only")
+    until(prompts, "the hub")
+    last = ask_in_session('read -p "Overwrite all? [y/N] " a; echo "$a" > sudo-answer')
+    told["without sudo"] = as_dev("reply", last[:8], "y")
+    told["not answered without sudo"] = not os.path.exists(f"{DEV_HOME}/sudo-answer")
+    told["with sudo"] = as_root("reply", last[:8], "y")
+    until(lambda: os.path.exists(f"{DEV_HOME}/sudo-answer") or told["with sudo"]["code"], "sudo's answer")
+    told["sudo answer"] = tail(f"{DEV_HOME}/sudo-answer").strip()
 
     told["uninstall"] = as_root("hub", "uninstall", "--system")
     told["left"] = [path for path in (HUB_HOME, "/run/atlasbridge", "/etc/atlasbridge") if os.path.exists(path)]
@@ -233,5 +306,7 @@ def story() -> dict[str, Any]:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["attack"]:
         attack(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1:2] == ["outsider"]:
+        sys.stdout.write(json.dumps(outsider(sys.argv[2], int(sys.argv[3]))))
     else:
         sys.stdout.write(json.dumps(story()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from tests.support import hostile_tool
 from tests.support.hubs import NO_WEB, HubProcess, hub_process, short_home
 from tests.support.waiting import wait_for, written
 
+from atlasbridge.core.client.find_session import NoSuchSession, find_session
 from atlasbridge.core.daemon.lock import lock_holder
 
 USERS = ["root", "an ordinary user"]
@@ -38,7 +40,7 @@ def outcome(folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize("attack", ["false hub", "false hub beside"])
+@pytest.mark.parametrize("attack", ["false hub", "false hub beside", "false voucher"])
 def test_no_host_and_no_command_speaks_to_a_false_hub(attack: str, user: str, tmp_path: Path) -> None:
     with attacked(attack, tmp_path, user) as hub:
         wait_for((tmp_path / "taken").exists, "the false hub", deadline_s=60)
@@ -59,6 +61,49 @@ def test_no_host_speaks_to_a_false_hub_at_a_port(user: str, tmp_path: Path) -> N
         hub.cli("reply", "0123abcd", "sesame-4711")
         assert outcome(tmp_path) == [], "somebody spoke to it"
         assert not (tmp_path / "answered").exists()
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_neither_attach_nor_a_hook_speaks_to_a_false_host(user: str, tmp_path: Path) -> None:
+    with attacked("false host", tmp_path, user) as hub:
+        assert written(tmp_path / "hooked") == "nothing", "the tool would have gone on"
+        with pytest.raises(NoSuchSession):
+            find_session(hub.home, "")
+        assert outcome(tmp_path) == [], "somebody spoke to it"
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_the_key_of_a_port_lets_nobody_inside_a_session_decide(user: str, tmp_path: Path) -> None:
+    with attacked("loopback key", tmp_path, user, LOOPBACK):
+        assert outcome(tmp_path)["reason"] == "self"
+        assert not (tmp_path / "answered").exists()
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_no_way_past_the_hub_answers_an_own_or_another_session(user: str, tmp_path: Path) -> None:
+    asks = (sys.executable, "-c", "print(input('Go on? [y/N] '))")
+    with hub_process(NO_WEB, ordinary=user != "root") as hub:
+        hub.environ["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
+        assert hub.cli("run", "--detach", "--name", "innocent", "--", *asks).returncode == 0
+        wait_for(hub.is_asked, "the innocent question")
+        person = subprocess.Popen(hub.command("events", "--follow"), env=hub.environ, stdout=subprocess.DEVNULL)
+        try:
+            (tmp_path / "person").write_text(str(person.pid))
+            words = (sys.executable, "-P", hostile_tool.__file__, "many ways", str(hub.home.root), str(tmp_path))
+            assert hub.cli("run", "--detach", "--name", "victim", "--", *words).returncode == 0
+            came = outcome(tmp_path)
+        finally:
+            person.kill()
+            person.wait()
+        refused = {"self", "still open", "no namespace"}
+        wrong = {name: said for name, said in came.items() if ", " in name and said not in refused}
+        assert all("decides" in said and "answered" not in said for said in wrong.values()), wrong
+        assert all(name.startswith("with another mark") for name in wrong), wrong
+        if user != "root":
+            assert came["take a descriptor of a person's command"] == "nothing"
+            assert came["open the files of the hub"] == came["open the files of the host"] == "opened: []"
+        assert len(came) >= 11 and not (tmp_path / "answered").exists()
+        assert len(hub.ask("prompts")["prompts"]) == 2, "both still wait"
 
 
 @pytest.mark.parametrize("user", USERS)

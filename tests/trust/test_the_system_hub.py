@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,7 @@ needs_root = pytest.mark.skipif(
 )
 ROOT = Path(__file__).parents[2]
 
-# Users, /run and /var/lib of this namespace alone; root's own home is hidden but for the interpreter, if it is there.
+# Users, /run and /var/lib of this namespace alone; the home of who runs this is hidden but for the interpreter.
 NAMESPACE = """
 set -e
 mkdir "$1/etc" "$1/python"
@@ -30,10 +31,11 @@ mount --bind "$1/etc" /etc
 mount -t tmpfs -o mode=755 tmpfs /run
 mount -t tmpfs -o mode=755 tmpfs /var/lib
 mount -t tmpfs -o mode=755 tmpfs /home
-case "$2" in /root/*)
-  top=$(echo "$2" | cut -d/ -f1-3)
+case "$2" in "$5"/*)
+  below=${2#"$5"/}
+  top="$5/${below%%/*}"
   mount --bind "$top" "$1/python"
-  mount -t tmpfs -o mode=755 tmpfs /root
+  mount -t tmpfs -o mode=755 tmpfs "$5"
   mkdir -p "$top"
   mount --bind "$1/python" "$top";;
 esac
@@ -59,9 +61,10 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "sh",
         str(place),
     ]
-    words += [os.path.realpath(sys.executable), sys.executable, system_story.__file__]
+    home = pwd.getpwuid(os.getuid()).pw_dir
+    words += [os.path.realpath(sys.executable), sys.executable, system_story.__file__, home]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("ATLASBRIDGE_")}
-    environ["PYTHONPATH"] = str(ROOT / "src")
+    environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     done = subprocess.run(words, capture_output=True, text=True, timeout=900, env=environ)
     assert done.returncode == 0, done.stderr[-6000:]
     return dict(json.loads(done.stdout))
@@ -95,8 +98,30 @@ def test_tokens_move_to_the_hub_and_settings_of_sessions_stay(told: dict[str, An
 @needs_root
 def test_no_attack_of_the_persons_own_tool_works(told: dict[str, Any]) -> None:
     assert [name for name, why in told["attacks"].items() if not why] == []
-    assert len(told["attacks"]) == 30
+    assert len(told["attacks"]) >= 47
     assert not told["typed by an attack"] and told["still asked"]
+
+
+@needs_root
+def test_no_attack_of_another_account_works(told: dict[str, Any]) -> None:
+    """Neither a member nor in a session: whatever the person's tool tries, and plainly at the socket."""
+    assert [name for name, why in told["attacks of another account"].items() if not why] == []
+    assert len(told["attacks of another account"]) >= 30
+
+
+@needs_root
+def test_a_browser_of_the_person_decides_and_their_tool_with_the_same_login_does_not(told: dict[str, Any]) -> None:
+    assert told["page"]["status"] == 200, told["page"]
+    assert told["page answer"] == "y"
+    assert told["attacks"]["decide with the login of a browser"].startswith("403"), told["attacks"]
+
+
+@needs_root
+def test_with_sudo_only_a_terminal_decides_nothing_without_it(told: dict[str, Any]) -> None:
+    assert told["sudo only"]["code"] == 0, told["sudo only"]["err"]
+    assert told["without sudo"]["code"] != 0 and told["not answered without sudo"]
+    assert told["with sudo"]["code"] == 0, told["with sudo"]["err"]
+    assert told["sudo answer"] == "y"
 
 
 @needs_root

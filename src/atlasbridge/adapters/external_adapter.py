@@ -31,6 +31,7 @@ from atlasbridge.adapters.base import BaseAdapter, PromptEvent, PromptType, Repl
 from atlasbridge.adapters.registry import AdapterRegistry
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.errors import AdapterError
+from atlasbridge.core.peer import prove_above
 
 # The tool of another's adapter, seen from outside it: its terminal's other end, and how it ended.
 #
@@ -341,6 +342,7 @@ class _Host:
                     self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
                     self._connection.settimeout(2.0)
                     self._connection.connect(self._attach_socket)
+                    prove_above(self._connection)
                 self._connection.sendall(line)
                 return
             except OSError:

@@ -160,6 +160,31 @@ def prove_outside(link: Link, users: Collection[int]) -> Peer:
     return peer
 
 
+def prove_host(link: Link) -> Peer:
+    """For attaching: whoever listens there is not a program that a session's tool has put in a host's place.
+
+    Whoever is inside a session itself may reach what was started there: it is one tool's own business.
+    """
+    peer = read_peer(link)
+    if peer.uid != own_uid() and own_uid() != 0:
+        raise FalsePeer(f"the program that listens there is of another user ({peer.uid})")
+    line = line_of(peer)
+    if peer.pid and not line:
+        raise FalsePeer("the program that listened there has ended")
+    below = line and (line[0].mark or is_inside(line[1:]))
+    if below and not is_inside(trace_ancestry(os.getpid(), look_at)):
+        raise FalsePeer(f"process {peer.pid}, which was started inside a session, listens there")
+    return peer
+
+
+def prove_above(link: Link) -> None:
+    """For what a host has started: whoever listens there is above us.  A number that an ancestor of ours has was nobody
+    else's since before we began, so nothing more has to be shown."""
+    peer = read_peer(link)
+    if peer.pid not in {process.pid for process in trace_ancestry(os.getpid(), look_at)[1:]}:
+        raise FalsePeer(f"process {peer.pid}, which listens there, is not the host of this session")
+
+
 # A host that starts a hub is its parent, and a host adopts what its tool leaves behind: to the kernel the two look the
 # same.  So the host says which one is the hub, by listening at a name that only this very process can be meant by.
 

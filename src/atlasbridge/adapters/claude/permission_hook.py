@@ -18,6 +18,7 @@ LOOK_S = 5.0  # how often it looks whether Claude Code is still there
 WAITS_S = 3600.0  # then the keys answer
 LINE_LIMIT = 65536
 TEXT_LIMIT = 20_000
+NOTE_LIMIT = 1000  # of what the tool says below a command
 APPS = ("qwen", "codex")  # who else has such a hook; the names of its tools are below
 # Qwen Code says the same things in its own names.
 ALSO = {
@@ -56,7 +57,23 @@ def reach(attach_socket: str) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(TIMEOUT_S)
     connection.connect(attach_socket)
+    if sys.platform == "linux" and not is_above(listener(connection)):
+        raise OSError("another program listens in the place of the session's host")
     return connection
+
+
+def listener(connection: socket.socket) -> int:
+    said = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(said[:4], sys.byteorder, signed=True)
+
+
+def is_above(pid: int) -> bool:
+    """The host is above whatever its tool starts, and its number was nobody else's since before we began."""
+    above = os.getppid()
+    while above > 1 and above != pid:
+        with open(f"/proc/{above}/stat", encoding="utf-8", errors="replace") as file:
+            above = int(file.read().rpartition(")")[2].split()[1])
+    return above == pid
 
 
 def reach_port(place: str) -> socket.socket:
@@ -152,6 +169,8 @@ def tell(payload: dict, app: str = "claude-code") -> dict:  # type: ignore[type-
         "text": NAMES.get(tool, tool),
         "source": f"{app} (PermissionRequest hook)",
         "subject": subject,
+        "note": str(given.get("description") or "")[:NOTE_LIMIT] if tool == "Bash" else "",
+        "missing_lines": text[TEXT_LIMIT:].count("\n") + 1 if len(text) > TEXT_LIMIT else 0,
     }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.hub_connection import SUFFIX, Stranger, connect_loopback, has_unix_sockets, read_pass
+from atlasbridge.core.peer import FalsePeer, prove_host
 
 _PATIENCE_S = 5.0
 
@@ -78,6 +79,10 @@ def _connect_socket(path: Path) -> socket.socket | None:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(str(path))
+        prove_host(connection)
+    except FalsePeer:
+        connection.close()  # a tool has put it there: it hears nothing from us
+        return None
     except ConnectionRefusedError:
         connection.close()
         path.unlink(missing_ok=True)  # its host was killed
