@@ -442,7 +442,7 @@ def rules(database_url: str, file: Path | None, as_json: bool) -> None:
 
 @command.group(invoke_without_command=True)
 @click.option("--database", "database_url", envvar="ATLASBRIDGE_FLEET_DATABASE", default="")
-@click.option("--all", "include_gone", is_flag=True, help="Also those that are gone.")
+@click.option("-a", "--all", "include_gone", is_flag=True, help="Also those that are gone.")
 @json_option
 @click.pass_context
 def machines(ctx: click.Context, database_url: str, include_gone: bool, as_json: bool) -> None:

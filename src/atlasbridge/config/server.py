@@ -123,7 +123,7 @@ def _refuse_strange(data: Mapping[str, Any], path: Path) -> None:
     if strange:
         raise ConfigError(
             f"{path.name}: {strange[0]} is no setting of a hub",
-            f"known: {', '.join(TABLES)}; of prompts: {', '.join(PROMPTS)}; the rest stands at each machine",
+            f"known: {', '.join(TABLES)}; of prompts: {', '.join(PROMPTS)}; the rest is set on each machine",
         )
     alone = [name for name in data.get("channels", {}) if name in HERE_ALONE]
     if alone:
@@ -131,10 +131,10 @@ def _refuse_strange(data: Mapping[str, Any], path: Path) -> None:
 
 
 def _fill_in(name: str, table: dict[str, Any], identities: tuple[str, ...], path: Path) -> bool:
-    """Whoever has an identity there takes part, and nobody else.  False: nobody has."""
+    """Anyone who has an identity there takes part, and nobody else.  False: nobody has."""
     if "allowed_users" in table:
         raise ConfigError(
-            f"{path.name}: channels.{name}.allowed_users: who takes part stands in the hub's database",
+            f"{path.name}: channels.{name}.allowed_users: the people are in the server's database",
             f"remove it, and say: atlasbridge fleet people identity NAME {name}:…",
         )
     team = f"{table['team_id']}/" if "team_id" in table else ""

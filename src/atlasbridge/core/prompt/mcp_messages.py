@@ -132,7 +132,7 @@ def timed_out(handed: Handed) -> bool:
 def verdict(handed: Handed, words: str, asked: Question, arguments: Mapping[str, Any]) -> str:
     """Only the choice that allows allows; own words deny and say why."""
     if timed_out(handed):
-        return deny("Nobody answered in time, so this was not allowed. It may be asked again.")
+        return deny("Nobody answered in time, so this was not allowed. You can ask again.")
     if handed.answer is None:
         return deny("The question was withdrawn before anybody answered.")
     if words == asked.choices[0]:
