@@ -69,7 +69,7 @@ def test_another_console_shows_a_session_types_into_it_and_leaves_it(home: Path)
             first.wait_for("Your name:")
             second.type("\x1dd")
             assert second.wait_exit() == 120
-            assert "detached; the session goes on" in second.text()
+            assert "detached; the session continues" in second.text()
         first.type("Ada\r")
         first.wait_for("then=Ada")
         assert first.wait_exit() == 7

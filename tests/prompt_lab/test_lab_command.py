@@ -59,6 +59,14 @@ def test_where_the_source_is_not_the_command_fails_and_says_so(
     assert "come with the source only" in result.output
 
 
+def test_every_id_that_is_listed_can_be_run_by_a_command_of_its_own() -> None:
+    """In a fresh process: what another command has imported must not help."""
+    words = [sys.executable, "-m", "atlasbridge", "lab", "run", "QA-011"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert "QA-011  TelegramMessageFormatScenario" in done.stdout, done.stderr
+    assert done.returncode == 0, done.stdout
+
+
 def test_the_lab_can_be_run_as_where_nobody_can_tell_who_reads(lab: CliRunner) -> None:
     result = invoke(lab, "run", "QA-004", "--blind")
     assert result.return_value == 0, result.output
