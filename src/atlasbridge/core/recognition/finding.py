@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from atlasbridge.core.patterns import lazy
@@ -14,7 +14,7 @@ from atlasbridge.core.values import field, frozen, replace
 
 _ASKS = ("?", "？", "؟")
 _DRAWING = lazy(r"(?=.*[\u2500-\u259f\U0001fb00-\U0001fb3b])[^\w]*+$")  # box drawing and blocks, and not a word
-_BAR = lazy(r"(?:[╭┌╔╰└╚][─━═]*+\s?)?[─━═]{4,}+[╮╯┐┘╗╝]?|^[ \t]*+[╭┌╔╰└╚][─━═]*+\s?(?=.*[─━═]{4})", re.MULTILINE)
+_BAR = lazy(r"(?:[╭┌╔╰└╚][─━═]*+\s?)?[─━═]{4,}+[╮╯┐┘╗╝]?|^[ \t]*+[╭┌╔╰└╚][─━═]*+\s?(?=.*[─━═]{4})")
 _SIDES = "│┃║┆┊╎▏▎▍▌▐▕█▆▄"
 _LEFT, _RIGHT = lazy(rf"^\s*+[{_SIDES}]\s*+"), lazy(rf"(?<!\s)\s*+[{_SIDES}]\s*+$")
 _LEFT_APART = lazy(rf"^\s*+[{_SIDES}](?:\s{{1,2}}|$)")
@@ -100,13 +100,16 @@ def compact(text: str) -> str:
 def without_drawing(text: str) -> str:
     """For a notification: without frames and bars around the words, and without the blanks that they leave.  What
     stands between words, such as a pipe, stays."""
-    rows = []
-    for row in _BAR.sub("", text).split("\n"):
-        framed = _LEFT.match(row) is not None and _RIGHT.search(row) is not None
-        row = _LEFT.sub("", row) if framed else _LEFT_APART.sub("", row)
-        row = _RIGHT.sub("", row) if framed else _RIGHT_APART.sub("", row)
-        rows.append("" if _DRAWING.match(row) else row.rstrip())
-    return compact("\n".join(rows))
+    return compact("\n".join(map(_undrawn, text.split("\n"))))
+
+
+@lru_cache(maxsize=512)  # a row stands there at the next look, too
+def _undrawn(row: str) -> str:
+    row = _BAR.sub("", row)
+    framed = _LEFT.match(row) is not None and _RIGHT.search(row) is not None
+    row = _LEFT.sub("", row) if framed else _LEFT_APART.sub("", row)
+    row = _RIGHT.sub("", row) if framed else _RIGHT_APART.sub("", row)
+    return "" if _DRAWING.match(row) else row.rstrip()
 
 
 def cut(text: str) -> str:
