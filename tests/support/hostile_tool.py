@@ -293,7 +293,7 @@ def said_and_died(home: Path, prompt_id: str) -> str:
     os.waitpid(child, 0)
     time.sleep(1)
     left = [one["prompt_id"] for one in ask(home, {"op": "prompts"})["prompts"]]
-    return "still open" if prompt_id in left else "answered"
+    return "still open" if prompt_id in left else f"answered, now there is {left}"
 
 
 def with_another_mark(home: Path, prompt_id: str) -> str:
