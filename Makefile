@@ -6,6 +6,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
 READY  := $(VENV)/.ready
 CODE   := src tests tools examples
+PROSE := README.md SECURITY.md CONTRIBUTING.md $(wildcard docs/*.md) docs/howto docs/reference src/atlasbridge/cli
 TOOL   ?=
 JOBS   ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 ARGS   ?=
@@ -60,10 +61,11 @@ test-tools: $(READY) ## every dialog of Claude Code and Codex, the main ones of 
 	tools/install-extras tools
 	$(BIN)/python -m pytest -q -n $(JOBS) -m tools tests/tools/test_real_tools.py $(ARGS)
 
-lint: $(READY) ## ruff and mypy, and known holes in what we depend on
+lint: $(READY) ## ruff, mypy, spelling and words that we do not use, known holes in what we depend on
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
+	$(BIN)/codespell -D - -D tools/words_not_used.txt --ignore-words-list sie,ans --skip docs/reference/specification.md $(PROSE)
 	$(BIN)/python tools/audit_dependencies.py
 
 lock: $(READY) ## write requirements.lock: the package and its extras, each file by its hash

@@ -18,6 +18,7 @@ _HEAD = """# The specification, item by item
 Made from `docs/specification.toml`; a test looks for every test that is named here. Five design documents describe
 AtlasBridge: on reliability, on the architecture, on the Claude adapter, on the frozen adapter interface, on terminal
 sessions (`ptypool`). Listed is what they demand, section by section; "in part" and "missing" say what is not shown.
+Every example of the documents is kept verbatim in `tests/specification/examples.md` and run by `test_examples.py`.
 """
 
 
@@ -29,7 +30,7 @@ def requirements() -> list[dict[str, Any]]:
 def render_page() -> str:
     items = requirements()
     counted = [f"{sum(item['state'] == state for item in items)} {words}" for state, words in STATES.items()]
-    parts = [_HEAD, f"{len(items)} items: {', '.join(counted)}."]
+    parts = [_HEAD, f"{len(items)} items: {', '.join(counted)}.", "", *_by_document(items)]
     for document in dict.fromkeys(item["document"] for item in items):
         parts += [
             "",
@@ -40,6 +41,15 @@ def render_page() -> str:
         ]
         parts += [_row(item) for item in items if item["document"] == document]
     return "\n".join(parts) + "\n"
+
+
+def _by_document(items: list[dict[str, Any]]) -> list[str]:
+    head = ["| document | " + " | ".join(STATES.values()) + " |", "|---|" + "---|" * len(STATES)]
+    rows = []
+    for document in dict.fromkeys(item["document"] for item in items):
+        states = [item["state"] for item in items if item["document"] == document]
+        rows.append(f"| {document} | " + " | ".join(str(states.count(state)) for state in STATES) + " |")
+    return head + rows
 
 
 def _row(item: dict[str, Any]) -> str:

@@ -178,7 +178,7 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
         ledger.close()
 
 
-def run_session(plan: Plan) -> Ending:
+def run_session(plan: Plan, share: Callable[[str, int], str] | None = None) -> Ending:
     """Start the session host and lend it this terminal until the session ends or leaves it."""
     if plan.backend == "conpty" or sys.platform == "win32":
         return run_console_session(plan)
@@ -188,7 +188,7 @@ def run_session(plan: Plan) -> Ending:
     from atlasbridge.core.tty import Ending
 
     prepared = prepare_session(plan)
-    client = Client(launch(plan, *prepared))
+    client = Client(launch(plan, *prepared), share=share if plan.hub else None)
     refused = client.await_start()
     if refused is None and prepared.settings.zygote:
         start_fork_server(prepared.home, os.environ)  # for the sessions after this one
@@ -250,7 +250,7 @@ def settle_session(plan: Plan) -> tuple[Home, SessionSettings, Mapping[str, Any]
     return home, config.settings, config.detection
 
 
-def attach_session(name: str) -> Ending:
+def attach_session(name: str, steal: bool = False, share: Callable[[str, int], str] | None = None) -> Ending:
     """Lend this terminal to a session that runs already; one on a console of Windows is shown and typed into."""
     from atlasbridge.core.client.find_session import find_session, is_line
 
@@ -261,7 +261,7 @@ def attach_session(name: str) -> Ending:
         return attach_on_console(found)
     from atlasbridge.core.client.client import Client
 
-    client = Client(found, past=True)
+    client = Client(found, past=True, steal=steal, share=share)
     return client.await_start() or client.run()
 
 
@@ -288,7 +288,7 @@ def host_parts(
             return WindowsPTY.spawn(start.command, start.environ, plan.cwd, size)
         from atlasbridge.os.tty.posix import PosixPTY
 
-        return PosixPTY.spawn(start.command, start.environ, None, size, attributes, ready)
+        return PosixPTY.spawn(start.command, start.environ, None, size, attributes, ready, plan.stderr)
 
     def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
         start = starts[plan.session_id]

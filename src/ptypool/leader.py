@@ -86,10 +86,11 @@ class Leader:
         cwd: str | os.PathLike[str] | None = None,
         size: tuple[int, int] | tuple[int, int, int, int] = (24, 80),
         termios_attrs: TermiosAttributes | None = None,
+        stderr: int = -1,
     ) -> SpawnedProcess:
         """As `spawn_process` with `close_fds=False`. LeaderGone: start it in another way."""
         try:
-            program = name_program(argv, env, cwd)
+            program = name_program(argv, env, cwd, stderr)
             set_window_size(self._slave, *size)
             if termios_attrs is not None:
                 termios.tcsetattr(self._slave, termios.TCSANOW, termios_attrs)

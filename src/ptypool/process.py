@@ -38,10 +38,11 @@ class Program(NamedTuple):
     argv: tuple[bytes, ...]
     env: dict[bytes, bytes]
     cwd: bytes | None
+    stderr: int = -1  # an inherited descriptor that becomes its standard error; -1: the terminal is
 
 
 def name_program(
-    argv: Sequence[str | bytes], env: Mapping[str, str] | None, cwd: str | os.PathLike[str] | None
+    argv: Sequence[str | bytes], env: Mapping[str, str] | None, cwd: str | os.PathLike[str] | None, stderr: int = -1
 ) -> Program:
     """`env` None: a copy of ours. Raises SpawnFailed for what no program can be given."""
     if isinstance(argv, str | bytes) or not argv or not argv[0]:
@@ -55,7 +56,7 @@ def name_program(
     folder = None if cwd is None else os.fsencode(cwd)
     if folder is not None and b"\0" in folder:
         raise SpawnFailed("the working directory's name holds a NUL byte", errno.EINVAL, "cwd")
-    return Program(_candidates(arguments[0], environ), arguments, environ, folder)
+    return Program(_candidates(arguments[0], environ), arguments, environ, folder, stderr)
 
 
 def _candidates(name: bytes, environ: Mapping[bytes, bytes]) -> tuple[bytes, ...]:
@@ -68,6 +69,9 @@ def _candidates(name: bytes, environ: Mapping[bytes, bytes]) -> tuple[bytes, ...
 def exec_first(program: Program) -> int:
     """Try every place the program may be in, as execvp does; returns the errno that describes the failure best."""
     best = errno.ENOENT
+    if program.stderr > 2:
+        os.dup2(program.stderr, 2, inheritable=True)
+        os.close(program.stderr)
     for path in program.candidates:
         try:
             os.execve(path, program.argv, program.env)
@@ -192,15 +196,17 @@ def spawn_process(
     termios_attrs: TermiosAttributes | None = None,
     close_fds: bool = True,
     lifeline: int | None = None,
+    stderr: int = -1,
 ) -> SpawnedProcess:
     """Start `argv` as the leader of a new session whose controlling terminal is a new PTY of `size`
     (rows and columns, or these and the width and height in pixels).
 
     `env` is the child's whole environment (None: a copy of ours); its PATH is the one searched. The child starts with
     default signal handlers and an empty mask. With a `lifeline`, the reading end of a pipe, Ctrl-Z stops the program as
-    it would a shell's job, until the pipe's end (see `job`). Raises SpawnFailed when the program could not be executed.
+    it would a shell's job, until the pipe's end (see `job`). `stderr`: an inheritable descriptor that becomes the
+    program's standard error, with `close_fds` False. Raises SpawnFailed when the program could not be executed.
     """
-    program = name_program(argv, env, cwd)
+    program = name_program(argv, env, cwd, stderr)
     master, slave = open_terminal(size, termios_attrs)
     try:
         pid, failure = _fork_and_exec(program, slave, close_fds, lifeline)

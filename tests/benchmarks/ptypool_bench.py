@@ -107,6 +107,30 @@ async def measure_many(count: int) -> Figures:
     }
 
 
+async def measure_constant_time(count: int) -> Figures:
+    """The calls that the document has as O(1), among 1 and among `count` others; the ratio is what counts."""
+    figures: Figures = {}
+    for others in (1, count):
+        async with PtyPool(others + 1) as pool:
+            for _ in range(others):
+                await pool.spawn("sleep", ["600"])
+            times: dict[str, list[float]] = {"active_count": [], "spawn": [], "kill": []}
+            for _ in range(50):
+                before = time.perf_counter()
+                handle = await pool.spawn("sleep", ["600"])
+                spawned = time.perf_counter()
+                pool.active_count()
+                counted = time.perf_counter()
+                await pool.kill(handle.id)
+                times["spawn"].append(spawned - before)
+                times["active_count"].append(counted - spawned)
+                times["kill"].append(time.perf_counter() - counted)
+            figures |= {f"{name}_among_{others}_us": statistics.median(all_) * 1e6 for name, all_ in times.items()}
+    for name in ("active_count", "spawn", "kill"):
+        figures[f"{name}_ratio"] = figures[f"{name}_among_{count}_us"] / figures[f"{name}_among_1_us"]
+    return figures
+
+
 def raise_descriptor_limit(wanted: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < wanted:
@@ -118,6 +142,7 @@ async def measure(options: argparse.Namespace) -> dict[str, Figures]:
         "spawn": await measure_spawn_rate(options.spawns),
         "throughput": await measure_throughput(options.megabytes),
         "many": await measure_many(options.ptys),
+        "constant time": await measure_constant_time(min(options.ptys, 200)),
     }
 
 

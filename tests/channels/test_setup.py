@@ -115,7 +115,10 @@ def test_a_bad_token_is_told_in_two_lines_and_nothing_is_written(home: Path, ser
         T="1:bad",
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr.splitlines() == ["error: Telegram does not know this token", "copy it again from @BotFather"]
+    assert done.stderr.splitlines() == [
+        "atlasbridge: Telegram does not know this token",
+        "  copy it again from @BotFather",
+    ]
     assert not (home / "config.toml").exists()
 
 

@@ -235,7 +235,7 @@ def test_a_secret_cannot_be_marked_and_a_line_for_a_question_that_left_is_droppe
 
     secret = prompt("free_text", constraints={"secret": True})
     board = Board().refreshed([secret], now=0.0).marking()
-    assert board.marked == () and "by itself" in board.message
+    assert board.marked == () and "separately" in board.message
     typing = replace(board, editing=Editing("text", "hunter2", secret["prompt_id"], secret=True))
     assert "hunter2" not in text_of(typing) and "Go on?" in text_of(typing), "the question stays while one types"
     left = typing.refreshed(many(1), now=1.0)

@@ -94,7 +94,7 @@ def test_a_home_that_is_shut_is_told_and_opened(home: Home, mode: int) -> None:
         assert told.returncode == 1, told.stderr
         assert "cannot be written: Permission denied" in told.stdout
         mended = as_an_ordinary_user(home, "doctor", "--fix")
-        assert "put right: home" in mended.stdout, mended.stderr
+        assert "fixed: home" in mended.stdout, mended.stderr
     finally:
         home.root.chmod(0o700)
         as_an_ordinary_user(home, "hub", "stop")
@@ -123,7 +123,7 @@ def test_a_fix_that_fails_keeps_no_other_from_its_own(home: Home) -> None:
     def fail() -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    assert put_right(Check("home", "fault", "x", "", fail)).startswith("cannot be put right: home")
+    assert put_right(Check("home", "fault", "x", "", fail)).startswith("cannot be fixed: home")
 
 
 def test_a_disk_that_is_nearly_full_is_a_fault(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,5 +182,5 @@ def test_every_warning_and_fault_names_a_remedy(home: Home, monkeypatch: pytest.
 
 def test_what_is_well_is_left_alone(home: Home) -> None:
     mended = as_an_ordinary_user(home, "doctor", "--fix")
-    assert "put right" not in mended.stdout and "put right" not in mended.stderr
+    assert "fixed" not in mended.stdout and "fixed" not in mended.stderr
     assert lock_holder(home.lock) is None  # a hub that nobody needs is not started

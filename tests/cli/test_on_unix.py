@@ -1,4 +1,4 @@
-"""What is there on Unix alone says so, wherever a command finds out."""
+"""What works on Unix only says so, wherever a command finds out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def failing(error: Exception) -> click.Command:
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (ModuleNotFoundError("No module named 'termios'", name="termios"), "is there on Unix alone"),
+        (ModuleNotFoundError("No module named 'termios'", name="termios"), "works on Unix only"),
         (ModuleNotFoundError("No module named 'nonsense'", name="nonsense"), "internal error"),
         (ValueError("termios"), "internal error"),
     ],
@@ -39,5 +39,5 @@ def test_a_command_that_finds_a_module_of_unix_missing_says_so(
 def test_on_unix_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     needs_unix("this")
     monkeypatch.delattr(os, "fork")
-    with pytest.raises(AtlasBridgeError, match="this is there on Unix alone"):
+    with pytest.raises(AtlasBridgeError, match="this works on Unix only"):
         needs_unix("this")

@@ -58,6 +58,74 @@ async def test_a_person_answers_for_two_machines_in_a_browser(fleet_server: HubA
         await machine.stop()
 
 
+FILL = """
+const [title, given] = arguments;
+const form = [...document.querySelectorAll("form")].find((one) => one.querySelector("h3")?.textContent === title);
+for (const [name, value] of Object.entries(given)) form.elements[name].value = value;
+form.requestSubmit();
+"""
+PRESS = "[...document.querySelectorAll('td button')].find((one) => one.textContent === arguments[0]).click()"
+
+
+async def test_an_administrator_looks_after_the_fleet_in_a_browser(fleet_server: HubApi, root: Path) -> None:
+    machine = await new_machine(fleet_server, root, "one")
+    link = await link_for(fleet_server, "alice")
+    browser = await asyncio.to_thread(open_browser)
+
+    async def shows(section: str, *words: str) -> None:
+        await asyncio.to_thread(browser.execute_script, f"location.hash = '#{section}'")
+        await asyncio.to_thread(wait_text, browser, "main h2", section)
+        for word in words:
+            await asyncio.to_thread(wait_text, browser, "#main", word)
+
+    async def fill(title: str, **given: str) -> None:
+        await asyncio.to_thread(browser.execute_script, FILL, title, given)
+
+    async def once(words: str) -> None:
+        await asyncio.to_thread(wait_text, browser, "#once", words)
+        await asyncio.to_thread(browser.execute_script, "document.querySelector('#once button').click()")
+
+    async def press(label: str) -> None:
+        await asyncio.to_thread(browser.execute_script, PRESS, label)
+        await asyncio.to_thread(browser.execute_script, "document.querySelector('#sure button[value=yes]').click()")
+
+    try:
+        await asyncio.to_thread(browser.get, link)
+        await asyncio.to_thread(wait, browser, lambda it: "login" not in it.current_url)
+        await asyncio.to_thread(browser.get, f"{fleet_server.url}/admin")
+        await asyncio.to_thread(wait_text, browser, "#state", "alice")
+        await shows("Machines", "one", "connected", "There are none.")
+        await fill("Invite a machine", uses="3")
+        await once("atlasbridge fleet join 'http")
+        await shows("People", "alice")
+        await fill("Add a person", name="<b>bert</b>", role="member")
+        await asyncio.to_thread(wait_text, browser, "#main", "<b>bert</b>")
+        await fill("Add a person", name="@odd", role="member")
+        await asyncio.to_thread(wait_text, browser, "#state", "is no name for a person")
+        await fill("Change a team", team="backend", person="<b>bert</b>", what="add")
+        await asyncio.to_thread(wait_text, browser, "#main", "backend")
+        await shows("Rights", "nobody else is allowed anything yet")
+        await fill("Allow", holder="@backend", machine="one", folder="/srv", may="see")
+        await asyncio.to_thread(wait_text, browser, "#main table", "@backend")
+        await press("Take back")
+        await asyncio.to_thread(wait_text, browser, "#main", "nobody else is allowed anything yet")
+        await shows("Rules", "No rules")
+        await fill("Send to all machines", text='[[rule]]\nname = "no"\nverdict = "deny"\ncommand = ["rm", "**"]\n')
+        await asyncio.to_thread(wait_text, browser, "#main", "set by alice")
+        await shows("Logins", "(this one)")
+        await fill("Make a token of yours", name="ci", scope="read")
+        await once("abf_")
+        await shows("Audit", "RULES_SET")
+        await shows("Machines", "one")
+        await press("Revoke")
+        await asyncio.to_thread(wait_text, browser, "#main", "No machine has joined yet.")
+        said = await asyncio.to_thread(complaints, browser)
+        assert [one for one in said if "/api/v1/me - " not in one] == [one for one in said if "409 (Conflict)" in one]
+    finally:
+        await asyncio.to_thread(browser.quit)
+    await machine.stop()
+
+
 async def test_of_a_thousand_taps_on_a_list_that_moves_none_hits_another_prompt(
     fleet_server: HubApi, root: Path
 ) -> None:

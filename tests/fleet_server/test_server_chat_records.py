@@ -79,9 +79,9 @@ def test_a_receipt_of_the_server_names_the_timer() -> None:
         "default_typed",
         'Nobody answered in time: a timer typed the safe default "n".',
     )
-    assert taken.sentence == 'Nobody answered in time; the tool took the safe default "n" of a timer.'
+    assert taken.sentence == 'Nobody answered in time; the tool took the safe default "n".'
     by_ada = receipt_of(read({**body, "decided_by": "ada"}, state="resolved"))
-    assert by_ada.sentence == 'The tool took "n", the answer of ada.'
+    assert by_ada.sentence == 'The tool took "n", answered by ada.'
 
 
 def test_every_prompt_comes_out_as_it_went_in() -> None:

@@ -120,6 +120,7 @@ def test_from_nothing_to_two_machines_on_one_page(story: Story) -> None:
         assert "browser" in listed and token.startswith("abf_")
         read = httpx.get(f"{story.url}/api/v1/machines", headers={"authorization": f"Bearer {token}"}).json()
         assert {one["name"] for one in read["machines"]} == {"one", "two"}
+        assert "Saved to fleet.dump" in story.sh(BLOCKS["backup"], **database)
         story.sh(BLOCKS["identities"], **database)
         told = story.sh(BLOCKS["chats"], FLEET_BOT_TOKEN="1:token", **database)
         assert "telegram" in told and "alice" in told and "each is told what they can see" in told
@@ -149,6 +150,7 @@ def test_every_tested_block_of_the_page_is_known() -> None:
         "look",
         "rights",
         "logins",
+        "backup",
         "rules",
         "audit",
         "ephemeral",

@@ -38,7 +38,7 @@ def test_a_key_answers_the_prompt_that_is_shown_and_the_receipt_names_its_sessio
             let_pass(terminal, ARMING_S)
             terminal.type("y")
             assert host.answer_typing()["answer"]["kind"] == "yes"
-            terminal.wait_for("into web-api")
+            terminal.wait_for("to web-api")
             terminal.wait_for("nothing is waiting for you")
             terminal.type("q")
             assert terminal.wait_exit() == 0
@@ -79,7 +79,7 @@ def test_the_list_goes_on_over_a_restart_of_the_hub() -> None:
             wait_for(hub.is_asked)
             let_pass(terminal, ARMING_S)
             terminal.type("n")
-            terminal.wait_for('Typed "No" into long-job')
+            terminal.wait_for('Sent "No" to long-job')
             terminal.type("q")
             assert terminal.wait_exit() == 0
         wait_no_session(hub.home.root)

@@ -232,11 +232,11 @@ def test_an_onlooker_sees_the_session_and_no_key_of_theirs_reaches_it() -> None:
             first.wait_until(lambda: hub.ask("sessions")["sessions"], "the hub to know the session")
             with Terminal((*ATLASBRIDGE, "attach", "--watch", "shown"), hub.home.root, 12, 60) as screen_viewer:
                 screen_viewer.wait_for("red Name:")
-                screen_viewer.wait_for("looking on")
+                screen_viewer.wait_for("watching")
                 screen_viewer.type(b"mallory\r")
                 first.type(b"alice\r")
                 screen_viewer.wait_for("got alice")
-                screen_viewer.type(b"q")
+                screen_viewer.type(b"\x03")
                 assert screen_viewer.wait_exit() == 0
                 assert screen_viewer.settings() == screen_viewer.settings_before and not screen_viewer.screen.alternate
             first.wait_for("got alice")
@@ -253,11 +253,11 @@ def test_what_fills_the_window_asks_the_window_for_its_size_and_not_the_environm
         with run_in(hub.home.root, *command, options=("--name", "shown", "--channel", "none")) as first:
             first.wait_for("at the top")
             first.wait_until(hub.is_asked, "the question")
-            for words, foot in ((("attach", "--watch", "shown"), "looking on"), (("approvals",), "choose")):
+            for words, foot in ((("attach", "--watch", "shown"), "watching"), (("approvals",), "choose")):
                 with Terminal((*ATLASBRIDGE, *words), hub.home.root, 12, 60, elsewhere) as screen_viewer:
                     screen_viewer.wait_for(foot)
                     assert screen_viewer.screen.lines()[0].strip(), f"{words}: its first row has scrolled away"
-                    screen_viewer.type(b"q")
+                    screen_viewer.type(b"\x03")
                     assert screen_viewer.wait_exit() == 0
             first.type(b"\r")
             assert first.wait_exit() == 0
@@ -275,3 +275,36 @@ def test_attach_without_a_terminal_is_refused_and_the_session_does_not_notice(ho
         terminal.type(b"me\r")
         terminal.wait_for("got=me")
         assert terminal.wait_exit() == 0
+
+
+def test_two_terminals_share_a_session_and_enter_takes_the_keyboard() -> None:
+    with hub_process() as hub, run_in(hub.home.root, sys.executable, "-c", PAINTED, options=("--name", "x")) as first:
+        first.wait_for("field:")
+        wait_for(lambda: len(hub.ask("sessions")["sessions"]) == 1)
+        with attach(hub.home.root, "x", 20, 70) as second:
+            first.wait_for("another terminal has the keyboard")
+            second.wait_for("title 70x20")
+            second.type(b"z")
+            second.wait_for("field: z")
+            first.wait_for("field: z")
+            first.type(b"k")  # no key of this terminal reaches the tool
+            first.type(b"\r")
+            first.wait_for("title 80x24")
+            second.wait_for("another terminal has the keyboard")
+            first.type(b"w")
+            first.wait_for("field: w")
+            second.wait_for("field: w")
+            first.type(b"q")
+            assert first.wait_exit() == 9 and second.wait_exit() == 9, "both exit as the tool did"
+            assert second.settings() == second.settings_before and not second.screen.alternate
+
+
+def test_stealing_a_session_detaches_the_other_terminal() -> None:
+    with hub_process() as hub, run_in(hub.home.root, sys.executable, "-c", PAINTED, options=("--name", "x")) as first:
+        first.wait_for("field:")
+        wait_for(lambda: len(hub.ask("sessions")["sessions"]) == 1)
+        with Terminal((*ATLASBRIDGE, "attach", "--steal", "x"), hub.home.root) as second:
+            assert first.wait_exit() == 120 and "taken over" in first.text()
+            second.wait_for("field:")
+            second.type(b"q")
+            assert second.wait_exit() == 9

@@ -30,7 +30,7 @@ def test_help_lists_every_command_and_errors_have_two_lines(hub: HubProcess) -> 
     assert shown.returncode == 0 and "approvals" in shown.stdout and "demo" in shown.stdout
     wrong = hub.cli("nonsense")
     assert wrong.returncode == 2
-    assert wrong.stderr.splitlines() == ["error: No such command 'nonsense'.", "see: atlasbridge --help"]
+    assert wrong.stderr.splitlines() == ["atlasbridge: No such command 'nonsense'.", "  see: atlasbridge --help"]
 
 
 def test_ps_has_the_fields_of_the_design(hub: HubProcess) -> None:
@@ -115,7 +115,7 @@ def test_doctor_finds_and_fixes_what_others_could_read() -> None:
         assert hub.cli("doctor").returncode == 1
         fixed = hub.cli("doctor", "--fix")
         assert fixed.returncode == 0, fixed.stdout + fixed.stderr
-        assert "put right: home" in fixed.stdout and "put right: configuration file" in fixed.stdout
+        assert "fixed: home" in fixed.stdout and "fixed: configuration file" in fixed.stdout
         assert hub.cli("doctor").returncode == 0 and not hub.pid  # a hub that nobody needs is not started
 
 
@@ -177,7 +177,7 @@ def test_approvals_answers_with_a_keystroke(hub: HubProcess) -> None:
                 except TimeoutError:
                     assert _read(fd) is not None
             assert order["answer"]["kind"] == "yes"
-            while b'Typed "' not in seen:
+            while b'Sent "' not in seen:
                 seen += _read(fd)
             os.write(fd, b"q")
             assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

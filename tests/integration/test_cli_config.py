@@ -37,7 +37,7 @@ def test_a_setting_is_set_and_unset_and_a_bad_one_changes_nothing() -> None:
         assert tomllib.loads(text)["detection"]["settle_ms"] == 75 and text.startswith("# mine")
         assert hub.home.config.stat().st_mode & 0o777 == 0o600
         wrong = hub.cli("config", "set", name, "never")
-        assert wrong.returncode == 2 and wrong.stderr.startswith("error: detection.settle_ms should be")
+        assert wrong.returncode == 2 and wrong.stderr.startswith("atlasbridge: detection.settle_ms should be")
         slip = hub.cli("config", "set", "detection.setle_ms", "1")
         assert slip.returncode == 2 and "did you mean settle_ms" in slip.stderr
         assert hub.home.config.read_text() == text

@@ -97,7 +97,7 @@ def test_a_hub_in_the_foreground_is_waited_for(home: Path, operator: OperatorLik
 def test_what_is_there_on_unix_alone_says_so(operator: OperatorLikeWindows, words: tuple[str, ...]) -> None:
     done = operator.command(*words)
     assert done.returncode == 1 and done.stdout == ""
-    assert "is there on Unix alone" in done.stderr and len(done.stderr.splitlines()) <= 2, done
+    assert "works on Unix only" in done.stderr and len(done.stderr.splitlines()) <= 2, done
 
 
 def test_a_script_asks_there_as_anywhere(operator: OperatorLikeWindows) -> None:

@@ -63,7 +63,7 @@ def test_without_a_hub_status_says_what_to_do() -> None:
     with hub_process(start=False) as hub:
         done = hub.cli("hub", "status")
         assert done.returncode == 1
-        assert done.stderr == "error: the hub is not running\nstart it with: atlasbridge hub start\n"
+        assert done.stderr == "atlasbridge: the hub is not running\n  start it with: atlasbridge hub start\n"
 
 
 def test_a_socket_left_by_a_killed_hub_is_replaced(hub: HubProcess) -> None:

@@ -9,6 +9,7 @@ from tests.support.fake_host import YES_NO, FakeHost
 from tests.support.hubs import hub_process
 from tests.support.waiting import wait_for
 
+from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.values import replace
 
 
@@ -19,7 +20,7 @@ def test_the_bare_command_shows_what_waits_and_what_runs() -> None:
         shown = hub.cli().stdout
         assert "1 waiting for you" in shown and "web-api" in shown and "x" * 150 in shown and "\x1b" not in shown
         assert "1 running" in shown and "quiet" in shown and "atlasbridge approvals" in shown
-        assert "Commands:" in hub.cli("--help").stdout
+        assert "Every day:" in hub.cli("--help").stdout
         assert hub.cli("status", "--line").stdout == "1 waiting: web-api\n"
         host.end()
         other.end()
@@ -52,3 +53,17 @@ finally:
     with hub_process(start=False) as hub:
         done = subprocess.run([sys.executable, "-c", script], env=hub.environ, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_tool_at_its_prompt_is_listed_apart_and_does_not_count() -> None:
+    resting = replace(YES_NO, type=PromptType.TYPE_FREE_TEXT, excerpt="bash-5.2$", constraints={"idle": True})
+    with hub_process() as hub, FakeHost(hub.home, label="shell") as host:
+        host.raise_prompt(resting)
+        wait_for(lambda: hub.ask("prompts")["prompts"])
+        for words in ((), ("status",), ("approvals", "--once")):
+            shown = hub.cli(*words).stdout
+            assert "nothing is waiting for you" in shown and "at its prompt" in shown and "bash-5.2$" in shown, words
+        assert "at its prompt" in hub.cli("ps").stdout
+        assert "0 waiting for you, 1 at their prompt" in hub.cli("hub", "status").stdout
+        assert hub.cli("status", "--line").stdout == "1 running\n"
+        host.end()

@@ -57,7 +57,7 @@ def test_a_typed_reply_exits_0_with_a_short_id(hub: HubProcess, host: FakeHost) 
     assert told == {
         "ok": True,
         "stage": "typed",
-        "message": 'Typed "y" into bash, the answer of a person at this machine.',
+        "message": 'Sent "y" to bash.',
         "answer": "y",
         "by": "cli:local",
         "from": "this machine",
@@ -120,11 +120,14 @@ def test_unknown_prompts_are_refused(hub: HubProcess, host: FakeHost) -> None:
 
 def test_neither_value_nor_keys_is_a_usage_error(hub: HubProcess) -> None:
     done = hub.cli("reply", "ffffffff")
-    assert done.returncode == 2 and done.stderr.startswith("error: give either a VALUE or --keys")
+    assert done.returncode == 2 and done.stderr.startswith("atlasbridge: give either a VALUE or --keys")
 
 
 def test_without_a_hub_the_exit_status_is_1_with_a_hint() -> None:
     with hub_process(start=False) as hub:
         done = hub.cli("reply", "ffffffff", "y")
         assert done.returncode == 1
-        assert done.stderr.splitlines() == ["error: the hub is not running", "start it with: atlasbridge hub start"]
+        assert done.stderr.splitlines() == [
+            "atlasbridge: the hub is not running",
+            "  start it with: atlasbridge hub start",
+        ]

@@ -161,3 +161,33 @@ def test_lines_from_a_pipe_are_not_echoed(home: Path) -> None:
     lines = b"".join(b"%d\n" % number for number in range(5000))
     assert piped(home, "wc", "-l", stdin=lines).stdout.split() == [b"5000"]
     assert piped(home, "cat", stdin=b"one\ntwo\n").stdout.split() == [b"one", b"two"]
+
+
+BOTH = ("sh", "-c", "echo to output; echo to errors >&2")
+
+
+def test_errors_stay_apart_where_they_are_no_terminal(home: Path) -> None:
+    done = piped(home, *BOTH)
+    assert (done.stdout, done.stderr) == (b"to output\n", b"to errors\n")
+
+
+def test_errors_and_output_in_one_file_keep_their_order(home: Path, tmp_path: Path) -> None:
+    many = "for n in 1 2 3 4 5 6 7 8 9; do echo $n; echo $n >&2; done"
+    with (tmp_path / "log").open("wb") as log:
+        environ = {**os.environ, "ATLASBRIDGE_HOME": str(home)}
+        subprocess.run([*RUN, "sh", "-c", many], env=environ, stdout=log, stderr=log, timeout=60)
+    assert (tmp_path / "log").read_text().split() == [str(n) for n in range(1, 10) for _ in (1, 2)]
+
+
+def test_no_further_descriptor_reaches_a_tool_whose_errors_are_apart(home: Path) -> None:
+    script = "import os; print(sorted(int(n) for n in os.listdir('/proc/self/fd'))[:4])"
+    done = piped(home, sys.executable, "-c", script)
+    assert done.stdout.split(b"\n")[0].strip() == b"[0, 1, 2, 3]", "3 is the listing itself"
+
+
+@pytest.mark.parametrize("keys", [b"one\n\x04", b"\x04", b"two\nthree\n\x04"])
+def test_an_end_of_file_typed_before_the_tool_runs_is_one(home: Path, keys: bytes) -> None:
+    with run_in(home, "cat") as terminal:
+        terminal.type(keys)  # while the terminal still edits lines
+        assert terminal.wait_exit() == 0
+        assert "^@" not in terminal.text() and b"\0" not in bytes(terminal.output)

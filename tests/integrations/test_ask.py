@@ -33,9 +33,7 @@ def test_who_answers_reads_that_it_was_given_for_nothing_is_typed_here(hub_api: 
         "ask", "Where to?", "--choice", "staging", "--choice", "production", "--label", "nightly"
     )
     prompt = hub_api.next()
-    assert hub_api.reply(prompt["prompt_id"], "production").startswith(
-        'Gave "2. production" to nightly, the answer of '
-    )
+    assert hub_api.reply(prompt["prompt_id"], "production").startswith('Sent "2. production" to nightly')
     assert asking.communicate(timeout=30)[0] == "production\n"
 
 

@@ -16,11 +16,11 @@ from atlasbridge.core.policy.people import PeopleBook, Person
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.prompt.question import Handed, Question, prompt_of, words_of
+from atlasbridge.core.prompt.tool_use import question_of
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.integrations.caller_label import Origin
 from atlasbridge.integrations.open_question import OpenQuestion
-from atlasbridge.integrations.tool_use import question_of
 from atlasbridge.integrations.transport import ask_async
 
 RULES = """

@@ -33,7 +33,9 @@ EXEMPT = {("core/daemon/__main__.py", "bootstrap")}
 
 HOME_OF = {
     "click": {"cli"},
-    "httpx": {"channels", "web"},
+    "httpx": {"channels", "web", "fleet/server"},
+    "authlib": {"fleet/server"},
+    "joserfc": {"fleet/server"},
     "starlette": {"web", "fleet/server"},
     "uvicorn": {"web", "fleet/server"},
     "psycopg": {"fleet/server"},

@@ -64,3 +64,24 @@ def test_what_is_said_to_work_is_shown_by_a_test_and_not_by_a_measurement_alone(
 def test_nothing_is_listed_twice() -> None:
     said = [(item["document"], item["section"], item["says"]) for item in ITEMS]
     assert len(said) == len(set(said))
+
+
+EXAMPLES = "tests/specification/test_examples.py"
+
+
+def test_every_test_of_an_example_is_named_by_the_list() -> None:
+    named = {test for item in ITEMS for test in item["tests"]}
+    tests = {name for name in functions(EXAMPLES) if name.startswith("test_")} - {
+        "test_every_example_is_named_by_a_test"
+    }
+    assert {f"{EXAMPLES}::{name}" for name in tests} - named == set()
+
+
+def test_what_is_said_to_work_is_shown_by_a_named_test_that_does_more_than_import_a_name() -> None:
+    imports = "tests/specification/test_names.py::test_what_a_document_names_can_be_imported"
+    weak = [
+        item["says"]
+        for item in ITEMS
+        if item["state"] == "works" and not [test for test in item["tests"] if "::" in test and test != imports]
+    ]
+    assert weak == []

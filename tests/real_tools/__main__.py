@@ -323,7 +323,7 @@ Not used, and why:
 
 @click.command("real_tools")
 @click.argument("tools", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="Every tool that is installed.")
+@click.option("-a", "--all", "every", is_flag=True, help="Every tool that is installed.")
 @click.option("--sizes", is_flag=True, help="A few dialogs in windows of several sizes, instead.")
 @click.option(
     "--results",

@@ -281,7 +281,7 @@ class FakeHubApi(KeptAnswers):
         if launcher != "claude here":
             return Refused("unknown_launcher", f"there is no launcher named {launcher!r}")
         if folder and not folder.startswith("/home/ada"):
-            return Refused("not_allowed", f"{folder} is not a folder in which {launcher!r} may be started")
+            return Refused("not_allowed", f"{folder} is not a folder in which {launcher!r} can be started")
         self.launched.append((launcher, folder, arguments, name.strip()))
         self.instructed.append(instruction)
         return Launched(self.add_session("claude", folder or "/home/ada/shop", name).session_id)

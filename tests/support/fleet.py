@@ -41,6 +41,7 @@ from atlasbridge.fleet.server.chats.service import Chats
 from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.migrations_loader import migrate
+from atlasbridge.fleet.server.oidc import OidcSettings
 from atlasbridge.fleet.server.server import Address, FleetServer, listen_at, server_settings
 
 YES_NO = Prompt(PromptType.TYPE_YES_NO, 0.95, "Continue? (y/n)", "Continue?", safe_default="n", digest="d1")
@@ -115,10 +116,10 @@ class HubApi:
 
 @contextlib.asynccontextmanager
 async def fleet_server_on(
-    url: str, clock: Clock | None = None, port: int = 0, chats: Path | None = None
+    url: str, clock: Clock | None = None, port: int = 0, chats: Path | None = None, oidc: OidcSettings | None = None
 ) -> AsyncIterator[HubApi]:
     """`chats`: the file of its channels."""
-    fleet_server = await start_fleet_server(url, clock, port, chats)
+    fleet_server = await start_fleet_server(url, clock, port, chats, oidc)
     try:
         yield fleet_server
     finally:
@@ -126,12 +127,14 @@ async def fleet_server_on(
         await fleet_server.database.close()
 
 
-async def start_fleet_server(url: str, clock: Clock | None = None, port: int = 0, chats: Path | None = None) -> HubApi:
+async def start_fleet_server(
+    url: str, clock: Clock | None = None, port: int = 0, chats: Path | None = None, oidc: OidcSettings | None = None
+) -> HubApi:
     database = Database(url, clock)
     await database.open()
     await migrate(database)
     listener = listen_at(Address(port=port))
-    address = Address(port=listener.getsockname()[1])
+    address = Address(port=listener.getsockname()[1], oidc=oidc)
     context = ServerContext(database, address.known_as)
     await context.open()
     if chats is not None:

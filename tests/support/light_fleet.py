@@ -100,7 +100,7 @@ class LightMachine:
     def _type(self, prompt_id: str, value: str) -> dict[str, Any]:
         session = self._open.pop(prompt_id, None)
         if session is None:
-            return {"ok": False, "reason": "not_open", "sentence": "It is not open any more."}
+            return {"ok": False, "reason": "not_open", "sentence": "It is no longer open."}
         self._log.write("T", session, prompt_id, WORDS[value])
         self._put(session, prompt_id, PromptState.RESOLVED)
         asyncio.get_running_loop().call_later(self._pause_s * random.uniform(0.5, 1.5), self._ask, session)

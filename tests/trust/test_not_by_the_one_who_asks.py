@@ -74,7 +74,7 @@ def test_the_question_still_stands_and_a_person_answers_it(attacked: Any) -> Non
     hub: HubProcess = attacked[0]
     (prompt,) = hub.ask("prompts")["prompts"]
     done = hub.cli("reply", prompt["prompt_id"], "n")
-    assert done.returncode == 0 and done.stdout.startswith('Typed "No"'), done
+    assert done.returncode == 0 and done.stdout.startswith('Sent "No"'), done
     assert "into greedy" in done.stdout
 
 

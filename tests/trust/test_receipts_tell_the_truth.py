@@ -69,7 +69,7 @@ async def test_every_receipt_names_the_answer_its_sender_the_device_and_the_audi
         with host:
             outcome = await answer(live, host, inbound(live, prompt_id, "y"))
             assert isinstance(outcome, Receipt)
-            assert outcome.sentence == 'Typed "y" into deploy, the answer of memory:ada (Ada\'s phone).'
+            assert outcome.sentence == 'Sent "y" to deploy, answered by memory:ada (Ada\'s phone).'
             await live.person.until(lambda: any(receipt.stage == "taken" for _, receipt in live.person.edits))
             receipts = [receipt for _, receipt in live.person.edits]
             assert [receipt.stage for receipt in receipts] == ["received", "typed", "taken"]
@@ -112,7 +112,7 @@ async def test_a_secret_is_told_as_a_secret() -> None:
         host, prompt_id = await raised(live, SECRET)
         with host:
             outcome = await answer(live, host, inbound(live, prompt_id, "hunter2"))
-            assert isinstance(outcome, Receipt) and outcome.sentence.startswith("Typed a secret into deploy")
+            assert isinstance(outcome, Receipt) and outcome.sentence.startswith("Sent a secret to deploy")
             await live.person.until(lambda: any(receipt.stage == "taken" for _, receipt in live.person.edits))
             told = repr(live.person.edits) + repr(live.hub.stream.recent()) + repr(live.hub.ledger.history())
             assert "hunter2" not in told
@@ -129,8 +129,8 @@ async def test_after_an_expiry_nobody_is_said_to_have_answered() -> None:
             sentences = [receipt.sentence for _, receipt in live.person.edits if receipt.stage != "reminder"]
             assert sentences == [
                 'Nobody answered in time; a timer types the safe default "n".',
-                'Nobody answered in time: a timer typed the safe default "n" into deploy.',
-                'Nobody answered in time; the tool took the safe default "n" of a timer.',
+                'Nobody answered in time: a timer sent the safe default "n" to deploy.',
+                'Nobody answered in time; the tool took the safe default "n".',
             ]
             late = await live.hub.replies.reply(inbound(live, prompt_id, "y", nonce=""))
             assert isinstance(late, Reject) and late.sentence.startswith("Nobody answered in time")
@@ -254,6 +254,6 @@ def test_the_command_prints_which_answer_was_typed_where() -> None:
         replying = hub.popen("reply", prompt_id, "y")
         host.answer_typing()
         out, _ = replying.communicate(timeout=30)
-        assert out == 'Typed "y" into nightly, the answer of a person at this machine.\n'
+        assert out == 'Sent "y" to nightly.\n'
         late = json.loads(hub.cli("reply", prompt_id, "n", "--json").stdout)
         assert late["message"].startswith('It was already answered with "y" by a person at this machine at ')

@@ -94,7 +94,7 @@ def test_a_card_shows_who_has_agreed_and_how_many_are_missing(hub: HubProcess, b
         wait_text(browser, "[data-prompt] .votes", "2 people must agree (rule two-push)")
         assert not browser.find_elements("css selector", ".granting")
         assert hub.cli("reply", prompt_id, "1").returncode == 0
-        wait_text(browser, "[data-prompt] .votes", "Ada agreed; one more person must agree")
+        wait_text(browser, "[data-prompt] .votes", "Ada agreed. One more person must agree")
         press(browser, "[data-prompt] .choice.first", "[data-prompt] .choice.first:disabled, [data-settled]")
         assert host.answer_typing()["answer"] == {"kind": "choice", "value": "1"}
         find(browser, "[data-settled]")

@@ -329,7 +329,7 @@ def test_history_and_audit_are_filtered_and_linked(hub: ThreadedHub, browser: An
     go(browser, "audit")
     wait(browser, lambda it: len(it.find_elements("css selector", "details.entry")) > 1)
     find(browser, ".head select option[value=access]").click()
-    wait(browser, lambda it: set(text_of(it, "details.entry strong").split("\n")) == {"A browser was let in"})
+    wait(browser, lambda it: set(text_of(it, "details.entry strong").split("\n")) == {"A browser was logged in"})
 
 
 def test_from_one_prompt_to_the_next_the_list_keeps_its_filter_and_its_marks(hub: ThreadedHub, browser: Any) -> None:

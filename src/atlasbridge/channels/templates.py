@@ -219,7 +219,7 @@ def render_buttons(prompt: Prompt) -> list[Button]:
             Button("🔎 Show last output", "", Role.SHOW),
             Button("✖ Cancel", "cancel", Role.CANCEL),
         ]
-    if PROOF in prompt.constraints:
+    if PROOF in prompt.constraints or prompt.constraints.get("disagrees"):
         return [*(one for one in _answer_buttons(prompt) if one.role is Role.REFUSE), *show]
     grant = [Button("⏱ Allow for a while …", "", Role.GRANT)] if may_be_granted(prompt) else []
     return [*_answer_buttons(prompt), *_default_button(prompt), *_limit_button(prompt), *grant, *show]

@@ -11,9 +11,9 @@ from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 USAGE = "usage: atlasbridge acp [--label TEXT] -- AGENT [ARGS...]"
 HELP = f"""{USAGE}
 
-Put it into your editor's settings where the agent's command stands, for example: atlasbridge acp -- gemini --acp
+Use it as the agent's command in your editor's settings, for example: atlasbridge acp -- gemini --acp
 Everything between editor and agent (Agent Client Protocol) passes unchanged; permissions are asked by the hub as well,
-and whoever answers first, in the editor or elsewhere, decides.
+and the first answer counts, in the editor or elsewhere.
 """
 
 

@@ -17,7 +17,7 @@ def command() -> None:
 @command.command("list")
 @json_option
 def list_command(as_json: bool) -> None:
-    """Every tool that has an adapter or rules of its own, and where they come from."""
+    """List every tool with its own adapter or rules, and where they come from."""
     found = describe_adapters(home())
     if as_json:
         print_json(found)

@@ -178,7 +178,7 @@ class Board:
         """The selected prompt is marked, or not any more."""
         current = self.current
         if current is None or current["constraints"].get("secret"):
-            return replace(self, message="a secret is answered by itself" if current else "")
+            return replace(self, message="answer a secret separately: it cannot be marked" if current else "")
         name = current["prompt_id"]
         without = tuple(item for item in self.marked if item != name)
         return replace(self, marked=without if name in self.marked else (*self.marked, name))
@@ -410,7 +410,7 @@ def _queue(board: Board, cols: int) -> list[Line]:
             Line(clip(escape_controls(words, keep_lines=False), cols), "choice"),
             *_wrapped(item["text"], cols, ""),
         ]
-    return [*lines, Line(""), *_wrapped("take one back: atlasbridge queue off ID", cols, "dim")]
+    return [*lines, Line(""), *_wrapped("remove one: atlasbridge queue remove ID", cols, "dim")]
 
 
 def _whole(prompt: dict[str, Any], cols: int) -> tuple[list[Line], int]:

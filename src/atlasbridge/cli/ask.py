@@ -26,8 +26,10 @@ _LEAVES = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 @click.option("--text", "takes_text", is_flag=True, help="Ask for words; with --choice: own words are an answer, too.")
 @click.option("--secret", is_flag=True, help="Ask for a secret: never in a chat, never stored.")
 @click.option("--ttl", "ttl_s", type=DURATION, help="How long to wait, such as 90, 30m or 2h.")
-@click.option("--default", "default", default="", metavar="ANSWER", help="What happens if nobody answers: a refusal.")
-@click.option("--label", default="", help="Who asks; otherwise the CI job or the script.")
+@click.option(
+    "--default", "default", default="", metavar="ANSWER", help="The answer when nobody answers in time: a refusal."
+)
+@click.option("--label", default="", help="The name of the asking program; by default the CI job or the script.")
 @click.option("--file", "source", type=click.File("r"), help="Several questions as JSON, one after the other.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per answer.")
 def command(

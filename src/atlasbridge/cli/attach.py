@@ -7,50 +7,80 @@ import sys
 from collections.abc import Sequence
 
 from atlasbridge.cli.environment import needs_unix
-from atlasbridge.cli.run import UsageError, complain
+from atlasbridge.cli.run import UsageError, complain, share
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 
-USAGE = "usage: atlasbridge attach [--watch] [SESSION]"
+USAGE = "usage: atlasbridge attach [--watch | --steal] [SESSION]"
 HELP = f"""{USAGE}
 
 Show a running session on this terminal, as it is now.  SESSION is its name, its id, or a beginning that no other
 has; without it, the only session that runs is meant.  Leave it with the
 detach key (Ctrl-] d): the session goes on, and attach exits with status 120.
+Of a session that has ended, attach shows the last output and exits with status 1.
+
+Several terminals can share a session. The one that attached last has the keyboard, and the session has its size; the
+others show the screen, and Enter takes the keyboard there.
 
 options:
-  --watch     look on: no key reaches the session, its own terminal keeps it, secrets are masked; q leaves
+  --watch     only watch: no key reaches the session, secrets are masked; q leaves
+  --steal     detach every other terminal
   -h, --help  show this and exit
 """
 
 
 def main(words: Sequence[str]) -> int:
     from atlasbridge import bootstrap
-    from atlasbridge.cli.by_name import find_running
+    from atlasbridge.cli.by_name import NotFound, find_running
 
     try:
         if words and words[0] in ("-h", "--help"):
             sys.stdout.write(HELP)
             return 0
-        names = [word for word in words if word != "--watch"]
+        switches = [word for word in words if word in ("--watch", "--steal")]
+        names = [word for word in words if word not in switches]
         if len(names) > 1 or (names and names[0].startswith("-")):
             error = UsageError(f"attach does not take {names[-1]!r}")
             error.hint = USAGE
             raise error
-        if len(names) < len(words):
-            needs_unix("attach --watch", "look on with: atlasbridge web")
-        session = find_running(Home.find(os.environ), names[0] if names else "")
-        if len(names) < len(words):
+        if len(set(switches)) > 1:
+            error = UsageError("--watch types nothing, so it cannot take a session from others")
+            error.hint = USAGE
+            raise error
+        if "--watch" in switches:
+            needs_unix("attach --watch", "watch with: atlasbridge web")
+        try:
+            session = find_running(Home.find(os.environ), names[0] if names else "")
+        except NotFound:
+            if names and show_ended(names[0]):
+                return 1
+            raise
+        if "--watch" in switches:
             from atlasbridge.cli.watch import look_on
 
             return complain(look_on(session), "", 0)
         if os.name == "posix" and not os.isatty(0):
             error = UsageError("attach needs a terminal on standard input")
-            error.hint = "over ssh: ssh -t HOST atlasbridge attach NAME; to look on: atlasbridge attach --watch NAME"
+            error.hint = "over ssh: ssh -t HOST atlasbridge attach NAME; to watch: atlasbridge attach --watch NAME"
             raise error
-        ending = bootstrap.attach_session(session)
+        ending = bootstrap.attach_session(session, "--steal" in switches, share)
     except KeyboardInterrupt:
         return 130
     except AtlasBridgeError as error:
         return complain(str(error), error.hint, error.exit_code)
     return complain(ending.text, ending.hint, ending.status)
+
+
+def show_ended(name: str) -> bool:
+    """What a session that has ended left behind; False: no ended session is called so."""
+    from atlasbridge.cli.by_name import NotFound, find_session_id, sessions_of
+    from atlasbridge.cli.logs import print_session
+    from atlasbridge.cli.printing import hub_client
+    from atlasbridge.core.errors import HubUnavailable
+
+    try:
+        with hub_client() as hub:
+            print_session(hub, find_session_id(name, sessions_of(hub, include_ended=True)))
+    except (NotFound, HubUnavailable):
+        return False
+    return True

@@ -15,7 +15,7 @@ from atlasbridge.cli.printing import DURATION, hub_client, json_option, print_js
 @click.command("away")
 @click.option("--for", "for_s", type=DURATION, default=None, help="How long, such as 2h; otherwise until `here`.")
 def away_command(for_s: float | None) -> None:
-    """Say that nobody is at the keyboard: chats and phones are asked at once, whoever typed last."""
+    """Set yourself away: notify chats and phones at once, even right after you typed."""
     with hub_client(start=True) as hub:
         hub.ask("away", for_s=for_s)
     click.echo("Away: everything is asked elsewhere at once. Back: atlasbridge here")
@@ -26,20 +26,24 @@ def away_command(for_s: float | None) -> None:
 
 @click.command("here")
 def here_command() -> None:
-    """Say that somebody is at the keyboard: who types in a session is given a moment before others are asked."""
+    """End away: after you type in a session, AtlasBridge waits a moment before it notifies chats and phones."""
     with hub_client(start=True) as hub:
         hub.ask("here")
-    click.echo("Here: who types in a session is given a moment before chats and phones are asked.")
+    click.echo(
+        "You are here: after you type in a session, AtlasBridge waits a moment before it notifies chats and phones."
+    )
 
 
 # `atlasbridge people`: who there is, under one name each, and what to write to give the others one.
 
 
 @click.command("people")
-@click.option("--toml", "as_toml", is_flag=True, help="Print [[people]] for config.toml, for who has no name yet.")
+@click.option(
+    "--toml", "as_toml", is_flag=True, help="Print [[people]] entries for config.toml, for identities without a name."
+)
 @json_option
 def people_command(as_toml: bool, as_json: bool) -> None:
-    """List the people who may answer, with their identities in every channel."""
+    """List the people who are allowed to answer, with their identities in every channel."""
     with hub_client(start=True) as hub:
         people = hub.ask("people")["people"]
     if as_json:
@@ -65,9 +69,9 @@ def render_toml(people: list[dict[str, Any]]) -> list[str]:
 
 @click.command("notify")
 @click.argument("message")
-@click.option("--label", default="", help="Who tells; otherwise the CI job or the script.")
+@click.option("--label", default="", help="The name of the sender; by default the CI job or the script.")
 def notify_command(message: str, label: str) -> None:
-    """Tell everybody something without asking; "-" reads it from standard input."""
+    """Send a message to everybody without asking; "-" reads it from standard input."""
     from atlasbridge.integrations.caller_label import origin_of
 
     text = sys.stdin.read() if message == "-" else message

@@ -69,7 +69,7 @@ def _verdict(seen: list[Seen]) -> dict[str, Any]:
 
 
 @command.command()
-@click.option("-n", "--limit", default=20, show_default=True, help="How many, from the end.")
+@click.option("-n", "--lines", "--limit", "limit", default=20, show_default=True, help="How many, from the end.")
 @click.option("--session", default="", shell_complete=complete_sessions, help="Only this session: its name or id.")
 @click.option("--prompt", default="", help="Only this prompt: its id, or the beginning of one.")
 @click.option("--event", default="", help="Only this event, such as REPLY_INJECTED.")

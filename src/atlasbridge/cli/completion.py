@@ -29,10 +29,11 @@ def complete_sessions(ctx: click.Context, param: click.Parameter, incomplete: st
 def complete_prompts(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
+    from atlasbridge.cli.overview import asking_line
     from atlasbridge.core.escape import escape_controls
 
     items = [
-        CompletionItem(word, help=escape_controls(prompt["excerpt"], keep_lines=False)[:60])
+        CompletionItem(word, help=escape_controls(asking_line(prompt), keep_lines=False)[:60])
         for prompt in _ask("prompts")
         for word in (prompt["label"] or prompt["tool"], prompt["prompt_id"][:8])
     ]
@@ -65,7 +66,8 @@ def plain_parameters(name: str) -> list[click.Parameter]:
 
     if name == "attach":
         return [
-            click.Option(["--watch"], is_flag=True, help="look on without a keyboard"),
+            click.Option(["--watch"], is_flag=True, help="only watch"),
+            click.Option(["--steal"], is_flag=True, help="detach every other terminal"),
             click.Argument(["session"], required=False, shell_complete=complete_sessions),
         ]
     if name != "run":
@@ -75,8 +77,9 @@ def plain_parameters(name: str) -> list[click.Parameter]:
         *(click.Option([option]) for option in texts),
         click.Option(["--channel"], multiple=True, shell_complete=complete_channels),
         click.Option(["--backend"], type=click.Choice(["pty", "conpty"])),
-        click.Option(["--detach"], is_flag=True, help="start without a terminal"),
+        click.Option(["-d", "--detach"], is_flag=True, help="start without a terminal"),
         click.Option(["--no-hub"], is_flag=True, help="run alone: nobody is asked"),
+        click.Option(["--no-keep"], is_flag=True, help="forget the output at the end"),
         click.Argument(["tool"], nargs=-1, type=click.UNPROCESSED, shell_complete=complete_programs),
     ]
 

@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from atlasbridge.bootstrap import load_configuration
-from atlasbridge.cli.printing import home, json_option, print_json
+from atlasbridge.cli.options import Renaming
+from atlasbridge.cli.printing import home, hub_client, json_option, print_json
 from atlasbridge.cli.setup_file import read_text, write_checked
 from atlasbridge.config.load import locate_settings, setting_paths, variable
 from atlasbridge.config.model import AtlasBridgeConfig
@@ -158,7 +159,7 @@ def _joined(lines: list[str]) -> str:
     return "\n".join(lines) + "\n" if lines else ""
 
 
-@click.group("config")
+@click.group("config", cls=Renaming, renamed={"unset": "remove"})
 def command() -> None:
     """Show, check or change the configuration."""
 
@@ -176,7 +177,7 @@ def check() -> None:
     for hint in found.hints:
         click.echo(f"hint: {hint}")
     where = home().config if home().config.exists() else "no file, all defaults"
-    click.echo(f"the configuration is good ({where}); channels: {', '.join(['local', *found.channels])}")
+    click.echo(f"the configuration is valid ({where}); channels: {', '.join(['local', *found.channels])}")
 
 
 @command.command()
@@ -258,10 +259,10 @@ def _readings(given: str) -> list[Any]:
     return [value] if isinstance(value, str | list) else [value, given]
 
 
-@command.command()
+@command.command("remove")
 @click.argument("name", shell_complete=complete_settings)
-def unset(name: str) -> None:
-    """Take a setting out of the file: its default holds again."""
+def remove(name: str) -> None:
+    """Remove a setting from the file: its default applies again."""
     write_checked(home(), change_setting(read_text(home()), tuple(name.split("."))))
     _tell(f"{name} has its default again")
 
@@ -278,15 +279,24 @@ def edit() -> None:
         try:
             write_checked(home(), changed)
         except ConfigError as error:
-            click.echo(f"error: {error}\n{error.hint}".rstrip(), err=True)
+            click.echo(f"atlasbridge: {error}\n  {error.hint}".rstrip(), err=True)
             if not click.confirm("Edit it again?", default=True, err=True):
                 raise
             text = changed
         else:
-            _tell("the configuration is good and in its place")
+            _tell("the configuration is valid and saved")
             return
 
 
 def _tell(what: str) -> None:
-    runs = lock_holder(home().lock) is not None
-    click.echo(what + ("; the hub takes it over with: atlasbridge hub reload" if runs else ""))
+    """What was changed, and that it applies: a hub that runs is told at once."""
+    if lock_holder(home().lock) is None:
+        click.echo(what)
+        return
+    with hub_client() as hub:
+        answer = hub.request("reload")
+    if answer.get("ok"):
+        click.echo(f"{what}; the hub uses it now. Sessions that run keep their detection settings.")
+    else:
+        click.echo(f"{what}; the hub did not take it over: {answer.get('message', '')}")
+        click.echo("try: atlasbridge hub restart")

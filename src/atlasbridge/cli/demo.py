@@ -33,8 +33,10 @@ NEXT = """That was the demo. Next, your own tool:
 
 
 @click.command("demo")
-@click.option("--quiet", is_flag=True, help="Do not say where to answer.")
-@click.option("--tour", is_flag=True, help="Lean back: each question is answered by itself, from beside the session.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not say where to answer.")
+@click.option(
+    "--tour", is_flag=True, help="Play the demo by itself: each question is answered from beside the session."
+)
 def command(quiet: bool, tour: bool) -> int:
     """Run a sample agent: a command, an edit, a choice, words, a secret, and something to refuse."""
     from atlasbridge.cli.printing import home

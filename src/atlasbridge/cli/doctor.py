@@ -128,7 +128,7 @@ def check_home(home: Home) -> Check:
     if status.st_uid != own_uid():
         return Check("home", "fault", f"{home.root} belongs to another user", "set ATLASBRIDGE_HOME to your own folder")
     if os.name != "nt" and status.st_mode & 0o077:
-        return Check("home", "fault", f"others may enter {home.root}", "chmod 700", lambda: home.root.chmod(0o700))
+        return Check("home", "fault", f"other users can enter {home.root}", "chmod 700", lambda: home.root.chmod(0o700))
     if error := _fault_of_writing(home.root):
         return _unwritable(home.root, error)
     return _check_files(home.root)
@@ -187,9 +187,7 @@ def check_tools() -> Check:
     """Tools that are looked for by name: shims whose tool is gone, and nothing else."""
     lost = [path.name for path in shims(default_folder()) if real_tool(path.name, default_folder()) is None]
     if lost:
-        return Check(
-            "shims", "warning", f"not on PATH: {', '.join(lost)}", f"atlasbridge shim uninstall {' '.join(lost)}"
-        )
+        return Check("shims", "warning", f"not on PATH: {', '.join(lost)}", f"atlasbridge shim remove {' '.join(lost)}")
     return Check("shims", "ok", f"{len(list(shims(default_folder())))} installed")
 
 
@@ -204,7 +202,7 @@ def check_running_adapters(home: Home) -> Iterator[Check]:
         told = session.get("adapter") or {}
         name = f"adapter of {session['tool']} ({session['session_id'][:8]})"
         if told.get("fault"):
-            yield Check(name, "fault", str(told["fault"]), "mend the adapter; the session goes on without it")
+            yield Check(name, "fault", str(told["fault"]), "fix the adapter; the session continues without it")
         elif told.get("context"):
             context = (f"{key}={value}" for key, value in told["context"].items() if key != "session_id")
             yield Check(name, "ok", ", ".join(context))
@@ -222,7 +220,7 @@ def check_adapters(home: Home) -> Iterator[Check]:
 
 
 def check_launchers(home: Home) -> Check:
-    """Sessions that may be started from afar: whoever taps there cannot see why nothing starts."""
+    """Sessions that can be started remotely: anyone who taps there cannot see why nothing starts."""
     try:
         launchers = load_configuration(home, os.environ).general.launchers
     except AtlasBridgeError:
@@ -299,7 +297,9 @@ def check_config_mode(home: Home) -> Check:
     if not home.config.exists():
         return Check("configuration file", "ok", "none, all defaults")
     if os.name != "nt" and home.config.stat().st_mode & 0o077:
-        return Check("configuration file", "fault", "others may read it", "chmod 600", lambda: home.config.chmod(0o600))
+        return Check(
+            "configuration file", "fault", "other users can read it", "chmod 600", lambda: home.config.chmod(0o600)
+        )
     return Check("configuration file", "ok", str(home.config))
 
 
@@ -333,7 +333,7 @@ def check_hub(home: Home) -> Iterator[Check]:
     detail = f"process {status['pid']}, {status['sessions']} sessions"
     yield Check("hub", "warning", said, HINT) if said else Check("hub", "ok", detail)
     if status.get("alarm"):
-        yield Check("audit file", "fault", status["alarm"], "free disk space; the hub tries again by itself")
+        yield Check("audit file", "fault", status["alarm"], "free disk space; the hub retries automatically")
     for entry in status.get("unasked", ()):
         told = f"atlasbridge audit show --event TYPED_UNASKED; atlasbridge kill {str(entry.get('session_id', ''))[:8]}"
         yield Check("typed without an answer", "fault", describe_unasked(entry), told)
@@ -372,7 +372,7 @@ def check_terminal() -> Check:
 
 def check_probe() -> Check:
     if sys.platform == "linux" and os.access("/proc/self/syscall", os.R_OK):
-        return Check("waiting probe", "ok", "the kernel can be asked who waits for the terminal")
+        return Check("waiting probe", "ok", "the kernel tells which process reads the terminal")
     if sys.platform == "linux":
         return Check(
             "waiting probe",
@@ -427,7 +427,7 @@ _MARKS = {"ok": "✓", "warning": "!", "fault": "✗"}
 
 
 @click.command("doctor")
-@click.option("--fix", is_flag=True, help="Put right what can safely be put right.")
+@click.option("--fix", is_flag=True, help="Fix what can be fixed safely.")
 @json_option
 def command(fix: bool, as_json: bool) -> int:
     """Check this machine and say what to do.  Exit status 1 when something is wrong."""
@@ -452,5 +452,5 @@ def put_right(check: Check) -> str:
     try:
         check.fix()
     except (OSError, AtlasBridgeError) as error:
-        return f"cannot be put right: {check.name} ({error})"
-    return f"put right: {check.name} ({check.detail})"
+        return f"cannot be fixed: {check.name} ({error})"
+    return f"fixed: {check.name} ({check.detail})"

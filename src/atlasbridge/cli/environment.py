@@ -25,7 +25,7 @@ def _from_anywhere(command: str) -> str:
     return short if re.fullmatch(r"~?[\w./@%+,-]+", short) else shlex.quote(path)
 
 
-# What is there on Unix alone, said in one sentence instead of by a fault.
+# What works on Unix only, said in one sentence instead of by a fault.
 
 MODULES = frozenset({"fcntl", "termios", "tty", "pty", "resource", "pwd", "grp"})  # of Python on Unix
 
@@ -33,7 +33,7 @@ MODULES = frozenset({"fcntl", "termios", "tty", "pty", "resource", "pwd", "grp"}
 def needs_unix(what: str, instead: str = "") -> None:
     """Raises where this is Windows.  `instead`: what a person can do there."""
     if not hasattr(os, "fork"):
-        raise AtlasBridgeError(f"{what} is there on Unix alone", instead)
+        raise AtlasBridgeError(f"{what} works on Unix only", instead)
 
 
 def lacks_unix(error: Exception) -> bool:

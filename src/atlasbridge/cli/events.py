@@ -20,10 +20,10 @@ RETRY_S = 0.2
 
 @click.command("events")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
-@click.option("--follow", is_flag=True, help="Print what is open, then go on.")
+@click.option("-f", "--follow", is_flag=True, help="Print open prompts, then events as they happen.")
 @click.option("--session", default="", shell_complete=complete_sessions, help="Only this session: its name or id.")
 def command(as_json: bool, follow: bool, session: str) -> None:
-    """Print events, each at once.  With --follow also over a restart of the hub, which is an event of its own."""
+    """Print events as they happen.  With --follow it continues over a restart of the hub, which is an event, too."""
     told = Told()
     hub = hub_client(start=True)
     while True:
@@ -60,7 +60,7 @@ class Told:
 
 
 def await_hub() -> HubClient:
-    """The next hub, whoever starts it: one that was stopped on purpose stays so."""
+    """The next hub, anyone who starts it: one that was stopped on purpose stays so."""
     while True:
         try:
             return hub_client()

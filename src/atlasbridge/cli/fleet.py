@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import getpass
 import os
+import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from glob import glob
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -233,9 +236,21 @@ def serve(
     as_json = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
     open_log(Path(os.devnull), level, 0, 0, to_terminal=True, as_json=as_json)
     token = metrics_token_file.read_text().strip() if metrics_token_file else ""
-    place = Address(host, port, url, cert, key, token, connections, keep_days * 86_400.0)
+    oidc = _read_oidc(config_path) if config_path else None
+    place = Address(host, port, url, cert, key, token, connections, keep_days * 86_400.0, oidc)
     read_plan = partial(plan_server_chats, config_path, os.environ) if config_path else None
     run(serve_fleet(database_url, place, lambda known_as: click.echo(f"The fleet server is at {known_as}"), read_plan))
+
+
+def _read_oidc(config_path: Path) -> Any:
+    from atlasbridge.config.server import read_oidc
+
+    found = read_oidc(config_path, os.environ)
+    if found is None:
+        return None
+    with needs(SERVER):
+        from atlasbridge.fleet.server.oidc import OidcSettings
+    return OidcSettings(**found)
 
 
 @command.command()
@@ -252,6 +267,70 @@ def migrate(database_url: str, saved: bool, role: str) -> None:
     if role:
         work(database_url, lambda database: grant_role(database, role))
     click.echo(f"The fleet's tables have version {version}" + (f"; {role} is allowed to serve." if role else "."))
+
+
+@command.command("rotate-key")
+@database_option
+def rotate_key(database_url: str) -> None:
+    """Replace the server's key.  Machines follow the next time they call, without joining again."""
+    with needs(SERVER):
+        from atlasbridge.fleet.server.signature import rotate_key as rotate
+
+    public = work(database_url, lambda database: rotate(database, operator()))
+    click.echo(f"The server's key is {public} now. Invitations that were made before are still valid.")
+
+
+@command.command()
+@database_option
+@click.argument("file", type=click.Path(path_type=Path))
+def backup(database_url: str, file: Path) -> None:
+    """Write everything that the fleet's database has to FILE, while the servers run."""
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        _postgres("pg_dump", "--format=custom", "--no-owner", "--file", str(draft), "--dbname", database_url)
+        os.replace(draft, file)
+    except OSError as error:
+        raise ConfigError(f"cannot write {file}: {error.strerror}", "choose another file") from None
+    finally:
+        draft.unlink(missing_ok=True)
+    click.echo(f"Saved to {file}. It has the server's key in it: keep it as you keep the database.")
+
+
+@command.command()
+@database_option
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def restore(database_url: str, file: Path) -> None:
+    """Put the fleet's database back as FILE has it.  Stop the servers first; machines then tell what is open again."""
+    with needs(SERVER):
+        from atlasbridge.fleet.server import audit as fleet_audit
+        from atlasbridge.fleet.server.server import SERVING
+
+    serving = "SELECT count(*) AS serving FROM pg_stat_activity WHERE application_name = %s"
+    serving += " AND datname = current_database()"
+    if work(database_url, lambda database: database.rows(serving, SERVING))[0]["serving"]:
+        raise AtlasBridgeError("a fleet server uses this database", "stop every `atlasbridge fleet serve` first")
+    _postgres(
+        "pg_restore",
+        *("--clean", "--if-exists", "--no-owner", "--single-transaction", "--exit-on-error"),
+        *("--dbname", database_url, str(file)),
+    )
+    found = work(database_url, fleet_audit.verify)
+    if not hasattr(found, "entries"):
+        raise AtlasBridgeError(f"its audit log is not whole: entry {found.seq} {found.problem}", "use another backup")
+    click.echo(f"The database is as {file} has it, with {found.entries} entries in its audit log. Start the servers.")
+    click.echo("People, machines and tokens that were removed since then are back: look, and remove them again.")
+
+
+def _postgres(program: str, *words: str) -> None:
+    """One of PostgreSQL's own programs."""
+    found = shutil.which(program) or next(iter(sorted(glob(f"/usr/lib/postgresql/*/bin/{program}"))[::-1]), "")
+    if not found:
+        raise ConfigError(f"{program} is not here", "install PostgreSQL's client programs (postgresql-client)")
+    done = subprocess.run([found, *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        told = (done.stderr.strip() or program).splitlines()
+        raise AtlasBridgeError(f"{program}: {told[0].removeprefix(f'{program}: ')}", "nothing was changed")
 
 
 @command.command()
@@ -363,7 +442,7 @@ def rules(database_url: str, file: Path | None, as_json: bool) -> None:
 
 @command.group(invoke_without_command=True)
 @click.option("--database", "database_url", envvar="ATLASBRIDGE_FLEET_DATABASE", default="")
-@click.option("--all", "include_gone", is_flag=True, help="Also those that are gone.")
+@click.option("-a", "--all", "include_gone", is_flag=True, help="Also those that are gone.")
 @json_option
 @click.pass_context
 def machines(ctx: click.Context, database_url: str, include_gone: bool, as_json: bool) -> None:

@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
+from atlasbridge.cli.options import Renaming
 from atlasbridge.cli.printing import DURATION, hub_client, json_option, print_json, print_table
 
 
-@click.group("grants")
+@click.group("grants", cls=Renaming, renamed={"revoke": "remove"})
 def command() -> None:
-    """What you allowed for a while: add from a prompt, list, revoke."""
+    """What you allowed for a while: add from a prompt, list, remove."""
 
 
 @command.command("list")
@@ -29,9 +30,9 @@ def list_grants(as_json: bool) -> None:
     print_table(("grant", "allows", "tool", "where", "left", "by"), rows, "nothing is granted")
 
 
-@command.command()
+@command.command("remove")
 @click.argument("grant_id", required=False)
-@click.option("--all", "everything", is_flag=True, help="All of them.")
+@click.option("-a", "--all", "everything", is_flag=True, help="All of them.")
 @json_option
 def revoke(grant_id: str | None, everything: bool, as_json: bool) -> int:
     """End a grant at once, by the beginning of its id."""
@@ -54,7 +55,7 @@ def revoke(grant_id: str | None, everything: bool, as_json: bool) -> int:
 @click.option("--times", type=click.IntRange(1, 1000), help="For so many questions.")
 @click.option("--session", "in_session", is_flag=True, help="In this session only; the default.")
 @click.option("--folder", "in_folder", is_flag=True, help="In every session of this tool in this folder.")
-@click.option("--preview", is_flag=True, help="Only say what it would allow.")
+@click.option("--preview", is_flag=True, help="Only show what it would allow.")
 @json_option
 def add(
     prompt_id: str,
@@ -88,7 +89,7 @@ def print_grant(answer: dict[str, Any]) -> None:
     for text, why in zip(answer["would_not"], answer["why_not"], strict=True):
         click.echo(f"  does not      {text}\n                {why}")
     if answer.get("grant_id"):
-        click.echo(f"revoke it with: atlasbridge grants revoke {answer['grant_id'][:8]}")
+        click.echo(f"end it with: atlasbridge grants remove {answer['grant_id'][:8]}")
 
 
 def where(item: dict[str, Any]) -> str:
@@ -101,4 +102,4 @@ def left(item: dict[str, Any]) -> str:
         parts.append(f"{max(0, item['seconds_left']) // 60} min")
     if item["uses_left"] is not None:
         parts.append(f"{item['uses_left']} times")
-    return ", ".join(parts) or "until the machine starts anew"
+    return ", ".join(parts) or "until the machine restarts"

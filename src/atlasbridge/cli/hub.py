@@ -63,7 +63,7 @@ def warn_of_version() -> None:
 
 @command.command()
 def stop() -> None:
-    """Stop the hub.  Sessions go on; their prompts wait for the next hub."""
+    """Stop the hub.  Sessions continue; their prompts wait for the next hub."""
     if (setup := _system_setup()) is not None:
         from atlasbridge.cli.system_hub import stop_system
 
@@ -97,9 +97,12 @@ def reload() -> None:
 
 @command.command()
 @click.option("--now/--later", default=True, show_default=True, help="Start it at once, where the system can.")
-@click.option("--system", is_flag=True, help="As a user of its own, for the whole machine. Needs root.")
+@click.option("--system", is_flag=True, help="As a separate user, for the whole machine. Needs root.")
 @click.option(
-    "--for", "people", multiple=True, help="With --system: whose sessions ask it.  [default: who called sudo]"
+    "--for",
+    "people",
+    multiple=True,
+    help="With --system: the user whose sessions use it.  [default: the user who called sudo]",
 )
 @click.option(
     "--sudo-only", is_flag=True, help="With --system: in a terminal only sudo decides; the page and chats as ever."
@@ -107,7 +110,7 @@ def reload() -> None:
 def install(now: bool, system: bool, people: tuple[str, ...], sudo_only: bool) -> None:
     """Start the hub with every login: a systemd user unit, or a launchd agent on macOS.
 
-    With --system: make the hub a user of its own, whose files and socket your tools cannot read or replace.
+    With --system: run the hub as a separate user, whose files and socket your tools cannot read or replace.
     """
     needs_unix("hub install", "the hub starts on demand")
     if system:
@@ -161,11 +164,13 @@ _WAYS = {"keys": "typed", "hook": "taken by their tool's own hook"}
 def print_status(answer: dict[str, Any]) -> None:
     head = answer["audit_head"]
     click.echo(f"hub       process {answer['pid']}, up {answer['uptime_s']:.0f} s")
-    click.echo(f"sessions  {answer['sessions']}, open prompts {answer['open_prompts']}")
+    idle = answer.get("at_prompt", 0)
+    waiting = f"{answer['open_prompts'] - idle} waiting for you" + (f", {idle} at their prompt" if idle else "")
+    click.echo(f"sessions  {answer['sessions']}, {waiting}")
     if answer.get("still_waiting"):
         click.echo(f"not asked {answer['still_waiting']} left alone or late; ask again: atlasbridge reply ID --again")
     if answer.get("away"):
-        click.echo("hub      nobody is there (atlasbridge here ends it)")
+        click.echo("away      yes; end it: atlasbridge here")
     if ways := answer.get("answered_ways"):
         click.echo("answers   " + ", ".join(f"{count} {_WAYS.get(way, way)}" for way, count in ways.items()))
     click.echo(f"audit     {head['count']} entries, head {head['hash'][:23]}")

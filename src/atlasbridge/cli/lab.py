@@ -72,7 +72,7 @@ def _registered() -> Iterator[tuple[str, str, str, str, str]]:
 
 @command.command("run")
 @click.argument("names", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Run every registered scenario.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Run every registered scenario.")
 @click.option("--repeat", default=1, show_default=True, help="Run each this many times.")
 @click.option("--blind", is_flag=True, help="As on a system that cannot tell who reads the terminal.")
 @json_option

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from atlasbridge.cli.options import Renaming
 from atlasbridge.cli.printing import hub_client, json_option, print_json, print_table
 from atlasbridge.cli.reply import report
 
 
-@click.group("later")
+@click.group("later", cls=Renaming, renamed={"revoke": "remove"})
 def command() -> None:
-    """Answers that were given for later: list, revoke.  To give one: atlasbridge reply ID VALUE --at 06:00"""
+    """Answers that were given for later: list, remove.  To give one: atlasbridge reply ID VALUE --at 06:00"""
 
 
 @command.command("list")
@@ -29,7 +30,7 @@ def list_later(as_json: bool) -> None:
     print_table(("later", "when", "what", "name", "by", "question"), rows, "nothing is kept for later")
 
 
-@command.command()
+@command.command("remove")
 @click.argument("later_id")
 @json_option
 def revoke(later_id: str, as_json: bool) -> int:

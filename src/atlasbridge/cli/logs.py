@@ -12,29 +12,84 @@ from typing import Any
 import click
 
 from atlasbridge.cli.audit import entry_row, sessions_in
-from atlasbridge.cli.by_name import find_session_id
+from atlasbridge.cli.by_name import find_session_id, sessions_of
 from atlasbridge.cli.completion import complete_sessions
-from atlasbridge.cli.printing import home
+from atlasbridge.cli.overview import asking_line
+from atlasbridge.cli.printing import home, hub_client, local_time, print_json
 from atlasbridge.cli.records import read_audit_file
+from atlasbridge.cli.sessions import ran
+from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.escape import escape_controls
 
 POLL_S = 0.2
 
 
 @click.command("logs")
-@click.option("--tail", "-f", "follow", is_flag=True, help="Go on printing as entries come.")
-@click.option("-n", "--lines", default=20, show_default=True, help="How many to begin with.")
-@click.option("--session", default="", shell_complete=complete_sessions, help="Only this session: its name or id.")
+@click.argument("session", default="", shell_complete=complete_sessions)
+@click.option("-f", "--follow", "--tail", is_flag=True, help="Print new entries as they come.")
+@click.option("-n", "--lines", type=int, help="How many to begin with (of the audit log 20, of a session all).")
+@click.option("--session", "about", default="", shell_complete=complete_sessions, help="Audit entries of this session.")
 @click.option("--hub", "of_hub", is_flag=True, help="The hub's own log instead of the audit log.")
 @click.option("--json", "as_json", is_flag=True, help="The lines as they are.")
-def command(follow: bool, lines: int, session: str, of_hub: bool, as_json: bool) -> None:
-    """Show the newest entries of the audit log."""
-    if session and of_hub:
+def command(session: str, follow: bool, lines: int | None, about: str, of_hub: bool, as_json: bool) -> None:
+    """Show what a session printed and who answered it, also after it has ended; without SESSION the audit log.
+
+    A session's last screen and the 2,000 lines above it are kept as long as its record is, with secrets removed.
+    """
+    if session:
+        if about or of_hub or follow:
+            raise click.UsageError("logs SESSION takes --lines and --json; to follow a session: attach --watch SESSION")
+        with hub_client(start=True) as hub:
+            session_id = find_session_id(session, sessions_of(hub, include_ended=True))
+            print_session(hub, session_id, lines, as_json)
+        return
+    if about and of_hub:
         raise click.UsageError("--session is for the audit log, not for the hub's own")
     path = home().log if of_hub else home().audit
-    session_id = find_session_id(session, sessions_in(list(read_audit_file(home())))) if session else ""
-    for line in read_lines(path, lines, follow, session_id):
+    session_id = find_session_id(about, sessions_in(list(read_audit_file(home())))) if about else ""
+    for line in read_lines(path, 20 if lines is None else lines, follow, session_id):
         click.echo(line if as_json else (hub_line(line) if of_hub else audit_line(line)))
+
+
+def print_session(hub: HubClient, session_id: str, lines: int | None = None, as_json: bool = False) -> None:
+    """Its output on standard output; what it was, how it ended and who answered on standard error."""
+    session = hub.ask("sessions", all=True, session_id=session_id)["sessions"][0]
+    shown = hub.request("screen", session_id=session_id, past=True)
+    answers = [item for item in hub.ask("history", session=session_id, limit=100)["prompts"] if item.get("decided_by")]
+    output = plain_rows(shown["screen"]) if shown.get("ok") else []
+    output = output[-lines:] if lines else output
+    if as_json:
+        print_json({"session": session, "output": output, "kept": bool(shown.get("ok")), "answers": answers[::-1]})
+        return
+    click.echo(escape_controls(describe_session(session)), err=True)
+    click.echo("".join(f"{escape_controls(line)}\n" for line in output), nl=False)
+    if not shown.get("ok"):
+        click.echo("its output was not kept", err=True)
+    for item in answers[::-1]:
+        said = f"{local_time(item['decided_at'])}  {asking_line(item)}  →  {describe_answer(item)}"
+        click.echo(escape_controls(said, keep_lines=False), err=True)
+
+
+def plain_rows(screen: dict[str, Any]) -> list[str]:
+    """The lines above the screen and the screen, without the empty rows at its end."""
+    rows = ["".join(str(run[0]) for run in row).rstrip() for row in (*screen.get("past", ()), *screen["styled"])]
+    while rows and not rows[-1]:
+        rows.pop()
+    return rows
+
+
+def describe_session(session: dict[str, Any]) -> str:
+    name = f"{session['label'] or session['tool']} ({session['session_id'][:8]})"
+    if session["state"] == "active":
+        return f"{name} runs since {local_time(session['started_at'])}, in {session['cwd']}"
+    how = "without an exit status" if session["exit_code"] is None else f"with exit status {session['exit_code']}"
+    return f"{name} ended {how} at {local_time(session['ended_at'])}, after {ran(session)}, in {session['cwd']}"
+
+
+def describe_answer(prompt: dict[str, Any]) -> str:
+    who = prompt.get("decided_name") or prompt["decided_by"]
+    said = "left alone" if prompt["state"] == "canceled" else f'"{prompt["decided_value"]}"'
+    return f"{said}, {who}"
 
 
 def read_lines(path: Path, last: int, follow: bool, about: str = "") -> Iterator[str]:

@@ -129,7 +129,7 @@ def main(arguments: list[str] | None = None) -> int:
         if os.environ.get("ATLASBRIDGE_DEBUG"):
             raise
         if lacks_unix(error):
-            return fail("this command is there on Unix alone", "see what there is on Windows: docs/howto/windows.md", 1)
+            return fail("this command works on Unix only", "see what there is on Windows: docs/howto/windows.md", 1)
         return fail(f"internal error: {type(error).__name__}: {error}", "run it again with ATLASBRIDGE_DEBUG=1", 1)
 
 
@@ -146,7 +146,8 @@ def suggest(error: click.UsageError) -> str:
 
 
 def fail(message: str, hint: str, status: int) -> int:
-    click.echo(f"error: {message}", err=True)
+    """One line that says what is wrong, one that says what to do, as `run` and `attach` write them, too."""
+    click.echo(f"atlasbridge: {message}", err=True)
     if hint:
-        click.echo(hint, err=True)
+        click.echo(f"  {hint}", err=True)
     return status

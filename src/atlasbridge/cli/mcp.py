@@ -14,7 +14,7 @@ HELP = f"""{USAGE}
 Serve ask_human, notify_human and approve to an MCP client on standard input and output.
 
 options:
-  --label TEXT  who asks; otherwise what the client calls itself
+  --label TEXT  the name of the asking program; by default the client's own
   -h, --help    show this and exit
 """
 

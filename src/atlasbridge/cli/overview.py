@@ -108,6 +108,8 @@ def asking_line(prompt: dict[str, Any]) -> str:
         return escape_controls(str(subject["text"]), keep_lines=False)
     above = prompt.get("context_rows", 0)
     rows = (prompt.get("question") or prompt["excerpt"]).split("\n")[above:] if above else prompt["excerpt"].split("\n")
+    if prompt["type"] == "unknown" and is_idle(prompt):
+        rows = [row for row in rows if row.strip()][-1:]  # a full screen: its last row says most
     return escape_controls(" ".join(row.strip() for row in rows if row.strip()), keep_lines=False)
 
 

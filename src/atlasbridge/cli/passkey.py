@@ -59,6 +59,6 @@ def list_keys(as_json: bool) -> None:
 @command.command("remove")
 @click.argument("passkey")
 def remove(passkey: str) -> None:
-    """Remove a passkey that is lost or no longer used, by its id or its name.  Everybody is told."""
+    """Remove a lost or unused passkey, by its id or its name.  Everybody is notified."""
     name = PageClient(home()).ask("passkey-remove", which=passkey)["name"]
-    click.echo(f'Removed "{name}". It approves nothing any more; what it has signed stays valid.')
+    click.echo(f'Removed "{name}". It can no longer approve; what it signed stays valid.')

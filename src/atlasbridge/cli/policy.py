@@ -59,7 +59,7 @@ def wildcards(policy: Policy) -> list[str]:
 @command.command()
 @click.argument("words", nargs=-1)
 def grammar(words: tuple[str, ...]) -> None:
-    """What a wildcard may stand for behind these words, such as: git log.  Without words: the known programs."""
+    """Show what a wildcard stands for after these words, such as: git log.  Without words: list known programs."""
     from atlasbridge.core.policy.grammar import describe_grammar, find_grammar, known_programs
 
     if not words:
@@ -146,7 +146,7 @@ def summary(rows: list[dict[str, Any]]) -> list[str]:
 @policy_option
 @json_option
 def suggest(since: float, least: int, add: bool, file: Path | None, as_json: bool) -> None:
-    """Rules for what you allowed again and again; never for what removes, publishes or runs as somebody else."""
+    """Suggest rules for commands that you often allowed; never for those that remove, publish or change the user."""
     from atlasbridge.cli.policy_past import answered
     from atlasbridge.config.rules import shell_parser
     from atlasbridge.core.policy.offer import suggest as find
@@ -219,11 +219,11 @@ def migrate(write: bool) -> None:
 
 @command.command()
 @click.argument("folder", type=click.Path(path_type=Path), default=".")
-@click.option("--remove", is_flag=True, help="Trust them no longer.")
+@click.option("--remove", is_flag=True, help="Stop trusting them.")
 def trust(folder: Path, remove: bool) -> None:
-    """Let the rules hold that a project brings along in .atlasbridge/policy.toml.  They can ask and deny, never allow.
+    """Trust a project's rules in .atlasbridge/policy.toml.  They can ask and deny, never allow.
 
-    What is trusted is the file as it is now; a changed one must be trusted again.
+    This trusts the file as it is now; trust it again after a change.
     """
     with hub_client(start=True) as hub:
         answer = hub.ask("policy.trust", folder=str(folder.resolve()), remove=remove)
@@ -234,7 +234,7 @@ def trust(folder: Path, remove: bool) -> None:
 
 
 EXAMPLE = """\
-# Rules that answer for you.  The strictest that holds wins: deny, ask, allow.  atlasbridge policy check
+# Rules that answer for you.  The strictest rule that applies wins: deny, ask, allow.  atlasbridge policy check
 
 # [[rule]]
 # name = "tests"

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import click
@@ -133,13 +134,20 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], empty:
 
 def ago(at: str) -> str:
     """How long since a moment, for people."""
-    if not at:
-        return ""
-    seconds = max(0, int(SystemClock().wall() - parse_iso(at)))
+    return span(SystemClock().wall() - parse_iso(at)) if at else ""
+
+
+def span(seconds: float) -> str:
+    seconds = max(0, int(seconds))
     for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+def local_time(at: str) -> str:
+    """A moment in the reader's own zone, which it names."""
+    return datetime.fromtimestamp(parse_iso(at)).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if at else ""
 
 
 # Durations on the command line: 90, 30s, 30m, 1h30m, 7d.

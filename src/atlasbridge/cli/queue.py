@@ -10,17 +10,18 @@ import click
 
 from atlasbridge.cli.by_name import find_session_id, sessions_of
 from atlasbridge.cli.completion import complete_sessions
+from atlasbridge.cli.options import Renaming
 from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
 from atlasbridge.cli.reply import report
 
 
-@click.group("queue", invoke_without_command=True)
+@click.group("queue", cls=Renaming, renamed={"off": "remove"}, invoke_without_command=True)
 @json_option
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:
     """Instructions for when a tool is done: typed at its next idle input box, one at each, never into a question.
 
-    Without a further word: what waits, in the order in which it is typed.
+    Without a command: list the instructions, in the order in which they are typed.
     """
     if context.invoked_subcommand is not None:
         return
@@ -54,11 +55,11 @@ def add(session: str, text: str, as_json: bool) -> int:
         return report(hub.request("queue.add", session_id=session_id, value=words), as_json)
 
 
-@command.command("off")
+@command.command("remove")
 @click.argument("queue_id")
 @json_option
 def off(queue_id: str, as_json: bool) -> int:
-    """Take one back, by the beginning of its id."""
+    """Remove an instruction, by the beginning of its id."""
     if len(queue_id) < 4:
         raise click.UsageError("give at least four characters of the id")
     with hub_client() as hub:

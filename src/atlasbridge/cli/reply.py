@@ -129,7 +129,7 @@ def report(answer: dict[str, Any], as_json: bool) -> int:
     else:
         click.echo(escape_controls(f"refused ({answer['reason']}): {answer['message']}"), err=True)
         if answer["reason"] == "unknown_prompt":
-            click.echo("what waits: atlasbridge approvals --once", err=True)
+            click.echo("open prompts: atlasbridge approvals --once", err=True)
     return 0 if answer.get("ok") else REFUSED
 
 

@@ -23,19 +23,20 @@ HELP = f"""{USAGE}
 Run an interactive program.  When it waits for a person, AtlasBridge asks you where you are and types your answer.
 
 options:
-  --name, --label TEXT   what this session is called in messages
-  --channel NAME         ask only there (may be given several times); none: ask nowhere
+  --name, --label TEXT   the session's name
+  --channel NAME         notify only this channel (repeatable); none: notify nobody
   --ttl DURATION         how long a prompt of this session waits for an answer
   --dialect NAME         the detection rules to use (default: by the tool's name)
   --backend NAME         pty, or conpty (Windows, experimental)
-  --detach               start without a terminal and print the session's id
+  -d, --detach           start without a terminal and print the session's id
   --no-hub               run alone: nobody is asked
+  --no-keep              forget the output when the session ends; `logs` and `attach` cannot show it
   -h, --help             show this and exit
 """
 HUB_PATIENCE_S = 10.0
 OUTER_S = 2.0  # a session that runs without a hub is never known to one
 _WITH_VALUE = ("--name", "--label", "--channel", "--ttl", "--dialect", "--backend")
-_SWITCHES = ("--detach", "--no-hub")
+_SWITCHES = ("-d", "--detach", "--no-hub", "--no-keep")
 _CONPTY = "conpty"
 
 
@@ -53,6 +54,7 @@ class RunOptions:
     backend: str = ""
     detach: bool = False
     hub: bool = True
+    keep: bool = True
     help: bool = False
     command: list[str] = field(default_factory=list)
 
@@ -76,8 +78,9 @@ def parse_run(words: Sequence[str]) -> RunOptions:
                 raise UsageError(f"{name} needs a value")
             _set(options, name, value if equals else rest.pop(0))
         elif word in _SWITCHES:
-            options.detach |= word == "--detach"
+            options.detach |= word in ("-d", "--detach")
             options.hub &= word != "--no-hub"
+            options.keep &= word != "--no-keep"
         else:
             raise UsageError(f"there is no option {name}{_meant(name)}")
     if not rest or not rest[0]:
@@ -147,12 +150,19 @@ def _run(options: RunOptions) -> int:
 
     plan = make_plan(options)
     announce = say_before(options)
-    ending = bootstrap.run_session(plan)
+    ending = bootstrap.run_session(plan, share)
     if announce:
         announce_page()  # the hub may have been started by this very run
     if options.detach and ending.status == 0:
         return tell_detached(plan.session_id, options.hub)
     return complain(ending.text, ending.hint, ending.status)
+
+
+def share(session_id: str, connection: int) -> str:
+    """What this terminal shows while another has the keyboard; the view is imported only then."""
+    from atlasbridge.cli.watch import share as show
+
+    return show(session_id, connection)
 
 
 def tell_detached(session_id: str, hub: bool) -> int:
@@ -177,9 +187,27 @@ def make_plan(options: RunOptions) -> Plan:
         backend=options.backend,
         detach=options.detach,
         hub=options.hub,
+        keep=options.keep,
+        stderr=-1 if options.detach else own_error_stream(),
         cwd=_cwd(),
         environ=dict(os.environ),
     )
+
+
+def own_error_stream() -> int:
+    """A copy of standard error that the tool inherits, where it is neither a terminal nor the same as standard output:
+    then errors stay apart, as without us.  -1: the tool's terminal takes them."""
+    if os.name != "posix":
+        return -1
+    try:
+        errors, output = os.fstat(2), os.fstat(1)
+    except OSError:
+        return -1
+    if os.isatty(2) or (errors.st_dev, errors.st_ino) == (output.st_dev, output.st_ino):
+        return -1
+    copy = os.dup(2)
+    os.set_inheritable(copy, True)
+    return copy
 
 
 def say_before(options: RunOptions) -> bool:
@@ -221,7 +249,7 @@ def outer_session() -> str:
 
 
 def await_hub(session_id: str) -> bool:
-    """An id is of use once the hub knows it; whoever starts a session without a terminal has the time to wait."""
+    """An id is of use once the hub knows it; anyone who starts a session without a terminal has the time to wait."""
     from atlasbridge.core.daemon.starter import await_session
     from atlasbridge.core.home import Home
 

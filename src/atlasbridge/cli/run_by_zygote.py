@@ -29,7 +29,7 @@ def _run_in_forked_host(connection: socket.socket) -> int:
     """The host also says what is wrong with the command line."""
     from atlasbridge.core.client.client import Client
 
-    client = Client(connection)
+    client = Client(connection, share=_share)
     ending = client.await_start()
     plan = client.plan
     if ending is None and not plan.get("detach"):
@@ -44,3 +44,9 @@ def _run_in_forked_host(connection: socket.socket) -> int:
     if plan.get("announce"):
         run.announce_page()
     return run.complain(ending.text, ending.hint, ending.status)
+
+
+def _share(session_id: str, connection: int) -> str:
+    from atlasbridge.cli.watch import share
+
+    return share(session_id, connection)

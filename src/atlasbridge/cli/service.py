@@ -79,7 +79,7 @@ def install_service(home: Home, now: bool, platform: str = sys.platform) -> Iter
         yield from (f"  {' '.join(words)}" for words in commands)
         return
     if now and stop_hub(home):
-        yield "the hub that ran has stopped; sessions go on"
+        yield "the running hub has stopped; sessions continue"
     for words in commands:
         yield f"{' '.join(words)}: {_told(words)}"
 

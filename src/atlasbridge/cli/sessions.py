@@ -2,39 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from atlasbridge.cli.by_name import find_session_id, sessions_of, warn_of_same_name
 from atlasbridge.cli.completion import complete_sessions
-from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.overview import is_idle
+from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table, span
+from atlasbridge.core.clock import parse_iso
+from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.ids import short_id
 
 
 @click.command("ps")
-@click.option("--all", "include_ended", is_flag=True, help="Also sessions that have ended.")
+@click.option("-a", "--all", "include_ended", is_flag=True, help="Also sessions that have ended.")
+@click.option("-q", "--quiet", is_flag=True, help="Print ids only.")
 @json_option
-def ps_command(include_ended: bool, as_json: bool) -> None:
+def ps_command(include_ended: bool, quiet: bool, as_json: bool) -> None:
     """List sessions."""
     with hub_client(start=True) as hub:
         sessions = hub.ask("sessions", all=include_ended)["sessions"]
+        prompts = {item["prompt_id"]: item for item in hub.ask("prompts")["prompts"]}
     if as_json:
         print_json(sessions)
+        return
+    if quiet:
+        click.echo("".join(f"{item['session_id'][:8]}\n" for item in sessions), nl=False)
         return
     rows = [
         (
             item["session_id"][:8],
             item["label"] or item["tool"],
-            item["pid"],
+            item["pid"] if item["state"] == "active" else "",
             _state(item),
-            _waits(item),
+            _waits(item, prompts),
             ago(item["started_at"]),
+            *((_exit(item), ran(item)) if include_ended else ()),
             item["cwd"],
         )
         for item in sessions
     ]
-    print_table(("session", "name", "pid", "state", "prompt", "age", "folder"), rows, "no sessions")
+    ended = ("exit", "ran") if include_ended else ()
+    print_table(("session", "name", "pid", "state", "prompt", "started", *ended, "folder"), rows, "no sessions")
+
+
+def _exit(session: dict[str, Any]) -> str:
+    if session["state"] == "active":
+        return ""
+    return "unknown" if session["exit_code"] is None else str(session["exit_code"])
+
+
+def ran(session: dict[str, Any]) -> str:
+    """How long a session lasted; "" while it runs."""
+    return span(parse_iso(session["ended_at"]) - parse_iso(session["started_at"])) if session.get("ended_at") else ""
 
 
 def _state(session: dict[str, Any]) -> str:
@@ -43,25 +66,43 @@ def _state(session: dict[str, Any]) -> str:
     return "stopped" if session.get("stopped") else "attached" if session["attached"] else "detached"
 
 
-def _waits(session: dict[str, Any]) -> str:
-    """Its open question, or one whose time is over and that still stands on the screen; and what is queued for it."""
-    left, queued = session.get("still_waiting"), session.get("queued")
-    waits = [(session["open_prompt"] or "")[:8] or (f"{left[:8]} not asked now" if left else "")]
-    return ", ".join(filter(None, [*waits, f"{queued} queued" if queued else ""]))
+def _waits(session: dict[str, Any], prompts: dict[str, dict[str, Any]]) -> str:
+    """Its open question, that it is at its prompt, or a question that is not asked now; and what is queued for it."""
+    left, queued, asked = session.get("still_waiting"), session.get("queued"), session["open_prompt"] or ""
+    idle = asked in prompts and is_idle(prompts[asked])
+    waits = "at its prompt" if idle else asked[:8] or (f"{left[:8]} not asked now" if left else "")
+    return ", ".join(filter(None, [waits, f"{queued} queued" if queued else ""]))
 
 
 # `atlasbridge kill`: end a session's tool, the whole process group.
 
 
 @click.command("kill")
-@click.argument("session", shell_complete=complete_sessions)
+@click.argument("sessions", nargs=-1, required=True, metavar="SESSION...", shell_complete=complete_sessions)
 @click.option("--force", is_flag=True, help="SIGKILL at once, without SIGTERM before.")
-def kill_command(session: str, force: bool) -> None:
-    """End a session: SIGTERM, and SIGKILL when it does not end.  SESSION is a name, an id, or the beginning of one."""
+def kill_command(sessions: tuple[str, ...], force: bool) -> int:
+    """End sessions: SIGTERM, and SIGKILL when one does not end.  SESSION is a name, an id, or the beginning of one."""
+    return for_each(sessions, lambda hub, session_id: _kill(hub, session_id, force))
+
+
+def _kill(hub: HubClient, session_id: str, force: bool) -> None:
+    answer = hub.ask("kill", session_id=session_id, force=force)
+    click.echo(f"session {short_id(session_id)} is being ended (process {answer['pid']})")
+
+
+def for_each(names: tuple[str, ...], act: Callable[[HubClient, str], None]) -> int:
+    """The same for several sessions; one that cannot be found does not keep the others from it."""
+    faults = 0
     with hub_client() as hub:
-        session_id = find_session_id(session, sessions_of(hub, include_ended=True))
-        answer = hub.ask("kill", session_id=session_id, force=force)
-    click.echo(f"session {answer['session_id'][:8]} is being ended (process {answer['pid']})")
+        for name in names:
+            try:
+                act(hub, find_session_id(name, sessions_of(hub, include_ended=True)))
+            except AtlasBridgeError as error:
+                if len(names) == 1:
+                    raise
+                faults += 1
+                click.echo(f"atlasbridge: {error}" + (f"\n  {error.hint}" if error.hint else ""), err=True)
+    return 1 if faults else 0
 
 
 # `atlasbridge rename`: what a session is called from now on.
@@ -76,7 +117,7 @@ def rename_command(session: str, name: str) -> None:
         known = sessions_of(hub)
         session_id = find_session_id(session, known)
         answer = hub.ask("rename", session_id=session_id, label=name)
-    named = f"is called {answer['label']} now" if answer["label"] else "has no name any more"
+    named = f"is called {answer['label']} now" if answer["label"] else "has no name now"
     click.echo(f"session {short_id(session_id)} {named}")
     said = warn_of_same_name(answer["label"], [item for item in known if item.id != session_id])
     if said:
@@ -87,14 +128,15 @@ def rename_command(session: str, name: str) -> None:
 
 
 @click.command("resume")
-@click.argument("session", shell_complete=complete_sessions)
-def resume_command(session: str) -> None:
-    """Let a session that was stopped (Ctrl-Z) go on.  SESSION is a name, an id, or the beginning of one.
+@click.argument("sessions", nargs=-1, required=True, metavar="SESSION...", shell_complete=complete_sessions)
+def resume_command(sessions: tuple[str, ...]) -> int:
+    """Resume sessions that were stopped (Ctrl-Z).  SESSION is a name, an id, or the beginning of one.
 
-    Attaching to it does the same; a session that runs is left as it is.
+    Attaching to a session does the same; a session that runs is left as it is.
     """
-    with hub_client() as hub:
-        sessions = sessions_of(hub)
-        session_id = find_session_id(session, sessions)
-        hub.ask("resume", session_id=session_id)
-    click.echo(f"session {short_id(session_id)} goes on")
+    return for_each(sessions, _resume)
+
+
+def _resume(hub: HubClient, session_id: str) -> None:
+    hub.ask("resume", session_id=session_id)
+    click.echo(f"session {short_id(session_id)} is resumed")

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from atlasbridge.bootstrap import how_to_start, introduce, try_notification
-from atlasbridge.cli.printing import home
+from atlasbridge.cli.printing import DURATION, home
 from atlasbridge.cli.setup_file import read_table, write_table
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.errors import ChannelError, ConfigError
@@ -56,13 +56,21 @@ class Wish:
 @click.command("setup")
 @click.option("--channel", type=click.Choice(CHANNELS), help="What to connect; asked for when left out.")
 @click.option("--non-interactive", is_flag=True, help="Ask nothing; everything comes from flags.")
-@click.option("--token-env", metavar="NAME", help="The environment variable that holds the bot token.")
-@click.option("--token-file", metavar="PATH", help="The file (mode 0600) that holds the bot token.")
+@click.option("--token-env", metavar="NAME", help="The environment variable with the bot token.")
+@click.option("--token-file", metavar="PATH", help="The file (mode 0600) with the bot token.")
 @click.option("--app-token-env", metavar="NAME", help="The same for Slack's app-level token.")
 @click.option("--app-token-file", metavar="PATH", help="The same for Slack's app-level token.")
-@click.option("--user", "people", metavar="ID", multiple=True, help="Who may answer; found by a word when left out.")
+@click.option(
+    "--user",
+    "people",
+    metavar="ID",
+    multiple=True,
+    help="A person who is allowed to answer; without it, setup finds you by a code word.",
+)
 @click.option("--test/--no-test", default=True, help="Whether to send a test prompt and wait for the tap.")
-@click.option("--timeout", "patience_s", type=float, default=300.0, show_default=True, help="Seconds to wait for you.")
+@click.option(
+    "--timeout", "patience_s", type=DURATION, default="5m", show_default=True, help="How long to wait for you."
+)
 @click.option("--api-url", default="", help="Another server, such as your own Bot API server; Matrix' homeserver.")
 @click.option("--room", default="", help="Matrix: an existing room's id (!...); without it one is made.")
 @click.option("--page-url", default="", help="tell: where to answer, such as the page's address.")
@@ -141,7 +149,7 @@ def find_token(channel: str, name: str, wish: Wish) -> Token:
 def _read_token(path: Path) -> Token:
     try:
         if path.stat().st_mode & 0o077:
-            raise ConfigError(f"others may read {path}", f"chmod 600 {path}")
+            raise ConfigError(f"other users can read {path}", f"chmod 600 {path}")
         return Token(path.read_text(encoding="utf-8").strip(), f"file:{path}")
     except OSError as fault:
         raise ConfigError(f"cannot read {path}: {fault.strerror}", "write the token into that file") from None
@@ -163,7 +171,7 @@ async def _introduce(channel: str, wish: Wish) -> tuple[dict[str, Token], Any, s
             await talk.close()
             if not tries:
                 raise
-            click.echo(f"{fault}: {fault.hint}. Once more, please.", err=True)
+            click.echo(f"{fault}: {fault.hint}. Please try again.", err=True)
 
 
 def _of(channel: str, wish: Wish) -> dict[str, Any]:
@@ -173,7 +181,7 @@ def _of(channel: str, wish: Wish) -> dict[str, Any]:
 async def _connect(channel: str, wish: Wish) -> None:
     tokens, talk, name = await _introduce(channel, wish)
     try:
-        click.echo(f"The token is good: {name}")
+        click.echo(f"The token works: {name}")
         people = list(wish.people) or [await _find_person(talk, name, wish)]
         found = {**talk.settings(_checked(channel, people)), **{key: token.written for key, token in tokens.items()}}
         write_table(home(), channel, _merged(channel, found))
@@ -188,7 +196,7 @@ async def _connect(channel: str, wish: Wish) -> None:
 
 async def _find_person(talk: Any, name: str, wish: Wish) -> str:
     if not wish.interactive:
-        raise click.UsageError("without questions say who may answer: --user ID")
+        raise click.UsageError("with --non-interactive, name a person who is allowed to answer: --user ID")
     word = f"atlas-{secrets.token_hex(2)}"
     click.echo(f"So that I learn who you are, send this word to {name}:\n\n    {word}\n")
     person = await talk.find_person(word, wish.patience_s)
@@ -232,7 +240,7 @@ async def connect_ntfy(people: tuple[str, ...], access_token: str, written: str,
         found = {**talk.settings(list(people) or ["phone"]), **({"access_token": written} if written else {})}
         write_table(home(), "ntfy", {**read_table(home(), "ntfy"), **found, "enabled": True})
         click.echo(f"Written to {home().config} (mode 0600).")
-        click.echo(f"In the ntfy app, subscribe to this topic, and show it to nobody:\n\n    {address}\n")
+        click.echo(f"In the ntfy app, subscribe to this topic, and keep it secret:\n\n    {address}\n")
         if patience_s:
             click.echo("A test prompt is on its way: tap its button.")
             if not await talk.prove("phone", patience_s):

@@ -62,7 +62,7 @@ def _take_place(fresh: Path, target: Path) -> None:
 
 
 def replace_table(text: str, name: str, table: dict[str, Any]) -> str:
-    """Pure: the text with `[name]` and its sub-tables written anew at the end."""
+    """Pure: the text with `[name]` and its sub-tables written again at the end."""
     kept: list[str] = []
     skipping = False
     for line in text.splitlines():

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from atlasbridge.cli.environment import needs_unix
+from atlasbridge.cli.options import Renaming
 from atlasbridge.cli.printing import home, json_option, print_json, print_table
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.process import own_python
@@ -65,17 +66,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 folder_option = click.option("--folder", type=click.Path(path_type=Path), help="Where the scripts stand.")
 
 
-@click.group("shim")
+@click.group("shim", cls=Renaming, renamed={"install": "add", "uninstall": "remove"})
 def command() -> None:
     """Typing `claude` runs it under AtlasBridge: small scripts that stand before the tools on PATH."""
 
 
-@command.command()
+@command.command("add")
 @click.argument("tools", nargs=-1, required=True)
 @folder_option
 def install(tools: tuple[str, ...], folder: Path | None) -> None:
     """Put a script before each of these tools.  ATLASBRIDGE_BYPASS=1 runs the tool itself."""
-    needs_unix("shim install", "start the tool with: atlasbridge run --backend conpty TOOL")
+    needs_unix("shim add", "start the tool with: atlasbridge run --backend conpty TOOL")
     if folder is None:
         home().prepare()
     place = folder or default_folder()
@@ -93,7 +94,7 @@ def install(tools: tuple[str, ...], folder: Path | None) -> None:
         click.echo(f'  export PATH="{place}:$PATH"')
 
 
-@command.command()
+@command.command("remove")
 @click.argument("tools", nargs=-1)
 @folder_option
 def uninstall(tools: tuple[str, ...], folder: Path | None) -> None:
@@ -161,4 +162,4 @@ def _check(tool: str, folder: Path) -> None:
         raise AtlasBridgeError(f"{tool!r} is no name of a tool", "use the name as you type it: claude")
     path = folder / tool
     if path.exists() and path not in list(shims(folder)):
-        raise AtlasBridgeError(f"{path} is there and is no script of ours", "choose another place with --folder")
+        raise AtlasBridgeError(f"{path} exists and was not made by AtlasBridge", "choose another place with --folder")

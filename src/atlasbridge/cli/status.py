@@ -14,7 +14,7 @@ from atlasbridge.cli.printing import ago, home, hub_client, json_option, print_j
 
 
 @click.command("status")
-@click.option("--all", "include_ended", is_flag=True, help="Also sessions that have ended.")
+@click.option("-a", "--all", "include_ended", is_flag=True, help="Also sessions that have ended.")
 @click.option("--line", is_flag=True, help="One short line for a status bar or a shell prompt; starts no hub.")
 @json_option
 def command(include_ended: bool, line: bool, as_json: bool) -> None:

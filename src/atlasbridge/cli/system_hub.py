@@ -42,7 +42,7 @@ def install_system(people: tuple[str, ...], sudo_only: bool) -> Iterator[str]:
     known = [pwd.getpwuid(uid) for uid in (before.members if before else ()) if _is_user(uid)]
     members = list(dict.fromkeys([*(_person(name) for name in people), *known]))
     if not members:
-        raise AtlasBridgeError("nobody was named whose sessions ask the hub", "say who: --for USER")
+        raise AtlasBridgeError("no user was named whose sessions use the hub", "say who: --for USER")
     yield from _make_user()
     owner = pwd.getpwnam(USER)
     for person in members:
@@ -88,7 +88,7 @@ def uninstall_system(keep: bool) -> Iterator[str]:
     for command, name in (("userdel", USER), ("groupdel", GROUP)):
         if _removed(command, name):
             yield f"removed: the {'user' if command == 'userdel' else 'group'} {name}"
-    yield "Sessions that run go on; new ones ask a hub of their own user again."
+    yield "Running sessions continue; new ones use a hub of their own user again."
 
 
 def _removed(command: str, name: str) -> bool:
@@ -131,7 +131,7 @@ def refuse_writable_code() -> None:
 
 def _need_root() -> None:
     if not sys.platform.startswith("linux"):
-        raise AtlasBridgeError("the system hub is there on Linux alone")
+        raise AtlasBridgeError("the system hub works on Linux only")
     if os.geteuid() != 0:
         raise AtlasBridgeError("only root can do that", "run it with sudo")
 
@@ -142,9 +142,7 @@ def _person(name: str) -> pwd.struct_passwd:
     except KeyError:
         raise AtlasBridgeError(f"there is no user {name!r} here") from None
     if found.pw_uid == 0 or found.pw_name == USER:
-        raise AtlasBridgeError(
-            f"{name} is no person whose tools are to be kept apart", "name your own user: --for USER"
-        )
+        raise AtlasBridgeError(f"{name} is not a regular user", "name your own user: --for USER")
     return found
 
 
@@ -248,7 +246,7 @@ def _give_back(setup: SystemSetup) -> Iterator[str]:
 def render_unit(setup: SystemSetup) -> str:
     words = " ".join(own_python("atlasbridge.core.daemon", "--foreground"))
     return f"""[Unit]
-Description=AtlasBridge hub, as a user of its own
+Description=AtlasBridge hub (separate user)
 After=network.target
 
 [Service]
@@ -339,7 +337,7 @@ def _stop_running(setup: SystemSetup) -> Iterator[str]:
         subprocess.run(["systemctl", "disable", "--now", UNIT.name], capture_output=True)
         yield "the service has stopped"
     elif stop_hub(Home(Path(setup.home), Path(setup.socket))):
-        yield "the hub that ran has stopped; sessions go on"
+        yield "the running hub has stopped; sessions continue"
 
 
 def _run(*words: str) -> None:

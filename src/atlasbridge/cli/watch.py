@@ -1,4 +1,4 @@
-"""`attach --watch`: a session on this terminal for somebody who only looks.  No key of theirs goes anywhere.
+"""A session's screen on a terminal that does not type: `attach --watch`, or while another terminal has the keyboard.
 
 The screen comes from the hub, secrets masked as for every other onlooker; the session's own terminal notices nothing.
 """
@@ -19,46 +19,69 @@ from atlasbridge.core.screen.style import render_colours
 
 LOOK_S = 0.2
 LEAVE = ("q", "\x03", "\x1d")
+TAKE = ("\r", "\n")
+WATCHING = "watching{cut}: keys do nothing here; q leaves"
+SHARING = "another terminal has the keyboard{cut}: Enter takes it, q leaves"
 
 
 def look_on(session_id: str) -> str:
     """Until a key says so, or the session ends; returns what to tell then."""
     if not (os.isatty(0) and os.isatty(1)):
-        raise AtlasBridgeError("--watch needs a terminal", "look once with: atlasbridge ps")
+        raise AtlasBridgeError("--watch needs a terminal", "read what it printed with: atlasbridge logs NAME")
+    try:
+        outcome = show_screen(session_id, WATCHING)
+    except HubUnavailable as error:
+        return str(error)
+    return "stopped watching; the session continues" if outcome == "leave" else "the session has ended"
+
+
+def share(session_id: str, connection: int) -> str:
+    """What a terminal shows while another has the keyboard: "take" it back, "leave", "heard" something on this
+    connection to its host, or "away": nobody shows the screen."""
+    try:
+        return show_screen(session_id, SHARING, TAKE, connection)
+    except AtlasBridgeError:
+        return "away"
+
+
+def show_screen(session_id: str, foot: str, take: tuple[str, ...] = (), connection: int = -1) -> str:
     bell, ring = os.pipe()
     os.set_blocking(ring, False)
-    with FullScreen(ring) as terminal, hub_client() as hub:
+    sources = [0, bell, *([connection] if connection >= 0 else [])]
+    with hub_client() as hub, FullScreen(ring) as terminal:
         shown, keys, clock = "", KeyReader(), SystemClock()
         while True:
-            try:
-                answer = hub.request("screen", session_id=session_id, styled=True)
-            except HubUnavailable as error:
-                return str(error)
-            if not answer.get("ok"):
-                return "the session has ended, or its host is away"
-            picture = render_picture(answer["screen"], *terminal.size)
+            answer = hub.request("screen", session_id=session_id, styled=True)
+            if not answer.get("ok") or answer["screen"].get("ended"):
+                return "away"
+            picture = render_picture(answer["screen"], *terminal.size, foot)
             if picture != shown:
                 terminal.write(picture)
                 shown = picture
-            ready, _, _ = select.select([0, bell], [], [], LOOK_S)
+            ready, _, _ = select.select(sources, [], [], LOOK_S)
+            if connection in ready:
+                return "heard"
             if bell in ready:
                 os.read(bell, 4096)
             typed = os.read(0, 4096) if 0 in ready else None
             pressed = keys.due(clock.now()) if typed is None else keys.feed(typed, clock.now())
-            if typed == b"" or any(key.text in LEAVE and not key.pasted for key in pressed):
-                return "no longer looking on; the session goes on"
+            said = [key.text for key in pressed if not key.pasted]
+            if typed == b"" or any(key in LEAVE for key in said):
+                return "leave"
+            if any(key in take for key in said):
+                return "take"
 
 
-def render_picture(screen: dict[str, Any], cols: int, rows: int) -> str:
+def render_picture(screen: dict[str, Any], cols: int, rows: int, foot: str = WATCHING) -> str:
     """The screen's last rows that fit, and a line of ours below them."""
     last = max((number for number, row in enumerate(screen["styled"], 1) if row), default=0)
     first = max(0, max(last, screen["cursor"][0] + 1) - (rows - 1))
     lines = [_row(row, cols) for row in screen["styled"][first : first + rows - 1]]
     lines += [""] * (rows - 1 - len(lines))
     cut = " (larger than this window)" if screen["cols"] > cols or screen["rows"] > rows - 1 else ""
-    foot = clip(f" looking on{cut}: keys do nothing here; q leaves ", cols)
+    words = clip(f" {foot.format(cut=cut)} ", cols)
     body = "".join(f"\x1b[K{line}\r\n" for line in lines)
-    return f"\x1b[?2026h\x1b[H{body}\x1b[K\x1b[7m{foot}\x1b[0m\x1b[?2026l"
+    return f"\x1b[?2026h\x1b[H{body}\x1b[K\x1b[7m{words}\x1b[0m\x1b[?2026l"
 
 
 def _row(runs: list[list[Any]], cols: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from atlasbridge.cli.options import Renaming
 from atlasbridge.cli.printing import ago, home, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.request import HubClient
@@ -45,7 +46,7 @@ class PageClient:
 SCOPES = click.Choice(["read", "answer", "admin"])
 
 
-@click.group("web", invoke_without_command=True)
+@click.group("web", cls=Renaming, renamed={"revoke": "remove"}, invoke_without_command=True)
 @click.option(
     "--open/--no-open", "opens", default=None, help="Open a browser here.  [default: when there is a display]"
 )
@@ -112,7 +113,7 @@ def _show_link(page: PageClient, opens: bool | None, draws: bool | None, scope: 
 @web_command.command("devices")
 @json_option
 def devices(as_json: bool) -> None:
-    """List the browsers that are let in."""
+    """List the browsers that are logged in."""
     found = PageClient(home()).ask("devices")["devices"]
     if as_json:
         print_json(found)
@@ -123,12 +124,12 @@ def devices(as_json: bool) -> None:
     print_table(("id", "name", "scope", "since", "last seen"), rows, "no browser is logged in")
 
 
-@web_command.command("revoke")
+@web_command.command("remove")
 @click.argument("device")
 def revoke(device: str) -> None:
     """End the login of one browser, by its id or its name.  Its push messages end with it."""
     PageClient(home()).ask("revoke", which=device)
-    click.echo("Ended.")
+    click.echo("Removed: that browser must log in again.")
 
 
 @web_command.command("rename")
@@ -161,12 +162,12 @@ def draw_code(link: str) -> None:
 # `atlasbridge token`: tokens for the HTTP API, each with one scope; only their digests are kept.
 
 
-@click.group("token")
+@click.group("token", cls=Renaming, renamed={"create": "add", "revoke": "remove"})
 def token_command() -> None:
-    """Make, list and revoke tokens for the HTTP API."""
+    """Add, list and remove tokens for the HTTP API."""
 
 
-@token_command.command("create")
+@token_command.command("add")
 @click.argument("name")
 @click.option(
     "--scope",
@@ -198,9 +199,9 @@ def list_tokens(as_json: bool) -> None:
     print_table(("id", "name", "scope", "age"), rows, "no tokens")
 
 
-@token_command.command("revoke")
+@token_command.command("remove")
 @click.argument("token")
 def revoke_token(token: str) -> None:
-    """Revoke a token, by its id or its name.  It stops working at once."""
+    """Remove a token, by its id or its name.  It stops working at once."""
     PageClient(home()).ask("token-revoke", which=token)
-    click.echo("Revoked.")
+    click.echo("Removed.")

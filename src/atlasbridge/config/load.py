@@ -208,7 +208,7 @@ def load_config(
     known_channels: list[str],
     adjust: Callable[[dict[str, Any]], None] = lambda data: None,
 ) -> Configuration:
-    """`settings_class` and `known_channels` come from whoever knows the channels; `adjust` changes what was read."""
+    """`settings_class` and `known_channels` come from anyone who knows the channels; `adjust` changes what was read."""
     text = _read(path)
     data = _parse_file(path, text)
     _rename_older(data)

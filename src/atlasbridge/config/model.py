@@ -54,7 +54,7 @@ class SafeDefaults(Table):
 
 class Prompts(Table):
     timeout_seconds: PositiveSeconds = Field(
-        default=600, description="How long a prompt may be answered from elsewhere."
+        default=600, description="How long a prompt can be answered from elsewhere."
     )
     idle_timeout_seconds: PositiveSeconds = Field(
         default=86_400, description='The same for an idle input box ("what next?"), which asks nothing.'
@@ -63,7 +63,7 @@ class Prompts(Table):
         default=True, description="`false`: a free-text prompt is not sent to channels that leave this machine."
     )
     notify_idle: bool = Field(
-        default=True, description="Whether channels hear that a tool waits for its next instruction."
+        default=True, description="Whether channels are notified when a tool waits for its next instruction."
     )
     reminder_seconds: Seconds = Field(default=300, description="After how long people are reminded; 0: never.")
     max_reminders: Count = Field(default=1, description="How often they are reminded of one prompt.")
@@ -72,13 +72,13 @@ class Prompts(Table):
         default=10,
         description="Most replies taken for one session within a minute, over the channels that leave this machine.",
     )
-    safe_default: SafeDefaults = Field(default=SafeDefaults(), description="What a timer may type, by type.")
+    safe_default: SafeDefaults = Field(default=SafeDefaults(), description="What a timer types, by type of prompt.")
     strict_excerpt: bool = Field(
         default=False,
         description='`true`: every channel carries at most 200 characters of a question (`show = "excerpt"`).',
     )
     timer_signal: Literal["bell", "osc9", "title", "none"] = Field(
-        default="bell", description="How an attached terminal hears that a timer answers soon, and that it did."
+        default="bell", description="How an attached terminal is told that a timer answers soon, and that it did."
     )
 
 
@@ -86,7 +86,7 @@ class Grant(Table):
     """No longer used: a standing answer compared what was shown, not what would run.  Rules stand in policy.toml."""
 
     tool: str = Field(description="The tool that asks, as `atlasbridge ps` names it.")
-    question: str = Field(min_length=8, description="All of what it is about, character for character.")
+    question: str = Field(min_length=8, description="The whole subject, character for character.")
     answer: str = Field(description="The answer, as `atlasbridge reply` takes it.")
 
 
@@ -114,14 +114,14 @@ class Session(Table):
         default="^] d", description="A prefix key and a letter that leave a session running; the prefix twice sends it."
     )
     effect_timeout_seconds: PositiveSeconds = Field(
-        default=5.0, description="How long a typed answer may take to make its prompt leave the screen."
+        default=5.0, description="How long a prompt can stay on the screen after its answer was typed."
     )
     inject_settle_ms: Annotated[Milliseconds, Field(ge=0, le=10_000)] = Field(
         default=100, description="Pause after typing, before the keyboard's keys go through again."
     )
     injection_timeout_seconds: PositiveSeconds = Field(default=5.0, description="How long typing waits for its turn.")
     step_timeout_seconds: PositiveSeconds = Field(
-        default=2.0, description="How long one step of an answer may take to show on the screen."
+        default=2.0, description="How long one step of an answer can take to show on the screen."
     )
     task_timeout_seconds: PositiveSeconds = Field(
         default=30.0, description="After how long a stuck task of a session is cancelled."
@@ -144,7 +144,7 @@ class Hub(Table):
     )
     log_backups: Count = Field(default=3, description="How many rotated logs are kept.")
     channel_timeout_seconds: PositiveSeconds = Field(
-        default=10.0, description="How long one call of a channel may take."
+        default=10.0, description="How long one call of a channel can take."
     )
     retry_first_seconds: PositiveSeconds = Field(
         default=1.0, description="First pause before a failed channel is tried again."
@@ -153,7 +153,7 @@ class Hub(Table):
     type_timeout_seconds: PositiveSeconds = Field(default=30.0, description="How long a reply waits to be typed.")
     host_lost_seconds: PositiveSeconds = Field(default=60.0, description="How long a silent session is waited for.")
     graceful_timeout_seconds: Seconds = Field(
-        default=5.0, description="How long channels may finish when the hub ends."
+        default=5.0, description="How long channels can take to finish when the hub ends."
     )
     socket: str = Field(
         default="",
@@ -165,7 +165,7 @@ class Hub(Table):
         "port of this machine and a key that is in `hub.tcp` in the home folder.",
     )
     users: list[str] = Field(
-        default=[], description="Other users whose sessions may ask here. They may look and ask, and decide nothing."
+        default=[], description="Other users whose sessions can ask here. They can look and ask, and decide nothing."
     )
     audit_heads_to: list[str] = Field(
         default=[], description="Channels that are told the audit log's head once a day, such as `telegram`."
@@ -193,21 +193,21 @@ class Retention(Table):
 class Rules(Table):
     file: str = Field(default="", description="The rule file; `policy.toml` in the home folder if empty.")
     tell: Literal["digest", "at_once", "never"] = Field(
-        default="digest", description="How channels hear of what rules and grants decided."
+        default="digest", description="How channels report what rules and grants decided."
     )
-    digest_hours: PositiveHours = Field(default=24, description="How often they hear of it, with `digest`.")
+    digest_hours: PositiveHours = Field(default=24, description="How often they report it, with `digest`.")
 
 
 class Launcher(Table):
-    """A session that may be started from the web page or a chat."""
+    """A session that can be started from the web page or a chat."""
 
     name: str = Field(min_length=1, max_length=40, description="What it is called there.")
     command: list[str] = Field(min_length=1, description="The command line, word by word.")
     cwd: str = Field(default="~", description="The folder it starts in.")
     folders: list[str] = Field(
-        default=[], description="Where else it may be started, as a person chooses: each with all that is below it."
+        default=[], description="Where else it can be started, as a person chooses: each with all that is below it."
     )
-    arguments: bool = Field(default=False, description="Whether a person may add words to the command line.")
+    arguments: bool = Field(default=False, description="Whether a person can add arguments to the command line.")
 
 
 class PersonEntry(Table):
@@ -244,7 +244,7 @@ class EscalationEntry(Table):
         default="", description="What it is about; empty: everything."
     )
     urgent: bool = Field(default=False, description="Whether it makes a sound in quiet hours, too.")
-    steps: list[EscalationStepEntry] = Field(min_length=1, description="What is done when, until somebody answers.")
+    steps: list[EscalationStepEntry] = Field(min_length=1, description="The steps until somebody answers.")
 
 
 class Attention(Table):
@@ -254,7 +254,7 @@ class Attention(Table):
     )
     presence_longest_seconds: Seconds = Field(default=60, description="How long it is held back at most.")
     digest_seconds: Seconds = Field(
-        default=30, description="What comes within so long after a question makes no sound of its own; 0: each does."
+        default=30, description="Further questions within this time make no sound; 0: every question does."
     )
     notices_per_hour: Count = Field(
         default=60, description="Most questions and reminders with a sound for one person in an hour; 0: no limit."
@@ -271,11 +271,11 @@ class AtlasBridgeConfig(Table):
     grants: list[Grant] = Field(
         default=[], description="No longer used; rules took their place (`atlasbridge policy migrate`)."
     )
-    launchers: list[Launcher] = Field(default=[], description="Sessions that may be started from afar.")
+    launchers: list[Launcher] = Field(default=[], description="Sessions that can be started remotely.")
     attention: Attention = Field(default=Attention(), description="How people are told, and how much.")
     people: list[PersonEntry] = Field(default=[], description="Names for people, and when they want quiet.")
     escalation: list[EscalationEntry] = Field(
-        default=[], description="Who is told when; without any, everybody at once."
+        default=[], description="Who is notified when; without any, everybody at once."
     )
     channels: dict[str, Any] = Field(
         default_factory=dict, description="One table per channel, such as [channels.telegram]; each has `enabled`."

@@ -41,7 +41,7 @@ def resolve(value: Any, where: str, environ: Mapping[str, str]) -> Any:
 def _read(path: Path, where: str) -> str:
     try:
         if os.name != "nt" and path.stat().st_mode & 0o077:
-            raise ConfigError(f"{where}: others may read {path}", f"chmod 600 {path}")
+            raise ConfigError(f"{where}: other users can read {path}", f"chmod 600 {path}")
         return path.read_text(encoding="utf-8").strip()
     except OSError as error:
         raise ConfigError(f"{where}: cannot read {path}: {error.strerror}", "write the secret into that file") from None

@@ -5,18 +5,22 @@ People and what they may stand in the hub's database; here is what a process nee
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from atlasbridge.config.load import Configuration, SettingsClass, load_config
 from atlasbridge.config.model import EscalationEntry
+from atlasbridge.config.secrets import resolve
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.policy.escalation import AWAY, EscalationPolicy, EscalationStep, PresenceSettings
 from atlasbridge.core.routing.channel_worker import ChatPlan, ChatRoute
 from atlasbridge.core.routing.policy import PolicySettings
 
-TABLES = ("prompts", "attention", "escalation", "channels")
+TABLES = ("prompts", "attention", "escalation", "channels", "oidc")
 PROMPTS = ("reminder_seconds", "max_reminders", "notify_idle", "muted_tools")
 HERE_ALONE = ("web", "local", "memory", "desktop")  # channels of one machine, not of a fleet
 NUMBERED = {"telegram"}  # whose people are numbers
@@ -40,6 +44,7 @@ def load_server_config(
 
     def adjust(data: dict[str, Any]) -> None:
         _refuse_strange(data, path)
+        data.pop("oidc", None)  # see `read_oidc`
         tables = data.setdefault("channels", {})
         for name in [name for name in tables if name in known and isinstance(tables[name], dict)]:
             if not _fill_in(name, tables[name], identities.get(name, ()), path):
@@ -49,6 +54,42 @@ def load_server_config(
 
     config = load_config(path, own, settings_class, [*known, "web"], adjust)
     return config, tuple(idle)
+
+
+class OidcTable(BaseModel):
+    """`[oidc]`: where people log in."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    issuer: str
+    client_id: str
+    client_secret: str = ""
+    label: str = "your identity provider"
+    scopes: str = "openid profile email"
+    name_claim: str = "preferred_username"
+    groups_claim: str = "groups"
+    teams: dict[str, str] = {}
+    admin_groups: tuple[str, ...] = ()
+    allowed_groups: tuple[str, ...] = ()
+    hours: float = 12.0
+
+
+def read_oidc(path: Path, environ: Mapping[str, str]) -> dict[str, Any] | None:
+    """The settings of `[oidc]`; None: there is none."""
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8")).get("oidc")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot read {path}: {error}", "check the file of --config") from None
+    if found is None:
+        return None
+    try:
+        table = OidcTable.model_validate(found)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(("oidc", *map(str, first["loc"])))
+        raise ConfigError(f"{path.name}: {where}: {first['msg']}", "see docs/howto/fleet.md") from None
+    secret = resolve(table.client_secret, f"{path.name}: oidc.client_secret", environ)
+    return {**table.model_dump(), "client_secret": secret}
 
 
 def plan_chats(
@@ -82,7 +123,7 @@ def _refuse_strange(data: Mapping[str, Any], path: Path) -> None:
     if strange:
         raise ConfigError(
             f"{path.name}: {strange[0]} is no setting of a hub",
-            f"known: {', '.join(TABLES)}; of prompts: {', '.join(PROMPTS)}; the rest stands at each machine",
+            f"known: {', '.join(TABLES)}; of prompts: {', '.join(PROMPTS)}; the rest is set on each machine",
         )
     alone = [name for name in data.get("channels", {}) if name in HERE_ALONE]
     if alone:
@@ -90,10 +131,10 @@ def _refuse_strange(data: Mapping[str, Any], path: Path) -> None:
 
 
 def _fill_in(name: str, table: dict[str, Any], identities: tuple[str, ...], path: Path) -> bool:
-    """Whoever has an identity there takes part, and nobody else.  False: nobody has."""
+    """Anyone who has an identity there takes part, and nobody else.  False: nobody has."""
     if "allowed_users" in table:
         raise ConfigError(
-            f"{path.name}: channels.{name}.allowed_users: who takes part stands in the hub's database",
+            f"{path.name}: channels.{name}.allowed_users: the people are in the server's database",
             f"remove it, and say: atlasbridge fleet people identity NAME {name}:…",
         )
     team = f"{table['team_id']}/" if "team_id" in table else ""

@@ -1,6 +1,6 @@
 """What a hub and a fleet server say to each other: one JSON object per WebSocket message.
 
-server -> hub   challenge  nonce, server                      first of all
+server -> hub   challenge  nonce, server, keys                first of all; keys: each signed by the one before
 hub -> server   join       token, name, key, nonce, ephemeral          trades a one-time token for a place
               enter      machine, epoch, nonce, signature, version, policy, screens    every time after that; and what
                          token, digest, told_until, newest, host    tells whether one of the stores went back in time
@@ -101,6 +101,11 @@ def digest_open(prompt_ids: Iterable[str], session_ids: Iterable[str]) -> str:
 def signing_text(purpose: str, nonce: str, *about: str) -> bytes:
     """What is signed: never the same for two purposes, two challenges or two parties."""
     return json.dumps(["atlasbridge", PROTOCOL, purpose, nonce, *about]).encode()
+
+
+def rotation_text(old_key: str, new_key: str) -> bytes:
+    """What a server's old key signs to say which one follows it."""
+    return signing_text("rotate", "", old_key, new_key)
 
 
 def to_text(data: bytes) -> str:

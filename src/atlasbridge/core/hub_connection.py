@@ -191,7 +191,7 @@ def _connect(issued: Pass, timeout_s: float | None, known: bool) -> tuple[socket
     try:
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if link.getsockname() == link.getpeername():  # nobody listens, and the system connected us to ourselves
-            raise Stranger("nobody has the hub's port")
+            raise Stranger("no process has the hub's port")
         ours = os.urandom(NONCE)
         link.sendall(ours)
         challenge = _receive(link, CHALLENGE, _clock.now() + patience_s)

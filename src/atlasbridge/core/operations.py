@@ -616,6 +616,7 @@ class Status:
     audit_head: AuditHead
     answered_ways: dict[str, int]
     alarm: str
+    at_prompt: Annotated[int, Is("so many of the open prompts are tools at their own prompt, which ask nothing")] = 0
 
 
 @frozen
@@ -998,7 +999,7 @@ class HubOperations:
         for_s: Annotated[float | None, Is("for so many seconds", above=0, most=43_200)] = None,
         times: Annotated[int | None, Is("for so many questions", least=1, most=1000)] = None,
         folder: Annotated[bool, Is("in every session of the tool in this folder, not in this one only")] = False,
-        preview: Annotated[bool, Is("only say what it would allow")] = False,
+        preview: Annotated[bool, Is("only show what it would allow")] = False,
     ) -> Granted:
         """Allow what a prompt asks, and what looks like it, for a while."""
 
@@ -1031,7 +1032,7 @@ class HubOperations:
 
     @operation("PUT /sessions/{session_id}/name", scope="admin")
     def rename(
-        self, session_id: SessionId, name: Annotated[str, Is("empty: no name of its own", most=80, also="label")]
+        self, session_id: SessionId, name: Annotated[str, Is("empty: no name", most=80, also="label")]
     ) -> Renamed:
         """Give a session another name."""
 
@@ -1128,7 +1129,7 @@ class HubOperations:
         choices: Annotated[tuple[Annotated[str, Is(least=1, most=200)], ...], Is(most=60)] = (),
         text: Annotated[bool, Is("own words are an answer")] = False,
         secret: Annotated[bool, Is("a secret is asked: never in a chat, never stored")] = False,
-        default: Annotated[str, Is("what happens if nobody answers: a refusal", most=200)] = "",
+        default: Annotated[str, Is("the answer when nobody answers in time: a refusal", most=200)] = "",
         ttl_s: Annotated[float | None, Is("how long to wait", above=0, most=86_400)] = None,
         label: Annotated[str, Is("who asks", most=120)] = "",
         folder: Annotated[str, Is(most=4096)] = "",

@@ -61,8 +61,8 @@ LEFT = 120  # exit status of `run` and `attach` when this terminal left and the 
 def parting_words(why: str, name: str) -> str:
     """What a person is told whose terminal a session has let go; "": nothing, for it is not for good."""
     if why == "detached":
-        return f"detached; the session goes on. Back to it: atlasbridge attach {name}"
-    if why == "taken":
+        return f"detached; the session continues. Come back with: atlasbridge attach {name}"
+    if why in ("taken", "stolen"):
         return f"session {name} was taken over by another terminal"
     return f"the terminal is gone; session {name} goes on" if why == "closed" else ""
 

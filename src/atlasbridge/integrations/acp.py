@@ -18,10 +18,10 @@ from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.model import Answer, Choice, Prompt, SubjectKind
 from atlasbridge.core.prompt.question import BadQuestion, Question, prompt_of
+from atlasbridge.core.prompt.tool_use import about_tool, beside_command
 from atlasbridge.core.values import frozen, mutable, replace
 from atlasbridge.integrations.caller_label import Origin
 from atlasbridge.integrations.open_question import OpenQuestion
-from atlasbridge.integrations.tool_use import about_tool, beside_command
 
 # A permission request of the Agent Client Protocol: read as a prompt, and answered as its JSON-RPC response.
 #

@@ -51,7 +51,7 @@ class StreamEvent:
 
 
 class HttpClient:
-    """`url` is where the page is, such as http://127.0.0.1:8484; the token comes from `atlasbridge token create`."""
+    """`url` is where the page is, such as http://127.0.0.1:8484; the token comes from `atlasbridge token add`."""
 
     def __init__(self, url: str, token: str, tls: SSLContext | None = None) -> None:
         place = urlsplit(url)
@@ -63,7 +63,7 @@ class HttpClient:
         self._port = place.port or (443 if self._secure else 80)
         self._token = token.strip()
         if len(self._token.split("_", 2)) != 3:
-            raise ConfigError("this is no token of a hub", "make one with: atlasbridge token create NAME --scope ask")
+            raise ConfigError("this is no token of a hub", "make one with: atlasbridge token add NAME --scope ask")
 
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         connection = self.connect(REQUEST_S)
@@ -120,7 +120,7 @@ class HttpClient:
         response = connection.getresponse()
         told = json.loads(response.read())
         if response.status == 401:
-            raise Refused("unauthorized", "this hub does not know the token (any more)", 401)
+            raise Refused("unauthorized", "this hub does not know the token", 401)
         key = hashlib.sha256(secret.encode()).hexdigest().encode()
         wanted = hmac.new(key, "\n".join(("hub", challenge, str(told.get("epoch")), who)).encode(), "sha256")
         if response.status != 200 or not hmac.compare_digest(wanted.hexdigest(), str(told.get("proof"))):

@@ -10,123 +10,42 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any
 
-from atlasbridge import __version__
 from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.prompt.mcp_messages import (
+    BAD_PARAMS,
+    ENVELOPE_VERSIONS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    PROGRESS_S,
+    Arguments,
+    BadArguments,
+    Json,
+    RpcError,
+    answer_at_once,
+    answer_in,
+    check_tool,
+    check_version,
+    deny,
+    elicits,
+    form_of,
+    greet,
+    label_of,
+    name_of,
+    progress_token,
+    said,
+    stamped,
+    verdict,
+    version_of,
+)
 
 if TYPE_CHECKING:
     from atlasbridge.core.home import Home
     from atlasbridge.core.prompt.model import Prompt
     from atlasbridge.core.prompt.question import Handed, Question
     from atlasbridge.integrations.open_question import OpenQuestion
-
-PROGRESS_S = 5.0  # clients give up on a call that says nothing for a minute or less
-MAX_TTL_S = 86_400.0
-HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # the client says `initialize` first
-ENVELOPE_VERSIONS = (
-    "2026-07-28",
-)  # each request carries its version, and `server/discover` takes the greeting's place
-_META = "io.modelcontextprotocol/"
-PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, BAD_PARAMS, BAD_VERSION = -32700, -32600, -32601, -32602, -32022
-INSTRUCTIONS = (
-    "Ask the person who runs this agent. Use ask_human when you need a decision or information that only a person has, "
-    "and notify_human to tell them something without waiting."
-)
-NOT_A_YES = "Do not take this for a yes."
-
-Json = dict[str, Any]
-
-
-class BadArguments(ValueError):
-    """The client called a tool with something that it does not take."""
-
-
-class RpcError(Exception):
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.body: Json = {"code": code, "message": message} | ({"data": data} if data is not None else {})
-
-
-def _tool(name: str, about: str, properties: Json, required: tuple[str, ...]) -> Json:
-    # asking changes nothing: clients that ask before each tool that might change something need not ask before asking
-    hints = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
-    schema = {"type": "object", "properties": properties, "required": list(required)}
-    return {"name": name, "description": about, "inputSchema": schema, "annotations": hints}
-
-
-_TTL = {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_TTL_S, "description": "How many seconds to wait"}
-TOOLS: tuple[Json, ...] = (
-    _tool(
-        "ask_human",
-        "Ask a person and wait for the answer. Without choices and free_text it is a yes-or-no question.",
-        {
-            "question": {"type": "string", "description": "The question, with all that is needed to answer it"},
-            "choices": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "Two or more answers to choose from",
-            },
-            "free_text": {"type": "boolean", "default": False, "description": "Whether own words are an answer"},
-            "ttl_s": _TTL,
-        },
-        ("question",),
-    ),
-    _tool(
-        "notify_human",
-        "Tell the person something without waiting for an answer.",
-        {"message": {"type": "string", "description": "What to tell them"}},
-        ("message",),
-    ),
-    _tool(
-        "approve",
-        "Whether the agent may use a tool: for --permission-prompt-tool mcp__atlasbridge__approve.",
-        {
-            "tool_name": {"type": "string"},
-            "input": {"type": "object"},
-            "tool_use_id": {"type": "string"},
-            "ttl_s": _TTL,
-        },
-        ("tool_name", "input"),
-    ),
-)
-
-
-class Arguments:
-    """What a tool was called with; a value of another kind is named in the error."""
-
-    def __init__(self, given: Any) -> None:
-        if not isinstance(given, dict):
-            raise BadArguments("the arguments must be an object")
-        self._given: Json = {name: value for name, value in given.items() if value is not None}
-
-    def get(self, name: str, kind: type, what: str, default: Any = None) -> Any:
-        if name not in self._given:
-            if default is None:
-                raise BadArguments(f"{name!r} is missing")
-            return default
-        value = self._given[name]
-        if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
-            raise BadArguments(f"{name!r} must be {what}")
-        return value
-
-    def text(self, name: str) -> str:
-        return str(self.get(name, str, "a text"))
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        found = self.get(name, list, "a list of texts", [])
-        if not all(isinstance(one, str) for one in found):
-            raise BadArguments(f"{name!r} must be a list of texts")
-        return tuple(found)
-
-    def ttl_s(self) -> float | None:
-        if "ttl_s" not in self._given:
-            return None
-        value = self._given["ttl_s"]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_TTL_S:
-            raise BadArguments(f"'ttl_s' must be a number of seconds, more than 0 and at most {MAX_TTL_S:.0f}")
-        return float(value)
 
 
 class Call:
@@ -139,9 +58,8 @@ class Call:
         self._params = params
         self.label = label
         self.elicits = elicits  # the client can show a form of its own to its person
-        meta = params.get("_meta")
-        self.progress_token = meta.get("progressToken") if isinstance(meta, dict) else None
-        self.is_modern = _version_of(params) in ENVELOPE_VERSIONS
+        self.progress_token = progress_token(params)
+        self.is_modern = version_of(params) in ENVELOPE_VERSIONS
         self._lock = threading.Lock()
         self._open_question: OpenQuestion | None = None
         self.canceled = False
@@ -182,15 +100,13 @@ class Call:
 
         choices, free_text = given.texts("choices"), bool(given.get("free_text", bool, "true or false", False))
         asked = Question(given.text("question"), choices, free_text, folder=os.getcwd())
-        handed, words = self._ask(asked, given.ttl_s(), self._form(asked) if self.elicits else None)
+        handed, words = self._ask(asked, given.ttl_s(), form_of(asked) if self.elicits else None)
         if self._elicited:
             return self._elicited
-        if timed_out(handed):
-            return f"Nobody answered in time. {NOT_A_YES}"
-        return words if handed.outcome == "answered" else f"The question was withdrawn. {NOT_A_YES}"
+        return said(handed, words)
 
     def _approve(self, given: Arguments) -> str:
-        from atlasbridge.integrations.tool_use import question_of
+        from atlasbridge.core.prompt.tool_use import question_of
 
         try:
             arguments: Json = given.get("input", dict, "an object")
@@ -244,61 +160,18 @@ class Call:
             params |= {"message": "waiting for a person"} | ({"total": ttl_s} if ttl_s else {})
             self._server.notify("notifications/progress", params)
 
-    def _form(self, asked: Question) -> Json:
-        """The same question as a form of the client, where it has forms: the person may sit right there."""
-        field: Json = {"type": "string", "title": "Answer"}
-        if not asked.takes_text:
-            field["enum"] = list(asked.choices or ("yes", "no"))
-        elif asked.choices:
-            field["description"] = "One of these, or your own words: " + ", ".join(asked.choices)
-        schema = {"type": "object", "properties": {"answer": field}, "required": ["answer"]}
-        return {"message": asked.text, "requestedSchema": schema}
-
     def _take_form(self, result: Json) -> None:
-        """Only a form that was filled in is an answer; one that was closed leaves the question open elsewhere."""
-        content = result.get("content")
-        answer = content.get("answer") if result.get("action") == "accept" and isinstance(content, dict) else None
+        answer = answer_in(result)
         with self._lock:
             open_question = self._open_question
-            if isinstance(answer, str) and answer and open_question is not None:
+            if answer and open_question is not None:
                 self._elicited = answer
         if self._elicited and open_question is not None:
             open_question.withdraw()
 
 
-def timed_out(handed: Handed) -> bool:
-    """Also where the timer handed over the refusing choice: nobody has said no."""
-    from atlasbridge.core.prompt.answer_text import TIMER
-
-    return handed.outcome == "expired" or handed.by == TIMER
-
-
-def verdict(handed: Handed, words: str, asked: Question, arguments: Mapping[str, Any]) -> str:
-    """Only the choice that allows allows; own words deny and say why."""
-    if timed_out(handed):
-        return deny("Nobody answered in time, so this was not allowed. It may be asked again.")
-    if handed.answer is None:
-        return deny("The question was withdrawn before anybody answered.")
-    if words == asked.choices[0]:
-        return json.dumps({"behavior": "allow", "updatedInput": arguments})
-    if words not in asked.choices:
-        return deny(words)
-    if handed.by.startswith("rule:"):
-        return deny(f"The rule {handed.by.removeprefix('rule:')!r} does not allow this.")
-    return deny("The person said no.")
-
-
-def deny(message: str) -> str:
-    return json.dumps({"behavior": "deny", "message": message})
-
-
 def _sentence(error: AtlasBridgeError) -> str:
     return f"{error}." + (f" {error.hint}" if error.hint else "")
-
-
-def _version_of(params: Mapping[str, Any]) -> str:
-    meta = params.get("_meta")
-    return str(meta.get(f"{_META}protocolVersion", "")) if isinstance(meta, dict) else ""
 
 
 class McpServer:
@@ -357,43 +230,19 @@ class McpServer:
 
     def _perform(self, method: str, params: Json, request_id: Any) -> Json | None:
         """The result; None: it comes later, from a thread."""
-        version = _version_of(params)
-        if version and version not in ENVELOPE_VERSIONS:
-            known = [*HANDSHAKE_VERSIONS, *ENVELOPE_VERSIONS]
-            raise RpcError(BAD_VERSION, f"version {version} is not known", {"supported": known, "requested": version})
+        check_version(params)
         match method:
             case "initialize":
-                return self._initialize(params)
-            case "server/discover":
-                about = {"capabilities": {"tools": {}}, "instructions": INSTRUCTIONS}
-                return _stamped(about | {"supportedVersions": list(ENVELOPE_VERSIONS)})
-            case "ping":
-                return {}
-            case "tools/list":
-                return _stamped({"tools": list(TOOLS)}) if version else {"tools": list(TOOLS)}
+                self._client, self._elicits = name_of(params.get("clientInfo")), elicits(params)
+                return greet(params)
             case "tools/call":
                 self._call(params, request_id)
                 return None
-        raise RpcError(UNKNOWN_METHOD, f"{method} is not offered here")
-
-    def _initialize(self, params: Json) -> Json:
-        wanted = params.get("protocolVersion")
-        self._client = _name_of(params.get("clientInfo"))
-        capabilities = params.get("capabilities")
-        self._elicits = isinstance(capabilities, dict) and isinstance(capabilities.get("elicitation"), dict)
-        return {
-            "protocolVersion": wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
-            "capabilities": {"tools": {}},
-            "serverInfo": _own_name(),
-            "instructions": INSTRUCTIONS,
-        }
+        return answer_at_once(method, params)
 
     def _call(self, params: Json, request_id: Any) -> None:
-        if params.get("name") not in {tool["name"] for tool in TOOLS}:
-            raise RpcError(BAD_PARAMS, f"there is no tool {params.get('name')!r}")
-        meta = params.get("_meta")
-        client = _name_of(meta.get(f"{_META}clientInfo")) if isinstance(meta, dict) else ""
-        label = self._label or client or self._client or "an MCP client"
+        check_tool(params)
+        label = self._label or label_of(params) or self._client or "an MCP client"
         call = Call(self, request_id, params, label, self._elicits)
         with self._lock:
             if call.key in self._calls:
@@ -407,7 +256,7 @@ class McpServer:
         with self._lock:
             self._calls.pop(call.key, None)
         if not call.canceled:
-            self._send({"id": call.request_id, "result": _stamped(result, cached=False) if call.is_modern else result})
+            self._send({"id": call.request_id, "result": stamped(result, cached=False) if call.is_modern else result})
 
     def _take_notice(self, method: str, params: Any) -> None:
         if method == "notifications/initialized":
@@ -450,21 +299,6 @@ class McpServer:
                 self._out.flush()
         except (OSError, ValueError):
             pass  # the client is gone: its input ends as well
-
-
-def _stamped(result: Json, cached: bool = True) -> Json:
-    """As the version with an envelope for each request wants its results."""
-    keeping = {"ttlMs": 3_600_000, "cacheScope": "public"} if cached else {}
-    return {**result, **keeping, "resultType": "complete", "_meta": {f"{_META}serverInfo": _own_name()}}
-
-
-def _own_name() -> Json:
-    return {"name": "atlasbridge", "version": __version__}
-
-
-def _name_of(info: Any) -> str:
-    """The client's own name for itself; it is shown, never believed."""
-    return f"{info.get('name', '')} {info.get('version', '')}".strip() if isinstance(info, dict) else ""
 
 
 def _warm_up() -> None:

@@ -157,7 +157,7 @@ class OpenQuestion:
         while data := link.recv(65536):
             if any(message.get("m") == "over" for message in buffer.feed(data)):
                 return
-        raise ConnectionResetError("the hub went before it said that it had heard")
+        raise ConnectionResetError("the hub stopped before it confirmed")
 
     def _say(self, link: socket.socket, message: Message) -> None:
         link.sendall(wire.encode(message))

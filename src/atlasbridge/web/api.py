@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -95,6 +96,15 @@ def problem(status: int, error: str, message: str, retry_s: float = 1.0) -> JSON
     return response
 
 
+async def http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    words = {404: ("unknown_path", "there is nothing here"), 405: ("wrong_method", "this is not done that way")}
+    name, sentence = words.get(error.status_code, ("bad_request", "the request cannot be read"))
+    response = problem(error.status_code, name, sentence)
+    response.headers.update(error.headers or {})
+    return response
+
+
 Perform = Callable[[Operation[..., Any], Request], Awaitable[Response]]
 
 
@@ -120,7 +130,7 @@ def _endpoint(by_method: dict[str, Operation[..., Any]], perform: Perform) -> Ca
 
 
 async def perform(site: Site, operation: Operation[..., Any], request: Request) -> Response:
-    caller = _caller(site, request) if operation.scope else NOBODY
+    caller = caller_of(site, request) if operation.scope else NOBODY
     if isinstance(caller, Response):
         return caller
     if operation.scope and not caller.may(operation.scope):
@@ -138,7 +148,7 @@ async def perform(site: Site, operation: Operation[..., Any], request: Request) 
     return await HANDLERS.get(operation.key, ask_hub)(site, Call(operation, request, caller, given))
 
 
-def _caller(site: Site, request: Request) -> Caller | Response:
+def caller_of(site: Site, request: Request) -> Caller | Response:
     """A right credential is always let in; only wrong ones are counted, so nobody can lock another out."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if scheme:
@@ -209,7 +219,7 @@ async def read_request(
     given: dict[str, Any] = {name: str(request.path_params[name]) for name in operation.in_path}
     given |= _read_query(operation, request)
     if in_body(operation):
-        body = await _read_body(readers, request, signed)
+        body = await read_body(readers, request, signed)
         if isinstance(body, Response):
             return body
         if set(body) & set(given):
@@ -227,7 +237,7 @@ def _read_query(operation: Operation[..., Any], request: Request) -> dict[str, A
     return {name: read_text(known[name].kind, text, name) for name, text in given.items()}
 
 
-async def _read_body(readers: Readers, request: Request, signed: str) -> dict[str, Any] | Response:
+async def read_body(readers: Readers, request: Request, signed: str = "") -> dict[str, Any] | Response:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return problem(415, "not_json", "send the body as application/json")
     try:

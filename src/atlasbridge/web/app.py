@@ -12,8 +12,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from atlasbridge.web import admin_api, passkey_api, prompt_api, question_api, record_api, session_api
-from atlasbridge.web.api import OVER_HTTP, perform, problem, routes_of
+from atlasbridge.web import admin_api, mcp_api, passkey_api, prompt_api, question_api, record_api, session_api
+from atlasbridge.web.api import OVER_HTTP, http_error, perform, routes_of
 from atlasbridge.web.guard import Guard
 from atlasbridge.web.openapi import PREFIX, render_openapi
 from atlasbridge.web.page_files import digest_page, page_routes, read_page
@@ -32,11 +32,12 @@ HANDLERS_IN = (
 def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
     """`names`: the host names served besides loopback."""
     routes = routes_of(PREFIX, OVER_HTTP, partial(perform, site))
+    routes.append(Route(mcp_api.PATH, mcp_api.McpEndpoint(site).serve, methods=mcp_api.METHODS))
     routes.append(Route(f"{PREFIX}/openapi.json", _openapi, methods=["GET"]))
     static = read_page()
     site.shell = digest_page(static)
     routes += page_routes(static)
-    handlers: Any = {HTTPException: _http_error}
+    handlers: Any = {HTTPException: http_error}
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return Guard(app, names, site.counters.count_status)
@@ -44,12 +45,3 @@ def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
 
 async def _openapi(request: Request) -> Response:
     return JSONResponse(render_openapi())
-
-
-async def _http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    words = {404: ("unknown_path", "there is nothing here"), 405: ("wrong_method", "this is not done that way")}
-    name, sentence = words.get(error.status_code, ("bad_request", "the request cannot be read"))
-    response = problem(error.status_code, name, sentence)
-    response.headers.update(error.headers or {})
-    return response

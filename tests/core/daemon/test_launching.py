@@ -1,4 +1,4 @@
-"""What may be started from afar: only in allowed folders, with further words only where the configuration says so."""
+"""What can be started from afar: only in allowed folders, with further words only where the configuration says so."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_words_that_no_program_takes_are_refused(launcher: Launcher, words
 
 async def test_words_and_folders_are_off_until_the_configuration_allows_them(tmp_path: Path, started: Started) -> None:
     strict = Launcher("claude", ("claude",), str(tmp_path), started)
-    with pytest.raises(ConfigError, match="takes no further words"):
+    with pytest.raises(ConfigError, match="takes no arguments"):
         await strict.launch("", ("--yes",), "")
     with pytest.raises(ConfigError, match="is not a folder in which"):
         await strict.launch(str(tmp_path.parent), (), "")

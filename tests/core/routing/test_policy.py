@@ -47,6 +47,13 @@ def test_idle_boxes_and_muted_tools_ask_nobody() -> None:
     assert decide_audience(YES_NO, replace(SESSION, tool="bash"), CHANNELS, quiet) == Audience()
 
 
+def test_a_known_editor_or_pager_at_rest_asks_nobody_and_an_unknown_screen_does() -> None:
+    rests = replace(UNKNOWN, constraints={"idle": True, "commands": True})
+    assert decide_audience(rests, SESSION, CHANNELS, DEFAULTS) == Audience()
+    assert decide_audience(UNKNOWN, SESSION, CHANNELS, DEFAULTS).ask
+    assert decide_audience(IDLE, SESSION, CHANNELS, DEFAULTS).ask
+
+
 def test_free_text_can_be_kept_on_this_machine() -> None:
     kept = PolicySettings(free_text_enabled=False)
     assert decide_audience(TEXT, SESSION, CHANNELS, kept) == Audience(("local", "web"))

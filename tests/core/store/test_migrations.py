@@ -121,7 +121,8 @@ def test_a_store_of_before_finds_processes_without_looking_at_every_session(used
     with database.transaction() as connection:
         connection.execute("DROP INDEX sessions_by_host")
         connection.execute("DROP INDEX sessions_by_tool")
-        connection.execute("DELETE FROM schema_version WHERE version = 7")
+        connection.execute("DROP TABLE last_output")
+        connection.execute("DELETE FROM schema_version WHERE version >= 7")
     migrate(database, AT)
     (session_id, host_pid, pid) = processes(database.connection)[0]
     assert processes(database.connection, [host_pid]) == [(session_id, host_pid, pid)]

@@ -270,7 +270,7 @@ def test_a_browser_that_may_only_look_is_offered_nothing_else(hub: ThreadedHub, 
     wait_text(chromium, "[data-prompt]", "can only look")
     assert chromium.find_elements("css selector", ".choice, .send, .report") == []
     chromium.execute_script(f"location.hash = '#session/{session.session_id}'")
-    wait_text(chromium, "main", "may not type")
+    wait_text(chromium, "main", "cannot type")
     assert chromium.find_elements("css selector", "#typing, .refuse") == []
 
 
@@ -331,7 +331,7 @@ def test_browsers_are_listed_and_logged_out_one_by_one(hub: ThreadedHub, browser
         wait(browser, lambda it: len(it.find_elements("css selector", "[data-device]")) == 2)
         find(browser, "[data-device] button.refuse").click()
         wait(browser, lambda it: len(it.find_elements("css selector", "[data-device]")) == 1)
-        wait_text(other, ".login", "not let in")
+        wait_text(other, ".login", "not logged in")
         wait_text(browser, "#link", "live")
     finally:
         other.quit()
@@ -357,3 +357,19 @@ def test_of_a_thousand_taps_on_a_list_that_moves_none_hits_another_prompt(
     phone(browser, *size)
     wrong, right, moved = tap_a_moving_list(browser)
     assert wrong == 0 and right > 400 and moved > 500, (wrong, right, moved)
+
+
+def test_the_page_speaks_the_readers_language_and_leaves_the_tools_words_alone(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    browser.execute_script("localStorage.setItem('atlasbridge-language', 'de')")
+    try:
+        browser.refresh()
+        wait_text(browser, "#cards", "Nichts wartet auf dich.")
+        assert browser.execute_script("return document.documentElement.lang") == "de"
+        assert text_of(browser, "#tabs [aria-current]").startswith("Fragen")
+        hub.ask(sample.MENU, hub.add_session(label="laden"))
+        wait_text(browser, "[data-prompt] h2", "laden fragt")
+        assert text_of(browser, ".decide .refuse") == "No", "a choice is the tool's own word"
+    finally:
+        browser.execute_script("localStorage.removeItem('atlasbridge-language')")

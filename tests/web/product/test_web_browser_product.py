@@ -106,7 +106,7 @@ def test_an_answer_at_the_terminal_takes_the_card_away(hub: HubProcess, browser:
     question(hub, browser, "Continue?")
     os.write(terminal, b"y\r")
     expect(terminal, "got:y")
-    wait_text(browser, "#cards", "Nothing waits for you")
+    wait_text(browser, "#cards", "Nothing is waiting for you")
     os.close(terminal)
 
 

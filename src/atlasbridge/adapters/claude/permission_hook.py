@@ -18,6 +18,7 @@ LOOK_S = 5.0  # how often it looks whether Claude Code is still there
 WAITS_S = 3600.0  # then the keys answer
 LINE_LIMIT = 65536
 TEXT_LIMIT = 20_000
+NOTE_LIMIT = 1000  # of what the tool says below a command
 APPS = ("qwen", "codex")  # who else has such a hook; the names of its tools are below
 # Qwen Code says the same things in its own names.
 ALSO = {
@@ -168,6 +169,8 @@ def tell(payload: dict, app: str = "claude-code") -> dict:  # type: ignore[type-
         "text": NAMES.get(tool, tool),
         "source": f"{app} (PermissionRequest hook)",
         "subject": subject,
+        "note": str(given.get("description") or "")[:NOTE_LIMIT] if tool == "Bash" else "",
+        "missing_lines": text[TEXT_LIMIT:].count("\n") + 1 if len(text) > TEXT_LIMIT else 0,
     }
 
 

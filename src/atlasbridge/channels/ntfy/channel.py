@@ -39,7 +39,7 @@ from atlasbridge.core.session.model import SessionRecord
 
 # How a prompt looks as a notification, and what its buttons say back.  Pure.
 #
-# Whoever cannot read the whole question here gets no button that agrees: only the one that refuses, and the way to all.
+# Where the whole question does not fit there is no button that agrees: only the one that refuses, and the way to all.
 
 MESSAGE_BYTES = 3800  # the server's limit is 4096, for the text alone
 TITLE_BYTES = 240

@@ -1,6 +1,6 @@
 """The ntfy table of the configuration, checked.
 
-A topic's name is its key: whoever knows it reads along.  So names must be long, and a public server gets no words of
+A topic's name is its key: anyone who knows it reads along.  So names must be long, and a public server gets no words of
 the tool's unless a person wants that.
 """
 
@@ -24,7 +24,7 @@ class NtfySettings(BaseModel):
     server: str = Field(default=PUBLIC, description="Your own server, or the public one.")
     access_token: SecretStr = Field(default=SecretStr(""), description="For a server that wants one (tk_...).")
     allowed_users: Annotated[list[str], Field(min_length=1, max_length=1)] = Field(
-        default=["phone"], description="What whoever holds that phone is called: the identity is `ntfy:phone`."
+        default=["phone"], description="What anyone who holds that phone is called: the identity is `ntfy:phone`."
     )
     show_text: bool | None = Field(
         default=None,
@@ -33,7 +33,7 @@ class NtfySettings(BaseModel):
     taps_agree: bool | None = Field(
         default=None,
         description="Whether a button may agree. Left out: only where the server does not let us read the topic that "
-        "your phone reads. Whoever can read it can press its buttons, and the tool in a session can read this file.",
+        "your phone reads. Anyone who can read it can press its buttons, and the tool in a session can read this file.",
     )
     page_url: str = Field(default="", description="Where a tap on the notification leads, such as the page's address.")
     session_notices: bool = Field(default=False, description="Whether starts and ends of sessions are told.")

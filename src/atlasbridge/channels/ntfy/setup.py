@@ -28,7 +28,7 @@ class NtfyIntroduction:
         return f"{self._server}/{self.topic}"
 
     async def find_person(self, word: str, patience_s: float) -> Person | None:
-        """Whoever holds the phone: ntfy knows no people."""
+        """Anyone who holds the phone: ntfy knows no people."""
         return Person("phone", "phone")
 
     async def prove(self, person_id: str, patience_s: float) -> bool:

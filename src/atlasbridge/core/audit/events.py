@@ -14,8 +14,8 @@ from atlasbridge.core.prompt.machine import PromptMoved
 class AuditEvent(StrEnum):
     SESSION_START = "SESSION_START"  # `run` has spawned the tool
     SESSION_RESUMED = "SESSION_RESUMED"  # a session taken for dead has reported again
-    SESSION_LAUNCHED = "SESSION_LAUNCHED"  # a person started a configured session from afar
-    SESSION_STOPPED = "SESSION_STOPPED"  # a person told a session to end, from afar
+    SESSION_LAUNCHED = "SESSION_LAUNCHED"  # a person started a configured session remotely
+    SESSION_STOPPED = "SESSION_STOPPED"  # a person told a session to end, remotely
     SESSION_RENAMED = "SESSION_RENAMED"  # a person gave it another name
     SESSION_END = "SESSION_END"  # the tool has ended, or its host has died
     PROMPT_DETECTED = "PROMPT_DETECTED"  # the detector has raised a prompt
@@ -60,14 +60,14 @@ class AuditEvent(StrEnum):
     WEB_RENAMED = "WEB_RENAMED"  # a browser got another name
     WEB_PORT_TAKEN = "WEB_PORT_TAKEN"  # another program listens where the page should be
     WEB_LOGOUT_ALL = "WEB_LOGOUT_ALL"  # every browser's login was ended
-    WEB_TYPING = "WEB_TYPING"  # typing into a session from afar was switched on or off
+    WEB_TYPING = "WEB_TYPING"  # typing into a session remotely was switched on or off
     TOKEN_CREATED = "TOKEN_CREATED"  # a token for the HTTP API; its secret is nowhere kept
     TOKEN_REVOKED = "TOKEN_REVOKED"  # a token of the HTTP API was made worthless
     PASSKEY_ADDED = "PASSKEY_ADDED"  # a person enrolled a key with which they agree
     PASSKEY_REMOVED = "PASSKEY_REMOVED"  # a lost or old one: it agrees to nothing any more
     FLEET_JOINED = "FLEET_JOINED"  # this machine belongs to a fleet server from now on
     FLEET_LEFT = "FLEET_LEFT"  # and does not any more: it left, or was sent away
-    FLEET_TOLD_AGAIN = "FLEET_TOLD_AGAIN"  # this store or the fleet server's went back: what is open was told anew
+    FLEET_TOLD_AGAIN = "FLEET_TOLD_AGAIN"  # this store or the fleet server's went back: what is open was told again
     STORE_CLEANED = "STORE_CLEANED"  # retention removed old prompts and sessions
 
 

@@ -22,6 +22,7 @@ from atlasbridge.core.tty import LEFT, Ending, Size, parting_words
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -85,6 +86,11 @@ class RawTerminal:
     def enter(self) -> None:
         termios.tcsetattr(self._fd, termios.TCSADRAIN, raw_attributes(self._saved))
         self._entered = True
+
+    @property
+    def end_of_file(self) -> int:
+        char = self._saved[_CC][termios.VEOF]
+        return char if isinstance(char, int) else char[0]
 
     def leave(self) -> None:
         """What is not raw is not touched: in the background it is somebody else's."""
@@ -179,8 +185,18 @@ def terminal_size() -> Size:
 
 
 class Client:
-    def __init__(self, connection: socket.socket, past: bool = False) -> None:
-        """`past`: this terminal has not seen the session yet; what scrolled off is shown to it, once."""
+    def __init__(
+        self,
+        connection: socket.socket,
+        past: bool = False,
+        steal: bool = False,
+        share: Callable[[str, int], str] | None = None,
+    ) -> None:
+        """`past`: this terminal has not seen the session yet; what scrolled off is shown to it, once.  `steal`: other
+        terminals are detached for good.  `share`: shows the session while another terminal has the keyboard."""
+        self._steal = steal
+        self._share = share
+        self._sharing = False
         self._connection = connection
         self._past = past
         self._buffer = wire.LineBuffer()
@@ -257,20 +273,38 @@ class Client:
             "m": "attach",
             "past": self._past,
             "back": back,
+            "steal": self._steal,
+            **self._typed_ahead(),
             **_size_fields(terminal_size()),
         }
         send_with_fds(self._connection, wire.encode_plain(greeting), (0, 1))
         self._past = False
         self._attached = True
 
+    def _typed_ahead(self) -> dict[str, int]:
+        """How many bytes wait that were typed while the terminal still edited lines.  The kernel has put a NUL in the
+        place of each end-of-file character; the host puts the character back."""
+        if self._terminal is None:
+            return {}
+        try:
+            told = fcntl.ioctl(0, termios.FIONREAD, b"\0" * 4)
+        except OSError:
+            return {}
+        return {"ahead": int.from_bytes(told, sys.byteorder), "eof": self._terminal.end_of_file}
+
     def _wait(self) -> Ending:
         waiter = select.poll()
         waiter.register(self._connection, select.POLLIN)
         waiter.register(self._signals.fileno(), select.POLLIN)
         while True:
-            if not self._attached and not self._in_background():
+            if self._sharing and not self._messages:
+                ending = self._look_on()
+                if ending is not None:
+                    return ending
+            elif not self._attached and not self._in_background():
                 self._attach()
-            ready = [fd for fd, _ in waiter.poll(None if self._attached else _BACKGROUND_LOOK_MS)]
+            patience_ms = 0.0 if self._sharing else None if self._attached else _BACKGROUND_LOOK_MS
+            ready = [fd for fd, _ in waiter.poll(patience_ms)]
             if self._signals.fileno() in ready:
                 for number in self._signals.take():
                     ending = self._on_signal(number)
@@ -297,9 +331,26 @@ class Client:
 
     def _on_detached(self, why: str) -> Ending | None:
         words = parting_words(why, short_id(self._session_id))
+        if why == "taken" and self._terminal is not None and self._share is not None:
+            self._sharing = True
+            return None
         if why == "stopped":
             self._stop_here()
         return Ending(LEFT, words) if words else None
+
+    def _look_on(self) -> Ending | None:
+        """Another terminal has the keyboard: show the session until this one takes it back, leaves, or it has ended."""
+        assert self._share is not None and self._terminal is not None
+        self._terminal.leave()
+        outcome = self._share(self._session_id, self._connection.fileno())
+        self._install_handlers()  # the view had its own
+        if outcome == "heard":
+            return None
+        self._sharing = False
+        if outcome == "take":
+            self._attach()
+            return None
+        return Ending(LEFT, parting_words("detached" if outcome == "leave" else "taken", short_id(self._session_id)))
 
     def _stop_here(self) -> None:
         """The tool has stopped: so do we, and whoever runs beside us in a script.  Whoever continues us continues it.
@@ -341,7 +392,7 @@ class Client:
             self._attached = message["m"] not in ("detached", "ended")
         if self._attached:
             self._reset_terminal()
-        return Ending(128 + number, f"session {short_id(self._session_id)} goes on without this terminal")
+        return Ending(128 + number, f"session {short_id(self._session_id)} continues without this terminal")
 
     def _host_died(self) -> Ending:
         self._reset_terminal()

@@ -97,7 +97,7 @@ def tell(ready_fd: int, **verdict: Any) -> None:
         except OSError:
             pass  # the starter did not wait
     elif "error" in verdict:
-        print(f"error: {verdict['error']}\n{verdict.get('hint', '')}".rstrip(), file=sys.stderr)
+        print(f"atlasbridge: {verdict['error']}\n  {verdict.get('hint', '')}".rstrip(), file=sys.stderr)
 
 
 def _give_up(ready_fd: int) -> None:

@@ -269,8 +269,12 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
         return self.ledger.recall(key, default)
 
     async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        """As it is now; of a session that has ended, as it was then."""
         link = self._hosts.get(session_id)
-        return None if link is None else await link.capture(styled, self.settings.capture_timeout_s, past)
+        if link is not None:
+            return await link.capture(styled, self.settings.capture_timeout_s, past)
+        kept = self.ledger.last_output(session_id)
+        return None if kept is None else _ended_screen(kept, styled, past)
 
     async def health(self) -> dict[str, str]:
         """Of every session that runs: "ok", or what is wrong with it."""
@@ -393,3 +397,17 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
 
     def note(self, event: str, **fields: Any) -> None:
         self.ledger.note(event, **fields)
+
+
+def _ended_screen(kept: dict[str, Any], styled: bool, past: bool) -> dict[str, Any]:
+    """What was kept of it, in the form in which a host shows its screen; without colours, which were not kept."""
+    lines, above = list(kept["lines"]), list(kept["past"])
+    screen: dict[str, Any] = {"rows": kept["rows"], "cols": kept["cols"], "ended": True, "title": "", "modes": []}
+    screen |= {"cursor": [0, 0], "cursor_visible": False, "alternate": False}
+    if past:
+        return screen | {"past": [_unstyled(line) for line in above], "styled": [_unstyled(line) for line in lines]}
+    return screen | ({"styled": [_unstyled(line) for line in lines]} if styled else {"lines": lines})
+
+
+def _unstyled(line: str) -> list[list[str | int | None]]:
+    return [[line, None, None, 0]] if line else []

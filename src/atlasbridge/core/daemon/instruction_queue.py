@@ -43,7 +43,7 @@ class InstructionQueue:
         """The reply's text is for its session, and for no prompt."""
         session = self._hub.ledger.session(reply.session_id)
         if session is None or session.state is not SessionState.ACTIVE:
-            return Reject(Refusal.WRONG_SESSION, "There is no such session any more.")
+            return Reject(Refusal.WRONG_SESSION, "That session no longer exists.")
         refusal = self._replies.refuse_stranger(reply) or _bad_text(reply.value)
         items = self._items(session.session_id)
         if refusal is None and len(items) >= MOST_QUEUED:
@@ -209,7 +209,7 @@ def _bad_text(text: str) -> Reject | None:
     if not text.strip():
         return Reject(Refusal.BAD_VALUE, "An instruction needs words.")
     if len(text) > INSTRUCTION_LIMIT:
-        sentence = f"Text may have at most {INSTRUCTION_LIMIT} characters; this has {len(text)}."
+        sentence = f"Text can have at most {INSTRUCTION_LIMIT} characters; this has {len(text)}."
         return Reject(Refusal.BAD_VALUE, sentence)
     if not all(is_plain_line(line) for line in text.split("\n")):
         return Reject(Refusal.BAD_VALUE, "Text must not contain control, bidirectional or invisible characters.")

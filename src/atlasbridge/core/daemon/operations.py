@@ -278,7 +278,7 @@ class Operations:
             return "This prompt is no longer open."
         remote, policy = self._router.remote(caller.channel), self._router.policy
         allowed = decide_allowed(caller.channel, caller.identity, remote=remote, prompt=record.prompt, settings=policy)
-        return "" if allowed else "You may not answer this prompt."
+        return "" if allowed else "You are not allowed to answer this prompt."
 
     async def revoke_grants(self, caller: Caller, grant_id: str = "") -> table.Ended:
         return table.Ended(tuple(self._rules.revoke(grant_id, caller.identity)))
@@ -459,6 +459,7 @@ class Operations:
             "channels": self._router.health(),
             "sessions": len(self._hub_api.sessions()),
             "open_prompts": len(self._hub_api.open_prompts()),
+            "at_prompt": sum(record.prompt.idle for record in self._hub_api.open_prompts()),
             "still_waiting": len(self._hub_api.still_waiting()),
             "away": self._hub_api.is_away,
             "audit_head": {"count": count, "hash": head},

@@ -54,7 +54,7 @@ _WITHDRAWN = {
     "asked_again": "It was asked again.",
     "exited": "The tool has ended.",
     "host_lost": "The session has crashed.",
-    "caller_left": "Whoever asked does not wait any more.",
+    "caller_left": "The program that asked no longer waits.",
 }
 _STALE = Reject(Refusal.STALE, "This prompt is no longer on the screen; nothing was typed.")
 
@@ -151,7 +151,7 @@ class PromptLife:
         if record.state in OPEN:
             return Reject(Refusal.NOT_OPEN, "It is being asked already.")
         if record.prompt_id not in {one.prompt_id for one in self.hub.ledger.still_waiting(record.session_id)}:
-            return Reject(Refusal.NOT_OPEN, f"It does not wait any more. {fate(record)}")
+            return Reject(Refusal.NOT_OPEN, f"It is no longer waiting. {fate(record)}")
         link = self.hub.hosts.get(record.session_id)
         if link is None:
             return Reject(Refusal.UNAVAILABLE, "The session is not connected to the hub right now; try again.")
@@ -299,7 +299,7 @@ class PromptLife:
     def fail(self, prompt_id: str, reason: str) -> None:
         record = self.hub.ledger.fail(prompt_id, reason)
         if record is not None:
-            self._end(record, "prompt.failed", "failed", f"It cannot be answered any more: {reason}.", reason=reason)
+            self._end(record, "prompt.failed", "failed", f"It can no longer be answered: {reason}.", reason=reason)
             self.hub.hosts.tell_word(prompt_id, Reject(Refusal.UNAVAILABLE, f"It was not answered: {reason}."))
 
     def close(self, record: PromptRecord, reason: str) -> None:

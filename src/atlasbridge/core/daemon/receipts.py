@@ -13,10 +13,10 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.prompt.answer_text import TIMER, call_person, quote_answer
+from atlasbridge.core.prompt.answer_text import HERE, TIMER, call_person, quote_answer
 from atlasbridge.core.prompt.model import PromptRecord, Receipt, Refusal
 from atlasbridge.core.scheduler.service import Scheduler
-from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord
+from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.values import mutable
 
@@ -47,20 +47,24 @@ class Receipts:
         return self.make("received", f"Answered with {_answer(record)} by {self._who(record)}.", record)
 
     def typed(self, record: PromptRecord) -> Receipt:
-        session = self._ledger.session(record.session_id)
-        did, into = ("gave", "to") if session and session.tool in INTEGRATIONS else ("typed", "into")
-        where = f"{into} {self._name(record)}"
         if record.decided_by == TIMER:
-            sentence = f"Nobody answered in time: a timer {did} the safe default {_answer(record)} {where}."
+            sentence = (
+                f"Nobody answered in time: a timer sent the safe default {_answer(record)} to {self._name(record)}."
+            )
             return self.make("default_typed", sentence, record)
-        sentence = f"{did.capitalize()} {_answer(record)} {where}, the answer of {self._who(record)}."
-        return self.make("typed", sentence, record)
+        return self.make("typed", f"Sent {_answer(record)} to {self._name(record)}{self._by(record)}.", record)
+
+    def _by(self, record: PromptRecord) -> str:
+        """Who answered; not of a command at this machine, whose person reads this."""
+        elsewhere = record.decided_from not in ("", "this machine")
+        known = record.decided_by != HERE or elsewhere or self._ledger.name_of(HERE)
+        return f", answered by {self._who(record)}" if known else ""
 
     def taken(self, record: PromptRecord) -> Receipt:
         if record.decided_by == TIMER:
-            sentence = f"Nobody answered in time; the tool took the safe default {_answer(record)} of a timer."
+            sentence = f"Nobody answered in time; the tool took the safe default {_answer(record)}."
             return self.make("taken", sentence, record)
-        return self.make("taken", f"The tool took {_answer(record)}, the answer of {self._who(record)}.", record)
+        return self.make("taken", f"The tool took {_answer(record)}{self._by(record)}.", record)
 
     def expired(self, record: PromptRecord, in_use: bool = False) -> Receipt:
         default = f"a timer types the safe default {_answer(record)}" if record.decided_value else "nothing was typed"

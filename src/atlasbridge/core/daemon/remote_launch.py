@@ -1,4 +1,4 @@
-"""What may be started from afar, and what of a person's wish is allowed: the folder, further words, a name.
+"""What can be started from afar, and what of a person's wish is allowed: the folder, further words, a name.
 
 How a session is started is left to `started_afar`.
 """
@@ -25,7 +25,7 @@ Start = Callable[[tuple[str, ...], str, str], Awaitable[str]]
 
 @frozen
 class Launcher:
-    """A session that may be started from afar, because the configuration says so.
+    """A session that can be started from afar, because the configuration says so.
 
     `folders`: where, besides `cwd`; each with all that is below it.  `arguments`: whether a person may add words.
     `start(command, folder, name)` returns the session's id.
@@ -71,13 +71,13 @@ class Launcher:
         place = os.path.realpath(os.path.expanduser(folder)) if folder else self.cwd
         if folder and not self.allows(place):
             raise ConfigError(
-                f"{escape_controls(folder, keep_lines=False)} is not a folder in which {self.name!r} may be started",
+                f"{escape_controls(folder, keep_lines=False)} is not a folder in which {self.name!r} can be started",
                 "add it to its `folders` in config.toml",
             )
         if not os.path.isdir(place):
             raise ConfigError(f"there is no folder {escape_controls(place, keep_lines=False)}")
         if arguments and not self.arguments:
-            raise ConfigError(f"{self.name!r} takes no further words", "set arguments = true in its [[launchers]]")
+            raise ConfigError(f"{self.name!r} takes no arguments", "set arguments = true in its [[launchers]]")
         if len(arguments) > MOST_WORDS or any("\0" in word for word in arguments):
             raise ConfigError("these words cannot be given to a program")
         if len(label) > LONGEST_NAME:
@@ -90,7 +90,7 @@ def _is_below(real: str, root: str) -> bool:
     return real == base or real.startswith(base.rstrip("/") + "/")
 
 
-# Starts a session without a terminal, for a person who asked for it from afar.  What may be started: `launching`.
+# Starts a session without a terminal, for a person who asked for it from afar.  What can be started: `launching`.
 
 START_S = 15
 

@@ -103,7 +103,7 @@ class ReplyService:
         if reply.inside_session:
             return refuse_inside_session(reply.inside_session)
         if not self._allowed(record, reply):
-            return Reject(Refusal.NOT_ALLOWED, "You are not on the list of those who may answer.")
+            return Reject(Refusal.NOT_ALLOWED, "You are not on the list of people who are allowed to answer.")
         return None
 
     def refuse_stranger(self, reply: InboundReply) -> Reject | None:
@@ -113,7 +113,7 @@ class ReplyService:
         people = self.hub.router.policy.allowed.get(reply.channel, frozenset())
         if reply.channel == LOCAL or people is None or reply.identity in people:
             return None
-        return Reject(Refusal.NOT_ALLOWED, "You are not on the list of those who may answer.")
+        return Reject(Refusal.NOT_ALLOWED, "You are not on the list of people who are allowed to answer.")
 
     def _decide(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Cancel | Reject:
         if record is not None and self._too_fast(record, reply):

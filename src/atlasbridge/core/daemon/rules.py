@@ -99,7 +99,7 @@ class RuleService:
         verdict = judge(self._policy_for(session, case.subject).joined(Policy(grant.rules())), case, self.parse)
         if verdict.verdict is Say.ALLOW:
             return ""
-        return f"the rule {verdict.rule!r} stands against it" if verdict.rule else verdict.reason
+        return f"the rule {verdict.rule!r} is against it" if verdict.rule else verdict.reason
 
     def case_of(self, prompt: Prompt, session: SessionRecord) -> Case:
         subject = prompt.subject and prompt.subject.restored()

@@ -62,7 +62,7 @@ class ScheduledAnswers:
         """Ask again in so many seconds; until then nobody is told of it again, and its time does not run out."""
         record = self._hub.ledger.prompt(reply.prompt_id)
         if record is None or record.state not in OPEN:
-            return Reject(Refusal.NOT_OPEN, "It is not open any more.")
+            return Reject(Refusal.NOT_OPEN, "It is no longer open.")
         if refusal := self._replies.refuse_person(record, reply):
             return refusal
         if not SHORTEST_SNOOZE_S <= for_s <= LONGEST_SNOOZE_S:
@@ -102,7 +102,7 @@ class ScheduledAnswers:
             self._hub.scheduler.cancel(f"later:{one.later_id}")
             now = self._hub.ledger.prompt(record.prompt_id) or record
             self._life.prolonged(now)
-            self._told(now, "revoked", f"Dropped: {self._who(one)} is not let in any more.", one)
+            self._told(now, "revoked", f"Dropped: {self._who(one)} is no longer logged in.", one)
             ended += 1
         return ended
 
@@ -199,7 +199,7 @@ class ScheduledAnswers:
         left_s = parse_iso(wanted.due_at) - self._hub.clock.wall()
         kept = self._hub.ledger.postpone(wanted, left_s + open_s)
         if kept is None:
-            return Reject(Refusal.NOT_OPEN, "It is not open any more.")
+            return Reject(Refusal.NOT_OPEN, "It is no longer open.")
         made, record = kept
         self._watch(made)
         self._life.prolonged(record)

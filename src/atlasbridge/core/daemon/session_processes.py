@@ -22,7 +22,7 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 
 LONGEST_LABEL: Final = 120
-NOBODY_S: Final = "from a program that nobody can place"  # whoever asked for it has left since
+NOBODY_S: Final = "from a program of unknown origin"  # whoever asked for it has left since
 UNIX: Final = "unix:"  # begins the address of a peer at the page's own socket: its process and when that started
 QUIET_S: Final = 60.0  # people hear of one session's attempts once in so long; the audit log has them all
 

@@ -129,7 +129,8 @@ class SessionLife:
             case "end":
                 self.unasked.compare(link.session_id, message.get("words"))
                 self._hear_last(link, _outcomes(message))
-                self.end(link.session_id, int(message["exit_code"]), _ending(int(message.get("status", 0))))
+                status, last = int(message.get("status", 0)), _dict_of(message.get("last"))
+                self.end(link.session_id, int(message["exit_code"]), _ending(status), last)
                 link.send("over")
             case other:
                 log.warning("a host said something unknown: %r", other)
@@ -163,12 +164,14 @@ class SessionLife:
             return
         self._hub.stream.publish("session.changed", session_id=link.session_id, **fields)
 
-    def end(self, session_id: str, exit_code: int | None, state: SessionState) -> None:
+    def end(
+        self, session_id: str, exit_code: int | None, state: SessionState, output: dict[str, Any] | None = None
+    ) -> None:
         session = self._hub.ledger.session(session_id)
         if session is None or session.state is not SessionState.ACTIVE:
             return
         reason = "exited" if state is not SessionState.CRASHED else "host_lost"
-        for record in self._hub.ledger.end_session(session_id, exit_code, state, reason):
+        for record in self._hub.ledger.end_session(session_id, exit_code, state, reason, output):
             self._life.close(record, reason)
         self._hub.scheduler.cancel(f"lost:{session_id}")
         self._life.use_ttl(session_id, None)

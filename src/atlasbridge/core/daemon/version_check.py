@@ -19,7 +19,7 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.hub_connection import left_address
 from atlasbridge.core.wire import PROTOCOL
 
-HINT = "restart it with: atlasbridge hub restart (sessions go on, open prompts are kept)"
+HINT = "restart it with: atlasbridge hub restart (sessions continue, open prompts are kept)"
 _PATIENCE_S = 2.0
 _FILE = "hub.version"
 

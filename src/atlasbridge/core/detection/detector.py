@@ -393,6 +393,10 @@ class Detector:
         if found.own and not found.constraints.get("idle") and self.tool.contradicts(shown, now):
             seen = found.subject and replace(found.subject, complete=False)
             found = replace(found, subject=seen, whole=False)
+            if found.permission:  # nobody knows what would be allowed: it can only be refused
+                found = replace(found, constraints={**found.constraints, "disagrees": True})
+        if missing := self.tool.missing_lines(shown, now):
+            found = replace(found, constraints={**found.constraints, "missing_lines": missing})
         raw, settings = bytes(self._raw[-RAW_LIMIT:]), self.settings
         prompt = prompt_of(found, view, evidence, raw, self.secrets, told, settings.folder, self.tool.hint)
         said_idle = bool(found.constraints.get("idle")) and (self.tool.state == "idle" or self.dialect.says_busy)
@@ -474,4 +478,5 @@ def _dialog(found: Finding, view: View) -> ShownDialog:
         return ShownDialog(found.question, names=about.targets, own=found.own)
     known = found.own and (found.whole or found.clipped)
     text, clipped = (found.question, found.clipped) if known else (view.text(), False)
-    return ShownDialog(text, clipped, about=about if found.own else None, own=found.own)
+    headless = found.own and not known
+    return ShownDialog(text, clipped, about=about if found.own else None, own=found.own, headless=headless)

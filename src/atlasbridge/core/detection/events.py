@@ -59,6 +59,8 @@ class StructuredEventReceived:
     text: str = ""
     source: str = ""
     subject: Subject | None = None  # the whole command, edit, page, plan or question that is asked about
+    note: str = ""  # what the dialog says below its subject
+    missing_lines: int = 0  # of a subject that was too long to be told whole
 
 
 @frozen

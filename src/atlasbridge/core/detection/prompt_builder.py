@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from atlasbridge.core.detection.signals import combine
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Step
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, PromptType, Subject, SubjectKind, digest_text
 from atlasbridge.core.prompt.redact import hidden_pieces, redact_rows
@@ -17,6 +18,7 @@ from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
+_LEFT_OUT = lazy(r"\b(\d{1,6}) (?:more |hidden )?(?:lines?|rows?)\b")
 _READS_SOMETHING = 0.80  # no more than MED: that somebody reads says nothing of what is asked
 _SEEN = 40  # characters of what is asked that an excerpt must begin to show
 # Compiled when first used.
@@ -105,7 +107,7 @@ def prompt_of(
         choices=tuple(
             replace(choice, label=safe(choice.label), detail=safe(choice.detail)) for choice in found.choices
         ),
-        constraints={**found.constraints, **(RESTS if found.orders else {})},
+        constraints={**found.constraints, **(RESTS if found.orders else {}), **_missing(found, told)},
         evidence=tuple(evidence),
         safe_default="" if _is_cut(found, view) else safe_default(found),
         digest=digest_of(found),
@@ -137,6 +139,14 @@ def _context_rows(found: Finding) -> int:
     if found.structural or not found.core or not found.question.endswith(found.core):
         return 0
     return found.question.count("\n") - found.core.count("\n")
+
+
+def _missing(found: Finding, told: Subject | None) -> dict[str, int]:
+    """How many lines the tool itself says that it left out, where nobody told them."""
+    if told is not None or (found.whole and not found.abridged):
+        return {}
+    counts = [int(count) for count in _LEFT_OUT.findall(found.question or found.core)]
+    return {"missing_lines": sum(counts)} if any(counts) else {}
 
 
 def _question(found: Finding) -> Subject | None:

@@ -24,14 +24,24 @@ from atlasbridge.core.values import frozen
 # else may differ.
 
 LEAST_SEEN = 12  # characters that must agree before a cut
+LEAST_END = 24  # of an end whose beginning has left the screen
 _BLANKS = lazy(r" +")
 _BAR = lazy(r"^[│┃▏▎](?: |$)")
 _MARK = lazy(r"^[^\w\s]{1,3}\s+")  # `$ `, `> `, `# ` in front of what is asked
 
 
-def fits(subject: Subject, shown: str, clipped: bool = False, names: tuple[str, ...] = ()) -> bool:
+def fits(
+    subject: Subject,
+    shown: str,
+    clipped: bool = False,
+    names: tuple[str, ...] = (),
+    headless: bool = False,
+    note: str = "",
+) -> bool:
     """Whether `shown`, the text of a dialog, is about this.  `clipped`: it may end where the tool had no more rows.
-    `names`: the files of an edit, where the dialog shows nothing else of it: then those, and no others."""
+    `names`: the files of an edit, where the dialog shows nothing else of it: then those, and no others.
+    `headless`: its
+    beginning has left the screen: the end of the subject is as good, with the `note` below it."""
     if names:
         return subject.kind is SubjectKind.EDIT and sorted(subject.targets) == sorted(names)
     rows = [row.strip() for row in shown.split("\n")]
@@ -52,7 +62,7 @@ def fits(subject: Subject, shown: str, clipped: bool = False, names: tuple[str, 
             return stands_in(first, rows)
         case SubjectKind.FETCH:
             return stands_in(subject.target or subject.text, rows) or _named(subject.target, shown)
-    return stands_in(subject.text, rows, clipped)
+    return stands_in(subject.text, rows, clipped) or (headless and ends_in(subject.text, rows, note))
 
 
 def covers(told: Subject, seen: Subject | None, clipped: bool = False) -> bool:
@@ -81,6 +91,46 @@ def stands_in(text: str, rows: list[str], clipped: bool = False, to_the_end: boo
     barred = [_BAR.sub("", row).strip() for row in rows]
     ways = [rows] if barred == rows else [rows, barred]
     return bool(wanted) and any(_begins(wanted, way, clipped, "\t" in text, to_the_end) for way in ways)
+
+
+def ends_in(text: str, rows: list[str], note: str = "") -> bool:
+    """Whether an end of the text stands there from the first row on, and then nothing but `note` up to an empty row.
+    Where the first row is no part of the text, the dialog begins on the screen, or is about something else."""
+    wanted, rows = _drawn(text), [_drawn(row) for row in rows]
+    barred = [_BAR.sub("", row).strip() for row in rows]
+    ways = [rows] if barred == rows else [rows, barred]
+    return bool(wanted) and any(_ends(wanted, way, _words(note)) for way in ways)
+
+
+def _ends(wanted: str, rows: list[str], note: str) -> bool:
+    """No more of the text is looked at than the rows can hold, with a wide indentation for each of them."""
+    first = next((row for row in rows if row), "")
+    tail = wanted[-sum(len(row) + 200 for row in rows) :]
+    at = tail.find(first) if first else -1
+    while at >= 0:
+        end = _last_row(tail[at:], rows) if len(tail) - at >= LEAST_END else 0
+        if end and _words("".join(_up_to_blank(rows[end:]))) == note:
+            return True
+        at = tail.find(first, at + 1)
+    return False
+
+
+def _last_row(wanted: str, rows: list[str]) -> int:
+    """How many rows it takes to spell this out; 0: they do not."""
+    at = 0
+    for number, row in enumerate(rows, 1):
+        if wanted[at : at + len(row)] != row:
+            return 0
+        at += len(row)
+        while at < len(wanted) and wanted[at].isspace():
+            at += 1
+        if at >= len(wanted):
+            return number
+    return 0
+
+
+def _up_to_blank(rows: list[str]) -> list[str]:
+    return rows[: rows.index("")] if "" in rows else rows
 
 
 def _begins(wanted: str, rows: list[str], clipped: bool, tabbed: bool, to_the_end: bool) -> bool:
@@ -169,6 +219,7 @@ class ShownDialog:
     names: tuple[str, ...] = ()
     about: Subject | None = None
     own: bool = True
+    headless: bool = False  # its beginning has left the screen
 
 
 class ToolSays:
@@ -216,6 +267,11 @@ class ToolSays:
         beside = self._announced(dialog, now) if dialog.own else None
         return beside.subject if beside is not None else None
 
+    def missing_lines(self, dialog: ShownDialog, now: float) -> int:
+        """Of what a hook said of this dialog: how many lines were too many to be told."""
+        beside = self._announced(dialog, now) if dialog.own else None
+        return beside.missing_lines if beside is not None else 0
+
     def contradicts(self, dialog: ShownDialog, now: float) -> bool:
         """A hook has just announced something else than what is shown: then the screen alone is not to be relied on."""
         return bool(self._fresh(now)) and not self.hooked(dialog, now)
@@ -228,13 +284,15 @@ class ToolSays:
     def _announced(self, dialog: ShownDialog, now: float) -> StructuredEventReceived | None:
         """The one that fits.  Of several that differ nobody can tell which it is: what is shown is a part of each."""
         fitting = [(beside.subject, beside) for beside in self._fresh(now) if beside.subject is not None]
-        fitting = [(about, beside) for about, beside in fitting if _is_about(about, dialog)]
+        fitting = [(about, beside) for about, beside in fitting if _is_about(about, dialog, beside.note)]
         alike = {(about.kind, about.text, about.target) for about, _ in fitting}
         return fitting[-1][1] if len(alike) == 1 else None
 
     def _late(self, beside: StructuredEventReceived) -> bool:
         """Whether it is about the dialog that was raised without it."""
-        return self._unheard is not None and (beside.subject is None or _is_about(beside.subject, self._unheard))
+        return self._unheard is not None and (
+            beside.subject is None or _is_about(beside.subject, self._unheard, beside.note)
+        )
 
     def _fresh(self, now: float) -> list[StructuredEventReceived]:
         return [beside for at, beside in self._beside if now - at < FRESH_S and beside.subject is not None]
@@ -261,8 +319,8 @@ class ToolSays:
         self._text = _decoded(parts.get("msg", "")) if self.state == "blocked" else ""
 
 
-def _is_about(told: Subject, dialog: ShownDialog) -> bool:
-    if not fits(told, dialog.text, dialog.clipped, dialog.names):
+def _is_about(told: Subject, dialog: ShownDialog, note: str = "") -> bool:
+    if not fits(told, dialog.text, dialog.clipped, dialog.names, dialog.headless, note):
         return False
     return bool(dialog.names) or covers(told, dialog.about, dialog.clipped)
 

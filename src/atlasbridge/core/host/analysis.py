@@ -63,5 +63,5 @@ def build_slow_half(
     hook = HookConnection()
     watch.when_gone = hook.over
     typist = Typist(Walk(watch, input_writer, pty, clock, settings), parts.encode, hook, adapter)
-    hub = HubSide(record, parts.hub_path, plan.ttl_s, watch, typist, clock, settings, parts.start_hub)
+    hub = HubSide(record, parts.hub_path, plan.ttl_s, watch, typist, clock, settings, parts.start_hub, plan.keep)
     return watch, hub, hook

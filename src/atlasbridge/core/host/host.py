@@ -269,8 +269,9 @@ class SessionHost:
 
     def _show(self, caller: Caller, fds: tuple[int, int], message: dict[str, Any]) -> None:
         """A stopped tool goes on for the terminal that it had left, and for one that comes in: nobody else is there."""
-        back = bool(message.get("back"))
-        self._attached_client.take(caller, fds, _size_of(message), bool(message.get("past")), back)
+        back, past, steal = (bool(message.get(name)) for name in ("back", "past", "steal"))
+        ahead, eof = int(message.get("ahead", 0)), int(message.get("eof", 4)) & 0xFF
+        self._attached_client.take(caller, fds, _size_of(message), past, back, steal, ahead, eof)
         if back or (caller.peer is not None and self._pty.poll() is None and self._pty.stopped()):
             self.continue_tool()
 
@@ -313,7 +314,7 @@ class SessionHost:
 
     def _give_up(self) -> None:
         name, self._supervisor.failed = self._supervisor.failed, ""
-        self._journal.note("the session cannot go on", task=name)
+        self._journal.note("the session cannot continue", task=name)
         self._last_words = f"{name} failed too often; the session was ended. See {self._plan.session_id[:8]}.log"
         self.end_tool()
 

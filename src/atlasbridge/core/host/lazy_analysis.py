@@ -94,7 +94,10 @@ class LazyAnalysis:
         from atlasbridge.core.prompt.model import told_subject
 
         kind, text, source = (str(message.get(name, "")) for name in ("kind", "text", "source"))
-        self._events.append(StructuredEventReceived(kind, text, source, told_subject(message.get("subject"))))
+        note, missing = str(message.get("note", "")), message.get("missing_lines")
+        lines = missing if type(missing) is int and missing > 0 else 0
+        told = StructuredEventReceived(kind, text, source, told_subject(message.get("subject")), note, lines)
+        self._events.append(told)
         self.notice()
 
     def changed(self, size: Size, attached: bool) -> None:

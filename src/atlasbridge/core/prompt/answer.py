@@ -285,9 +285,9 @@ def _bad_text(prompt: Prompt, text: str) -> Reject | None:
         return _bad(what + ".")
     most = INSTRUCTION_LIMIT if prompt.idle else TEXT_LIMIT
     if len(text) > most:
-        return _bad(f"Text may have at most {most} characters; this has {len(text)}.")
+        return _bad(f"Text can have at most {most} characters; this has {len(text)}.")
     if prompt.line_mode and len(text.encode()) >= CANONICAL_LIMIT:
-        return _bad(f"A line may have at most {CANONICAL_LIMIT - 1} bytes here; this has {len(text.encode())}.")
+        return _bad(f"A line can have at most {CANONICAL_LIMIT - 1} bytes here; this has {len(text.encode())}.")
     if prompt.type is PromptType.TYPE_FREE_TEXT and _is_outside(prompt, text.strip()):
         low, high = prompt.constraints["min_choice"], prompt.constraints["max_choice"]
         return _bad(f"The question asks for a number from {low} to {high}.")

@@ -56,7 +56,7 @@ def _refuse(
     if reply.inside_session:
         return refuse_inside_session(reply.inside_session)
     if not allowed:
-        return Reject(Refusal.NOT_ALLOWED, "You are not on the list of those who may answer.")
+        return Reject(Refusal.NOT_ALLOWED, "You are not on the list of people who are allowed to answer.")
     if record.prompt.secret and not private:
         return Reject(
             Refusal.NOT_ALLOWED, "A secret is never taken from a chat: answer on the web page or in a terminal."
@@ -93,7 +93,7 @@ def refuse_claim(record: PromptRecord | None, *, session_id: str, nonce: str, no
         return _UNKNOWN
     if record.session_id != session_id:
         return _WRONG_SESSION
-    return refuse_moment(record, nonce=nonce, now=now) or Reject(Refusal.NOT_OPEN, "It is not open any more.")
+    return refuse_moment(record, nonce=nonce, now=now) or Reject(Refusal.NOT_OPEN, "It is no longer open.")
 
 
 def refuse_moment(record: PromptRecord, *, nonce: str, now: float) -> Reject | None:
@@ -130,7 +130,7 @@ def fate(record: PromptRecord) -> str:
         case PromptState.CANCELED:
             return f"It was left alone by {call_person(record.decided_by)}."
         case PromptState.FAILED:
-            return "It cannot be answered any more."
+            return "It can no longer be answered."
         case PromptState.CREATED | PromptState.ROUTED | PromptState.AWAITING_REPLY:
             return "It is open."
 

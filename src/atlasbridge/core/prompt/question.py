@@ -126,14 +126,14 @@ def _check(question: Question) -> None:
     if not question.text.strip():
         raise BadQuestion("the question is empty", 'ask something: atlasbridge ask "Deploy to production?"')
     if len(question.text) > MAX_QUESTION:
-        raise BadQuestion(f"a question may have {MAX_QUESTION:,} characters; this has {len(question.text):,}")
+        raise BadQuestion(f"a question can have {MAX_QUESTION:,} characters; this has {len(question.text):,}")
     if len(question.choices) == 1 or len(question.choices) > MAX_CHOICES:
         raise BadQuestion(f"give 2 to {MAX_CHOICES} choices, or none for yes and no")
     labels = [label.strip().lower() for label in question.choices]
     if len(set(labels)) != len(labels) or not all(labels):
-        raise BadQuestion("every choice needs a label of its own")
+        raise BadQuestion("every choice needs a different label")
     if any(len(label) > MAX_LABEL for label in labels):
-        raise BadQuestion(f"a choice may have {MAX_LABEL} characters")
+        raise BadQuestion(f"a choice can have {MAX_LABEL} characters")
     if question.secret and question.choices:
         raise BadQuestion("a secret is typed, not chosen: leave the choices out")
 

@@ -49,7 +49,7 @@ def decide_audience(
 ) -> Audience:
     """`channels`: name and whether its text leaves this machine.  A session's own choice of channels comes first."""
     chosen = [(name, remote) for name, remote in channels if session.channels is None or name in session.channels]
-    if session.tool in settings.muted_tools or (prompt.idle and not settings.notify_idle):
+    if session.tool in settings.muted_tools or _rests(prompt) or (prompt.idle and not settings.notify_idle):
         chosen = []
     if prompt.type is PromptType.TYPE_FREE_TEXT and not settings.free_text_enabled and not prompt.secret:
         chosen = [(name, remote) for name, remote in chosen if not remote]
@@ -57,6 +57,11 @@ def decide_audience(
         ask=tuple(name for name, remote in chosen if not (remote and prompt.secret)),
         tell=tuple(name for name, remote in chosen if remote and prompt.secret),
     )
+
+
+def _rests(prompt: Prompt) -> bool:
+    """A known editor or pager that takes keys: it is listed, and asks nobody anything."""
+    return prompt.idle and prompt.type is PromptType.TYPE_UNKNOWN and bool(prompt.constraints.get("commands"))
 
 
 def decide_ttl(prompt: Prompt, settings: PolicySettings) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 
 from atlasbridge.core.screen.style import PLAIN, Inks, background_only
 from atlasbridge.core.screen.width import MAX_CLUSTER_LENGTH, TAIL, Clusters, is_narrow, joins, segments, width
@@ -208,6 +209,7 @@ def shown(lines: list[Line], top: int, rows: int, cols: int) -> list[Line]:
 
 
 MAX_ROWS, MAX_COLS = 2000, 10000
+PAST_LINES = 2000  # older than the history, as plain text: what a session that has ended leaves behind
 HISTORY_CELLS = 20000  # about 64 KB of lines above the screen, whatever its width
 
 
@@ -234,6 +236,7 @@ class Grid:
         "left",
         "lines",
         "main",
+        "past",
         "rows",
         "scrolled",
         "top",
@@ -246,6 +249,7 @@ class Grid:
         self.rows, self.cols = clamp(rows, 1, MAX_ROWS), clamp(cols, 1, MAX_COLS)
         self._history_lines = history_lines
         self.history = self._history(())
+        self.past: deque[str] = deque(maxlen=PAST_LINES)
         self.inks, self.clusters = Inks(), Clusters()
         self.scrolled = 0  # how far the screen's first row is from the first line there ever was
         self.epoch = 0  # grows when inks and clusters get other names
@@ -458,10 +462,18 @@ class Grid:
         if top == 0:
             self.scrolled += count
             if keep and self.main is None:
-                self.history += lines[:count]
+                self._remember(lines[:count])
         del lines[top : top + count]
         at = self.bottom + 1 - count
         lines[at:at] = [self.blank()] * count
+
+    def _remember(self, lines: list[Line]) -> None:
+        history = self.history
+        over = len(history) + len(lines) - (history.maxlen or 0)
+        if over > 0:
+            plain, more = self.clusters.plain, lines[: max(0, over - len(history))]
+            self.past += [plain(line[0]).rstrip(" ") for line in (*islice(history, over), *more)]
+        history += lines
 
     def scroll_down(self, count: int, top: int) -> None:
         count = min(count, self.bottom - top + 1)

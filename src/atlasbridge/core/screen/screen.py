@@ -125,6 +125,11 @@ class Screen:
         return [plain(line[0]).rstrip(" ") for line in self.terminal.history]
 
     @property
+    def all_lines(self) -> list[str]:
+        """Everything that is remembered above the screen, as plain text, oldest first."""
+        return [*self.terminal.past, *self.history]
+
+    @property
     def scrolled(self) -> int:
         """How far the first row is from the first line there was; with it a row's number tells one line from a later
         one.  A resize keeps the number of the cursor's line."""

@@ -197,6 +197,7 @@ def _erase_screen(t: Terminal, args: Args) -> None:
         t.erase_lines(0, t.rows)
     elif args[0] == 3:
         t.history.clear()
+        t.past.clear()
     t.wrap_due = False
 
 

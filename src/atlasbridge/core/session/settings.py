@@ -53,6 +53,8 @@ class Plan:
     detach: bool = False
     hosted: bool = False  # on Windows: this process was started for the session, and has no console of a person's
     hub: bool = True
+    keep: bool = True  # the last output, after the session has ended
+    stderr: int = -1  # an inheritable descriptor for the tool's standard error; -1: its terminal
     cwd: str = ""
     environ: Mapping[str, str] = field(default_factory=dict)
 

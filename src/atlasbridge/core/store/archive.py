@@ -180,6 +180,11 @@ class Archive:
         with self.journal.reading() as connection:
             return tables.notified_since(connection, at)
 
+    def last_output(self, session_id: str) -> dict[str, Any] | None:
+        """The last screen of a session that has ended, and the lines above it; None where nothing was kept."""
+        with self.journal.reading() as connection:
+            return sessions.last_output(connection, session_id)
+
     def still_waiting(self, session_id: str = "") -> list[PromptRecord]:
         """Their time is over or a person left them alone, nothing was typed, and the tool still shows them: a host says
         when one is gone.  A caller without a terminal was told, and does not wait."""

@@ -305,13 +305,20 @@ class Ledger(Postponed):
             return True
 
     def end_session(
-        self, session_id: str, exit_code: int | None, state: SessionState, reason: str = "exited"
+        self,
+        session_id: str,
+        exit_code: int | None,
+        state: SessionState,
+        reason: str = "exited",
+        output: Mapping[str, Any] | None = None,
     ) -> list[PromptRecord]:
         """The prompts that ended with it; a session that has ended already stays as it is."""
         with self.journal.write() as work:
             if not sessions.end(work.connection, session_id, state, exit_code, work.at):
                 return []
             closed = moves.close_prompts(work, "session_id = ?", (session_id,), reason)
+            if output:
+                sessions.keep_output(work.connection, session_id, work.at, output)
             work.audit(
                 AuditEvent.SESSION_END, session_id=session_id, exit_code=exit_code, state=state.value, reason=reason
             )

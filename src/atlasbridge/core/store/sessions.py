@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -87,12 +88,34 @@ def processes(
 
 
 def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
-    """Only sessions that no prompt refers to any more."""
+    """Only sessions that no prompt refers to any more; their last output goes with their time."""
+    connection.execute(
+        "DELETE FROM last_output WHERE session_id IN (SELECT id FROM sessions WHERE ended_at < ?)", (moment,)
+    )
     return connection.execute(
         "DELETE FROM sessions WHERE status <> 'active' AND ended_at < ?"
         " AND NOT EXISTS (SELECT 1 FROM prompts WHERE session_id = sessions.id)",
         (moment,),
     ).rowcount
+
+
+MOST_OUTPUT: Final = 64 * 1024 * 1024  # bytes on disk of all sessions together; the oldest go first
+
+
+def keep_output(connection: sqlite3.Connection, session_id: str, at: str, output: Mapping[str, Any]) -> None:
+    body = zlib.compress(json.dumps(output).encode("utf-8", "surrogatepass"))
+    connection.execute("INSERT OR REPLACE INTO last_output VALUES (?, ?, ?)", (session_id, at, body))
+    connection.execute(
+        "DELETE FROM last_output WHERE session_id IN (SELECT session_id FROM"
+        " (SELECT session_id, sum(length(body)) OVER (ORDER BY at DESC, rowid DESC) AS kept FROM last_output)"
+        " WHERE kept > ?)",
+        (MOST_OUTPUT,),
+    )
+
+
+def last_output(connection: sqlite3.Connection, session_id: str) -> dict[str, Any] | None:
+    row = connection.execute("SELECT body FROM last_output WHERE session_id = ?", (session_id,)).fetchone()
+    return None if row is None else dict(json.loads(zlib.decompress(row[0])))
 
 
 def _channels(names: tuple[str, ...] | None) -> str | None:

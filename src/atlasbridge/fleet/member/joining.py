@@ -18,6 +18,7 @@ from atlasbridge.core.fleet_wire import (
     decode_message,
     encode_message,
     from_text,
+    rotation_text,
     signing_text,
     to_text,
 )
@@ -52,6 +53,16 @@ def _private(key: str) -> Ed25519PrivateKey:
     return Ed25519PrivateKey.from_private_bytes(from_text(key))
 
 
+def follow_key(known: str, challenge: dict[str, Any]) -> str:
+    """The server's key as it is now, if each key from the `known` one on has signed the next; else the known one."""
+    steps = challenge.get("keys")
+    signed = [one for one in steps if isinstance(one, list) and len(one) == 3] if isinstance(steps, list) else []
+    for old, new, signature in signed:
+        if old == known and is_signed(str(old), str(signature), rotation_text(str(old), str(new))):
+            known = str(new)
+    return known
+
+
 # Joining a server and leaving it: one short conversation each.  What the hub does afterwards is `channel.py`.
 
 
@@ -79,13 +90,13 @@ async def join(
         answer = await hear(link, "joined")
     finally:
         await link.close()
-    machine_id = str(answer["machine"])
-    if not is_signed(invitation.server_key, str(answer["signature"]), signing_text("joined", nonce, machine_id)):
+    machine_id, server_key = str(answer["machine"]), follow_key(invitation.server_key, challenge)
+    if not is_signed(server_key, str(answer["signature"]), signing_text("joined", nonce, machine_id)):
         raise ChannelError(
             "another server answers there than the one that invited", "check the address and the network"
         )
     told = str(answer["name"])
-    return FleetMembership(invitation.url, machine_id, told, key, invitation.server_key, ca, screens, rules, ephemeral)
+    return FleetMembership(invitation.url, machine_id, told, key, server_key, ca, screens, rules, ephemeral)
 
 
 async def dial(url: str, ca: str) -> WebSocket:
@@ -98,21 +109,21 @@ async def dial(url: str, ca: str) -> WebSocket:
 async def enter(
     link: WebSocket, membership: FleetMembership, recall: Callable[[], dict[str, Any]] = dict, **about: Any
 ) -> dict[str, Any]:
-    """Both prove who they are; what the server says to begin with.  `recall`: what this machine remembers now."""
+    """Both prove who they are; what the server says to begin with, and its key now (`server_key`).
+    `recall`: what this machine remembers now."""
     nonce = new_nonce()
     challenge = await hear(link, "challenge")
-    text = signing_text("enter", str(challenge["nonce"]), membership.machine_id, membership.server_key)
+    server_key = follow_key(membership.server_key, challenge)
+    text = signing_text("enter", str(challenge["nonce"]), membership.machine_id, server_key)
     proof = {"machine": membership.machine_id, "nonce": nonce, "signature": sign(membership.key, text)}
     await link.send(encode_message("enter", **proof, **{**about, **recall()}))
     welcome = await hear(link, "welcome", "recall")
     if welcome["m"] == "recall":
         await link.send(encode_message("recalled", nonce=welcome["nonce"], **recall()))
         welcome = await hear(link, "welcome")
-    if not is_signed(
-        membership.server_key, str(welcome["signature"]), signing_text("welcome", nonce, membership.machine_id)
-    ):
+    if not is_signed(server_key, str(welcome["signature"]), signing_text("welcome", nonce, membership.machine_id)):
         raise ChannelError("another server answers there than the one this machine joined", "check the network")
-    return welcome
+    return {**welcome, "server_key": server_key}
 
 
 async def leave(membership: FleetMembership) -> None:

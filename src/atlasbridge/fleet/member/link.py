@@ -18,8 +18,9 @@ from atlasbridge import __version__
 from atlasbridge.core.errors import ChannelError, StoreError
 from atlasbridge.core.fleet_wire import BATCH, BEAT_S, DEAD_S, decode_message, encode_message
 from atlasbridge.core.ports import LinkApi
+from atlasbridge.core.values import replace
 from atlasbridge.fleet.member.joining import RefusedByServer, dial, enter
-from atlasbridge.fleet.member.membership import FleetMembership
+from atlasbridge.fleet.member.membership import FleetMembership, write_membership
 from atlasbridge.fleet.member.websocket import WebSocket
 
 log = logging.getLogger(__name__)
@@ -136,7 +137,7 @@ class FleetLink:
         self._epoch = self._server.join(self._membership.machine_id)
         self._under_way.clear()
         self._sent = 0
-        return await enter(
+        welcome = await enter(
             socket,
             self._membership,
             self._recall,
@@ -146,6 +147,11 @@ class FleetLink:
             screens=self._membership.screens,
             head=list(self._server.audit_head()),
         )
+        if welcome["server_key"] != self._membership.server_key:
+            self._membership = replace(self._membership, server_key=str(welcome["server_key"]))
+            write_membership(self._server.home, self._membership)
+            log.info("the server has a new key, which its old one has signed")
+        return welcome
 
     def _recall(self) -> dict[str, Any]:
         return {"epoch": self._epoch, **self._server.meeting()}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
@@ -25,15 +27,20 @@ from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import Unkeepable
 from atlasbridge.fleet.server.machine_link import serve_link
 from atlasbridge.fleet.server.page_api import PageApi, refuse
+from atlasbridge.web.api import http_error
 from atlasbridge.web.guard import Guard
 from atlasbridge.web.page_files import digest_page, page_routes, read_page
 
+if TYPE_CHECKING:
+    from atlasbridge.fleet.server.oidc import OidcSettings
+
 log = logging.getLogger(__name__)
 
+NO_OIDC = "Log in with a link: an administrator makes one with atlasbridge fleet people link NAME."
 PROBES = ("/health", "/ready", "/metrics")  # called by address; /metrics shows nothing without its token
 
 
-def build_application(context: ServerContext, metrics_token: str = "") -> ASGIApp:
+def build_application(context: ServerContext, metrics_token: str = "", oidc: OidcSettings | None = None) -> ASGIApp:
     files = read_page("atlasbridge.fleet.server")  # a hub's page; only the way to its API is the server's own
     page, probes = PageApi(context, digest_page(files)), Probes(context, metrics_token)
     routes: list[BaseRoute] = [
@@ -54,6 +61,8 @@ def build_application(context: ServerContext, metrics_token: str = "") -> ASGIAp
         Route("/ready", probes.ready),
         Route("/favicon.ico", _nothing),
         *FleetApi(context).routes(),
+        *_login_routes(context, oidc),
+        Route("/admin", _admin),
         *page_routes(files),
     ]
 
@@ -61,7 +70,8 @@ def build_application(context: ServerContext, metrics_token: str = "") -> ASGIAp
         await serve_link(context, socket)
 
     routes.append(WebSocketRoute(PATH, link))
-    app = Starlette(routes=routes, exception_handlers={StoreError: _away_of(context), Unkeepable: _odd})
+    handlers: Any = {StoreError: _away_of(context), Unkeepable: _odd, HTTPException: http_error}
+    app = Starlette(routes=routes, exception_handlers=handlers)
     known = urlsplit(context.url)
     return Guard(
         Measured(app, context),
@@ -71,6 +81,17 @@ def build_application(context: ServerContext, metrics_token: str = "") -> ASGIAp
         f"{known.scheme}://{known.netloc}",
         takes_links=True,
     )
+
+
+def _login_routes(context: ServerContext, oidc: OidcSettings | None) -> list[Route]:
+    from atlasbridge.fleet.server.oidc import OidcLogin, login_page
+
+    label = oidc.label if oidc else ""
+
+    async def login(request: Request) -> Response:
+        return login_page("Log in here, or with a link: ask an administrator for one." if oidc else NO_OIDC, label)
+
+    return [Route("/login", login), *(OidcLogin(context, oidc).routes() if oidc else [])]
 
 
 class Measured:
@@ -135,6 +156,10 @@ class Probes:
             log.warning("not ready: %s", error)
             return JSONResponse({"ok": False, "message": "The database cannot be reached."}, 503)
         return JSONResponse({"ok": True})
+
+
+async def _admin(request: Request) -> Response:
+    return RedirectResponse("/admin.html")
 
 
 async def _nothing(request: Request) -> Response:

@@ -46,6 +46,7 @@ EVENTS = {
     "TOKEN_REVOKED": "it is worth nothing any more",
     "PERSON_ADDED": "a person, or what they may",
     "PERSON_REMOVED": "a person, or what they might",
+    "KEY_ROTATED": "the server has a new key, which the old one signed",
     "RULES_SET": "other rules for all machines",
     "SCREEN_WATCHED": "a person looked at a session's screen",
     "CHANNEL_STRANGER": "somebody wrote to a chat of the server who does not take part there",
@@ -142,7 +143,8 @@ async def entries(database: Database, limit: int = 100) -> list[str]:
 
 
 async def page(database: Database, limit: int, before: int = 0) -> list[dict[str, Any]]:
-    """Newest first; `before`: the seq of the last one of the page before."""
+    """Newest first, with what was noted a moment ago; `before`: the seq of the last one of the page before."""
+    await seal(database)
     found = await database.rows(
         "SELECT entry::jsonb AS entry FROM audit_entries WHERE %s = 0 OR seq < %s ORDER BY seq DESC LIMIT %s",
         before,

@@ -50,8 +50,13 @@ class ServerContext:
         return self._identity
 
     async def open(self) -> None:
+        await self.read_identity()
+
+    async def read_identity(self) -> Identity:
+        """As it is now: another process may have been told to replace the key."""
         async with self.database.transaction() as connection:
             self._identity = await identity_of(connection)
+        return self._identity
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:

@@ -151,18 +151,19 @@ class ServerClock:
 class Database:
     """Times are PostgreSQL's own, the same for every process.  `clock`: a test gives them instead."""
 
-    def __init__(self, url: str, clock: Clock | None = None, most: int = 10) -> None:
+    def __init__(self, url: str, clock: Clock | None = None, most: int = 10, name: str = "atlasbridge") -> None:
         if not url.startswith(("postgresql://", "postgres://")):
             kind = url.partition("://")[0] if "://" in url else "that"  # the rest may hold a password
             raise ConfigError(f"{kind!r} is no PostgreSQL database", "write it as postgresql://user@host/name")
         self.url = url
         self.clock = clock or ServerClock(SystemClock())
-        self._pool = _pool(url, most)
+        self._name = {"application_name": name}  # as PostgreSQL lists its connections
+        self._pool = _pool(url, most, **self._name)
         # a statement alone needs no BEGIN and no COMMIT, and is planned once, not for each of its values
         generic = "plan_cache_mode = force_generic_plan"
-        self._single = _pool(url, most, generic, autocommit=True, prepare_threshold=0)
+        self._single = _pool(url, most, generic, autocommit=True, prepare_threshold=0, **self._name)
         # what is told may be lost: nobody waits until it is on disk
-        self._notification = _pool(url, 1, "synchronous_commit = off", autocommit=True)
+        self._notification = _pool(url, 1, "synchronous_commit = off", autocommit=True, **self._name)
         self.strangers = Strangers()
         self._together: dict[Any, Batch[Any, Any]] = {}
         self._teller = 0  # the server's process that says what this one tells

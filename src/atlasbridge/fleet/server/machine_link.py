@@ -20,7 +20,7 @@ from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.machines import Entered, Refused
 from atlasbridge.fleet.server.prompts import Fenced
-from atlasbridge.fleet.server.signature import proves
+from atlasbridge.fleet.server.signature import Identity, proves
 from atlasbridge.fleet.server.wakeups import BOARD
 
 # What a machine's link is to do besides decisions: one look for all of it, at every link from time to time.
@@ -72,13 +72,14 @@ async def serve_link(context: ServerContext, socket: WebSocket) -> None:
     """The whole life of one connection."""
     await socket.accept()
     try:
-        nonce = new_nonce()
-        await socket.send_text(encode_message("challenge", nonce=nonce, server=context.identity.public_key))
+        nonce, identity = new_nonce(), await context.read_identity()
+        about = {"server": identity.public_key, "keys": [list(one) for one in identity.keys]}
+        await socket.send_text(encode_message("challenge", nonce=nonce, **about))
         first = await _hear(socket)
         if first["m"] == "join":
-            await _join(context, socket, first, nonce)
+            await _join(context, socket, first, nonce, identity)
         elif first["m"] == "enter":
-            await _enter(context, socket, first, nonce)
+            await _enter(context, socket, first, nonce, identity)
         await socket.close()
     except (WebSocketDisconnect, TimeoutError, RuntimeError):
         pass  # it is gone: it will dial again
@@ -106,7 +107,9 @@ async def _refuse(socket: WebSocket, refused: Refused) -> None:
     await socket.send_text(encode_message("refused", reason=refused.reason, sentence=refused.sentence))
 
 
-async def _join(context: ServerContext, socket: WebSocket, message: dict[str, Any], nonce: str) -> None:
+async def _join(
+    context: ServerContext, socket: WebSocket, message: dict[str, Any], nonce: str, identity: Identity
+) -> None:
     token, key = str(message["token"]), str(message["key"])
     if not proves(key, str(message["signature"]), signing_text("join", nonce, token, key)):
         return await _refuse(socket, Refused("bad_signature", "This machine does not have the key it names."))
@@ -115,19 +118,21 @@ async def _join(context: ServerContext, socket: WebSocket, message: dict[str, An
     if isinstance(joined, Refused):
         return await _refuse(socket, joined)
     machine_id, name = joined
-    signature = context.identity.sign(signing_text("joined", str(message["nonce"]), machine_id))
+    signature = identity.sign(signing_text("joined", str(message["nonce"]), machine_id))
     await socket.send_text(encode_message("joined", machine=machine_id, name=name, signature=signature))
     context.wakeups.tell(BOARD)
     return None
 
 
-async def _enter(context: ServerContext, socket: WebSocket, message: dict[str, Any], nonce: str) -> None:
+async def _enter(
+    context: ServerContext, socket: WebSocket, message: dict[str, Any], nonce: str, identity: Identity
+) -> None:
     machine_id = str(message["machine"])
     key = await machines.key_of(context.database, machine_id)
     if isinstance(key, Refused):
         await machines.refuse_entry(context.database, machine_id, key.reason)
         return await _refuse(socket, key)
-    text = signing_text("enter", nonce, machine_id, context.identity.public_key)
+    text = signing_text("enter", nonce, machine_id, identity.public_key)
     if not proves(key, str(message["signature"]), text):
         await machines.refuse_entry(context.database, machine_id, "bad_signature")
         return await _refuse(socket, Refused("bad_signature", "This machine does not have the key it joined with."))
@@ -140,7 +145,7 @@ async def _enter(context: ServerContext, socket: WebSocket, message: dict[str, A
         context.wakeups.tell(f"job:{machine_id}", BOARD)
         return await _refuse(socket, entered)
     context.wakeups.tell(f"job:{machine_id}", BOARD)
-    signature = context.identity.sign(signing_text("welcome", str(message["nonce"]), machine_id))
+    signature = identity.sign(signing_text("welcome", str(message["nonce"]), machine_id))
     chats = await carried(context.database)
     welcome = {"signature": signature, "acked": entered.acked, "beat_s": BEAT_S, "chats": chats}
     welcome |= {"epoch": entered.epoch, "token": entered.token, "notice": entered.notice}

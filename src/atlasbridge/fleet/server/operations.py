@@ -276,29 +276,29 @@ class FleetOperations:
     def revoke_invitation(self, invitation_id: ShortText) -> Changed:
         """Take an invitation back."""
 
-    # people
+    # people; a name can have any character, so it stands in the body
 
     @operation("GET /people", scope="admin", name="fleet.people")
     def people(self) -> People:
         """People, their teams, and what they are allowed to see and answer."""
 
-    @operation("PUT /people/{name}", scope="admin", name="fleet.add_person")
+    @operation("POST /people", scope="admin", name="fleet.add_person")
     def add_person(self, name: Name, role: Role = "member") -> Changed:
         """Add a person, or change their role."""
 
-    @operation("DELETE /people/{name}", scope="admin", name="fleet.remove_person")
+    @operation("POST /people/remove", scope="admin", name="fleet.remove_person")
     def remove_person(self, name: Name) -> Changed:
         """Revoke a person's access, and log them out everywhere."""
 
-    @operation("POST /people/{name}/link", scope="admin", name="fleet.link")
+    @operation("POST /people/link", scope="admin", name="fleet.link")
     def make_link(self, name: Name) -> Link:
         """Make a link with which a person logs in."""
 
-    @operation("PUT /teams/{team}/{person}", scope="admin", name="fleet.join_team")
+    @operation("POST /teams", scope="admin", name="fleet.join_team")
     def join_team(self, team: Name, person: Name) -> Changed:
         """Add a person to a team."""
 
-    @operation("DELETE /teams/{team}/{person}", scope="admin", name="fleet.leave_team")
+    @operation("POST /teams/remove", scope="admin", name="fleet.leave_team")
     def leave_team(self, team: Name, person: Name) -> Changed:
         """Remove a person from a team."""
 

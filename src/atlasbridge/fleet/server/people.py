@@ -55,8 +55,12 @@ class Caller:
         return min(SCOPES.index(self.scope), own) >= SCOPES.index(scope)
 
 
+def bad_name(name: str) -> bool:
+    return not name or not name.isprintable() or len(name) > 60 or name.startswith("@") or "," in name
+
+
 async def add(database: Database, name: str, role: str, by: str) -> None:
-    if not name or not name.isprintable() or len(name) > 60 or name.startswith("@") or "," in name:
+    if bad_name(name):
         raise ConfigError(f"{name!r} is no name for a person", "up to 60 characters, no comma, no @ in front")
     async with database.transaction() as connection:
         await connection.execute(

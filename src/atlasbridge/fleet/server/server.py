@@ -8,7 +8,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
@@ -24,7 +24,13 @@ from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.migrations_loader import migrate
 
+if TYPE_CHECKING:
+    from atlasbridge.fleet.server.oidc import OidcSettings
+
 log = logging.getLogger(__name__)
+
+
+SERVING = "atlasbridge fleet serve"
 
 
 @frozen
@@ -39,6 +45,7 @@ class Address:
     metrics_token: str = ""
     connections: int = 10
     keep_s: float = 90 * 86_400.0  # what has ended
+    oidc: OidcSettings | None = None  # where people log in, besides by link
 
     @property
     def known_as(self) -> str:
@@ -69,7 +76,7 @@ async def serve(
 ) -> None:
     """`read_plan`: which chats this process may carry; None: it carries none."""
     refuse_open_sockets(place)
-    database = Database(database_url, most=place.connections)
+    database = Database(database_url, most=place.connections, name=SERVING)
     await database.open()
     try:
         await database.check_session()
@@ -110,7 +117,7 @@ def listen_at(place: Address) -> socket.socket:
 
 def server_settings(context: ServerContext, place: Address) -> uvicorn.Config:
     return uvicorn.Config(
-        build_application(context, place.metrics_token),
+        build_application(context, place.metrics_token, place.oidc),
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -8,24 +8,45 @@ import secrets
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from atlasbridge.core.fleet_wire import from_text, to_text
+from atlasbridge.core.fleet_wire import from_text, rotation_text, to_text
 from atlasbridge.core.values import frozen
-from atlasbridge.fleet.server.database import Connection, row
+from atlasbridge.fleet.server.audit import note
+from atlasbridge.fleet.server.database import Connection, Database, row, rows
 
 
 @frozen
 class Identity:
     private_key: str
     public_key: str
+    chat_secret: str = ""  # buttons in chats are made with it
+    keys: tuple[tuple[str, str, str], ...] = ()  # (old key, new key, the old one's signature), for who knows an old one
 
     def sign(self, text: bytes) -> str:
         return to_text(Ed25519PrivateKey.from_private_bytes(from_text(self.private_key)).sign(text))
 
 
 async def identity_of(connection: Connection) -> Identity:
-    found = await row(connection, "SELECT private_key, public_key FROM desk_identity")
+    found = await row(connection, "SELECT private_key, public_key, chat_secret FROM desk_identity")
     assert found is not None  # made with the tables
-    return Identity(found["private_key"], found["public_key"])
+    known = await rows(connection, "SELECT old_key, new_key, endorsed FROM server_keys ORDER BY made_at")
+    keys = tuple((one["old_key"], one["new_key"], one["endorsed"]) for one in known)
+    return Identity(found["private_key"], found["public_key"], found["chat_secret"], keys)
+
+
+async def rotate_key(database: Database, by: str) -> str:
+    """A new key in the place of the old one, whose private half is forgotten; the new public one."""
+    async with database.transaction() as connection:
+        await connection.execute("SELECT 1 FROM desk_identity FOR UPDATE")
+        old, now = await identity_of(connection), database.now()
+        key = Ed25519PrivateKey.generate()
+        private, public = to_text(key.private_bytes_raw()), to_text(key.public_key().public_bytes_raw())
+        await connection.execute(
+            "INSERT INTO server_keys (old_key, new_key, endorsed, made_at) VALUES (%s, %s, %s, %s)",
+            (old.public_key, public, old.sign(rotation_text(old.public_key, public)), now),
+        )
+        await connection.execute("UPDATE desk_identity SET private_key = %s, public_key = %s", (private, public))
+        await note(connection, now, "KEY_ROTATED", old=old.public_key, new=public, by=by)
+    return public
 
 
 def proves(public_key: str, signature: str, text: bytes) -> bool:

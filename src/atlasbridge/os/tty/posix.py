@@ -77,11 +77,13 @@ class PosixPTY(BasePTY):
         size: Size | None = None,
         attributes: TermiosAttributes | None = None,
         ready: ReadyTerminal | None = None,
+        stderr: int = -1,
     ) -> Self:
         """Start `command`; `SpawnRefused` says with which status a shell would have ended."""
         size = size or Size()
         pixels = (size.rows, size.cols, size.width, size.height)
-        how = {"env": os.environ if env is None else env, "cwd": cwd, "size": pixels, "termios_attrs": attributes}
+        how: dict[str, Any] = {"env": os.environ if env is None else env, "cwd": cwd, "size": pixels}
+        how |= {"termios_attrs": attributes, "stderr": stderr}
         try:
             started = _start_ready(ready, command, how) if ready else None
             child, lifeline = started or _start_new(command, how)

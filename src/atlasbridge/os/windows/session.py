@@ -486,7 +486,7 @@ class ConsoleSession:
 
     def _give_up(self) -> None:
         name, self._supervisor.failed = self._supervisor.failed, ""
-        self._journal.note("the session cannot go on", task=name)
+        self._journal.note("the session cannot continue", task=name)
         self.end_tool()
 
     def _finish(self, status: int) -> None:

@@ -32,7 +32,7 @@ export const isLink = (hash) => /^#link=[\w.-]+(?:&enrol=\w+)?$/.test(hash);
 
 export async function enter({ link, password }) {
   if (!globalThis.crypto?.subtle) throw new Error(t("This browser keeps no keys at this address. Open it over https or on localhost."));
-  await (link ? enterByLink(link) : enterByPassword(password));
+  await (link ? enterByLink(link) : enterByPassword(password)).catch((error) => { throw new Error(t(error.message)); });
   await load();
 }
 
@@ -70,7 +70,7 @@ export async function call(method, path, body) {
     answer = await send(who, epoch, method, path, body);
     if (answer.status === 401 && method === "GET") answer = await send(who, await start(true), method, path, body);
   } catch (error) {
-    if (error instanceof Fault && error.kind !== "offline") throw new Refused(401, error.kind, error.message);
+    if (error instanceof Fault && error.kind !== "offline") throw new Refused(401, error.kind, t(error.message));
     throw new Refused(0, "offline", t("The hub cannot be reached."));
   }
   const content = await answer.json().catch(() => null);

@@ -167,7 +167,7 @@ export class Card {
 
   // Keys for a line that takes any text; where it is not known what is asked, the question can also be left as it is.
   keys() {
-    if (this.prompt.constraints.secret || this.prompt.constraints.idle || this.prompt.choices.length || DOORS[this.prompt.session?.tool]) return null;
+    if (this.prompt.constraints.secret || this.prompt.constraints.idle || this.prompt.choices.length || Object.hasOwn(askers(), this.prompt.session?.tool)) return null;
     const unknown = this.prompt.type === "unknown";
     const key = (value, label, shown) => el("button", { type: "button", "data-value": value, on: { click: () => this.answer(value, false, label) } }, shown);
     return el("div", { cls: "row keys", role: "group", "aria-label": t("Keys") },

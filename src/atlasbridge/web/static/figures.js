@@ -3,31 +3,32 @@
 import { get } from "/api.js";
 import { el, empty, show, svg } from "/dom.js";
 import { by } from "/words.js";
+import { t } from "/language.js";
 
 export function figuresView(main) {
   const body = el("div", { cls: "stack" });
-  show(main, el("div", { cls: "head" }, el("h1", {}, "Figures")), body);
+  show(main, el("div", { cls: "head" }, el("h1", {}, t("Figures"))), body);
   get("/statistics").then((data) => {
     const days = data.days || [];
     const wait = data.answer_s || { count: 0, buckets: [] };
     const reported = data.reported || {};
-    show(body, facts([["prompts", days.reduce((sum, day) => sum + day.raised, 0)], ["median wait", span(wait.median)], ["9 of 10 within", span(wait.p90)],
-      ["false alarms reported", reported.not_a_prompt || 0], ["missed ones reported", reported.missed || 0]]),
+    show(body, facts([[t("prompts"), days.reduce((sum, day) => sum + day.raised, 0)], [t("median wait"), span(wait.median)], [t("9 of 10 within"), span(wait.p90)],
+      [t("false alarms reported"), reported.not_a_prompt || 0], [t("missed ones reported"), reported.missed || 0]]),
     el("div", { cls: "plots" },
-      bars("Prompts per day", days.map((day) => [day.day.slice(5), day.raised, day.answered]), "raised, of which answered"),
-      bars("Time to answer", (wait.buckets || []).map(([upper, count]) => [upper === null ? "more" : `≤ ${span(upper)}`, count]), "answers"),
-      ranks("Who answered", Object.fromEntries(Object.entries(data.answered_by || {}).map(([name, count]) => [by(name) || "nobody", count]))), ranks("What was asked", data.types || {})));
+      bars(t("Prompts per day"), days.map((day) => [day.day.slice(5), day.raised, day.answered]), t("raised, of which answered")),
+      bars(t("Time to answer"), (wait.buckets || []).map(([upper, count]) => [upper === null ? t("more") : `≤ ${span(upper)}`, count]), t("answers")),
+      ranks(t("Who answered"), Object.fromEntries(Object.entries(data.answered_by || {}).map(([name, count]) => [by(name) || t("nobody"), count]))), ranks(t("What was asked"), data.types || {})));
   }, (error) => show(body, empty(error.message)));
   return () => {};
 }
 
-const span = (seconds) => (seconds === undefined || seconds === null ? "–" : seconds < 90 ? `${Math.round(seconds)} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`);
+const span = (seconds) => (seconds === undefined || seconds === null ? "–" : seconds < 90 ? t("{count} s", { count: Math.round(seconds) }) : seconds < 5400 ? t("{count} min", { count: Math.round(seconds / 60) }) : t("{count} h", { count: Math.round(seconds / 3600) }));
 
 const facts = (rows) => el("dl", { cls: "facts" }, ...rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, String(value)))));
 
 function plot(title, drawing, rows) {
-  return el("figure", { cls: "panel plot" }, el("figcaption", {}, title), rows.length ? drawing : el("small", {}, "Nothing yet."),
-    rows.length ? el("details", {}, el("summary", {}, "As a table"), el("table", {}, el("tbody", {},
+  return el("figure", { cls: "panel plot" }, el("figcaption", {}, title), rows.length ? drawing : el("small", {}, t("Nothing yet.")),
+    rows.length ? el("details", {}, el("summary", {}, t("As a table")), el("table", {}, el("tbody", {},
       ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, String(cell)))))))) : null);
 }
 

@@ -1,6 +1,7 @@
 // A person's keys as a terminal sends them, and the one ordered stream by which they reach the session.
 
 import { newKey, post } from "/api.js";
+import { t } from "/language.js";
 
 const CURSOR = { ArrowUp: "A", ArrowDown: "B", ArrowRight: "C", ArrowLeft: "D", Home: "H", End: "F" };
 const NUMBERED = { Insert: 2, Delete: 3, PageUp: 5, PageDown: 6, F5: 15, F6: 17, F7: 18, F8: 19, F9: 20, F10: 21, F11: 23, F12: 24 };
@@ -55,7 +56,7 @@ export class KeyStream {
       if (trouble) {
         const lost = this.pending;
         this.flying = this.waiting = "";
-        this.onChange(0, `${trouble} ${lost} keys were not typed.`);
+        this.onChange(0, `${trouble} ${t("1 key was not typed.|{count} keys were not typed.", { count: lost })}`);
         return;
       }
       this.flying = "";
@@ -72,11 +73,11 @@ export class KeyStream {
         return "";
       } catch (error) {
         if (error.status !== 0 && error.status !== 503 && error.error !== "rate_limited") return error.message;
-        this.onChange(this.pending, "waits for the hub");
+        this.onChange(this.pending, t("waiting for the hub"));
         await new Promise((resolve) => { setTimeout(resolve, RETRY_MS); });
       }
     }
-    return "Typing was switched off.";
+    return t("Typing was switched off.");
   }
 
   stop() { this.stopped = true; }

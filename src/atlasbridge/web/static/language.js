@@ -30,7 +30,7 @@ export async function loadLanguage() {
 
 export function useTexts(known) { texts = known; }
 
-// t("{count} lines", { count: 3 }); where one and many differ: t("1 line|{count} lines", { count }).
+// Values stand in braces; where one and many differ, both forms are given with a bar between them, and `count` decides.
 export function t(english, values = {}) {
   const known = Object.hasOwn(texts, english) ? texts[english] : english;
   const forms = known.split("|");

@@ -2,6 +2,7 @@
 
 import { call, get, post } from "/api.js";
 import { prompts, subscribe } from "/model.js";
+import { t } from "/language.js";
 
 const FLAGS = ["notify", "sound"];
 const keep = (() => { try { return window.localStorage; } catch { return null; } })();
@@ -58,8 +59,9 @@ async function register() {
 async function announce(prompt) {
   if (wants("sound")) beep();
   if (!wants("notify") || document.visibilityState === "visible" || !("Notification" in window) || Notification.permission !== "granted") return;
-  const title = `${prompt.session?.label || prompt.session?.tool || "A program"} ${prompt.constraints.idle ? "is finished" : "asks"}`;
-  const options = { body: prompt.constraints.secret ? "It asks for a secret." : prompt.excerpt, tag: prompt.prompt_id, icon: "/icon-192.png", data: { url: `/#prompt/${prompt.prompt_id}` } };
+  const name = prompt.session?.label || prompt.session?.tool || t("A program");
+  const title = prompt.constraints.idle ? t("{name} is finished", { name }) : t("{name} asks", { name });
+  const options = { body: prompt.constraints.secret ? t("It asks for a secret.") : prompt.excerpt, tag: prompt.prompt_id, icon: "/icon-192.png", data: { url: `/#prompt/${prompt.prompt_id}` } };
   const registration = await worker();
   if (registration) registration.showNotification(title, options);
   else new Notification(title, options).onclick = () => window.focus();
@@ -95,15 +97,15 @@ export async function subscribed() {
 
 export async function setPush(on) {
   const registration = await worker();
-  if (!registration?.pushManager) throw new Error("This browser has no push. On a phone, open the page over TLS and install it first.");
+  if (!registration?.pushManager) throw new Error(t("This browser has no push. On a phone, open the page over TLS and install it first."));
   const before = await registration.pushManager.getSubscription();
   if (!on) {
     if (before) { await call("DELETE", "/push/subscriptions", { endpoint: before.endpoint }); await before.unsubscribe(); }
     return;
   }
   const { available, public_key: key } = await get("/push");
-  if (!available) throw new Error("The hub lacks the push extra: in the checkout, pip install '.[push]'");
-  if (!(await askPermission())) throw new Error("The browser was not allowed to show notifications.");
+  if (!available) throw new Error(t("The hub lacks the push extra: in the checkout, pip install '.[push]'"));
+  if (!(await askPermission())) throw new Error(t("The browser was not allowed to show notifications."));
   const fresh = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: bytes(key) });
   await post("/push/subscriptions", fresh.toJSON());
 }

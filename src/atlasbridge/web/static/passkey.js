@@ -3,6 +3,7 @@
 import { call, get, post } from "/api.js";
 import { el, show, toast } from "/dom.js";
 import { ago } from "/words.js";
+import { t } from "/language.js";
 
 const hex = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 const bytes = (word) => Uint8Array.from(word.match(/[0-9a-f]{2}/g) || [], (pair) => parseInt(pair, 16));
@@ -13,15 +14,15 @@ const isAddress = (host) => /^[\d.]+$|:/.test(host);
 export function whyNotHere() {
   const { hostname, port } = window.location;
   if (isAddress(hostname.replace(/^\[|\]$/g, ""))) {
-    return hostname === "127.0.0.1" || hostname === "[::1]" ? `This page was opened by its address. Browsers allow passkeys only for a name: open http://localhost:${port}/ instead.`
-      : "This page was opened by its address. Browsers allow passkeys only for a name with https: see docs/howto/phone.md.";
+    return hostname === "127.0.0.1" || hostname === "[::1]" ? t("This page was opened by its address. Browsers allow passkeys only for a name: open {url} instead.", { url: `http://localhost:${port}/` })
+      : t("This page was opened by its address. Browsers allow passkeys only for a name with https: see docs/howto/phone.md.");
   }
-  if (!window.isSecureContext || !navigator.credentials || !window.PublicKeyCredential) return "This browser has no passkeys here. They need https, or localhost.";
+  if (!window.isSecureContext || !navigator.credentials || !window.PublicKeyCredential) return t("This browser has no passkeys here. They need https, or localhost.");
   return "";
 }
 
-const refused = (error) => (error.name === "NotAllowedError" || error.name === "AbortError" ? new Error("The passkey was not used: it was canceled, or it took too long.")
-  : error.name === "InvalidStateError" ? new Error("This passkey is enrolled already.") : error);
+const refused = (error) => (error.name === "NotAllowedError" || error.name === "AbortError" ? new Error(t("The passkey was not used: it was canceled, or it took too long."))
+  : error.name === "InvalidStateError" ? new Error(t("This passkey is enrolled already.")) : error);
 
 async function assertion(challenge, rpId, allowed) {
   const publicKey = { challenge: bytes(challenge), rpId, allowCredentials: keys(allowed), userVerification: "required", timeout: 120000 };
@@ -44,7 +45,7 @@ export async function enrol(name, code) {
   const why = whyNotHere();
   if (why) throw new Error(why);
   const begun = await post("/passkeys/begin");
-  if (!code && !begun.keys.length) throw new Error("The first passkey of this page needs a code. On the computer, type: atlasbridge passkey add");
+  if (!code && !begun.keys.length) throw new Error(t("The first passkey of this page needs a code. On the computer, type: atlasbridge passkey add"));
   const confirm = code ? undefined : await assertion(begun.challenge, begun.rp_id, begun.keys);
   const publicKey = {
     challenge: bytes(begun.challenge), rp: { id: begun.rp_id, name: "AtlasBridge" }, user: { id: bytes(begun.user), name: `AtlasBridge at ${begun.rp_id}`, displayName: "AtlasBridge" },
@@ -60,13 +61,13 @@ export function proofNote(prompt) {
   const wanted = prompt.constraints.proof;
   if (!wanted) return null;
   const why = whyNotHere();
-  return el("p", { cls: `word ${why ? "bad" : "warn"} proof`, role: "status" }, `🔑 To approve this you sign it with your passkey (rule ${wanted.rule}). `, why ? `${why} You can refuse it here.` : "To refuse it you need none.");
+  return el("p", { cls: `word ${why ? "bad" : "warn"} proof`, role: "status" }, `🔑 ${t("To approve this you sign it with your passkey (rule {rule}).", { rule: wanted.rule })} `, why ? `${why} ${t("You can refuse it here.")}` : t("To refuse it you need none."));
 }
 
 // A panel of the settings.  `offered`: a code that came with the link by which this page was opened.
 export function passkeyPanel(offered) {
   const list = el("ul", { cls: "list", id: "passkeys" });
-  const name = el("input", { type: "text", id: "passkey-name", maxlength: 40, placeholder: "such as: phone" });
+  const name = el("input", { type: "text", id: "passkey-name", maxlength: 40, placeholder: t("such as: phone") });
   const code = el("input", { type: "text", id: "passkey-code", maxlength: 64, autocomplete: "off" });
   const word = el("div", { cls: "word", role: "status", hidden: true });
   code.value = offered || "";
@@ -74,23 +75,23 @@ export function passkeyPanel(offered) {
   async function draw() {
     const { passkeys } = await get("/passkeys").catch(() => ({ passkeys: [] }));
     show(list, passkeys.map((key) => el("li", { cls: "item", "data-passkey": key.key_id }, el("div", { cls: "row" },
-      el("div", {}, el("strong", {}, key.name), el("span", { cls: "tag" }, key.rp_id), el("br"), el("small", {}, `added ${ago(key.created_at)} by ${key.by}`)),
-      el("button", { type: "button", cls: "refuse", on: { click: () => remove(key) } }, "Remove")))));
+      el("div", {}, el("strong", {}, key.name), el("span", { cls: "tag" }, key.rp_id), el("br"), el("small", {}, t("added {time} by {who}", { time: ago(key.created_at), who: key.by }))),
+      el("button", { type: "button", cls: "refuse", on: { click: () => remove(key) } }, t("Remove"))))));
   }
   async function remove(key) {
-    try { await call("DELETE", `/passkeys/${key.key_id}`); toast(`${key.name} approves nothing any more.`); } catch (error) { toast(error.message); }
+    try { await call("DELETE", `/passkeys/${key.key_id}`); toast(t("{name} can no longer approve anything.", { name: key.name })); } catch (error) { toast(error.message); }
     draw();
   }
   const add = el("button", { type: "button", cls: "main", id: "passkey-add", on: { click: async () => {
     add.disabled = true;
-    try { const made = await enrol(name.value, code.value.trim()); say(`Added ${made.name}.`, "good"); code.value = ""; draw(); } catch (error) { say(error.message, "bad"); }
+    try { const made = await enrol(name.value, code.value.trim()); say(t("Added {name}.", { name: made.name }), "good"); code.value = ""; draw(); } catch (error) { say(error.message, "bad"); }
     add.disabled = false;
-  } } }, "Add a passkey");
+  } } }, t("Add a passkey"));
   draw();
   const why = whyNotHere();
-  return el("section", { cls: "panel stack", id: "passkey-panel" }, el("h2", {}, "Passkeys"),
-    el("small", {}, "Where a rule says proof = \"passkey\", an approval counts only when you sign it with one of these. To add one, get a code on the computer with: atlasbridge passkey add. A passkey of this page can confirm another one instead."),
+  return el("section", { cls: "panel stack", id: "passkey-panel" }, el("h2", {}, t("Passkeys")),
+    el("small", {}, t("Where a rule asks for a passkey, an approval counts only when you sign it with one of these. To add one, get a code on the computer with: atlasbridge passkey add. A passkey of this page can confirm another one instead.")),
     list, why ? el("p", { cls: "word" }, why) : [
-      el("div", {}, el("label", { for: "passkey-name" }, "Name"), name),
-      el("div", {}, el("label", { for: "passkey-code" }, "Code from the terminal"), el("div", { cls: "row" }, el("div", { cls: "grow" }, code), add))], word);
+      el("div", {}, el("label", { for: "passkey-name" }, t("Name")), name),
+      el("div", {}, el("label", { for: "passkey-code" }, t("Code from the terminal")), el("div", { cls: "row" }, el("div", { cls: "grow" }, code), add))], word);
 }

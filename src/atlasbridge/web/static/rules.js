@@ -4,6 +4,7 @@ import { call, get, may } from "/api.js";
 import { el, empty, show, toast } from "/dom.js";
 import { subscribe } from "/model.js";
 import { ago, folder, moment, short } from "/words.js";
+import { t } from "/language.js";
 
 const TONE = { allow: "good", ask: "warn", deny: "bad" };
 
@@ -12,19 +13,19 @@ export function rulesView(main) {
   const rules = el("ul", { cls: "list", id: "rules" });
   const did = el("ul", { cls: "list", id: "decisions" });
   const told = el("small", {});
-  show(main, el("div", { cls: "head" }, el("h1", {}, "Rules")), el("div", { cls: "stack" },
-    el("section", { cls: "stack" }, el("h2", {}, "Granted now"), grants),
-    el("section", { cls: "stack" }, el("h2", {}, "Your rules"), rules, el("small", {}, "They stand in policy.toml: ", el("code", {}, "atlasbridge policy edit"), ", ", el("code", {}, "atlasbridge policy suggest"))),
-    el("section", { cls: "stack" }, el("h2", {}, "What they did"), did, told)));
+  show(main, el("div", { cls: "head" }, el("h1", {}, t("Rules"))), el("div", { cls: "stack" },
+    el("section", { cls: "stack" }, el("h2", {}, t("Granted now")), grants),
+    el("section", { cls: "stack" }, el("h2", {}, t("Your rules")), rules, el("small", {}, t("They are in policy.toml: "), el("code", {}, "atlasbridge policy edit"), ", ", el("code", {}, "atlasbridge policy suggest"))),
+    el("section", { cls: "stack" }, el("h2", {}, t("What they did")), did, told)));
 
   async function draw() {
     const found = await get("/rules").catch((error) => ({ error }));
     if (!grants.isConnected) return;
     if (found.error) { toast(found.error.message); return; }
-    show(grants, found.grants.length ? found.grants.map((grant) => granted(grant, draw)) : el("li", {}, empty("Nothing is granted.", "A card offers to allow what it asks for a while.")));
-    show(rules, found.rules.length ? found.rules.map(ruleItem) : el("li", {}, empty("There are no rules.", "Everything is asked. Rules that answer for you are yours to write: atlasbridge policy suggest")));
-    show(did, found.decisions.length ? found.decisions.map(decision) : el("li", {}, empty("No rule has answered anything yet.")));
-    told.textContent = { digest: "Channels hear of it once a day.", at_once: "Channels hear of each at once.", never: "Channels do not hear of it." }[found.tell] || "";
+    show(grants, found.grants.length ? found.grants.map((grant) => granted(grant, draw)) : el("li", {}, empty(t("Nothing is granted."), t("A card offers to allow what it asks for a while."))));
+    show(rules, found.rules.length ? found.rules.map(ruleItem) : el("li", {}, empty(t("There are no rules."), t("Everything is asked. Rules that answer for you are yours to write: atlasbridge policy suggest"))));
+    show(did, found.decisions.length ? found.decisions.map(decision) : el("li", {}, empty(t("No rule has answered anything yet."))));
+    told.textContent = { digest: t("Channels hear of it once a day."), at_once: t("Channels hear of each at once."), never: t("Channels do not hear of it.") }[found.tell] || "";
   }
 
   let pause;
@@ -34,22 +35,22 @@ export function rulesView(main) {
 }
 
 function granted(grant, redraw) {
-  const bounds = [grant.uses_left === null ? "" : `${grant.uses_left} times`, grant.seconds_left === null ? "" : `${Math.max(0, Math.round(grant.seconds_left / 60))} min left`];
-  const where = grant.session_id ? `session ${short(grant.session_id)}` : "every session there";
+  const bounds = [grant.uses_left === null ? "" : t("1 time|{count} times", { count: grant.uses_left }), grant.seconds_left === null ? "" : t("{count} min left", { count: Math.max(0, Math.round(grant.seconds_left / 60)) })];
+  const where = grant.session_id ? t("session {name}", { name: short(grant.session_id) }) : t("every session there");
   const end = el("button", { type: "button", cls: "refuse", on: { click: async () => {
     end.disabled = true;
-    try { await call("DELETE", `/grants/${grant.grant_id}`); toast("Revoked: it is asked again."); } catch (error) { toast(error.message); }
+    try { await call("DELETE", `/grants/${grant.grant_id}`); toast(t("Revoked: it is asked again.")); } catch (error) { toast(error.message); }
     redraw();
-  } } }, "Revoke");
+  } } }, t("Revoke"));
   return el("li", { cls: "item", "data-grant": grant.grant_id }, el("div", { cls: "row" },
     el("div", { cls: "grow" }, el("strong", {}, grant.allows), el("br"),
-      el("small", { title: moment(grant.created_at) }, [grant.tool, folder(grant.folder), where, ...bounds, `by ${grant.by}`].filter(Boolean).join(" · "))),
+      el("small", { title: moment(grant.created_at) }, [grant.tool, folder(grant.folder), where, ...bounds, t("by {who}", { who: grant.by })].filter(Boolean).join(" · "))),
     may("answer") ? end : null));
 }
 
 function ruleItem(rule) {
-  const people = rule.approvals > 1 ? `${rule.approvals} people must agree` : "";
-  const among = rule.person.length ? `of ${rule.person.join(", ")}` : "";
+  const people = rule.approvals > 1 ? t("{count} people must agree", { count: rule.approvals }) : "";
+  const among = rule.person.length ? t("of {people}", { people: rule.person.join(", ") }) : "";
   return el("li", { cls: "item", "data-rule": rule.name },
     el("div", { cls: "row" }, el("strong", {}, rule.name), el("span", { cls: `tag ${TONE[rule.verdict]}` }, rule.verdict)),
     el("code", {}, rule.about),
@@ -58,7 +59,7 @@ function ruleItem(rule) {
 
 function decision(entry) {
   return el("li", { cls: "item", "data-decision": entry.prompt_id },
-    el("div", { cls: "row" }, el("strong", {}, entry.source), el("span", { cls: `tag ${entry.allowed ? "good" : "bad"}` }, entry.allowed ? "allowed" : "refused")),
+    el("div", { cls: "row" }, el("strong", {}, entry.source), el("span", { cls: `tag ${entry.allowed ? "good" : "bad"}` }, entry.allowed ? t("allowed") : t("refused"))),
     el("code", { cls: "what" }, entry.what),
-    el("small", { title: `${moment(entry.at)} · rule ${entry.digest}` }, [ago(entry.at), entry.tool, folder(entry.folder), entry.reason].filter(Boolean).join(" · ")));
+    el("small", { title: `${moment(entry.at)} · ${entry.digest}` }, [ago(entry.at), entry.tool, folder(entry.folder), entry.reason].filter(Boolean).join(" · ")));
 }

@@ -6,27 +6,28 @@ import { starters } from "/launch.js";
 import { link, prompts, sessions, subscribe } from "/model.js";
 import { sentence } from "/subject.js";
 import { ago, folder, short } from "/words.js";
+import { t } from "/language.js";
 
 const MANY = 8;
 
 function item(session) {
   const prompt = prompts.get(session.open_prompt);
   const idle = prompt?.constraints.idle;
-  const state = session.stopped ? el("span", { cls: "tag warn" }, "stopped") : !session.open_prompt ? el("span", { cls: "tag good" }, "runs") : idle ? el("span", { cls: "tag" }, "finished") : el("span", { cls: "tag warn" }, "waits for you");
+  const state = session.stopped ? el("span", { cls: "tag warn" }, t("stopped")) : !session.open_prompt ? el("span", { cls: "tag good" }, t("running")) : idle ? el("span", { cls: "tag" }, t("finished")) : el("span", { cls: "tag warn" }, t("waiting for you"));
   return el("li", {}, el("a", { cls: "run", href: `#session/${session.session_id}` },
-    el("span", { cls: "run-who" }, el("strong", {}, session.label || session.tool), el("small", { title: session.cwd }, session.label ? `${session.tool} · ` : "", folder(session.cwd))),
+    el("span", { cls: "run-who" }, el("strong", {}, session.label || session.tool), el("small", { title: session.cwd }, [session.machine, session.label ? session.tool : "", folder(session.cwd)].filter(Boolean).join(" · "))),
     el("span", { cls: "peek" }, prompt ? sentence(prompt) : ""),
-    el("small", {}, `${session.attached ? "at a terminal" : "in the background"}, ${ago(session.started_at)} · ${short(session.session_id)}`), state));
+    el("small", {}, `${session.attached ? t("at a terminal") : t("in the background")}, ${ago(session.started_at)} · ${short(session.session_id)}`), state));
 }
 
 export function sessionsView(main) {
   const list = el("ul", { cls: "list records" });
   const button = el("div", { cls: "row" });
   const form = el("div");
-  const filter = el("input", { type: "search", placeholder: "Filter by name, tool, folder", "aria-label": "Filter the sessions", hidden: true, ...PLAIN });
-  show(main, el("div", { cls: "head" }, el("h1", {}, "Sessions"), button), el("div", { cls: "stack" }, form, filter, list));
-  const none = () => (link.state === "live" ? empty("No session runs.", "Start one in a terminal: atlasbridge run claude")
-    : empty("Not connected.", "Which sessions run is not known until the hub can be reached again."));
+  const filter = el("input", { type: "search", placeholder: t("Filter by name, tool, folder"), "aria-label": t("Filter the sessions"), hidden: true, ...PLAIN });
+  show(main, el("div", { cls: "head" }, el("h1", {}, t("Sessions")), button), el("div", { cls: "stack" }, form, filter, list));
+  const none = () => (link.state === "live" ? empty(t("No session is running."), t("Start one in a terminal: atlasbridge run claude"))
+    : empty(t("Not connected."), t("Which sessions are running is not known until the hub can be reached again.")));
   let drawing = false;
 
   function draw() {
@@ -36,7 +37,7 @@ export function sessionsView(main) {
     const rank = (session) => (!session.open_prompt ? 2 : prompts.get(session.open_prompt)?.constraints.idle ? 1 : 0);
     const found = [...sessions.values()].reverse().filter(fits).sort((a, b) => rank(a) - rank(b));
     filter.hidden = sessions.size <= MANY;
-    show(list, found.length ? found.map(item) : el("li", {}, sessions.size ? empty("None of them fits.") : none()));
+    show(list, found.length ? found.map(item) : el("li", {}, sessions.size ? empty(t("None of them matches.")) : none()));
   }
 
   if (may("admin")) starters({ button, form });

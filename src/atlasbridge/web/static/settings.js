@@ -17,25 +17,24 @@ function toggle(id, title, about, on, change) {
 }
 
 export function settingsView(main, page) {
-  const notify = toggle("s-notify", "Notifications", "While this page is open somewhere in this browser.", wants("notify"), async (on) => {
-    if (on && !(await askPermission())) throw new Error("The browser was not allowed to show notifications.");
+  const notify = toggle("s-notify", t("Notifications"), t("While this page is open somewhere in this browser."), wants("notify"), async (on) => {
+    if (on && !(await askPermission())) throw new Error(t("The browser was not allowed to show notifications."));
     setWant("notify", on);
   });
-  const sound = toggle("s-sound", "Sound", "Two soft tones when a program asks.", wants("sound"), (on) => { setWant("sound", on); if (on) beep(); });
-  const push = toggle("s-push", "Push", "Also when the page is closed. The message is encrypted for this browser; the push service cannot read it.", false, setPush);
+  const sound = toggle("s-sound", t("Sound"), t("Two soft tones when a program asks."), wants("sound"), (on) => { setWant("sound", on); if (on) beep(); });
+  const push = toggle("s-push", t("Push"), t("Also when the page is closed. The message is encrypted for this browser; the push service cannot read it."), false, setPush);
   subscribed().then((on) => { push.box.checked = on; }, () => {});
   const leave = el("button", { type: "button", cls: "refuse", on: { click: async () => {
     await setPush(false).catch(() => {});
     await logOut().catch(() => {});
     await forget();
     window.location.reload();
-  } } }, "Log this browser out");
-  show(main, el("div", { cls: "head" }, el("h1", {}, "Settings")), el("div", { cls: "stack" },
+  } } }, t("Log this browser out"));
+  show(main, el("div", { cls: "head" }, el("h1", {}, t("Settings"))), el("div", { cls: "stack" },
     languagePanel(), el("section", { cls: "panel" }, notify.node, sound.node, may("answer") && offers("push") ? push.node : null),
     offers("devices") ? thisBrowser() : null, may("answer") && offers("passkey") ? passkeyPanel(page.enrol) : null, may("admin") ? devices() : null,
-    el("section", { cls: "panel stack" }, el("h2", {}, "Keys"), el("p", {}, el("kbd", {}, "1"), " to ", el("kbd", {}, "9"), " choose, ", el("kbd", {}, "y"), " and ", el("kbd", {}, "n"), " answer, ",
-      el("kbd", {}, "j"), " and ", el("kbd", {}, "k"), " go through a long list, ", el("kbd", {}, "/"), " filters it, ", el("kbd", {}, "Tab"), " moves between prompts.")),
-    el("section", { cls: "panel row" }, el("small", { cls: "grow" }, `AtlasBridge ${page.version} on ${page.host}. ${page.setup || ""}`), leave)));
+    el("section", { cls: "panel stack" }, el("h2", {}, t("Keys")), el("p", {}, t("1 to 9 choose; y and n answer; j and k move through the list; / filters it; x marks a prompt."))),
+    el("section", { cls: "panel row" }, el("small", { cls: "grow" }, `AtlasBridge ${page.version} · ${page.host}. ${page.setup || ""}`), leave)));
   return () => {};
 }
 
@@ -50,12 +49,12 @@ function thisBrowser() {
   const field = el("input", { type: "text", id: "own-name", maxlength: 40, ...PLAIN });
   field.value = me().name;
   const save = async () => {
-    try { await rename(field.value); field.value = me().name; toast("Renamed."); } catch (error) { toast(error.message); }
+    try { await rename(field.value); field.value = me().name; toast(t("Renamed.")); } catch (error) { toast(error.message); }
   };
-  const may = { read: "It may look.", answer: "It may answer.", admin: "It may answer, type, start and end sessions, and let others in." }[me().scope];
-  return el("section", { cls: "panel stack" }, el("h2", {}, "This browser"), el("small", {}, `Answers from here are signed with this name. ${may}`),
-    el("div", {}, el("label", { for: "own-name" }, "Name"), el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
-      el("button", { type: "button", on: { click: save } }, "Rename"))));
+  const may = { read: t("It can look."), answer: t("It can answer."), admin: t("It can answer, type, start and end sessions, and log in other browsers.") }[me().scope];
+  return el("section", { cls: "panel stack" }, el("h2", {}, t("This browser")), el("small", {}, `${t("Answers from here are signed with this name.")} ${may}`),
+    el("div", {}, el("label", { for: "own-name" }, t("Name")), el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
+      el("button", { type: "button", on: { click: save } }, t("Rename")))));
 }
 
 function devices() {
@@ -63,16 +62,16 @@ function devices() {
   async function draw() {
     const { devices: found } = await get("/devices").catch(() => ({ devices: [] }));
     show(list, found.map((device) => el("li", { cls: "item", "data-device": device.login_id }, el("div", { cls: "row" },
-      el("div", {}, el("strong", {}, device.name), device.this ? el("span", { cls: "tag good" }, "this one") : null, el("span", { cls: "tag" }, device.scope),
-        el("br"), el("small", { title: moment(device.seen_at) }, `last seen ${ago(device.seen_at)}, let in ${ago(device.created_at)}`)),
-      device.this ? null : el("button", { type: "button", cls: "refuse", on: { click: () => end(device) } }, "Log out")))));
+      el("div", {}, el("strong", {}, device.name), device.this ? el("span", { cls: "tag good" }, t("this one")) : null, el("span", { cls: "tag" }, device.scope),
+        el("br"), el("small", { title: moment(device.seen_at) }, t("last seen {seen}, logged in {made}", { seen: ago(device.seen_at), made: ago(device.created_at) }))),
+      device.this ? null : el("button", { type: "button", cls: "refuse", on: { click: () => end(device) } }, t("Log out"))))));
   }
   async function end(device) {
-    try { await call("DELETE", `/devices/${device.login_id}`); toast(`${device.name} is logged out.`); } catch (error) { toast(error.message); }
+    try { await call("DELETE", `/devices/${device.login_id}`); toast(t("{name} is logged out.", { name: device.name })); } catch (error) { toast(error.message); }
     draw();
   }
   draw();
-  return el("section", { cls: "panel stack" }, el("h2", {}, "Browsers that are let in"), list);
+  return el("section", { cls: "panel stack" }, el("h2", {}, t("Logged-in browsers")), list);
 }
 
 export function loginView(main, reason, done, again) {
@@ -83,9 +82,9 @@ export function loginView(main, reason, done, again) {
     try { await enter(linkIn(value) || { password: value }); done(); } catch (error) { word.hidden = false; word.textContent = error.message; }
   };
   field.addEventListener("keydown", (event) => { if (event.key === "Enter") tryIt(); });
-  show(main, el("div", { cls: "panel stack login" }, el("h1", {}, "Open this page by a link"),
+  show(main, el("div", { cls: "panel stack login" }, el("h1", {}, t("Open this page by a link")),
     el("p", {}, howToEnter()[0], el("code", {}, howToEnter()[1])),
-    word, again ? el("div", {}, el("button", { type: "button", on: { click: again } }, "Try again")) : null,
-    el("div", {}, el("label", { for: "pass" }, "Or paste the link, or enter the password"), el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
-      el("button", { type: "button", cls: "main", on: { click: tryIt } }, "Enter")))));
+    word, again ? el("div", {}, el("button", { type: "button", on: { click: again } }, t("Try again"))) : null,
+    el("div", {}, el("label", { for: "pass" }, t("Or paste the link, or enter the password")), el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
+      el("button", { type: "button", cls: "main", on: { click: tryIt } }, t("Enter"))))));
 }

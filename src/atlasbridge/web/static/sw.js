@@ -2,8 +2,8 @@
 // begun from the kept files, and they are renewed only when the hub has proved itself to the page: whoever else listens at
 // this address cannot put another page in its place so.  It never keeps a prompt: answers of the API are not touched here.
 const SHELL = "atlasbridge-shell";
-const FILES = ["/", "/answering.js", "/api.js", "/app.webmanifest", "/audit.js", "/base.css", "/card.js", "/colours.js", "/dom.js", "/figures.js",
-  "/grants.js", "/icon-192.png", "/icon-512.png", "/icon.svg", "/inbox.js", "/keys.js", "/language.js", "/later.js", "/launch.js", "/main.js", "/model.js",
+const FILES = ["/", "/answering.js", "/api.js", "/app.webmanifest", "/audit.js", "/base.css", "/card.js", "/colours.js", "/de.json", "/dom.js", "/es.json", "/figures.js",
+  "/grants.js", "/icon-192.png", "/icon-512.png", "/icon.svg", "/inbox.js", "/ja.json", "/keys.js", "/language.js", "/later.js", "/launch.js", "/main.js", "/model.js",
   "/notify.js", "/others.js", "/page.css", "/passkey.js", "/prompts.js", "/proof.js", "/queue.js", "/records.js", "/rules.css", "/rules.js", "/screen.js", "/session.js", "/sessions.js",
   "/settings.js", "/steady.js", "/subject.js", "/typing.js", "/ways.js", "/words.js"];
 

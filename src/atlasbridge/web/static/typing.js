@@ -3,6 +3,7 @@
 import { may, post } from "/api.js";
 import { PLAIN, el, speak, toast } from "/dom.js";
 import { KeyStream, encode } from "/keys.js";
+import { t } from "/language.js";
 
 const BAR = [["Enter", "Enter"], ["Escape", "Esc"], ["Tab", "Tab"], ["ArrowUp", "↑"], ["ArrowDown", "↓"], ["ArrowLeft", "←"], ["ArrowRight", "→"],
   ["Backspace", "⌫"], ["Home", "Home"], ["End", "End"], ["PageUp", "PgUp"], ["PageDown", "PgDn"], ["Delete", "Del"]];
@@ -10,21 +11,21 @@ const CONTROLS = ["c", "d", "z", "l", "r"];
 const PASTE = 2004; // the program wants pasted text marked as such
 
 export function typingBar(id, screen) {
-  if (!may("admin")) return { node: el("small", {}, "This browser may not type into sessions; a link that may: atlasbridge web --scope admin"), off: () => {} };
+  if (!may("admin")) return { node: el("small", {}, t("This browser cannot type into sessions. Make a link that can with: atlasbridge web --scope admin")), off: () => {} };
   const typing = el("input", { type: "checkbox", id: "typing", role: "switch" });
   const line = el("div", { cls: "stack typing", hidden: true });
   const sent = el("small", { role: "status", cls: "sent" });
   let keys = null;
   const send = (data) => { if (keys && data) keys.type(data); };
   const press = (name, how = {}) => send(encode(name, how, screen.modes));
-  const field = el("input", { type: "text", id: "typed", "aria-label": "Text to type", placeholder: "Text to type", enterkeyhint: "send", ...PLAIN });
+  const field = el("input", { type: "text", id: "typed", "aria-label": t("Text to type"), placeholder: t("Text to type"), enterkeyhint: "send", ...PLAIN });
   const submit = (enter) => { send(field.value); if (enter) press("Enter"); field.value = ""; };
   field.addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); submit(true); } });
   line.append(
-    el("div", { cls: "row" }, el("div", { cls: "grow" }, field), el("button", { type: "button", cls: "main", title: "without Enter", on: { click: () => submit(false) } }, "Type")),
-    el("div", { cls: "keybar", role: "group", "aria-label": "Keys" }, ...BAR.map(([name, face]) => el("button", { type: "button", on: { click: () => press(name) } }, face, face === name ? null : el("span", { cls: "unseen" }, ` ${name}`))),
+    el("div", { cls: "row" }, el("div", { cls: "grow" }, field), el("button", { type: "button", cls: "main", title: t("without Enter"), on: { click: () => submit(false) } }, t("Type"))),
+    el("div", { cls: "keybar", role: "group", "aria-label": t("Keys") }, ...BAR.map(([name, face]) => el("button", { type: "button", on: { click: () => press(name) } }, face, face === name ? null : el("span", { cls: "unseen" }, ` ${name}`))),
       ...CONTROLS.map((letter) => el("button", { type: "button", cls: letter === "c" ? "refuse" : "", on: { click: () => press(letter, { ctrl: true }) } }, `Ctrl-${letter.toUpperCase()}`))),
-    el("small", {}, "Or click the screen and type: all keys go to the program, but Tab leaves it (Ctrl-I is Tab there)."), sent);
+    el("small", {}, t("Or click the screen and type. All keys go to the program; only Tab leaves the screen (Ctrl-I is Tab there).")), sent);
 
   function off() {
     keys?.stop();
@@ -43,9 +44,9 @@ export function typingBar(id, screen) {
       typing.checked = true;
       line.hidden = false;
       screen.node.classList.add("keys");
-      speak("Typing is on. Tab leaves the screen.");
+      speak(t("Typing is on. Tab leaves the screen."));
       keys = new KeyStream(id, (waiting, trouble) => {
-        sent.textContent = waiting ? `${waiting} ${waiting === 1 ? "key" : "keys"} on the way${trouble ? `: ${trouble}` : ""}` : "";
+        sent.textContent = waiting ? [t("1 key on the way|{count} keys on the way", { count: waiting }), trouble].filter(Boolean).join(": ") : "";
         if (!waiting && trouble) { toast(trouble); off(); }
       });
     } catch (error) { typing.checked = !on; toast(error.message); }
@@ -62,7 +63,7 @@ export function typingBar(id, screen) {
     const text = event.clipboardData.getData("text").replace(/\r?\n/g, "\r").replaceAll("\x1b", "");
     send(screen.modes.includes(PASTE) ? `\x1b[200~${text}\x1b[201~` : text);
   });
-  const node = el("div", { cls: "stack" }, el("div", { cls: "switch panel" }, el("label", { for: "typing" }, "Type into this session",
-    el("small", {}, "Your keys go straight to the program. Each use is written to the audit log.")), typing), line);
+  const node = el("div", { cls: "stack" }, el("div", { cls: "switch panel" }, el("label", { for: "typing" }, t("Type into this session"),
+    el("small", {}, t("Your keys go straight to the program. Each use is written to the audit log."))), typing), line);
   return { node, off };
 }

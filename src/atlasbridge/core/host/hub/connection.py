@@ -176,6 +176,7 @@ MODES_FOR_KEYS = frozenset({1, 2004})  # what changes how keys and pasted text a
 _AFTER_TYPING = ("taken", "still_there")
 _FAREWELL_LOOK_S = 0.01
 _MOST_WORDS = 256
+LAST_LINES, LAST_CHARACTERS = 2000, 256 * 1024  # above the last screen of a session that has ended
 
 
 class HubSide:
@@ -189,7 +190,9 @@ class HubSide:
         clock: Clock,
         settings: SessionSettings,
         start_hub: Callable[[], None],
+        keep: bool = True,
     ) -> None:
+        self._keep = keep  # its last output, when it has ended
         self._record = record
         self._ttl_s = ttl_s
         self._watch = watch
@@ -333,11 +336,27 @@ class HubSide:
             end: Message = {"m": "end", "exit_code": status if status >= 0 else 128 - status, "status": status}
             end["words"] = self._words.told(self._clock.now())
             end["typed"] = self._watch.outcomes()  # a tool may end over its last answer before the typist has reported
+            if self._keep:
+                end["last"] = self._last_output()
             self._end = end
             self.post(end)
         while not self._heard.wait(_FAREWELL_LOOK_S) and self._clock.now() < until:
             pass
         self._link.stop()
+
+    def _last_output(self) -> Message:
+        """The last screen and the lines above it, as anything that leaves this process: redacted."""
+        self._watch.absorb()
+        screen, secrets = self._watch.screen, self._watch.secrets
+        above, rows = screen.all_lines[-LAST_LINES:], screen.lines()
+        size = 0
+        for at in range(len(above) - 1, -1, -1):
+            size += len(above[at]) + 1
+            if size > LAST_CHARACTERS:
+                above = above[at + 1 :]
+                break
+        hidden = mask_rows([*above, *rows], secrets)
+        return {"rows": screen.rows, "cols": screen.cols, "past": hidden[: len(above)], "lines": hidden[len(above) :]}
 
 
 class Words:

@@ -1,6 +1,7 @@
 """The one seat in front of a session: which terminal is attached, how one takes it over and how it is left.
 
-The newest terminal wins; the one before gets back what the tool had switched on, and its client is told.
+The newest terminal has the keyboard, and the session has its size; the one before gets back what the tool had switched
+on, and its client is told: it shows the screen until it takes the keyboard back.
 """
 
 from __future__ import annotations
@@ -54,7 +55,17 @@ class AttachedClient:
             if data and attachment is not None and attachment.output_is_terminal:
                 attachment.write_soon(data)
 
-    def take(self, caller: Caller, fds: tuple[int, int], size: Size, past: bool = False, back: bool = False) -> None:
+    def take(
+        self,
+        caller: Caller,
+        fds: tuple[int, int],
+        size: Size,
+        past: bool = False,
+        back: bool = False,
+        steal: bool = False,
+        ahead: int = 0,
+        eof: int = 4,
+    ) -> None:
         """Show the session on this terminal from now on.  `back`: it left while the tool was stopped, and what it shows
         is kept, unless the tool wrote something meanwhile."""
         if self._pty.is_own(fds[0]) or self._pty.is_own(fds[1]):
@@ -63,8 +74,9 @@ class AttachedClient:
             caller.say({"m": "failed", "status": 1, "text": "a session cannot be shown inside itself"})
             return
         with self._lock:
-            self.vacate(self.attachment, "taken")
+            self.vacate(self.attachment, "stolen" if steal else "taken")
             attachment = caller.attachment = Attachment(*fds)
+            attachment.ahead, attachment.end_of_file = ahead, bytes((eof,))
             self._caller = caller
             with self._output.lock:
                 self.resize(size)
@@ -94,7 +106,7 @@ class AttachedClient:
             self._caller = None
             attachment.closed = True
             self._keyboard.switch(None)
-            self._release(attachment, quietly=why == "closed", parting=why in ("detached", "taken"))
+            self._release(attachment, quietly=why == "closed", parting=why in ("detached", "taken", "stolen"))
             caller.attachment = None
             caller.say({"m": "detached", "why": why})
             self._analysis.changed(self._size, False)

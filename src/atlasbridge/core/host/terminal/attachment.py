@@ -24,6 +24,7 @@ class Attachment:
         self.input_is_terminal = os.isatty(stdin_fd)
         self.output_is_terminal = os.isatty(stdout_fd)
         self.closed = False
+        self.ahead, self.end_of_file = 0, b"\x04"  # bytes that were typed before the terminal was raw; see the client
         self.input_fd = _own(stdin_fd, os.O_RDONLY)
         self._output_fd = _own(stdout_fd, os.O_WRONLY)
         kind = os.fstat(self._output_fd).st_mode
@@ -35,6 +36,11 @@ class Attachment:
     def is_terminal(self) -> bool:
         """Whether a real terminal is there, which answers the tool's queries itself."""
         return self.input_is_terminal and self.output_is_terminal
+
+    def as_typed(self, data: bytes) -> bytes:
+        """The bytes that were read, with the end-of-file characters that a terminal which edits lines has made NUL."""
+        early, self.ahead = data[: self.ahead], max(0, self.ahead - len(data))
+        return early.replace(b"\0", self.end_of_file) + data[len(early) :]
 
     def write(self, data: bytes, patience: int = -1) -> bool:
         """All of `data`, waiting for a slow terminal as long as it is attached.  False: it is gone.

@@ -160,7 +160,7 @@ class InputRelay:
                 return
 
     def _must_look_at_all(self, current: Attachment) -> bool:
-        return self._detach_key.pending or not current.input_is_terminal
+        return self._detach_key.pending or current.ahead > 0 or not current.input_is_terminal
 
     def _look_at(self, current: Attachment, data: bytes, beat: Beat) -> bool:
         """What may be more than a key for the tool.  False: something else is to be done before the next."""
@@ -170,7 +170,7 @@ class InputRelay:
             return False
         leave, taken = False, True
         if current.input_is_terminal:
-            data, leave = self._detach_key.feed(data)
+            data, leave = self._detach_key.feed(current.as_typed(data) if current.ahead else data)
         else:
             if not self._last_input:
                 self._pty.set_echo(False)

@@ -128,7 +128,7 @@ class Typist:
             return prompt
         working = self._watch.works()
         if working:
-            return _AtWork("stale", f"the tool does not wait any more ({working})")
+            return _AtWork("stale", f"the tool is no longer waiting ({working})")
         steps = tuple(self._encode(prompt, answer))
         if not steps:
             return Outcome("failed", "this answer has no keys")
@@ -152,7 +152,7 @@ def _fit(prompt: Prompt, flags: LineFlags, steps: tuple[Step, ...]) -> Compared 
     if not flags.echo and not prompt.secret:
         return Outcome("stale", "the terminal hides what is typed now")
     if _longest_line(steps) >= flags.line_limit:
-        return Outcome("failed", f"a line of this terminal holds at most {flags.line_limit - 1} bytes")
+        return Outcome("failed", f"a line of this terminal can have at most {flags.line_limit - 1} bytes")
     return prompt, flags, _joined(steps)
 
 

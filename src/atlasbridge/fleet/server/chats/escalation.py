@@ -46,10 +46,10 @@ _STAGES = {
 }
 _SENTENCES = {
     "received": "Answered with {answer} by {who}.",
-    "typed": "Typed {answer}, the answer of {who}.",
+    "typed": "Sent {answer}, answered by {who}.",
     "default_typed": "Nobody answered in time: a timer typed the safe default {answer}.",
-    "default_taken": "Nobody answered in time; the tool took the safe default {answer} of a timer.",
-    "taken": "The tool took {answer}, the answer of {who}.",
+    "default_taken": "Nobody answered in time; the tool took the safe default {answer}.",
+    "taken": "The tool took {answer}, answered by {who}.",
     "expired": "Nobody answered in time.",
     "canceled": "Left as it is by {who}; nothing was typed.",
     "withdrawn": "It is not on that screen any more.",

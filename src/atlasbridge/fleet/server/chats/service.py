@@ -63,7 +63,7 @@ class Chats:
 
     async def _carry(self, mine: LeaderLock) -> None:
         log.info("this server carries the chats")
-        cache = ChatCache(self._context.database, self._clock, self._context.identity.private_key)
+        cache = ChatCache(self._context.database, self._clock, self._context.identity.chat_secret)
         memory = ChatStore(self._context.database)
         server = FleetHubApi(cache, memory, self._clock)
         escalation_policy = self._escalation_policy = ChatEscalation(cache, memory, server, self._clock)

@@ -47,7 +47,14 @@ export async function load() {
 export async function forget() { who = null; }
 export const rename = () => Promise.reject(new Error(t("The fleet's administrator names people.")));
 export const logOut = () => ask("POST", "/api/logout", {});
-export const howToEnter = () => [t("Ask an administrator for a link, or make one: "), "atlasbridge fleet people link NAME"];
+export function howToEnter() {
+  const how = document.createElement("span");
+  const login = document.createElement("a");
+  login.href = "/login";
+  login.textContent = t("Log in");
+  how.append(login, t(", or ask an administrator for a link: "));
+  return [how, "atlasbridge fleet people link NAME"];
+}
 
 export const linkIn = (hash) => { const found = /#login=([\w.~-]+)/.exec(hash); return found ? { link: found[1], enrol: "" } : null; };
 export const isLink = (hash) => /^#login=[\w.~-]+$/.test(hash);

@@ -14,7 +14,7 @@ export function machinesView(main) {
   const decisions = table("decisions", [t("When"), t("Machine"), t("Question"), t("Answer"), t("By"), t("Outcome")]);
   const person = el("input", { type: "search", id: "by", placeholder: t("Everybody"), "aria-label": t("Only decisions of this person"), ...PLAIN });
   const none = el("div");
-  show(main, el("div", { cls: "head" }, el("h1", {}, t("Machines"))), el("div", { cls: "stack" }, none, machines.node,
+  show(main, el("div", { cls: "head" }, el("h1", {}, t("Machines")), el("a", { href: "/admin.html" }, t("Administration"))), el("div", { cls: "stack" }, none, machines.node,
     el("h2", {}, t("Decisions")), person, decisions.node));
 
   async function draw() {

@@ -1,0 +1,250 @@
+"""The messages of the Model Context Protocol that AtlasBridge speaks: its tools, what they take, and what they answer.
+
+Light and without I/O: `atlasbridge mcp` speaks it on standard input and output, the page over HTTP.  `approve` answers
+in the form that Claude Code's --permission-prompt-tool wants.  Whatever goes wrong is a denial.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from atlasbridge import __version__
+
+if TYPE_CHECKING:
+    from atlasbridge.core.prompt.question import Handed, Question
+
+PROGRESS_S = 5.0  # clients give up on a call that says nothing for a minute or less
+MAX_TTL_S = 86_400.0
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # the client says `initialize` first
+ENVELOPE_VERSIONS = (
+    "2026-07-28",
+)  # each request carries its version, and `server/discover` takes the greeting's place
+_META = "io.modelcontextprotocol/"
+PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, BAD_PARAMS, BAD_VERSION = -32700, -32600, -32601, -32602, -32022
+INSTRUCTIONS = (
+    "Ask the person who runs this agent. Use ask_human when you need a decision or information that only a person has, "
+    "and notify_human to tell them something without waiting."
+)
+NOT_A_YES = "Do not take this for a yes."
+
+Json = dict[str, Any]
+
+
+class BadArguments(ValueError):
+    """The client called a tool with something that it does not take."""
+
+
+class RpcError(Exception):
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.body: Json = {"code": code, "message": message} | ({"data": data} if data is not None else {})
+
+
+def _tool(name: str, about: str, properties: Json, required: tuple[str, ...]) -> Json:
+    # asking changes nothing: clients that ask before each tool that might change something need not ask before asking
+    hints = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    return {"name": name, "description": about, "inputSchema": schema, "annotations": hints}
+
+
+_TTL = {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_TTL_S, "description": "How many seconds to wait"}
+TOOLS: tuple[Json, ...] = (
+    _tool(
+        "ask_human",
+        "Ask a person and wait for the answer. Without choices and free_text it is a yes-or-no question.",
+        {
+            "question": {"type": "string", "description": "The question, with all that is needed to answer it"},
+            "choices": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Two or more answers to choose from",
+            },
+            "free_text": {"type": "boolean", "default": False, "description": "Whether own words are an answer"},
+            "ttl_s": _TTL,
+        },
+        ("question",),
+    ),
+    _tool(
+        "notify_human",
+        "Tell the person something without waiting for an answer.",
+        {"message": {"type": "string", "description": "What to tell them"}},
+        ("message",),
+    ),
+    _tool(
+        "approve",
+        "Whether the agent may use a tool: for --permission-prompt-tool mcp__atlasbridge__approve.",
+        {
+            "tool_name": {"type": "string"},
+            "input": {"type": "object"},
+            "tool_use_id": {"type": "string"},
+            "ttl_s": _TTL,
+        },
+        ("tool_name", "input"),
+    ),
+)
+
+
+class Arguments:
+    """What a tool was called with; a value of another kind is named in the error."""
+
+    def __init__(self, given: Any) -> None:
+        if not isinstance(given, dict):
+            raise BadArguments("the arguments must be an object")
+        self._given: Json = {name: value for name, value in given.items() if value is not None}
+
+    def get(self, name: str, kind: type, what: str, default: Any = None) -> Any:
+        if name not in self._given:
+            if default is None:
+                raise BadArguments(f"{name!r} is missing")
+            return default
+        value = self._given[name]
+        if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+            raise BadArguments(f"{name!r} must be {what}")
+        return value
+
+    def text(self, name: str) -> str:
+        return str(self.get(name, str, "a text"))
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        found = self.get(name, list, "a list of texts", [])
+        if not all(isinstance(one, str) for one in found):
+            raise BadArguments(f"{name!r} must be a list of texts")
+        return tuple(found)
+
+    def ttl_s(self) -> float | None:
+        if "ttl_s" not in self._given:
+            return None
+        value = self._given["ttl_s"]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_TTL_S:
+            raise BadArguments(f"'ttl_s' must be a number of seconds, more than 0 and at most {MAX_TTL_S:.0f}")
+        return float(value)
+
+
+def timed_out(handed: Handed) -> bool:
+    """Also where the timer handed over the refusing choice: nobody has said no."""
+    from atlasbridge.core.prompt.answer_text import TIMER
+
+    return handed.outcome == "expired" or handed.by == TIMER
+
+
+def verdict(handed: Handed, words: str, asked: Question, arguments: Mapping[str, Any]) -> str:
+    """Only the choice that allows allows; own words deny and say why."""
+    if timed_out(handed):
+        return deny("Nobody answered in time, so this was not allowed. You can ask again.")
+    if handed.answer is None:
+        return deny("The question was withdrawn before anybody answered.")
+    if words == asked.choices[0]:
+        return json.dumps({"behavior": "allow", "updatedInput": arguments})
+    if words not in asked.choices:
+        return deny(words)
+    if handed.by.startswith("rule:"):
+        return deny(f"The rule {handed.by.removeprefix('rule:')!r} does not allow this.")
+    return deny("The person said no.")
+
+
+def deny(message: str) -> str:
+    return json.dumps({"behavior": "deny", "message": message})
+
+
+def version_of(params: Mapping[str, Any]) -> str:
+    meta = params.get("_meta")
+    return str(meta.get(f"{_META}protocolVersion", "")) if isinstance(meta, dict) else ""
+
+
+def stamped(result: Json, cached: bool = True) -> Json:
+    """As the version with an envelope for each request wants its results."""
+    keeping = {"ttlMs": 3_600_000, "cacheScope": "public"} if cached else {}
+    return {**result, **keeping, "resultType": "complete", "_meta": {f"{_META}serverInfo": own_name()}}
+
+
+def own_name() -> Json:
+    return {"name": "atlasbridge", "version": __version__}
+
+
+def name_of(info: Any) -> str:
+    """The client's own name for itself; it is shown, never believed."""
+    return f"{info.get('name', '')} {info.get('version', '')}".strip() if isinstance(info, dict) else ""
+
+
+def greet(params: Json) -> Json:
+    """The answer to `initialize`."""
+    wanted = params.get("protocolVersion")
+    return {
+        "protocolVersion": wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
+        "capabilities": {"tools": {}},
+        "serverInfo": own_name(),
+        "instructions": INSTRUCTIONS,
+    }
+
+
+def elicits(params: Json) -> bool:
+    """Whether the client that says `initialize` can show a form of its own to its person."""
+    capabilities = params.get("capabilities")
+    return isinstance(capabilities, dict) and isinstance(capabilities.get("elicitation"), dict)
+
+
+def answer_at_once(method: str, params: Json) -> Json:
+    """What needs nobody: everything but `initialize` and `tools/call`."""
+    version = check_version(params)
+    match method:
+        case "server/discover":
+            about = {"capabilities": {"tools": {}}, "instructions": INSTRUCTIONS}
+            return stamped(about | {"supportedVersions": list(ENVELOPE_VERSIONS)})
+        case "ping":
+            return {}
+        case "tools/list":
+            return stamped({"tools": list(TOOLS)}) if version else {"tools": list(TOOLS)}
+    raise RpcError(UNKNOWN_METHOD, f"{method} is not offered here")
+
+
+def check_version(params: Json) -> str:
+    version = version_of(params)
+    if version and version not in ENVELOPE_VERSIONS:
+        known = [*HANDSHAKE_VERSIONS, *ENVELOPE_VERSIONS]
+        raise RpcError(BAD_VERSION, f"version {version} is not known", {"supported": known, "requested": version})
+    return version
+
+
+def check_tool(params: Json) -> str:
+    name = params.get("name")
+    if name not in {tool["name"] for tool in TOOLS}:
+        raise RpcError(BAD_PARAMS, f"there is no tool {name!r}")
+    return str(name)
+
+
+def label_of(params: Json) -> str:
+    """What the client calls itself in this request, where its version says it in each."""
+    meta = params.get("_meta")
+    return name_of(meta.get(f"{_META}clientInfo")) if isinstance(meta, dict) else ""
+
+
+def progress_token(params: Json) -> Any:
+    meta = params.get("_meta")
+    return meta.get("progressToken") if isinstance(meta, dict) else None
+
+
+def form_of(asked: Question) -> Json:
+    """The same question as a form of the client, where it has forms: the person may sit right there."""
+    field: Json = {"type": "string", "title": "Answer"}
+    if not asked.takes_text:
+        field["enum"] = list(asked.choices or ("yes", "no"))
+    elif asked.choices:
+        field["description"] = "One of these, or your own words: " + ", ".join(asked.choices)
+    schema = {"type": "object", "properties": {"answer": field}, "required": ["answer"]}
+    return {"message": asked.text, "requestedSchema": schema}
+
+
+def answer_in(result: Json) -> str:
+    """Only a form that was filled in is an answer; "": it was closed."""
+    content = result.get("content")
+    answer = content.get("answer") if result.get("action") == "accept" and isinstance(content, dict) else None
+    return answer if isinstance(answer, str) else ""
+
+
+def said(handed: Handed, words: str) -> str:
+    """What `ask_human` tells the agent."""
+    if timed_out(handed):
+        return f"Nobody answered in time. {NOT_A_YES}"
+    return words if handed.outcome == "answered" else f"The question was withdrawn. {NOT_A_YES}"

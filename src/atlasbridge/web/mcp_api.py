@@ -1,0 +1,281 @@
+"""MCP over HTTP (`/mcp`, "streamable HTTP"): agents elsewhere ask the people of this hub, with a token of scope `ask`.
+
+Each call of a tool is a stream of its own: signs of life, perhaps a form for the client's own person, then the result.
+An agent that hangs up withdraws its question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ids import new_id
+from atlasbridge.core.prompt.mcp_messages import (
+    BAD_PARAMS,
+    ENVELOPE_VERSIONS,
+    HANDSHAKE_VERSIONS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    PROGRESS_S,
+    Arguments,
+    BadArguments,
+    Json,
+    RpcError,
+    answer_at_once,
+    answer_in,
+    check_tool,
+    check_version,
+    deny,
+    elicits,
+    form_of,
+    greet,
+    label_of,
+    name_of,
+    progress_token,
+    said,
+    stamped,
+    verdict,
+    version_of,
+)
+from atlasbridge.core.prompt.model import Answer
+from atlasbridge.core.prompt.question import Handed, Question, RemoteQuestion, prompt_of
+from atlasbridge.core.prompt.redact import redact
+from atlasbridge.core.prompt.tool_use import question_of
+from atlasbridge.core.schema import BadValue
+from atlasbridge.web.access import Caller
+from atlasbridge.web.api import caller_of, problem, read_body, session_of_peer
+from atlasbridge.web.stream import event_stream, until_cut
+
+if TYPE_CHECKING:
+    from atlasbridge.web.site import Site
+
+PATH = "/mcp"
+SESSION = "mcp-session-id"
+MOST_SESSIONS = 1000
+MOST_CALLS = 200  # that wait at once, each in a connection of its own
+METHODS = ["GET", "POST", "DELETE"]
+
+
+class McpEndpoint:
+    """A session remembers only what its client said of itself; without one everything but forms works."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._sessions: dict[str, tuple[str, bool]] = {}  # by id: the client's name, and whether it shows forms
+        self._forms: dict[str, asyncio.Future[Json]] = {}
+        self._calls: dict[tuple[str, str], asyncio.Event] = {}  # by caller and request: set when it is not wanted
+
+    async def serve(self, request: Request) -> Response:
+        caller = caller_of(self._site, request)
+        if isinstance(caller, Response):
+            return caller
+        if not caller.token or not caller.may("ask"):
+            return problem(403, "wrong_scope", "this needs a token with the scope ask")
+        version = request.headers.get("mcp-protocol-version", "")
+        if version and version not in (*HANDSHAKE_VERSIONS, *ENVELOPE_VERSIONS):
+            return problem(400, "bad_request", f"version {version[:40]} of the protocol is not known here")
+        session = f"{caller.key}:{request.headers.get(SESSION, '')}"
+        if request.method == "DELETE":
+            return Response(status_code=204 if self._sessions.pop(session, None) else 404)
+        if request.method != "POST":  # nothing is told outside of an answer
+            return problem(405, "wrong_method", "send messages with POST")
+        try:
+            message = await read_body(self._site.readers, request)
+        except BadValue:
+            return _error(None, PARSE_ERROR, "this is no JSON object", 400)
+        return message if isinstance(message, Response) else await self._take(request, caller, session, message)
+
+    async def _take(self, request: Request, caller: Caller, session: str, message: Json) -> Response:
+        params = message.get("params") or {}
+        if message.get("jsonrpc") != "2.0" or not isinstance(params, dict):
+            return _error(message.get("id"), INVALID_REQUEST, "this is no JSON-RPC 2.0", 400)
+        if "method" not in message:
+            self._take_answer(caller, message)
+            return Response(status_code=202)
+        method = str(message["method"])
+        if "id" not in message:
+            self._take_notice(caller, method, params)
+            return Response(status_code=202)
+        try:
+            check_version(params)
+            if method == "initialize":
+                return self._initialize(caller, message["id"], params)
+            if method == "tools/call":
+                return await self._call(request, caller, session, message["id"], params)
+            return _result(message["id"], answer_at_once(method, params))
+        except RpcError as error:
+            return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "error": error.body})
+
+    def _initialize(self, caller: Caller, request_id: Any, params: Json) -> Response:
+        while len(self._sessions) >= MOST_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        name = new_id()
+        self._sessions[f"{caller.key}:{name}"] = (name_of(params.get("clientInfo")), elicits(params))
+        answer = _result(request_id, greet(params))
+        answer.headers[SESSION] = name
+        return answer
+
+    def _take_notice(self, caller: Caller, method: str, params: Json) -> None:
+        if method == "notifications/cancelled":
+            unwanted = self._calls.get((caller.key, json.dumps(params.get("requestId"))))
+            if unwanted is not None:
+                unwanted.set()
+
+    def _take_answer(self, caller: Caller, message: Json) -> None:
+        form = self._forms.get(f"{caller.key}:{message.get('id')}")
+        if form is not None and not form.done() and isinstance(message.get("result"), dict):
+            form.set_result(message["result"])
+
+    async def _call(self, request: Request, caller: Caller, session: str, request_id: Any, params: Json) -> Response:
+        tool, key = check_tool(params), (caller.key, json.dumps(request_id))
+        if key in self._calls:
+            raise RpcError(INVALID_REQUEST, "this id is in use")
+        if len(self._calls) >= MOST_CALLS:
+            return problem(503, "unavailable", "too many questions are waiting")
+        given = params.get("arguments")
+        if not isinstance(given, dict | None):
+            raise RpcError(BAD_PARAMS, "the arguments must be an object")
+        client, has_forms = self._sessions.get(session, ("", False))
+        inside_session = await session_of_peer(self._site, request)
+        label = label_of(params) or client or caller.identity.partition(":")[2]
+        label = self._site.hub_api.mark_asker(escape_controls(label, keep_lines=False), inside_session)
+        call = _Call(self, caller, label, tool, Arguments(given or {}), has_forms and tool == "ask_human")
+        return event_stream(self._pour(call, key, request_id, params))
+
+    async def _pour(self, call: _Call, key: tuple[str, str], request_id: Any, params: Json) -> AsyncIterator[bytes]:
+        unwanted = self._calls[key] = asyncio.Event()
+        token, modern, waited_s = progress_token(params), version_of(params) in ENVELOPE_VERSIONS, 0.0
+        working = asyncio.ensure_future(call.run())
+        leaving = asyncio.ensure_future(unwanted.wait())
+        try:
+            while not working.done() and not unwanted.is_set():
+                sending = asyncio.ensure_future(call.out.get())
+                await asyncio.wait({working, leaving, sending}, timeout=PROGRESS_S, return_when="FIRST_COMPLETED")
+                if sending.done():
+                    yield _event(sending.result())
+                    continue
+                sending.cancel()
+                if not working.done() and not unwanted.is_set():
+                    waited_s += PROGRESS_S
+                    told = {"progressToken": token, "progress": waited_s, "message": "waiting for a person"}
+                    progress = {"method": "notifications/progress", "params": told}
+                    yield b": still here\n\n" if token is None else _event(progress)
+            if not unwanted.is_set():
+                text, is_error = working.result()
+                result: Json = {"content": [{"type": "text", "text": text}], "isError": is_error}
+                yield _event({"id": request_id, "result": stamped(result, cached=False) if modern else result})
+        finally:
+            del self._calls[key]
+            leaving.cancel()
+            working.cancel()
+            await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+class _Call:
+    """One call of a tool.  `out` has what the client is asked meanwhile."""
+
+    def __init__(
+        self, endpoint: McpEndpoint, caller: Caller, label: str, tool: str, given: Arguments, has_forms: bool
+    ) -> None:
+        self._endpoint = endpoint
+        self._hub_api = endpoint._site.hub_api
+        self._caller = caller
+        self._label = label
+        self._tool = tool
+        self._given = given
+        self._has_forms = has_forms
+        self.out: asyncio.Queue[Json] = asyncio.Queue()
+
+    async def run(self) -> tuple[str, bool]:
+        """What the client hears, and whether it failed."""
+        try:
+            if self._tool == "notify_human":
+                return self._notify(self._given.text("message")), False
+            if self._tool == "approve":
+                return await self._approve(), False
+            return await self._ask_human(), False
+        except BadArguments as error:
+            return f"{error}.", True
+        except AtlasBridgeError as error:  # a question that is none
+            return f"{error}. {error.hint}".strip(), True
+
+    def _notify(self, message: str) -> str:
+        text = redact(escape_controls(message)).strip()
+        if not text:
+            raise BadArguments("there is nothing to tell")
+        self._hub_api.tell(f"{self._label}: {text}")
+        return "Told."
+
+    async def _ask_human(self) -> str:
+        given = self._given
+        free_text = bool(given.get("free_text", bool, "true or false", False))
+        asked = Question(given.text("question"), given.texts("choices"), free_text)
+        handed, words = await self._ask(asked, given.ttl_s())
+        return words if handed is None else said(handed, words)
+
+    async def _approve(self) -> str:
+        try:
+            arguments: Json = self._given.get("input", dict, "an object")
+            asked = question_of(self._given.text("tool_name"), arguments, "")
+            handed, words = await self._ask(asked, self._given.ttl_s())
+        except (BadArguments, AtlasBridgeError) as error:
+            return deny(f"Nobody could be asked: {error}.")
+        assert handed is not None  # no form asks for this
+        return verdict(handed, words, asked, arguments)
+
+    async def _ask(self, asked: Question, ttl_s: float | None) -> tuple[Handed | None, str]:
+        """(None, words): the client's own form was filled in."""
+        prompt_of(asked)  # a question that is none is refused before anybody is asked
+        question = RemoteQuestion(new_id(), self._caller.identity, asked, self._label, ttl_s)
+        waiting = asyncio.ensure_future(self._wait(question))
+        form = self._show_form(asked) if self._has_forms else None
+        try:
+            await asyncio.wait({one for one in (waiting, form) if one is not None}, return_when="FIRST_COMPLETED")
+            if form is not None and not waiting.done() and (words := answer_in(form.result())):
+                return None, words
+            return await waiting  # a form that was closed leaves the question open elsewhere
+        finally:
+            waiting.cancel()
+            if form is not None:
+                form.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            self._hub_api.integrations.withdraw(question.session_id)
+
+    async def _wait(self, question: RemoteQuestion) -> tuple[Handed, str]:
+        stream = until_cut(self._hub_api.integrations.ask(question), self._endpoint._site.broadcast.cut)
+        try:
+            every = [told async for told in stream]
+        finally:
+            await stream.aclose()
+        told = every[-1] if every else {}
+        outcome = str(told.get("outcome", "withdrawn"))
+        if outcome != "answered":
+            return Handed("expired" if outcome == "expired" else "withdrawn"), ""
+        return Handed("answered", Answer.from_json(told["answer"]), str(told["by"])), str(told["words"])
+
+    def _show_form(self, asked: Question) -> asyncio.Future[Json]:
+        name = new_id()
+        key = f"{self._caller.key}:{name}"
+        form = self._endpoint._forms[key] = asyncio.get_running_loop().create_future()
+        form.add_done_callback(lambda _: self._endpoint._forms.pop(key, None))
+        self.out.put_nowait({"id": name, "method": "elicitation/create", "params": form_of(asked)})
+        return form
+
+
+def _event(message: Json) -> bytes:
+    return b"event: message\ndata: " + json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n\n"
+
+
+def _result(request_id: Any, result: Json) -> JSONResponse:
+    return JSONResponse({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+
+def _error(request_id: Any, code: int, message: str, status: int) -> Response:
+    return JSONResponse({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}}, status)
