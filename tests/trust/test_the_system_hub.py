@@ -97,7 +97,7 @@ def test_tokens_move_to_the_hub_and_settings_of_sessions_stay(told: dict[str, An
 
 @needs_root
 def test_no_attack_of_the_persons_own_tool_works(told: dict[str, Any]) -> None:
-    assert [name for name, why in told["attacks"].items() if not why] == [], told["came"]["said and died, "]
+    assert [name for name, why in told["attacks"].items() if not why] == [], told["came"]
     assert len(told["attacks"]) >= 42
     assert not told["typed by an attack"] and told["still asked"]
 
