@@ -15,6 +15,9 @@ from atlasbridge.channels.listening import WITHHELD
 from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.operations import Caller, Kept, Refused
+from atlasbridge.core.ports import Channel
+from atlasbridge.core.prompt.model import PromptRecord, Receipt
 from atlasbridge.core.store.ledger import Ledger
 
 
@@ -121,3 +124,63 @@ def test_the_store_keeps_what_is_pending_over_a_restart() -> None:
         assert ledger.accept_update("slack", "a", "again") is False
         assert ledger.pending_updates("slack") == [("b", "second")]
         ledger.close()
+
+
+SNOOZE = "💤 In 15 minutes"
+
+
+async def remind(hub_api: MiniHub, channel: Channel, record: PromptRecord) -> None:
+    for message_id in hub_api.shown[record.prompt_id, channel.name]:
+        await channel.update_prompt(message_id, record, Receipt("reminder", "Still waiting."))
+
+
+class SlowToSnooze(MiniHub):
+    """Its first snooze never comes to an end, as where the process dies over it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    async def do_snooze(self, caller: Caller, prompt_id: str, for_s: float) -> Kept | Refused:
+        self.asked += 1
+        if self.asked == 1:
+            await asyncio.Event().wait()
+        return await super().do_snooze(caller, prompt_id, for_s)
+
+
+async def test_a_snooze_that_a_process_died_over_is_kept_by_the_next(server: FakeTelegram) -> None:
+    hub_api, ada = SlowToSnooze(), server.person(ADA)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    dying = telegram_on(server, hub_api)
+    await dying.start()
+    await hub_api.ask(dying, record)
+    await remind(hub_api, dying, record)
+    await server.until(lambda: "Still waiting" in str(ada.last()), "the reminder")
+    ada.tap(ada.last(), SNOOZE)
+    await server.until(lambda: hub_api.asked, "the tap")
+    await server.until(lambda: server.unconfirmed() == 0, "the confirmation")
+    await dying.close()
+    assert hub_api.snoozed == [] and len(hub_api.pending_updates("telegram")) == 1
+    async with serving(hub_api, telegram_on(server, hub_api)):
+        await server.until(lambda: hub_api.snoozed, "the snooze")
+        await server.until(lambda: not hub_api.pending_updates("telegram"), "the end of it")
+    assert len(hub_api.snoozed) == 1
+
+
+async def test_a_click_for_later_that_a_process_died_over_is_kept_by_the_next(slack: FakeSlack) -> None:
+    hub_api, ada = SlowToSnooze(), slack.person("U0ADA")
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+    dying = slack_on(slack, hub_api)
+    await dying.start()
+    await slack.until(lambda: slack.sockets, "the socket")
+    await hub_api.ask(dying, record)
+    await remind(hub_api, dying, record)
+    await slack.until(lambda: "Still waiting" in str(ada.last()), "the reminder")
+    ada.click(ada.last(), SNOOZE)
+    await slack.until(lambda: hub_api.asked, "the click")
+    await dying.close()
+    assert hub_api.snoozed == [] and len(hub_api.pending_updates("slack")) == 1
+    async with serving(hub_api, slack_on(slack, hub_api)):
+        await slack.until(lambda: hub_api.snoozed, "the snooze")
+        await slack.until(lambda: not hub_api.pending_updates("slack"), "the end of it")
+    assert len(hub_api.snoozed) == 1

@@ -257,7 +257,7 @@ _MATRIX = """
 
 A release for a platform is tagged only when its scenarios pass there (`pytest tests/prompt_lab`, and for Slack the
 suite that `atlasbridge lab list` names). Each terminal scenario also runs as where nobody can tell who reads (`lab run
---blind`). The Windows column is what a release for Windows would need; its job runs QA-020 and does not block yet.
+--blind`), and on a console played here. The Windows job runs all of them on a real console, and blocks.
 """
 _TAIL = """
 ## What you can do about a mistake

@@ -261,13 +261,16 @@ class MatrixChannel(BaseChannel):
         if await self._seen.take(event_id, json.dumps(kept)) != "copy":
             await self._take(event_id, event)
 
+    async def _take_grant(self, event_id: str, meant: str, record: PromptRecord | None, said: str, sender: str) -> None:
+        """Settled when it is done: a process that dies before leaves it to the next one."""
+        await self._grants.take(meant, record, said, Caller(f"matrix:{sender}", "matrix", sender))
+        await self._seen.settle(event_id)
+
     async def _take(self, event_id: str, event: dict[str, Any]) -> None:
         meant, said, is_reaction = templates.parse_target(event)
         record = self.hub_api.prompt_for_message(self.name, meant) if meant else None
         if is_reaction and self._grants.knows(meant, record, said):
-            await self._seen.settle(event_id)
-            sender = str(event.get("sender"))
-            self._tasks.hold(self._grants.take(meant, record, said, Caller(f"matrix:{sender}", "matrix", sender)))
+            self._tasks.hold(self._take_grant(event_id, meant, record, said, str(event.get("sender"))))
             return
         if record is None:
             await self._seen.settle(event_id)

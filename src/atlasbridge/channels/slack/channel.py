@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 from atlasbridge.channels import grant_card
@@ -269,10 +269,19 @@ class SlackChannel(ChatChannel):
         self._outbox.post(origin.room, asked | {"thread_ts": origin.thread}, EDIT)
 
     def ask_again(self, origin: Origin, record: PromptRecord) -> None:
-        self._tasks.hold(self._say_it(origin, self.request_again(record, self._identity(origin))))
+        self._do(origin, self._say_it(origin, self.request_again(record, self._identity(origin))))
 
     def later(self, origin: Origin, record: PromptRecord, nonce: str, what: str) -> None:
-        self._tasks.hold(self._say_it(origin, self.put_off(self._identity(origin), record, nonce, what)))
+        self._do(origin, self._say_it(origin, self.put_off(self._identity(origin), record, nonce, what)))
+
+    def _do(self, origin: Origin, work: Coroutine[Any, Any, None]) -> None:
+        """The click is settled when it is done: a process that dies before leaves it to the next one."""
+
+        async def until_done() -> None:
+            await work
+            await self._inbound.settle(origin)
+
+        self._tasks.hold(until_done())
 
     async def _say_it(self, origin: Origin, sentence: Awaitable[str]) -> None:
         self.say(origin, await sentence)
@@ -281,7 +290,7 @@ class SlackChannel(ChatChannel):
         return f"slack:{self._own.team_id}/{origin.user}"
 
     def grant(self, origin: Origin, place: Place, record: PromptRecord, value: str) -> None:
-        self._tasks.hold(self._grant(origin, place, record, value))
+        self._do(origin, self._grant(origin, place, record, value))
 
     async def _grant(self, origin: Origin, place: Place, record: PromptRecord, value: str) -> None:
         """The offer stands in the question's thread; what becomes of it takes its place."""

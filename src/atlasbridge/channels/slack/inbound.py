@@ -174,7 +174,7 @@ class Inbound:
         return news != "copy"
 
     async def take(self, kind: str, payload: Payload) -> None:
-        """Settled at once, unless it became a reply: then when that is decided."""
+        """Settled at once, unless something is still to be done for it: then when that is done."""
         if not await self._dispatch(kind, payload):
             await self._seen.settle(key_of(kind, payload))
 
@@ -194,7 +194,7 @@ class Inbound:
         await self._seen.settle(origin.update_id)
 
     async def _dispatch(self, kind: str, payload: Payload) -> bool:
-        """True: a reply was passed on."""
+        """True: it is settled later, when its reply is decided, or what it asks for is done."""
         match kind, payload.get("type"):
             case "interactive", "block_actions":
                 return await self._on_click(payload)
@@ -240,10 +240,12 @@ class Inbound:
             self._integrations.show_more(place, record)
         elif action.verb == LATER:
             self._integrations.later(origin, record, action.nonce, action.value)
+            return True
         elif action.verb == AGAIN:
             self._integrations.ask_again(origin, record)
+            return True
         elif action.verb == GRANT:
-            self._on_grant(origin, place, action, record)
+            return self._on_grant(origin, place, action, record)
         elif action.verb == WRITE or self._wants_words(action, record):
             await self._integrations.open_modal(origin, trigger, record, _label(record, full_value(action, record)))
         elif action.verb == PICK:
@@ -254,11 +256,13 @@ class Inbound:
             return self._pass_click(origin, place, action, record)
         return False
 
-    def _on_grant(self, origin: Origin, place: Place, action: Action, record: PromptRecord) -> None:
+    def _on_grant(self, origin: Origin, place: Place, action: Action, record: PromptRecord) -> bool:
         if (action.session_id, action.nonce) != (record.session_id, record.nonce):
             self._integrations.say(origin, NOT_OURS)
         elif self._is_within_limit(origin, record):
             self._integrations.grant(origin, place, record, action.value)
+            return True
+        return False
 
     def _wants_words(self, action: Action, record: PromptRecord) -> bool:
         live = record.state in OPEN and action.nonce == record.nonce and action.verb not in (THIS, PICK)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 from atlasbridge.channels import grant_card
@@ -299,16 +299,25 @@ class TelegramChannel(ChatChannel):
         self._outbox.edit(origin.place, painted)
 
     def ask_again(self, origin: Origin, record: PromptRecord, identity: str) -> None:
-        self._tasks.hold(self._say_it(origin, self.request_again(record, identity)))
+        self._do(origin, self._say_it(origin, self.request_again(record, identity)))
 
     def later(self, origin: Origin, record: PromptRecord, nonce: str, what: str, identity: str) -> None:
-        self._tasks.hold(self._say_it(origin, self.put_off(identity, record, nonce, what)))
+        self._do(origin, self._say_it(origin, self.put_off(identity, record, nonce, what)))
+
+    def _do(self, origin: Origin, work: Coroutine[Any, Any, None]) -> None:
+        """The tap is settled when it is done: a process that dies before leaves it to the next one."""
+
+        async def until_done() -> None:
+            await work
+            await self._inbound.settle(origin)
+
+        self._tasks.hold(until_done())
 
     async def _say_it(self, origin: Origin, sentence: Awaitable[str]) -> None:
         self._voice.say(origin, await sentence)
 
     def grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> None:
-        self._tasks.hold(self._grant(origin, record, value, identity))
+        self._do(origin, self._grant(origin, record, value, identity))
 
     async def _grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> None:
         """The offer stands beside the question; what becomes of it takes its place."""

@@ -128,13 +128,13 @@ class Inbound:
             await self._seen.settle(origin.update_id)
 
     async def _handle(self, update_id: str, kind: str, body: dict[str, Any], seen_before: bool) -> None:
-        """Settled at once, unless it became a reply: then when that is decided."""
+        """Settled at once, unless something is still to be done for it: then when that is done."""
         asked = dataclasses.replace(_origin(body.get("message") or body), update_id=update_id, seen_before=seen_before)
         if not self._dispatch(kind, body, asked):
             await self._seen.settle(update_id)
 
     def _dispatch(self, kind: str, body: dict[str, Any], origin: Origin) -> bool:
-        """True: a reply was passed on."""
+        """True: it is settled later, when its reply is decided, or what it asks for is done."""
         match kind:
             case "callback_query":
                 return self._on_tap(body, dataclasses.replace(origin, query_id=str(body["id"])))
@@ -185,12 +185,13 @@ class Inbound:
             return self._pass_tap(origin, callback, None, int(query["from"]["id"]))  # refused, and on record
         elif record is not None and callback.verb == LATER:
             self._integrations.later(origin, record, callback.nonce, callback.value, identity)
+            return True
         elif record is None or callback.verb not in (SHOW, PAGE, AGAIN, TOGGLE, SEND, THIS, GRANT):
             return self._pass_tap(origin, callback, record, int(query["from"]["id"]))
         elif callback.verb in (TOGGLE, SEND):
             return self._on_mark(origin, callback, record, int(query["from"]["id"]))
         elif callback.verb == GRANT:
-            self._on_grant(origin, callback, record, int(query["from"]["id"]))
+            return self._on_grant(origin, callback, record, int(query["from"]["id"]))
         elif callback.verb == THIS:
             return self._on_which(origin, callback, record, int(query["from"]["id"]))
         elif callback.verb == SHOW and record.prompt.idle:
@@ -199,25 +200,29 @@ class Inbound:
                 origin, Command("last", record.session_id), f"telegram:{int(query['from']['id'])}"
             )
         else:
-            self._look(origin, callback, record, identity)
+            return self._look(origin, callback, record, identity)
         return False
 
-    def _look(self, origin: Origin, callback: Callback, record: PromptRecord, identity: str) -> None:
+    def _look(self, origin: Origin, callback: Callback, record: PromptRecord, identity: str) -> bool:
         if callback.verb == SHOW:
             self._voice.show_more(origin, record)
         elif callback.verb == AGAIN:
             self._integrations.ask_again(origin, record, identity)
+            return True
         elif record.state in OPEN and callback.value.isdecimal():
             self._integrations.turn_page(origin, record, int(callback.value))
         else:
             self._voice.say(origin, NOT_OPEN)
+        return False
 
-    def _on_grant(self, origin: Origin, callback: Callback, record: PromptRecord, user_id: int) -> None:
+    def _on_grant(self, origin: Origin, callback: Callback, record: PromptRecord, user_id: int) -> bool:
         session_id, nonce, value = expand_callback(callback, record)
         if (session_id, nonce) != (record.session_id, record.nonce):
             self._voice.say(origin, NOT_OURS)
         elif self._is_within_limit(origin, record):
             self._integrations.grant(origin, record, value, f"telegram:{user_id}")
+            return True
+        return False
 
     def _on_which(self, origin: Origin, callback: Callback, record: PromptRecord, user_id: int) -> bool:
         """The person has said which prompt an earlier text meant."""

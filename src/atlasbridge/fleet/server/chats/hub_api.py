@@ -6,8 +6,7 @@ may see (`seen_by`).
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from atlasbridge.core.clock import Clock
@@ -43,7 +42,6 @@ class FleetHubApi(AtMachine):
         self.look_again: Callable[[FleetPrompt], None] = lambda asked: None
         self.show_screen: Callable[[Key, str], Awaitable[dict[str, Any] | None]] = _no_screen
         self.notices: dict[str, frozenset[str]] = {}  # a machine's notice in the place of a session: who can see it
-        self._tasks: set[asyncio.Task[None]] = set()
 
     def seen_by(self, identity: str, alone: bool = True) -> FleetHubApi:
         directory = self._cache.directory
@@ -143,17 +141,9 @@ class FleetHubApi(AtMachine):
         left_s = asked.record.deadline - self._clock.now()
         if not SHORTEST_SNOOZE_S <= for_s < left_s:
             return Refused("bad_value", f"Its machine waits {max(0, int(left_s // 60))} more minutes at most.")
-        self._hold(self._snooze(asked, person, self._clock.wall() + for_s))
-        return Kept("snoozed", f"{person} wants to be asked again in {int(for_s // 60)} minutes.", "")
-
-    async def _snooze(self, asked: FleetPrompt, person: str, due: float) -> None:
-        await self._memory.add_wake(asked.key, person, due)
+        await self._memory.add_wake(asked.key, person, self._clock.wall() + for_s)  # it is said once it is kept
         self.look_again(asked)
-
-    def _hold(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work, name="chats-note")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        return Kept("snoozed", f"{person} wants to be asked again in {int(for_s // 60)} minutes.", "")
 
 
 class OneView(FleetHubApi):
