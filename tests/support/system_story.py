@@ -201,11 +201,6 @@ def page_login(prompt_id: str, value: str) -> dict[str, Any]:
     return {**json.loads(done["out"]), "port": link.partition("/#")[0].rpartition(":")[2]}
 
 
-def enrol() -> dict[str, Any] | None:
-    done = as_root("passkey", "add", "--json")
-    return done if done["code"] or "local" in json.loads(done["out"])["links"] else None
-
-
 def outsider(prompt_id: str, hub_pid: int) -> dict[str, str]:
     """As a user who is no member; plainly at the socket, too."""
     tried = attempts(prompt_id, hub_pid)
@@ -279,7 +274,7 @@ def story() -> dict[str, Any]:
     told["root audit"] = as_root("audit", "verify")
     told["root config"] = as_root("config", "set", "prompts.timeout_seconds", "1200")
     told["config owner"] = os.stat(f"{HUB_HOME}/config.toml").st_uid == os.stat(HUB_HOME).st_uid
-    told["passkey"] = until(enrol, "a link to the page, which the hub opens again after a change of its configuration")
+    told["passkey"] = as_root("passkey", "add", "--json")
 
     os.kill(hub_pid, signal.SIGKILL)  # root may; the loop starts it again, and sessions come back
     until(lambda: int(Path(f"{HUB_HOME}/hub.lock").read_text() or 0) not in (0, hub_pid), "the next hub")
