@@ -530,7 +530,7 @@ def screens(database_url: str, machine: str, allowed: str) -> None:
 @database_option
 @click.argument("machine")
 def accept_restore(database_url: str, machine: str) -> None:
-    """Confirm that MACHINE was restored to an earlier state on purpose: it continues and sends its open prompts again."""
+    """Confirm that MACHINE was restored to an earlier state on purpose: it continues and resends its open prompts."""
     from atlasbridge.fleet.server import machines as fleet_machines
 
     place = work(database_url, lambda database: fleet_machines.accept_restore(database, machine, operator()))
