@@ -288,12 +288,14 @@ def accuracy(corpus: Path, zoo: Path | None, target: Path | None) -> int:
     import json
 
     from atlasbridge.lab.accuracy import corpus_cases, judge_case, render_page
+    from atlasbridge.lab.mutants import dialogs_of, judge_mutants, render_mutants
 
     cases = corpus_cases(corpus)
     moments = [moment for case in cases for moment in judge_case(case)]
     known = [case for case in cases if case.parts[-3] != "generic"]
     strangers = [moment for case in known for moment in judge_case(case, stranger=True)]
-    page = render_page(moments, strangers, json.loads(zoo.read_text("utf-8")) if zoo else [])
+    mutants = render_mutants(list(judge_mutants(list(dialogs_of(corpus))))) if target else ""
+    page = render_page(moments, strangers, json.loads(zoo.read_text("utf-8")) if zoo else [], mutants)
     if target:
         target.write_text(page, "utf-8")
     else:

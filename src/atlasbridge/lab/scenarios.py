@@ -23,7 +23,7 @@ def memory_of_this_process() -> int:
     if sys.platform == "linux":
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-    import resource  # not on Windows, where this scenario does not run
+    import resource  # not on Windows, where this scenario is left out
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
@@ -82,7 +82,7 @@ class SilentBlockScenario(BasePromptLabScenario):
     blind_within_s = 4.5  # nothing was ever written: a little more patience, most silent programs work
 
     async def run(self) -> None:
-        self.terminal.start(["sh", "-c", "read line"])
+        self.terminal.start(program("ask()") if sys.platform == "win32" else ["sh", "-c", "read line"])
         await self.terminal.until_raised()
 
     async def assert_behavior(self, result: DetectorResult) -> None:

@@ -127,6 +127,7 @@ const within = (target, place) => (place && target.startsWith(`${place}/`) ? tar
 
 // Which rows of a long text are in sight: its beginning, its end, and the rows that are dangerous, as far as they are few.
 // A list of [from, to, shown] that covers all rows.
+/** @param {(row: any) => boolean} harsh */
 export function fold(rows, harsh = () => false) {
   if (rows.length <= FOLD_OVER) return rows.length ? [[0, rows.length, true]] : [];
   let kept = 0;
