@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from atlasbridge.lab import accuracy, scenarios  # noqa: F401 - importing them registers them
+from atlasbridge.lab import scenarios
 from atlasbridge.lab.livetty import LiveTerminal
 from atlasbridge.lab.scenario import (
     ELSEWHERE,

@@ -22,7 +22,7 @@ from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Finding
 from atlasbridge.core.values import replace
 from atlasbridge.lab.replay import Recording, read_recording, replay
-from atlasbridge.lab.scenario import ELSEWHERE, REGISTER, Elsewhere, register_elsewhere
+from atlasbridge.lab.scenario import ELSEWHERE, REGISTER
 
 # The part of docs/detection.md that says when a person is asked: the rows of the verdict's table, as they are decided.
 #
@@ -276,28 +276,3 @@ _TAIL = """
 
 Both write a scenario that fails until the detector is better, and say how to run it.
 """
-
-
-# Scenarios of the documents that no terminal acts out.  The documents reserve QA-010 to QA-017 for channels and define
-# those about Slack; the others are the same for Telegram.
-
-SLACK = "tests/channels, against a strict fake of Slack; live with a test workspace in the release job"
-SLACK_TESTS = "tests/channels/test_qa_slack.py"
-TELEGRAM = "tests/channels, against a strict fake of Telegram"
-TELEGRAM_TESTS = "tests/channels/test_qa_telegram.py"
-
-for qa_id, name, description in (
-    ("QA-010", "SlackMessageFormatScenario", "A prompt as a Slack message: header of ours, quoted excerpt, buttons"),
-    ("QA-013", "SlackThreadReplyScenario", "Text in a thread answers the prompt of its message"),
-    ("QA-014", "SlackMultiUserScenario", "The first valid reply wins; others are told who answered"),
-    ("QA-015", "SlackRateLimitScenario", "A rate limit delays a message and loses none"),
-):
-    systems = ("macos", "linux", "windows")
-    register_elsewhere(Elsewhere(qa_id, name, description, systems, SLACK, SLACK_TESTS, qa_id))
-for qa_id, name, description in (
-    ("QA-011", "TelegramMessageFormatScenario", "A prompt as a Telegram message: header, question, time left, buttons"),
-    ("QA-012", "TelegramTextReplyScenario", "Text that replies to a message answers its prompt"),
-    ("QA-016", "TelegramMultiUserScenario", "The first valid reply wins; others are told who answered"),
-    ("QA-017", "TelegramRateLimitScenario", "More than ten callbacks a minute pause the session, with one warning"),
-):
-    register_elsewhere(Elsewhere(qa_id, name, description, systems, TELEGRAM, TELEGRAM_TESTS, qa_id))
