@@ -61,12 +61,13 @@ test-tools: $(READY) ## every dialog of Claude Code and Codex, the main ones of 
 	tools/install-extras tools
 	$(BIN)/python -m pytest -q -n $(JOBS) -m tools tests/tools/test_real_tools.py $(ARGS)
 
-lint: $(READY) ## ruff, mypy, spelling and words that we do not use, known holes in what we depend on
+lint: $(READY) ## ruff, mypy, spelling and words that we do not use, known holes in what we depend on, types of the page where Node is
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/codespell -D - -D tools/words_not_used.txt --ignore-words-list sie,ans --skip docs/reference/specification.md $(PROSE)
 	$(BIN)/python tools/audit_dependencies.py
+	@if command -v npx >/dev/null; then npx --yes --package typescript@5.9.3 tsc -p tools/tsconfig.json; else echo "no Node here: the page's modules are not type-checked"; fi
 
 lock: $(READY) ## write requirements.lock: the package and its extras, each file by its hash
 	@$(PIP) pip-tools

@@ -13,6 +13,7 @@ import pytest
 
 from atlasbridge.adapters.dialect_files import available, load_dialect
 from atlasbridge.core.detection import screen_history
+from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
@@ -40,10 +41,10 @@ class Watcher:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         self.case = item.nodeid.rpartition("/")[2]
 
-    def recognise(self, view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    def recognise(self, view: View, facts: Facts, dialect: Dialect) -> Finding:
         found = recognise(view, facts, dialect)
         if dialect == load_dialect(dialect.name):
-            kept = self.found if found else self.silent
+            kept = self.silent if found.type is PromptType.TYPE_UNKNOWN else self.found
             kept[self.case] = Picture(self.case, dialect.name, view, facts)
         return found
 

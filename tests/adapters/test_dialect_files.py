@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from atlasbridge.adapters.dialect_files import FILE, TOOLS, available, dialect_for, load_dialect
+from atlasbridge.adapters.dialect_files import FILE, TOOLS, available, dialect_for, load_dialect, parse_dialect
 from atlasbridge.core.errors import DialectError
-from atlasbridge.core.recognition.dialect import parse_dialect
 
 NAMES = sorted(path.parent.name for path in TOOLS.glob(f"*/{FILE}"))
 

@@ -6,14 +6,18 @@ import plistlib
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from atlasbridge.cli import hub, uninstall
-from atlasbridge.cli.service import install_service, render_unit, service_file, uninstall_service
+from atlasbridge.cli import hub, system_hub, uninstall
+from atlasbridge.cli.service import install_service, quoted, render_unit, service_file, uninstall_service
 from atlasbridge.core.home import Home
+from atlasbridge.core.system_setup import SystemSetup
+
+SETUP = SystemSetup("atlasbridge", 990, "/var/lib/atlasbridge", "/run/atlasbridge/hub.sock")
 
 
 @pytest.fixture
@@ -41,7 +45,7 @@ def test_the_unit_is_written_where_systemd_looks_and_starts_this_very_program(ho
     path = service_file("linux")
     assert path == Path(str(house.root.parent)) / ".config/systemd/user/atlasbridge-hub.service"
     text = path.read_text()
-    assert f"ExecStart={sys.executable} -P -m atlasbridge hub start --foreground" in text
+    assert f"ExecStart={quoted(sys.executable)} -P -m atlasbridge hub start --foreground" in text
     assert f'Environment="ATLASBRIDGE_HOME={house.root}"' in text
     assert any("systemctl --user enable --now" in line for line in lines)
 
@@ -58,6 +62,14 @@ def test_a_manager_that_answers_is_told(house: Home, tmp_path: Path) -> None:
 def test_what_systemd_would_read_as_its_own_signs_is_quoted(tmp_path: Path) -> None:
     text = render_unit(Home(tmp_path / "a b%h$x"))
     assert f'"ATLASBRIDGE_HOME={tmp_path}/a b%%h$$x"' in text
+
+
+@pytest.mark.parametrize("render", [lambda: render_unit(Home(Path("/h"))), lambda: system_hub.render_unit(SETUP)])
+def test_a_program_in_a_folder_with_a_blank_is_one_word(
+    render: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/opt/my tools/python")
+    assert 'ExecStart="/opt/my tools/python" -P -m' in render()
 
 
 def test_the_agent_of_macos_is_a_property_list(house: Home) -> None:

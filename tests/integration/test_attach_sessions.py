@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.support.hubs import hub_process
 from tests.support.sessions import host_pids, wait_no_session
-from tests.support.terminal import ATLASBRIDGE, Terminal, run_in
+from tests.support.terminal import ATLASBRIDGE, PYTHON, Terminal, run_in
 from tests.support.waiting import wait_for
 
 PAINTED = """
@@ -164,7 +164,7 @@ def test_a_tool_that_stops_itself_gives_the_terminal_back_until_it_continues(hom
     script = "echo before; kill -STOP $$; echo after; exit 6"
     with Terminal(("bash", "--norc", "-i"), home, env={"PS1": "$ "}) as terminal:
         terminal.wait_for("$")
-        terminal.type(f"{sys.executable} -m atlasbridge run --no-hub -- sh -c '{script}'\r")
+        terminal.type(f"{PYTHON} -m atlasbridge run --no-hub -- sh -c '{script}'\r")
         terminal.wait_for("Stopped")
         terminal.type(b"fg; echo status=$?\r")
         terminal.wait_for("status=6")
@@ -176,7 +176,7 @@ def test_a_tool_that_stops_itself_gives_the_terminal_back_until_it_continues(hom
 def test_a_session_is_not_shown_inside_itself(home: Path) -> None:
     with run_in(home, "bash", "--norc", "-i", env={"PS1": "$ ", "INNER_HOME": str(home)}) as terminal:
         terminal.wait_for("$")
-        terminal.type(f"ATLASBRIDGE_HOME=$INNER_HOME {sys.executable} -m atlasbridge attach; echo status=$?\r")
+        terminal.type(f"ATLASBRIDGE_HOME=$INNER_HOME {PYTHON} -m atlasbridge attach; echo status=$?\r")
         terminal.wait_for("status=1")
         assert "only a person types" in terminal.text()
         terminal.type(b"exit\r")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from tests.support.like_windows import OperatorLikeWindows, environ_like_windows, run_on_console
-from tests.support.terminal import ATLASBRIDGE, Terminal
+from tests.support.terminal import ATLASBRIDGE, SCRIPT, Terminal
 from tests.support.waiting import wait_for
 from tests.trust.test_compared_exactly import drawn
 
@@ -32,15 +32,17 @@ b = input("Your name: ")
 print("then=" + b, flush=True)
 sys.exit(7)
 """
-TOOL = f"""#!{sys.executable}
-import json, subprocess, sys
+TOOL = (
+    SCRIPT
+    + """import json, subprocess, sys
 settings = json.loads(sys.argv[sys.argv.index("--settings") + 1])
 hook = settings["hooks"]["PermissionRequest"][0]["hooks"][0]["command"]
-asked = {{"tool_name": "Bash", "tool_input": {{"command": "rm -rf /tmp/x"}}, "cwd": "/home/me"}}
+asked = {"tool_name": "Bash", "tool_input": {"command": "rm -rf /tmp/x"}, "cwd": "/home/me"}
 subprocess.run(hook, shell=True, input=json.dumps(asked).encode())
 sys.stdout.write(open(sys.argv[-1], newline="").read()); sys.stdout.flush()
 sys.stdin.readline()
 """
+)
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def test_another_console_shows_a_session_types_into_it_and_leaves_it(home: Path)
             first.wait_for("Your name:")
             second.type("\x1dd")
             assert second.wait_exit() == 120
-            assert "detached; the session goes on" in second.text()
+            assert "detached; the session continues" in second.text()
         first.type("Ada\r")
         first.wait_for("then=Ada")
         assert first.wait_exit() == 7

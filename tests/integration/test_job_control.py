@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 from tests.support.sessions import terminal_is_lent, tool_pid, wait_no_session
-from tests.support.terminal import ATLASBRIDGE, Terminal, run_in
+from tests.support.terminal import ATLASBRIDGE, PYTHON, Terminal, run_in
 from tests.support.waiting import wait_for
 
-RUN = f"{sys.executable} -m atlasbridge run --no-hub -- "
+RUN = f"{PYTHON} -m atlasbridge run --no-hub -- "
 LISTENS = """
 import signal, sys
 signal.signal(signal.SIGTSTP, lambda *_: print("kept going", flush=True))
@@ -232,7 +232,7 @@ def test_a_stopped_session_that_nobody_holds_says_so_and_goes_on_when_somebody_c
     wait_for(lambda: listed(home).get("stopped"), "the hub to know")
     with Terminal((*ATLASBRIDGE, "resume", "work"), home) as again:
         assert again.wait_exit() == 0
-        assert "goes on" in again.text()
+        assert "is resumed" in again.text()
     wait_for(lambda: state_of(pid) == "S")
 
 
@@ -245,7 +245,7 @@ def test_a_client_that_is_killed_while_it_is_stopped_leaves_a_session_to_attach_
         suspend(terminal)
         terminal.type(b"kill -9 %1; wait; echo $((40 + 2))\r")
         terminal.wait_for("42")
-        terminal.type(f"clear; {sys.executable} -m atlasbridge attach\r")
+        terminal.type(f"clear; {PYTHON} -m atlasbridge attach\r")
         terminal.wait_raw()
         terminal.type(b"word-2\r")
         terminal.wait_until(lambda: terminal.text().count("word-2") == 2, "cat's echo")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.sessions import terminal_is_lent
-from tests.support.terminal import ATLASBRIDGE, Terminal, run_in
+from tests.support.terminal import ATLASBRIDGE, PYTHON, Terminal, run_in
 from tests.support.waiting import wait_for
 
 
@@ -102,7 +102,7 @@ def test_the_tool_has_a_controlling_terminal_with_the_right_size_at_once(home: P
 
 
 def test_line_settings_are_those_of_the_persons_terminal(home: Path, tmp_path: Path) -> None:
-    script = f"stty erase ^H -ixon; {sys.executable} -m atlasbridge run --no-hub -- stty -a"
+    script = f"stty erase ^H -ixon; {PYTHON} -m atlasbridge run --no-hub -- stty -a"
     with Terminal(("sh", "-c", script), home) as terminal:
         terminal.wait_exit()
         assert "erase = ^H" in terminal.text()
@@ -231,7 +231,7 @@ def test_raw_mode_is_complete(home: Path) -> None:
 
 def test_umask_and_open_files_are_the_persons_own(home: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("from nine\n")
-    inner = f"{sys.executable} -m atlasbridge run --no-hub -- sh -c 'umask; cat <&9'"
+    inner = f"{PYTHON} -m atlasbridge run --no-hub -- sh -c 'umask; cat <&9'"
     with Terminal(("sh", "-c", f"umask 027; exec 9<{tmp_path / 'file'}; {inner}"), home) as terminal:
         assert terminal.wait_exit() == 0
         assert terminal.text() == "0027\nfrom nine"
@@ -244,7 +244,7 @@ def test_the_tool_gets_no_descriptor_of_ours(home: Path) -> None:
 
 
 def test_closed_standard_streams_are_no_obstacle(home: Path) -> None:
-    command = f"{sys.executable} -m atlasbridge run --no-hub -- sh -c 'echo hi' <&-"
+    command = f"{PYTHON} -m atlasbridge run --no-hub -- sh -c 'echo hi' <&-"
     with Terminal(("sh", "-c", command), home) as terminal:
         assert terminal.wait_exit() == 0
         assert "hi" in terminal.text()
@@ -271,7 +271,7 @@ def test_pixels_reach_the_tool(home: Path) -> None:
         (
             "sh",
             "-c",
-            f'read go; exec {sys.executable} -m atlasbridge run --no-hub -- "$@"',
+            f'read go; exec {PYTHON} -m atlasbridge run --no-hub -- "$@"',
             "sh",
             sys.executable,
             "-c",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.support.sessions import host_pids
-from tests.support.terminal import Terminal, run_in
+from tests.support.terminal import PYTHON, Terminal, run_in
 
 Script = list[tuple[str, bytes]]
 ENV = {"LC_ALL": "C.UTF-8", "LESS": "", "LESSOPEN": "", "PAGER": "less", "HISTFILE": "", "PS1": "$ ", "ENV": ""}
@@ -86,7 +86,7 @@ def test_less_shows_the_same_bytes_and_screens(home: Path, tmp_path: Path, text_
 @needs("less")
 def test_a_pipeline_into_a_pager_works(home: Path, tmp_path: Path) -> None:
     script = [("Beautiful", b" "), ("", b"q")]
-    same(home, ["sh", "-c", f"{sys.executable} -m this | less"], script, tmp_path, rows=10)
+    same(home, ["sh", "-c", f"{PYTHON} -m this | less"], script, tmp_path, rows=10)
 
 
 @needs("vim")

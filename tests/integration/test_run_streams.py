@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support.terminal import ATLASBRIDGE, Terminal, run_in
+from tests.support.terminal import ATLASBRIDGE, PYTHON, Terminal, run_in
 from tests.support.waiting import wait_for
 
 RUN = (*ATLASBRIDGE, "run", "--no-hub", "--")
@@ -59,7 +59,7 @@ def test_a_shell_that_reads_keys_ends_with_its_piped_input(home: Path) -> None:
 
 
 def test_only_input_may_be_a_terminal(home: Path, tmp_path: Path) -> None:
-    command = f"{sys.executable} -m atlasbridge run --no-hub -- sh -c 'read a; echo got=$a' >{tmp_path / 'out'}"
+    command = f"{PYTHON} -m atlasbridge run --no-hub -- sh -c 'read a; echo got=$a' >{tmp_path / 'out'}"
     with Terminal(("sh", "-c", command), home) as terminal:
         terminal.type(b"hello\n")
         assert terminal.wait_exit() == 0
@@ -68,14 +68,14 @@ def test_only_input_may_be_a_terminal(home: Path, tmp_path: Path) -> None:
 
 
 def test_only_output_may_be_a_terminal(home: Path) -> None:
-    command = f"echo hello | {sys.executable} -m atlasbridge run --no-hub -- sh -c 'read a; echo got=$a'"
+    command = f"echo hello | {PYTHON} -m atlasbridge run --no-hub -- sh -c 'read a; echo got=$a'"
     with Terminal(("sh", "-c", command), home) as terminal:
         assert terminal.wait_exit() == 0
         assert "got=hello" in terminal.text()
 
 
 def test_a_reader_that_goes_away_ends_the_tool(home: Path) -> None:
-    command = f"{sys.executable} -m atlasbridge run --no-hub -- yes | head -n 1"
+    command = f"{PYTHON} -m atlasbridge run --no-hub -- yes | head -n 1"
     environ = {**os.environ, "ATLASBRIDGE_HOME": str(home)}
     done = subprocess.run(
         ["bash", "-c", command], env=environ, capture_output=True, timeout=30, stdin=subprocess.DEVNULL

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from datetime import datetime
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from tests.support.sample_prompt import YES_NO
 from tests.support.waiting import until
 
-from atlasbridge.bootstrap import build_channel
+from atlasbridge.bootstrap import build_channel, check_configuration
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.registry import ChannelRegistry
 from atlasbridge.channels.specified import SpecifiedChannel
 from atlasbridge.config.hub import allowed_people
+from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import Choice, InboundReply, PromptRecord, PromptState, Receipt, Refusal, Reject
 from atlasbridge.core.routing.channel_worker import ChannelWorker, Job, WorkerSettings
@@ -120,3 +123,42 @@ def test_its_operator_may_answer_though_no_person_is_named_in_the_configuration(
     assert allowed_people("pager", {}) == frozenset({"pager:operator"})
     assert allowed_people("pager", {"allowed_users": []}) == frozenset()
     assert allowed_people("telegram", {}) == frozenset(), "a chat names its people"
+
+
+PACKAGE = """
+from atlasbridge.channels.base import BaseChannel
+
+
+class BellChannel(BaseChannel):
+    async def send_prompt(self, event, session):
+        return "1"
+
+    async def receive_reply(self):
+        raise NotImplementedError
+
+    async def notify(self, message, session=None):
+        pass
+
+    async def close(self):
+        pass
+"""
+
+
+def test_a_package_beside_the_others_is_a_channel_without_another_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Section 8.3: create the folder, implement the four methods; `[channels.bell]` is all that is configured."""
+    from atlasbridge import channels
+
+    (tmp_path / "bell").mkdir()
+    (tmp_path / "bell" / "__init__.py").write_text(PACKAGE)
+    monkeypatch.setattr(channels, "__path__", [*channels.__path__, str(tmp_path)])
+    file = tmp_path / "config.toml"
+    file.write_text("[channels.bell]\n")
+    assert "bell" in check_configuration(file, {}).channels
+    assert ChannelRegistry.get("bell").__name__ == "BellChannel"
+    (tmp_path / "bell" / "__init__.py").write_text("x = 1\n")
+    sys.modules.pop("atlasbridge.channels.bell")
+    with pytest.raises(ConfigError, match="no class that derives from BaseChannel"):
+        ChannelRegistry.get("bell")
+    sys.modules.pop("atlasbridge.channels.bell", None)

@@ -50,6 +50,21 @@ def test_an_event_that_breaks_a_rule_is_told(changed: dict[str, Any], wrong: str
 
 
 @pytest.mark.parametrize(
+    ("timestamp", "good"),
+    [
+        ("2026-02-21T14:30:00.123456+00:00", True),
+        ("2026-02-21T14:30:00+00:00", True),
+        ("2026-02-21T14:30:00Z", True),
+        ("2026-02-21T14:30:00.123456", False),
+        ("2026-02-21T14:30:00+02:00", False),
+        ("21.02.2026", False),
+    ],
+)
+def test_a_timestamp_is_any_iso_8601_in_utc(timestamp: str, good: bool) -> None:
+    assert (validate_event(replace(event_of("Continue? (y/n) "), timestamp=timestamp)) == []) is good
+
+
+@pytest.mark.parametrize(
     ("text", "good", "bad"),
     [
         ("Continue? (y/n) ", ("y", "n"), ("yes", "", "1")),
@@ -78,9 +93,6 @@ def test_the_table_of_bytes_is_that_of_the_document() -> None:
 def test_choices_are_taken_from_the_list_and_numbers_from_the_line() -> None:
     menu = event_of("Select an action:\n  1) Apply changes\n  2) View diff\n  3) Skip\nEnter choice [1-3]: ")
     assert menu.choices == ["Apply changes", "View diff", "Skip"]
-    bare = event_of("Select option (1-3): ")  # no options to show: a text, with its bounds
-    assert (bare.prompt_type.value, bare.constraints["min_choice"], bare.constraints["max_choice"]) == (
-        "free_text",
-        1,
-        3,
-    )
+    bare = event_of("Select option (1-3): ")  # the numbers are all that can be shown
+    assert (bare.prompt_type.value, bare.choices) == ("multiple_choice", ["1", "2", "3"])
+    assert (bare.constraints["min_choice"], bare.constraints["max_choice"]) == (1, 3)

@@ -73,7 +73,8 @@ class Fighter:
     def question(self, number: int) -> dict[str, Any] | None:
         """The open prompt, if it is the one that asks this question."""
         prompt = self.open_prompt()
-        return prompt if prompt and f"Question {number} of" in prompt["excerpt"].split("\n")[-1] else None
+        rows = prompt["excerpt"].split("\n") if prompt else []  # a long one begins with what is asked
+        return prompt if any(f"Question {number} of" in row for row in (*rows[:1], *rows[-1:])) else None
 
 
 def recorder(fighter: Fighter) -> tuple[str, ...]:

@@ -10,10 +10,6 @@ from typing import Any
 from tests.support.operator import Operator
 from tests.support.terminal import ATLASBRIDGE, Terminal
 
-from atlasbridge.core.daemon.request import HubClient
-from atlasbridge.core.errors import HubUnavailable
-from atlasbridge.core.home import Home
-
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).with_name("windows_stand_in")
 
@@ -24,24 +20,11 @@ def environ_like_windows() -> dict[str, str]:
 
 
 class OperatorLikeWindows(Operator):
-    """What is only looked at again and again is asked without a new process."""
+    """All of its commands run as they do on Windows."""
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)
         self._environ |= environ_like_windows()
-
-    def approvals(self) -> list[dict[str, Any]]:
-        return self._ask("prompts")
-
-    def sessions(self) -> list[dict[str, Any]]:
-        return self._ask("sessions")
-
-    def _ask(self, what: str) -> list[dict[str, Any]]:
-        try:
-            with HubClient(Home(self._home)) as hub:
-                return list(hub.ask(what)[what])
-        except HubUnavailable:
-            return []
 
 
 def run_on_console(home: Path, *command: str, options: Sequence[str] = (), **more: Any) -> Terminal:

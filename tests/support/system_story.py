@@ -245,7 +245,7 @@ def story() -> dict[str, Any]:
     Path(DEV_HOME, "person").write_text(str(person.pid))
 
     first = ask_in_session('read -p "Overwrite config? [y/N] " a; echo "$a" > answer')
-    words = f"exec {sys.executable} -P {__file__} attack {first} {hub_pid}"
+    words = f"exec '{sys.executable}' -P '{__file__}' attack {first} {hub_pid}"
     known = {one["prompt_id"] for one in prompts()}
     assert as_dev("run", "--detach", "bash", "-c", words)["code"] == 0
     until(lambda: os.path.exists(f"{DEV_HOME}/attacks.json"), "the attacks", 240.0)

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import select
+import shlex
 import signal
 import struct
 import sys
@@ -26,6 +27,8 @@ from ptypool.process import spawn_process
 from ptypool.terminal import open_terminal
 
 _SIZES = ("LINES", "COLUMNS")  # of another terminal than this one; a worker of the test runner has them, a lone run not
+PYTHON = shlex.quote(sys.executable)  # in a shell's words
+SCRIPT = f"#!/bin/sh\n'''exec' {PYTHON} \"$0\" \"$@\"\n' '''\n"  # begins a script; our path may have a blank
 ATLASBRIDGE = (sys.executable, "-m", "atlasbridge")
 
 

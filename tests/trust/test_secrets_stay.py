@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from tests.support.arena import Arena, arena
 from tests.support.session_fakes import PROMPT
+from tests.support.terminal import SCRIPT
 from tests.support.waiting import wait_for
 
 from atlasbridge.cli.debug import collect
@@ -268,7 +269,7 @@ def test_a_private_settings_file_never_becomes_an_argument(tmp_path: Path) -> No
     settings.write_text(json.dumps({"env": {"X": "canary-in-settings"}, "model": "opus"}))
     claude = tmp_path / "claude"
     claude.write_text(
-        f"#!{sys.executable}\nimport json, os, sys\npath = sys.argv[sys.argv.index('--settings') + 1]\n"
+        SCRIPT + "import json, os, sys\npath = sys.argv[sys.argv.index('--settings') + 1]\n"
         f"found = dict(argv=sys.argv, path=path, mode=oct(os.stat(path).st_mode), text=open(path).read())\n"
         f"json.dump(found, open({str(tmp_path / 'found')!r}, 'w'))\n"
     )

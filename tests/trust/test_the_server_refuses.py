@@ -304,7 +304,7 @@ def test_a_program_inside_a_session_cannot_join_a_fleet_server() -> None:
     """No server is needed to see it refused: the hub is asked before anything else."""
     with hub_process() as hub:
         address = "http://127.0.0.1:9/#token.key"
-        script = f"{sys.executable} -m atlasbridge join '{address}' > {hub.home.root}/said 2>&1; sleep 600"
+        script = f"'{sys.executable}' -m atlasbridge join '{address}' > {hub.home.root}/said 2>&1; sleep 600"
         done = hub.cli("run", "--detach", "--", "bash", "-c", script)
         assert done.returncode == 0, done.stderr
         said = hub.home.root / "said"

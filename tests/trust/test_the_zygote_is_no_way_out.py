@@ -86,7 +86,7 @@ def test_a_person_gets_a_host_and_a_sessions_tool_gets_none(home: Path, tmp_path
 
 def test_an_orphan_of_a_tool_that_left_its_session_gets_none_either(home: Path, tmp_path: Path) -> None:
     start_zygote(home)
-    words = f"{sys.executable} -P {script(tmp_path, ASKS)} {home} {tmp_path}/made {tmp_path}/said"
+    words = f'"{sys.executable}" -P {script(tmp_path, ASKS)} {home} {tmp_path}/made {tmp_path}/said'
     in_session(home, "sh", "-c", f"env -i setsid sh -c 'sleep 0.3; {words}' & sleep 5")
     assert written(tmp_path / "said", "the orphan's attempt") == "refused"
     assert not (tmp_path / "made").exists()

@@ -381,3 +381,24 @@ async def test_a_stopped_session_says_so_and_goes_on_from_the_page(hub: FakeHub,
     assert (await page.post(f"{API}/sessions/{session.session_id}/resume", json={})).json() == {"resumed": True}
     assert hub.hub_api.resumed == [session.session_id]
     assert (await page.post(f"{API}/sessions/ffffffff/resume", json={})).status_code == 404
+
+
+async def test_a_session_s_words_are_told_as_text(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    session = hub.hub_api.add_session()
+    rows = [
+        "❯ mend the login",
+        "",
+        "● Read(login.py)",
+        "  ⎿  Read 4 lines",
+        "",
+        "● Done: all tests pass.",
+        "",
+        "───",
+        "❯ ",
+    ]
+    hub.hub_api.show(session.session_id, [[[row, None, None, 0]] for row in rows])
+    path = f"{API}/sessions/{session.session_id}/words"
+    assert (await page.get(f"{path}?last=true")).json() == {"text": "● Done: all tests pass."}
+    told = (await page.get(path)).json()["text"]
+    assert told.startswith("❯ mend the login") and told.endswith("all tests pass.")
+    assert (await page.get(f"{API}/sessions/nobody/words")).status_code == 404

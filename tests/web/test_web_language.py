@@ -32,7 +32,7 @@ FOR_BROWSERS = re.compile(
 CLASSES = re.compile(r"(tag|bar|question|word|choice|item|button)( [a-z-]+)*")
 KEYS = {
     *("Enter", "Escape", "Tab", "Backspace", "Delete", "Insert", "Home", "End", "Esc", "Del", "English", "Deutsch"),
-    *("Notification", "Español", "AtlasBridge", "PgUp", "PgDn", "Segmenter"),
+    *("Notification", "Español", "AtlasBridge", "PgUp", "PgDn", "Segmenter", "Ctrl"),
 }
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from atlasbridge.core.clock import SystemClock, parse_iso
+from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.constants import INJECT_BYTES
 from atlasbridge.core.errors import AdapterError
 from atlasbridge.core.prompt.model import PromptType
@@ -105,11 +105,19 @@ def validate_event(event: PromptEvent) -> list[str]:
         wrong.append("excerpt is over 200 characters")
     if len(event.choices) > 9 or any(len(choice) > 60 for choice in event.choices):
         wrong.append("choices: at most 9, each at most 60 characters")
-    try:
-        parse_iso(event.timestamp)
-    except (ValueError, IndexError):
+    if not _is_utc(event.timestamp):
         wrong.append("timestamp is not ISO 8601 in UTC")
     return wrong
+
+
+def _is_utc(timestamp: str) -> bool:
+    """With or without parts of a second, with `+00:00` or `Z`."""
+    from datetime import datetime, timedelta  # only those who check an event need it
+
+    try:
+        return datetime.fromisoformat(timestamp).utcoffset() == timedelta(0)
+    except ValueError:
+        return False
 
 
 def validate_reply(reply: Reply, event: PromptEvent) -> list[str]:

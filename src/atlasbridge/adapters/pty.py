@@ -37,9 +37,9 @@ from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.keys import Step, parse_keys
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Evidence, Prompt, Reject
-from atlasbridge.core.recognition.finding import Facts
+from atlasbridge.core.recognition.finding import DRAWN_SCREEN, Facts
 from atlasbridge.core.recognition.recognise import recognise
-from atlasbridge.core.recognition.widgets.ruled_region import stated
+from atlasbridge.core.recognition.widgets.known_dialog import stated
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.session.settings import SessionSettings, child_environ
@@ -174,10 +174,11 @@ class PtyAdapter(BaseAdapter):
         live = bool(buffer) and await self.healthcheck() and self._buffer.endswith(buffer)
         view = View.of(self._screen if live else _screen_of(buffer, self._rows, self._cols))
         found = recognise(view, Facts(), self.dialect)
-        looks_like_one = found is not None and found.score >= MEDIUM and stated(view, self.dialect) != "busy"
+        drawn = found.rule == DRAWN_SCREEN  # frames, and not a word
+        looks_like_one = found.score >= MEDIUM and not drawn and stated(view, self.dialect) != "busy"
         if live:
             return await self._raised(JUDGED_S if looks_like_one else 0.0)
-        if found is None or not looks_like_one:
+        if not looks_like_one:
             return None
         evidence = [Evidence("pattern", found.score, found.rule)]
         return self._event(prompt_of(found, view, evidence, bytes(buffer[-BUFFER_BYTES:]), ()), "")

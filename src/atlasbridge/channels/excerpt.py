@@ -125,6 +125,11 @@ def asked_text(prompt: Prompt) -> str:
     return f"{subject}\n\n{question}" if subject and subject not in question else question
 
 
+def lines_above(prompt: Prompt) -> int:
+    """How many lines of output above the question `asked_text` leaves out."""
+    return _question(prompt)[1]
+
+
 def asked_part(text: str) -> str:
     """Of a text that ends with a question, the part that belongs to it: its sentence, a few lines right above it, and a
     list with its heading.  Lines of a log are no part of it."""

@@ -1,10 +1,14 @@
-"""Which channels exist: the built-in ones by name, and those that installed packages announce by entry point."""
+"""Which channels exist: the built-in ones by name, packages in `channels/`, and those that others announce by entry
+point."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from importlib.metadata import entry_points
+from pkgutil import iter_modules
+from types import ModuleType
 
+from atlasbridge import channels
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.core.errors import ConfigError
 
@@ -24,7 +28,8 @@ BUILT_IN = {
 class ChannelRegistry:
     @staticmethod
     def names() -> list[str]:
-        return sorted({*BUILT_IN, *(point.name for point in entry_points(group="atlasbridge.channels"))})
+        announced = (point.name for point in entry_points(group="atlasbridge.channels"))
+        return sorted({*BUILT_IN, *_packages(), *announced})
 
     @staticmethod
     def get(name: str) -> type[BaseChannel]:
@@ -32,6 +37,8 @@ class ChannelRegistry:
         if name in BUILT_IN:
             module, _, attribute = BUILT_IN[name].partition(":")
             found = getattr(import_module(module), attribute)
+        elif name in _packages():
+            found = _class_of(import_module(f"{channels.__name__}.{name}"))
         else:
             points = [point for point in entry_points(group="atlasbridge.channels") if point.name == name]
             if not points:
@@ -40,8 +47,25 @@ class ChannelRegistry:
                 )
             found = points[0].load()
         if not (isinstance(found, type) and issubclass(found, BaseChannel)):
-            raise ConfigError(f"channel {name!r} is not a BaseChannel", "fix the package that provides it")
+            raise ConfigError(f"channel {name!r} has no class that derives from BaseChannel", "fix its package")
         return found
+
+
+def _packages() -> list[str]:
+    """Folders beside the built-in channels, as the architecture document has somebody add one."""
+    found = (module.name for module in iter_modules(channels.__path__) if module.ispkg)
+    return [name for name in found if name not in BUILT_IN]
+
+
+def _class_of(module: ModuleType) -> type | None:
+    """The last class of a package that is a channel, in whichever of its modules it is."""
+    inside = f"{module.__name__}."
+    found = [
+        item
+        for item in vars(module).values()
+        if isinstance(item, type) and issubclass(item, BaseChannel) and f"{item.__module__}.".startswith(inside)
+    ]
+    return found[-1] if found else None
 
 
 # Which class checks a channel's table of the configuration; it is imported when a table is there.

@@ -12,7 +12,7 @@ import click
 
 from atlasbridge.cli.by_name import NotFound, find_session_id, sessions_of
 from atlasbridge.cli.completion import complete_sessions
-from atlasbridge.cli.printing import dump, home, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.printing import dump, home, hub_client, json_option, local_time, print_json, print_table
 from atlasbridge.cli.records import read_audit_file
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.daemon.audit_heads import parse_head, read_journal
@@ -136,7 +136,7 @@ def entry_row(entry: dict[str, Any]) -> tuple[object, ...]:
     rest = "  ".join(f"{name}={value}" for name, value in entry.items() if name not in _FIXED)
     return (
         entry["seq"],
-        entry["ts"][:19],
+        local_time(entry["ts"]),
         entry["event"],
         entry.get("session_id", "")[:8],
         entry.get("prompt_id", "")[:8],

@@ -40,19 +40,16 @@ def list_scenarios(as_json: bool) -> None:
         )
         return
     click.echo("AtlasBridge Prompt Lab — Registered Scenarios\n")
-    click.echo(f"{'QA ID':<9}{'Name':<29}{'Platform':<24}Status")
+    click.echo(f"{'QA ID':<9}{'Name':<31}{'Platform':<24}Status")
     for qa_id, name, platform, status, _ in rows:
-        click.echo(f"{qa_id:<9}{name:<29}{platform:<24}{status}")
+        click.echo(f"{qa_id:<9}{name:<31}{platform:<24}{status}")
     registered = sum(row[3] == "registered" for row in rows)
     click.echo(f"\nThe other {len(rows) - registered} are for the tests of the channels.")
     click.echo(f"{registered} scenarios registered. Run with: atlasbridge lab run --all")
 
 
 def _registered() -> Iterator[tuple[str, str, str, str, str]]:
-    from atlasbridge.lab import (
-        accuracy,  # noqa: F401 - importing them registers them
-        scenarios,  # noqa: F401
-    )
+    from atlasbridge.lab import scenarios  # noqa: F401 - importing them registers them
     from atlasbridge.lab.scenario import ELSEWHERE, REGISTER
 
     for qa_id in sorted({*REGISTER, *ELSEWHERE}):
@@ -288,12 +285,14 @@ def accuracy(corpus: Path, zoo: Path | None, target: Path | None) -> int:
     import json
 
     from atlasbridge.lab.accuracy import corpus_cases, judge_case, render_page
+    from atlasbridge.lab.mutants import dialogs_of, judge_mutants, render_mutants
 
     cases = corpus_cases(corpus)
     moments = [moment for case in cases for moment in judge_case(case)]
     known = [case for case in cases if case.parts[-3] != "generic"]
     strangers = [moment for case in known for moment in judge_case(case, stranger=True)]
-    page = render_page(moments, strangers, json.loads(zoo.read_text("utf-8")) if zoo else [])
+    mutants = render_mutants(list(judge_mutants(list(dialogs_of(corpus))))) if target else ""
+    page = render_page(moments, strangers, json.loads(zoo.read_text("utf-8")) if zoo else [], mutants)
     if target:
         target.write_text(page, "utf-8")
     else:

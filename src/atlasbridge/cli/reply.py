@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -14,9 +15,23 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.gate import LEAVES
 
 REFUSED = 3
+_SIGNED = re.compile(r"-\d[\d.,:]*")
 
 
-@click.command("reply")
+class _WithNumbers(click.Command):
+    """A number with a sign is an answer, no option: `reply tuna -1`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        taking = {name for param in self.params for name in param.opts if not getattr(param, "is_flag", True)}
+        signed = [
+            at for at, arg in enumerate(args) if _SIGNED.fullmatch(arg) and (at == 0 or args[at - 1] not in taking)
+        ]
+        if signed and "--" not in args:
+            args = [*(arg for at, arg in enumerate(args) if at not in signed), "--", *(args[at] for at in signed)]
+        return super().parse_args(ctx, args)
+
+
+@click.command("reply", cls=_WithNumbers)
 @click.argument("prompt", shell_complete=complete_prompts)
 @click.argument("value", required=False)
 @click.option("--text", "as_text", is_flag=True, help="Type the value as text; never read it as a choice.")

@@ -32,7 +32,7 @@ def service_file(platform: str = sys.platform) -> Path:
 
 def render_unit(home: Home) -> str:
     """One that ends by itself because another hub runs has ended well, and is not started again."""
-    words = " ".join(_quoted(word) for word in own_python("atlasbridge", "hub", "start", "--foreground"))
+    words = " ".join(quoted(word) for word in own_python("atlasbridge", "hub", "start", "--foreground"))
     return f"""[Unit]
 Description=AtlasBridge hub
 Documentation=man:atlasbridge(1)
@@ -40,7 +40,7 @@ Documentation=man:atlasbridge(1)
 [Service]
 ExecStart={words}
 ExecReload=/bin/kill -HUP $MAINPID
-Environment={_quoted(f"ATLASBRIDGE_HOME={home.root}")}
+Environment={quoted(f"ATLASBRIDGE_HOME={home.root}")}
 UMask=0077
 KillMode=process
 Restart=on-failure
@@ -123,7 +123,7 @@ def _told(words: list[str]) -> str:
     return "done" if done.returncode == 0 else f"failed ({(done.stderr or done.stdout).strip()})"
 
 
-def _quoted(word: str) -> str:
+def quoted(word: str) -> str:
     """For systemd: `%` begins a specifier, and `$` a variable."""
     plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{plain}"' if plain != word or " " in word or "=" in word else word

@@ -16,6 +16,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from atlasbridge.cli.service import quoted
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.starter import stop_hub
 from atlasbridge.core.errors import AtlasBridgeError
@@ -244,7 +245,7 @@ def _give_back(setup: SystemSetup) -> Iterator[str]:
 
 
 def render_unit(setup: SystemSetup) -> str:
-    words = " ".join(own_python("atlasbridge.core.daemon", "--foreground"))
+    words = " ".join(quoted(word) for word in own_python("atlasbridge.core.daemon", "--foreground"))
     return f"""[Unit]
 Description=AtlasBridge hub (separate user)
 After=network.target

@@ -580,6 +580,11 @@ class Why:
 
 
 @frozen
+class Words:
+    text: str
+
+
+@frozen
 class ScreenShown:
     screen: dict[str, object]
 
@@ -1047,6 +1052,10 @@ class HubOperations:
     @operation("GET /sessions/{session_id}/why", page=True)
     def why(self, session_id: SessionId) -> Why:
         """What was judged, and from what."""
+
+    @operation("GET /sessions/{session_id}/words", page=True)
+    def words(self, session_id: SessionId, last: Annotated[bool, Is("its last answer alone")] = False) -> Words:
+        """What the session said since its last instruction, as text."""
 
     @operation("GET /sessions/{session_id}/screen", page=True, name="screen")
     def screen(

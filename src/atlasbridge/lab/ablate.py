@@ -26,7 +26,7 @@ from atlasbridge.core.recognition import recognise as looking
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import Finder, recognise
-from atlasbridge.core.recognition.widgets.ruled_region import stated
+from atlasbridge.core.recognition.widgets.known_dialog import stated
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 from atlasbridge.lab.accuracy import GRACE_S, corpus_cases

@@ -22,7 +22,7 @@ from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Finding
 from atlasbridge.core.values import replace
 from atlasbridge.lab.replay import Recording, read_recording, replay
-from atlasbridge.lab.scenario import ELSEWHERE, REGISTER, Elsewhere, register_elsewhere
+from atlasbridge.lab.scenario import ELSEWHERE, REGISTER
 
 # The part of docs/detection.md that says when a person is asked: the rows of the verdict's table, as they are decided.
 #
@@ -142,9 +142,13 @@ def judge_moment(opened: Sequence[Span], moment: dict[str, Any]) -> str:
     return f"choices missing: {absent}" if absent else ""
 
 
-def render_page(moments: Sequence[Moment], strangers: Sequence[Moment], zoo: Sequence[dict[str, Any]]) -> str:
+def render_page(
+    moments: Sequence[Moment], strangers: Sequence[Moment], zoo: Sequence[dict[str, Any]], mutants: str = ""
+) -> str:
     parts = [_ACCURACY_HEAD, "## Recordings of AI tools\n", _tools(moments)]
     parts += ["\n## The same tools as strangers\n", _STRANGERS, _tools(strangers), "", _mistakes(strangers)]
+    if mutants:
+        parts += ["\n## The same dialogs, changed\n", _MUTANTS, mutants]
     if zoo:
         parts += ["\n## Real programs, live\n", _ZOO, _groups(zoo)]
     return "\n".join([*parts, f"\n{render_verdict()}", _LIMITS, _MATRIX, gating_matrix()]) + "\n" + _TAIL
@@ -203,6 +207,11 @@ def _count(cases: Sequence[dict[str, Any]], wait: bool) -> str:
     return f"{len(own)} | {sum(bool(case['right']) for case in own)}" if own else "- | -"
 
 
+_MUTANTS = """Every recorded list is changed in one respect, as its tool's and as a stranger's, and read again. It
+must still be read, or be raised as `unknown`: never missed, and never taken for something else. The tool's own words of
+work in every row of a dialog, and above it, hide none of them.
+"""
+
 _ACCURACY_HEAD = """# How well prompts are detected
 
 This page is generated; do not edit it. To make it again from the recordings in this repository:
@@ -240,7 +249,7 @@ _LIMITS = """
 - So is a grid of words, and a list without a pointer that has room for marks in front of its words: whether Enter takes
   the lit row or sends what is marked cannot be seen.
 - An answer that the program keeps in its line and does not take is told as still there after 3 s, and asked for again.
-- A full screen that says nothing, of a program with a timer, is raised after 12 s; after 2 s where it shows a field.
+- A full screen that says nothing, of a program with a timer, is raised after 10 s; after 2 s where it shows a field.
 - A program that never waits for the terminal but looks at it now and then, and draws a caret that blinks, is missed.
 - The prompt for the next command is raised 0.6 s after it came to rest while somebody at the terminal types commands
   into it; every other prompt is raised as soon as it stands.
@@ -257,7 +266,7 @@ _MATRIX = """
 
 A release for a platform is tagged only when its scenarios pass there (`pytest tests/prompt_lab`, and for Slack the
 suite that `atlasbridge lab list` names). Each terminal scenario also runs as where nobody can tell who reads (`lab run
---blind`). The Windows column is what a release for Windows would need; its job runs QA-020 and does not block yet.
+--blind`), and on a console played here. The Windows job runs all of them on a real console, and blocks.
 """
 _TAIL = """
 ## What you can do about a mistake
@@ -267,28 +276,3 @@ _TAIL = """
 
 Both write a scenario that fails until the detector is better, and say how to run it.
 """
-
-
-# Scenarios of the documents that no terminal acts out.  The documents reserve QA-010 to QA-017 for channels and define
-# those about Slack; the others are the same for Telegram.
-
-SLACK = "tests/channels, against a strict fake of Slack; live with a test workspace in the release job"
-SLACK_TESTS = "tests/channels/test_qa_slack.py"
-TELEGRAM = "tests/channels, against a strict fake of Telegram"
-TELEGRAM_TESTS = "tests/channels/test_qa_telegram.py"
-
-for qa_id, name, description in (
-    ("QA-010", "SlackMessageFormatScenario", "A prompt as a Slack message: header of ours, quoted excerpt, buttons"),
-    ("QA-013", "SlackThreadReplyScenario", "Text in a thread answers the prompt of its message"),
-    ("QA-014", "SlackMultiUserScenario", "The first valid reply wins; others are told who answered"),
-    ("QA-015", "SlackRateLimitScenario", "A rate limit delays a message and loses none"),
-):
-    systems = ("macos", "linux", "windows")
-    register_elsewhere(Elsewhere(qa_id, name, description, systems, SLACK, SLACK_TESTS, qa_id))
-for qa_id, name, description in (
-    ("QA-011", "TelegramMessageFormatScenario", "A prompt as a Telegram message: header, question, time left, buttons"),
-    ("QA-012", "TelegramTextReplyScenario", "Text that replies to a message answers its prompt"),
-    ("QA-016", "TelegramMultiUserScenario", "The first valid reply wins; others are told who answered"),
-    ("QA-017", "TelegramRateLimitScenario", "More than ten callbacks a minute pause the session, with one warning"),
-):
-    register_elsewhere(Elsewhere(qa_id, name, description, systems, TELEGRAM, TELEGRAM_TESTS, qa_id))

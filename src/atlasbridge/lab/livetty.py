@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
+import threading
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,9 +37,9 @@ from atlasbridge.core.ports import WaitingProbe
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.keys import When
 from atlasbridge.core.prompt.model import Prompt, Reject
+from atlasbridge.core.tty import Size
 from atlasbridge.os.tty import make_probe
-from atlasbridge.os.tty.base import NoProbe
-from ptypool.process import spawn_process
+from atlasbridge.os.tty.base import BasePTY, NoProbe
 
 # How late was a prompt raised, on a clock that no busy machine can slow down?
 #
@@ -137,7 +139,7 @@ class LabTimeout(AssertionError):
 
 
 class LiveTerminal:
-    """`blind`: as on a system that cannot tell who reads the terminal."""
+    """`blind`: as on a system that cannot tell who reads the terminal.  `console`: of Windows, by pywinpty."""
 
     def __init__(
         self,
@@ -146,7 +148,10 @@ class LiveTerminal:
         cols: int = 80,
         clock: Clock | None = None,
         blind: bool = False,
+        console: bool = sys.platform == "win32",
     ) -> None:
+        self._console = console
+        self._pty: BasePTY | None = None
         self.detector = Detector(load_dialect(dialect), rows, cols)
         self.clock = clock or SystemClock()
         self.blind = blind
@@ -198,15 +203,36 @@ class LiveTerminal:
     def start(self, command: Sequence[str], environ: Mapping[str, str] | None = None) -> None:
         self.unwatch()
         screen = self.detector.screen
-        child = spawn_process(
-            command, env={**os.environ, "TERM": "xterm-256color", **(environ or {})}, size=(screen.rows, screen.cols)
-        )
+        whole = {**os.environ, "TERM": "xterm-256color", **(environ or {})}
+        if self._console:
+            self._start_on_console(command, whole)
+            return
+        from ptypool.process import spawn_process  # of Unix
+
+        child = spawn_process(command, env=whole, size=(screen.rows, screen.cols))
         self._pid, self._fd = child.pid, child.master_fd
         os.set_blocking(self._fd, False)
         self._probe = NoProbe(self._fd) if self.blind else make_probe(self._fd, self._pid)
         self._last_output = self.clock.now()
         asyncio.get_running_loop().add_reader(self._fd, self._readable)
         self._tell(OutputReceived(b""))
+
+    def _start_on_console(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+        """Its reads block: a thread hands over what comes."""
+        from atlasbridge.os.tty.windows import WindowsPTY
+
+        screen, loop = self.detector.screen, asyncio.get_running_loop()
+        pty = self._pty = WindowsPTY.spawn(command, environ, None, Size(screen.rows, screen.cols))
+        self.blind = True  # nobody can tell there who reads
+        self._last_output = self.clock.now()
+        self._tell(OutputReceived(b""))
+
+        def read() -> None:
+            while data := pty.read():
+                loop.call_soon_threadsafe(self._took, data)
+            loop.call_soon_threadsafe(self._took, b"")
+
+        threading.Thread(target=read, name="console", daemon=True).start()
 
     def type(self, keys: bytes) -> None:
         """As the person at the terminal."""
@@ -262,6 +288,10 @@ class LiveTerminal:
         if self._timer:
             self._timer.cancel()
         self.unwatch()
+        if self._pty is not None:
+            await asyncio.to_thread(self._pty.terminate, 0.5)
+            self._pty.close()
+            self._pty = None
         if self._fd < 0:
             return
         asyncio.get_running_loop().remove_reader(self._fd)
@@ -283,6 +313,12 @@ class LiveTerminal:
             data = b""
         if not data:
             asyncio.get_running_loop().remove_reader(self._fd)
+        self._took(data)
+
+    def _took(self, data: bytes) -> None:
+        if self.exited or (self._pty is None and self._fd < 0):
+            return  # the scenario is over
+        if not data:
             self.exited = True
             self._tell(ChildExited())
             return
@@ -298,6 +334,9 @@ class LiveTerminal:
 
     def _write(self, data: bytes) -> None:
         self._last_input = self.clock.now()
+        if self._pty is not None:
+            self._pty.write(data)
+            return
         while data:
             try:
                 data = data[os.write(self._fd, data) :]
@@ -334,7 +373,8 @@ class LiveTerminal:
         self._timer = asyncio.get_running_loop().call_later(delay, self._wake)
 
     def _wake(self) -> None:
-        if (self._fd >= 0 or self._watched >= 0) and not self.exited:
+        running = self._fd >= 0 or self._watched >= 0 or self._pty is not None
+        if running and not self.exited:
             self._tell(WakeupDue())
 
     def _state(self) -> str:

@@ -7,7 +7,14 @@ import os
 import sys
 from typing import ClassVar
 
-from atlasbridge.lab.scenario import BasePromptLabScenario, DetectorResult, check, register
+from atlasbridge.lab.scenario import (
+    BasePromptLabScenario,
+    DetectorResult,
+    Elsewhere,
+    check,
+    register,
+    register_elsewhere,
+)
 
 PYTHON = sys.executable
 _PRELUDE = "import sys, time\nsay = lambda text: (sys.stdout.write(text), sys.stdout.flush())\n"
@@ -23,7 +30,7 @@ def memory_of_this_process() -> int:
     if sys.platform == "linux":
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-    import resource  # not on Windows, where this scenario does not run
+    import resource  # not on Windows, where this scenario is left out
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
@@ -82,7 +89,7 @@ class SilentBlockScenario(BasePromptLabScenario):
     blind_within_s = 4.5  # nothing was ever written: a little more patience, most silent programs work
 
     async def run(self) -> None:
-        self.terminal.start(["sh", "-c", "read line"])
+        self.terminal.start(program("ask()") if sys.platform == "win32" else ["sh", "-c", "read line"])
         await self.terminal.until_raised()
 
     async def assert_behavior(self, result: DetectorResult) -> None:
@@ -272,3 +279,28 @@ class ConPTYBaselineScenario(BasePromptLabScenario):
     async def assert_behavior(self, result: DetectorResult) -> None:
         check(result.raised[0].type.value == "yes_no", f"yes_no, not {result.raised[0].type.value}")
         check(result.raised[0].excerpt == "Continue? (y/n)", f"the line as it looks: {result.raised[0].excerpt!r}")
+
+
+# Scenarios of the documents that no terminal acts out.  The documents reserve QA-010 to QA-017 for channels and define
+# those about Slack; the others are the same for Telegram.
+
+SLACK = "tests/channels, against a strict fake of Slack; live with a test workspace in the release job"
+SLACK_TESTS = "tests/channels/test_qa_slack.py"
+TELEGRAM = "tests/channels, against a strict fake of Telegram"
+TELEGRAM_TESTS = "tests/channels/test_qa_telegram.py"
+
+for qa_id, name, description in (
+    ("QA-010", "SlackMessageFormatScenario", "A prompt as a Slack message: header of ours, quoted excerpt, buttons"),
+    ("QA-013", "SlackThreadReplyScenario", "Text in a thread answers the prompt of its message"),
+    ("QA-014", "SlackMultiUserScenario", "The first valid reply wins; others are told who answered"),
+    ("QA-015", "SlackRateLimitScenario", "A rate limit delays a message and loses none"),
+):
+    systems = ("macos", "linux", "windows")
+    register_elsewhere(Elsewhere(qa_id, name, description, systems, SLACK, SLACK_TESTS, qa_id))
+for qa_id, name, description in (
+    ("QA-011", "TelegramMessageFormatScenario", "A prompt as a Telegram message: header, question, time left, buttons"),
+    ("QA-012", "TelegramTextReplyScenario", "Text that replies to a message answers its prompt"),
+    ("QA-016", "TelegramMultiUserScenario", "The first valid reply wins; others are told who answered"),
+    ("QA-017", "TelegramRateLimitScenario", "More than ten callbacks a minute pause the session, with one warning"),
+):
+    register_elsewhere(Elsewhere(qa_id, name, description, systems, TELEGRAM, TELEGRAM_TESTS, qa_id))

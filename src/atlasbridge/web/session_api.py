@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
+from atlasbridge.channels.transcript import last_answer, rows_of, since_instruction
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import HubOperations
 from atlasbridge.core.policy.quorum import PROOF
@@ -59,6 +60,19 @@ async def why(site: Site, call: Call) -> Response:
     if frame is None:
         return problem(*NO_SCREEN)
     return JSONResponse({"why": [escape_controls(str(line)) for line in frame.get("why") or []]})
+
+
+@handles(HubOperations.words)
+async def words(site: Site, call: Call) -> Response:
+    """The conversation as text, without the input box and the lines around it."""
+    session = _active(site, call)
+    if session is None:
+        return problem(*NO_SESSION)
+    frame = await site.hub_api.screen(session.session_id, styled=True, past=True)
+    if frame is None:
+        return problem(*NO_SCREEN)
+    pick = last_answer if call.given.last else since_instruction
+    return JSONResponse({"text": escape_controls("\n".join(pick(rows_of(frame))))})
 
 
 @handles(HubOperations.screen_stream)

@@ -32,6 +32,8 @@ FINDINGS = (
     Finding("bare-line", FREE, 0.5, "Working", "Working"),
     Finding("whole-screen", UNCLEAR, 0.62, "?", "?"),
     Finding("drawn-field", UNCLEAR, 0.62, "?", "?"),
+    Finding("drawn-screen", UNCLEAR, 0.62, "?", "?"),
+    Finding("passing", UNCLEAR, 0.5, "?", "?"),
 )
 PROBES = tuple(
     ProbeAnswer(
@@ -115,6 +117,36 @@ def test_an_input_box_that_stands_still_is_raised_although_its_program_runs(
 
 def test_a_tool_that_says_it_works_is_never_interrupted() -> None:
     assert not any(decide_verdict(case)[0] for case in situations() if case.works)
+
+
+def is_raised_in_time(case: Situation, still_s: float) -> bool:
+    return decide_verdict(replace(case, moment=Moment(still_s, 0.0, None, still_s)))[0]
+
+
+def test_there_is_no_state_in_which_a_silent_program_that_does_not_work_is_never_raised() -> None:
+    """A minute at the latest; ten seconds of a program that reads keys, unless it is known to show or to serve, or its
+    own timer has not fired yet."""
+    for found, probe, dialect in product(FINDINGS, PROBES, (PLAIN, AGENT)):
+        if probe.state is ProbeState.BUSY:
+            continue
+        case = Situation(found, probe, MOMENTS[0], dialect, Patience(), looks=(probe.state, probe.state))
+        assert is_raised_in_time(case, 61.0), (found, probe)
+        shows = probe.command == "top" or probe.serves or found.rule == "passing"
+        if probe.canonical is False and probe.state is ProbeState.POLLING and not shows:
+            assert is_raised_in_time(case, 10.1), (found, probe)
+
+
+def test_every_row_that_says_no_has_a_limit_or_needs_something_that_moves_or_works() -> None:
+    unlimited = {row.seen for row in TABLE if not row.raises and not row.until_s}
+    ends_by_itself = {
+        "the tool says that it works",  # and moves
+        "it was busy at the looks before",
+        "this is the first look",
+        "nothing that is understood, and somebody types",
+        "a line, and something moves",
+        "something that has moved meanwhile",
+    }
+    assert unlimited - ends_by_itself == {"anything"}  # busy, or below the rows that raise after a time
 
 
 def test_patience_only_makes_a_verdict_later_never_takes_it_back() -> None:

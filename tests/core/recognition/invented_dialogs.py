@@ -458,7 +458,14 @@ SHELLS = (
         {"n": b"n"},
         ONE_KEY,
     ),
-    Invented("bash select", "1) tar.gz\n2) tar.xz\n3) zip\nFormat? ", "free_text", (), {"3": b"3\r"}, READING),
+    Invented(
+        "bash select",
+        "1) tar.gz\n2) tar.xz\n3) zip\nFormat? ",
+        "multiple_choice",
+        ("tar.gz", "zip"),
+        {"3": b"3\r"},
+        READING,
+    ),
 )
 
 ABROAD = (

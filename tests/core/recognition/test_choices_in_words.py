@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.playbook import ONE_KEY, POLLING, RAW, TICKING, Nothing, Playbook, Raised
+from tests.support.playbook import ONE_KEY, POLLING, RAW, READING, TICKING, Nothing, Playbook, Raised
 
 from atlasbridge.core.detection.events import RaisePrompt
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
@@ -262,3 +262,102 @@ def test_a_number_behind_the_brackets_is_no_question_of_a_full_screen() -> None:
     play = Playbook(POLLING) >> shown >> 1.0
     raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
     assert not any(prompt.choices for prompt in raised)
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "keys"),
+    [
+        ("Store key in cache? (y/n, Return cancels connection, i for more info) ", "yes", b"y\r"),
+        ("Proceed with 3 actions? [N/y/f] ", "yes", b"y\r"),
+        ("Kontynuować? [t/N] ", "t", b"t\r"),
+        ("Devam edilsin mi? [H/e] ", "y", b"e\r"),
+        ("Devam edilsin mi? [H/e] ", "n", b"h\r"),
+        ("Overwrite a.txt? o)verwrite, s)kip, q)uit: ", "overwrite", b"o\r"),
+        ("1) staging\n2) production\nWhere to deploy? ", "production", b"2\r"),
+        ("  1. Apache\n  2. MIT\nLicense [1]: ", "MIT", b"2\r"),
+        ("Value between -5 and 5: ", "-1", b"-1\r"),
+    ],
+)
+def test_what_a_person_says_is_matched_to_a_choice_by_its_shape(line: str, said: str, keys: bytes) -> None:
+    play = Playbook(READING) >> line >> 1.0
+    prompt = next(command.prompt for _, command in play.heard if isinstance(command, RaisePrompt))
+    answer = decide_answer(prompt, said)
+    assert isinstance(answer, Answer)
+    assert b"".join(step.keys for step in encode_answer(prompt, answer)) == keys
+
+
+def test_instructions_that_count_above_a_line_are_no_menu() -> None:
+    told = "Steps:\n  1. Open https://example.com/activate in a browser\n  2. Copy the code that it shows\nName: "
+    play = Playbook(READING) >> told >> 1.0 << Raised("free_text")
+    assert not play.prompt.choices
+
+
+def test_an_excerpt_begins_with_the_question_where_a_log_stands_above_it() -> None:
+    log = "\n".join(f"compiling module {at} ... ok" for at in range(12))
+    play = Playbook(READING) >> f"{log}\nInstall the packages now? [y/N] " >> 1.0 << Raised("yes_no")
+    assert play.prompt.excerpt.startswith("Install the packages now? [y/N]\n…")
+    assert play.prompt.excerpt.endswith("compiling module 11 ... ok")
+
+
+def test_a_list_with_other_words_above_it_is_whole_while_nothing_has_left_the_screen() -> None:
+    play = Playbook(READING) >> "Building.\n\nChecked 3 files.\n\nPick one:\n1) red\n2) blue\nNumber: " >> 1.0
+    play << Raised("multiple_choice")
+    assert play.prompt.whole
+
+
+BY_SHAPE = [
+    ("Do you want to continue? [N/y/f] ", "yes_no", "ynf", "n"),
+    ("Store key in cache? (y/n, Return cancels connection, i for more info) ", "yes_no", "yn", ""),
+    ("Remove the cache? [y/n] › ", "yes_no", "yn", ""),
+    ("Install? Y/n/? ", "yes_no", "yn?", "y"),
+    ("a -> b : delete old b? ", "yes_no", "yn", ""),
+    ("Are you sure you want to release directory 'x': ", "yes_no", "yn", ""),
+    ("Are you sure? (Y)es (N)o (C)ancel ", "multiple_choice", "ync", ""),
+    ("Merge? y/n/all/q ", "multiple_choice", ["y", "n", "all", "q"], ""),
+    ("Commit? [y/N/d(iff)] ", "multiple_choice", "yNd", "N"),
+    ("Is this ok [y/d/N]: ", "multiple_choice", "ydN", "N"),
+    ("Shall I record this change? (1/1)  [ynW...], or ? for more options: ", "multiple_choice", "ynW", ""),
+    ("Ignore (i), Replace (r), quit (q)? ", "multiple_choice", "irq", ""),
+    ("Allow [a]lways, [o]nce, [n]ever? ", "multiple_choice", "aon", ""),
+]
+
+
+@pytest.mark.parametrize(("line", "kind", "values", "default"), BY_SHAPE)
+def test_what_a_line_offers_is_read_by_its_shape(line: str, kind: str, values: list[str], default: str) -> None:
+    play = Playbook() >> line >> 0.2 << Raised(kind, line.strip())
+    assert [choice.value for choice in play.prompt.choices] == list(values)
+    assert [choice.value for choice in play.prompt.choices if choice.default] == list(default)
+    assert {choice.value for choice in play.prompt.choices if choice.refuses} <= {"n", "N", "c", "q"}
+
+
+@pytest.mark.parametrize("line", ["Copy the file(s)? ", "How is (s)he called: ", "Step (1/2): "])
+def test_letters_in_brackets_that_offer_nothing_stay_a_part_of_the_question(line: str) -> None:
+    play = Playbook() >> line >> 0.2 << Raised("free_text", line.strip())
+    assert play.prompt.choices == ()
+
+
+def test_the_keys_at_the_foot_of_an_editor_say_yes_and_no_in_any_language() -> None:
+    foot = "\x1b[22;1H\x1b[7mGeänderten Puffer sichern?\x1b[m \x1b[23;1H J Ja\x1b[24;1H N Nein\x1b[22;28H"
+    play = Playbook(RAW) >> "\x1b[?1049h\x1b[2J\x1b[H  GNU nano" + foot >> 3.0 << Raised("yes_no", "Puffer")
+    assert [choice.steps[0].keys for choice in play.prompt.choices] == [b"J", b"N"]
+
+
+SAID = [
+    ("File exists. (o)verwrite, (s)kip, (r)ename: ", "overwrite", "o"),
+    ("File exists. (o)verwrite, (s)kip, (r)ename: ", "over", "o"),
+    ("Replace it? [y]es, [n]o, [A]ll, [N]one, [r]ename: ", "yes", "y"),
+    ("Replace it? [y]es, [n]o, [A]ll, [N]one, [r]ename: ", "rename", "r"),
+    ("1) Deploy to staging\n2) Deploy to production\nWhich? ", "production", "2"),
+    ("1) Deploy to staging\n2) Deploy to production\nWhich? ", "deploy", ""),
+    ("1) Allow\n2) Allow, and never ask again\nWhich? ", "ask", ""),
+    ("1) Allow\n2) Allow, and never ask again\nWhich? ", "again", ""),
+    ("Do you want to continue? [N/y/f] ", "f", "f"),
+    ("Kontynuować? [T/n] ", "t", "y"),
+]
+
+
+@pytest.mark.parametrize(("line", "said", "chosen"), SAID)
+def test_what_a_person_says_is_one_choice_or_refused(line: str, said: str, chosen: str) -> None:
+    play = Playbook() >> line >> 0.2
+    answer = decide_answer(play.detector.open_prompt, said)  # type: ignore[arg-type]
+    assert isinstance(answer, Reject) if not chosen else answer == Answer(AnswerKind.CHOICE, chosen), answer

@@ -8,7 +8,7 @@ import re
 import pytest
 from tests.support.playbook import POLLING, TICKING, Nothing, Playbook, Raised
 
-from atlasbridge.core.detection.events import RaisePrompt
+from atlasbridge.core.detection.events import ProbeAnswer, RaisePrompt
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.keys import Shows
 from atlasbridge.core.prompt.model import Answer
@@ -333,3 +333,40 @@ def test_a_list_above_some_rows_of_status_asks_where_a_question_stands_right_abo
     play = Playbook(POLLING) >> "\x1b[?1049h" + HIDE + rows >> 3.0
     raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
     assert any(prompt.choices for prompt in raised) is asks
+
+
+STRANGE_LISTS = {
+    "a dull mark before the others": ("Run rm -rf build?\n\n  ❭ 1 Yes\n  · 2 No\n", ["Yes", "No"]),
+    "letters": ("It wants to run 3 tools.\n\n❯ (a) Approve all\n  (b) Ask each time\n  (c) Reject\n",
+                ["Approve all", "Ask each time", "Reject"]),
+    "a tick and a cross": ("Run this command?\n\n  > ✓ Yes\n    ✗ No\n", ["Yes", "No"]),
+    "blank rows": ("Run this command?\n\n  ❯ Yes\n\n    No, stop\n\n  ↑↓ to move\n", ["Yes", "No, stop"]),
+    "a smaller box": (
+        "╭──────────────────╮\n│ Allow this tool? │\n│ ╭──────────╮     │\n│ │ rm -rf x │     │\n│ ╰──────────╯     │\n"
+        "│ > ✔ Allow        │\n│   ✖ Deny         │\n╰──────────────────╯\n", ["Allow", "Deny"]),
+    "a bullet that is lit": ("Deploy?\n\n\x1b[36m● Yes, deploy\x1b[m\n  No, wait\n", ["Yes, deploy", "No, wait"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRANGE_LISTS)
+def test_a_list_is_known_by_its_shape_whatever_marks_it_has(name: str) -> None:
+    drawn, labels = STRANGE_LISTS[name]
+    play = Playbook(POLLING) >> HIDE + drawn >> 1.0 << Raised("multiple_choice")
+    assert [choice.label for choice in play.prompt.choices] == labels
+    assert [choice.refuses for choice in play.prompt.choices][-1] is True
+
+
+@pytest.mark.parametrize("probe", [POLLING, TICKING])
+@pytest.mark.parametrize(
+    "drawn",
+    ["⟡ approve?\n⟡ reject?\n", "\x1b[?1049h\x1b[2J", "╭────────╮\n│        │\n╰────────╯\n"],
+    ids=["words", "", "box"],
+)
+def test_a_screen_that_nobody_understands_is_shown_after_ten_seconds(drawn: str, probe: ProbeAnswer) -> None:
+    play = Playbook(probe) >> HIDE + drawn >> 8.0 << Nothing()
+    play >> 3.0 << Raised("unknown")
+
+
+def test_words_of_work_that_stand_still_end_after_ten_seconds() -> None:
+    play = Playbook(POLLING) >> HIDE + f"{SAID}{BAR}\n❯ \n{BAR}\n  esc to interrupt" >> 9.0 << Nothing()
+    play >> 2.0 << Raised("free_text")

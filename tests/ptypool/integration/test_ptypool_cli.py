@@ -9,21 +9,23 @@ from __future__ import annotations
 import errno
 import json
 import os
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from tests.ptypool.waiting import read_all
+from tests.support.terminal import SCRIPT
 
 from ptypool import PtyPool, SpawnFailed
 from ptypool.cli import CliAdapter, CliType, adapter_for
 
 TASK = "--help me; echo 'x' $(y)\nand a second line"
-FAKE = f"""#!{sys.executable}
-import json, os, sys
-print(json.dumps({{"argv": sys.argv[1:], "cwd": os.getcwd(), "tty": os.isatty(0), "mine": os.environ.get("MINE")}}))
+FAKE = (
+    SCRIPT
+    + """import json, os, sys
+print(json.dumps({"argv": sys.argv[1:], "cwd": os.getcwd(), "tty": os.isatty(0), "mine": os.environ.get("MINE")}))
 """
+)
 
 
 @pytest.fixture

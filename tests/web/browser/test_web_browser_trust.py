@@ -373,3 +373,27 @@ def test_the_page_speaks_the_readers_language_and_leaves_the_tools_words_alone(
         assert text_of(browser, ".decide .refuse") == "No", "a choice is the tool's own word"
     finally:
         browser.execute_script("localStorage.removeItem('atlasbridge-language')")
+
+
+def test_a_session_is_read_as_text_and_typed_into_with_the_keys_of_a_phone(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    phone(browser, 390, 844)
+    session = hub.add_session(tool="claude")
+    hub.show(session.session_id, [[[row, None, None, 0]] for row in ("❯ mend it", "", "● Done.", "", "❯ ")])
+    browser.execute_script(f"location.hash = '#session/{session.session_id}'")
+    wait_text(browser, ".term", "Done.")
+    size = "return parseFloat(getComputedStyle(document.querySelector('.screen-box .term')).fontSize)"
+    assert browser.execute_script(size) >= 11, "letters that can be read"
+    browser.find_element("xpath", "//button[text()='As text']").click()
+    wait_text(browser, ".words", "● Done.")
+    assert "❯ \n" not in text_of(browser, ".words")
+    find(browser, "#typing").click()
+    wait(browser, lambda it: it.find_element("css selector", ".keybar").is_displayed())
+    low = "const box = document.querySelector('.keybar').getBoundingClientRect(); return innerHeight - box.bottom"
+    assert 0 <= browser.execute_script(low) < 120, "the keys are in reach of the thumb"
+    for face in ("⇧Tab", "Esc", "Ctrl"):
+        found = "[...document.querySelectorAll('.keybar button')].find((one) => one.firstChild.data === arguments[0])"
+        browser.execute_script(f"{found}.click()", face)
+    find(browser, "#typed").send_keys("c")
+    wait(browser, lambda _: typed(hub) == "\x1b[Z\x1b\x03", f"typed {typed(hub)!r}")

@@ -79,7 +79,7 @@ test("a question without words is asked in words", () => {
 test("what a command does is one line, and unknown kinds are left out", () => {
   const told = prompt({ constraints: { effects: [{ kind: "sends", target: "x.example" }, { kind: "toString" }, { kind: "deletes" }] } });
   assert.deepEqual(effectWords(told), ["sends data to x.example", "deletes files"]);
-  assert.deepEqual(effectWords(prompt({ subject: { kind: "edit", text: " 1 +a\n 2 +b\n 3 -c" } })), ["2 lines added, 1 removed"]);
+  assert.deepEqual(effectWords(prompt({ subject: { kind: "edit", text: " 1 +a\n 2 +b\n 3 -c" } })), ["+2 −1 lines"]);
 });
 
 test("a list shows the command, not the question", () => {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.excerpt import asked_text, is_ambiguous
+from atlasbridge.channels.excerpt import asked_text, is_ambiguous, lines_above
 from atlasbridge.channels.listening import SeenUpdates, Strangers
 from atlasbridge.channels.ntfy.api import NtfyApi, bearer
 from atlasbridge.channels.ntfy.settings import NtfySettings
@@ -79,7 +79,9 @@ def render_prompt(
     if shows_text:
         title = cut_bytes(render_headline(record.prompt, session), TITLE_BYTES)
         shown = asked if whole else cut_bytes(asked, MESSAGE_BYTES - 300) + "\n(cut, or not whole)"
-        text = f"{shown}\n{where}" + ("" if whole else f"\n{more}")
+        above = lines_above(record.prompt)
+        left_out = f"\n⚠ {above} line{'s' * (above > 1)} of output above it not sent" if above else ""
+        text = f"{shown}{left_out}\n{where}" + ("" if whole else f"\n{more}")
     else:
         title, text = "AtlasBridge: a question waits", f"{where}\n{more}"
     return {

@@ -262,7 +262,8 @@ class Client:
 
     def _install_handlers(self) -> None:
         for number in _HANDLED:
-            signal.signal(number, _noted)
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # `nohup` stays without effect
+                signal.signal(number, _noted)
         signal.set_wakeup_fd(self._signals.write_fd, warn_on_full_buffer=False)
 
     def _attach(self, back: bool = False) -> None:

@@ -37,6 +37,8 @@ _PATIENCE_S = 20.0
 
 def write_journal(fields: dict[str, str], place: str = JOURNAL) -> bool:
     """One entry by the journal's own protocol; False: there is no journal here, or it takes nothing."""
+    if not hasattr(socket, "AF_UNIX"):  # Windows
+        return False
     lines = "".join(f"{name}={value}\n" for name, value in fields.items())
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:

@@ -28,14 +28,12 @@ from atlasbridge.core.detection.events import (
 )
 from atlasbridge.core.detection.prompt_builder import digest_of, prompt_of, rewrapped
 from atlasbridge.core.detection.screen_history import ScreenHistory, facts_of, uncounted
-from atlasbridge.core.detection.settings import DetectorSettings
-from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, gather
+from atlasbridge.core.detection.signals import OVERRIDES_BUSY, DetectorSettings, Moment, gather
 from atlasbridge.core.detection.structured import ShownDialog, ToolSays
 from atlasbridge.core.detection.verdict import Situation, decide_verdict
 from atlasbridge.core.prompt.model import Prompt, SubjectKind
 from atlasbridge.core.recognition.dialect import Dialect
-from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.widgets.ruled_region import stated
+from atlasbridge.core.recognition.finding import DRAWN_SCREEN, PASSING, Facts, Finding
 from atlasbridge.core.screen.queries import keys_of
 from atlasbridge.core.screen.view import View, begins_with
 from atlasbridge.core.values import frozen, replace
@@ -54,6 +52,7 @@ class JustAnswered:
     at: float
     key: str  # the picture it was answered on
     left: bool = False  # it was seen to be gone, be it for a moment
+    worked: frozenset[str] = frozenset()  # rows of that picture that look as if the tool worked
 
 
 @frozen
@@ -110,6 +109,7 @@ def _question(core: str) -> str:
 _LATER = 0.1  # the longer nothing happens, the later it may be noticed: by a tenth of the silence
 RAW_LIMIT = 8192
 _REACTS_S = 0.5
+NOTHING = ("silent", DRAWN_SCREEN, PASSING)  # rules of findings that ask nothing by themselves
 REDRAW_S = 0.3  # a tool that draws its whole screen anew may show nothing for a moment
 RETURNS_S, LINGERS_S = 0.6, 1.0  # some draw a dialog once more behind its answer: so soon after it left, so long
 
@@ -139,11 +139,13 @@ class Detector:
         self._attended = ""  # the line a person at the terminal has just sent; "": the last keys were ours
         self._busy_looks = 0
         self._exited = False
+        self._now = 0.0
         self._facts = Facts()
         self._why: list[str] = ["nothing has been judged yet"]
 
     def handle(self, event: Event, now: float) -> list[Command]:
         self.screen_history.open(now)
+        self._now = now
         match event:
             case OutputReceived(data):
                 return self._output(data, now)
@@ -188,9 +190,9 @@ class Detector:
 
     def _untouched(self) -> Finding | None:
         opened, found = self._open, self._recognise_open()
-        if opened is None or found is None or not opened.has_digest(found, self._resized):
+        if opened is None or not opened.has_digest(found, self._resized):
             return None
-        if found.constraints.get("idle") and self._tool_works(found, self.screen_history.look()):
+        if found.constraints.get("idle") and self._tool_works(found):
             return None
         return (
             found
@@ -211,10 +213,10 @@ class Detector:
         )
         return once_more or self._lines_since > self.screen.rows
 
-    def _recognise_open(self) -> Finding | None:
+    def _recognise_open(self) -> Finding:
         """As it looks to the program that reads now, or else to the one that read when it was raised."""
         found = self.screen_history.recognise(self._facts)
-        if self._open is None or (found is not None and self._is_same(found)):
+        if self._open is None or self._is_same(found):
             return found
         return self.screen_history.recognise(self._open.facts)
 
@@ -236,7 +238,8 @@ class Detector:
     def _output(self, data: bytes, now: float) -> list[Command]:
         for drawn in self.screen_history.drawings(data) if self._answered else (data,):
             self.screen_history.feed(drawn, now)
-            if self._answered and self._open and self._open.found.own and self.screen_history.shows_work():
+            own = self._answered and self._open and self._open.found.own
+            if self._answered and own and self.screen_history.work_rows() - self._answered.worked:
                 self._answered = replace(self._answered, left=True)  # what looks the same behind it is the next one
         self._lines_since += data.count(b"\n")
         self._raw += data[-RAW_LIMIT:]
@@ -271,7 +274,7 @@ class Detector:
     def _reply(self, digest: str, now: float) -> list[Command]:
         if self._open is not None and self._open.prompt.digest == digest:
             self._sent = True
-            self._answered = JustAnswered(now, self.screen_history.key)
+            self._answered = JustAnswered(now, self.screen_history.key, worked=self.screen_history.work_rows())
         self._typed_at = None
         self._attended = ""
         self.screen_history.forget_rhythm()
@@ -289,25 +292,25 @@ class Detector:
         found = self.screen_history.recognise(self._facts)
         self.screen_history.notice_finding(found)
         self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
-        out = self._check_open(found, view, probe, now)
+        out = self._check_open(found, probe, now)
         if self._open is None:  # what was answered just now is history: look again without it
             out += self._consider(self.screen_history.recognise(self._facts), self.screen_history.look(), probe, now)
         return [*out, RequestWakeup(self._next_look(probe, now))]
 
-    def _check_open(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
+    def _check_open(self, found: Finding, probe: ProbeAnswer, now: float) -> list[Command]:
         """Does the open prompt still stand?  If not, say why it went."""
         self._unsure = False
         if self._open is None:
             return []
         if self._answered is not None and self._answered.left:
             return self._withdraw("answered")
-        if found is None or not self._is_same(found):
+        if not self._is_same(found):
             found = self.screen_history.recognise(self._open.facts)
-        if found is not None and self._is_same(found) and not self._tool_works(found, view):
+        if self._is_same(found) and not self._tool_works(found):
             untouched = self._answered is None and not self._keys_since_raise
             if not (untouched and self._asks_of_another(found)):
                 return self._still_there(found, probe, now)
-        steady_s = REDRAW_S if self.despite_busy and found is None else self.settings.patience.settle_s
+        steady_s = REDRAW_S if self.despite_busy and found.rule in NOTHING else self.settings.patience.settle_s
         if self._answered is not None and probe.canonical:
             steady_s = 0.0  # a line that was sent is over, whatever comes next
         if (probe.state is not ProbeState.BUSY or self.despite_busy) and now - self.screen_history.key_since < steady_s:
@@ -323,18 +326,25 @@ class Detector:
         self._unsure = True
         return []
 
-    def _tool_works(self, found: Finding, view: View) -> bool:
-        """The tool itself says that it works: on its screen, in its title, or beside them."""
+    def _tool_works(self, found: Finding) -> bool:
+        """The tool itself says that it works: beside its screen, in its title, or on it, in this order."""
         if found.priority >= OVERRIDES_BUSY:
             return False
-        if found.constraints.get("idle") and self.tool.state in ("working", "blocked"):
+        busy = bool(self._votes) and self._votes[-1] is ProbeState.BUSY
+        idle = found.constraints.get("idle")
+        stirs = busy or self.screen_history.stirred(found, self._now)
+        if stirs and idle and self.tool.state in ("working", "blocked"):
             return True
-        return stated(view, self.dialect) == "busy" or (self.tool.state == "working" and not found.structural)
+        if stirs and self.tool.state == "working" and not found.structural:
+            return True
+        if found.own and not idle and self.tool.asks(_dialog(found, self.screen_history.look()), self._now):
+            return False
+        return self.screen_history.stated(found, self._now, busy) == "busy"
 
-    def _own_word(self, found: Finding, view: View) -> bool:
+    def _own_word(self, found: Finding) -> bool:
         """A dialog of the tool's own, with no sign of work beside it: whatever its process does meanwhile (timers,
         side requests), it waits for the person."""
-        return found.priority >= OVERRIDES_BUSY or (found.own and not self._tool_works(found, view))
+        return found.priority >= OVERRIDES_BUSY or (found.own and not self._tool_works(found))
 
     def _is_same(self, found: Finding) -> bool:
         """Also while somebody, or the host, is typing an answer behind it."""
@@ -356,12 +366,9 @@ class Detector:
         if answered is None or opened is None:
             return []
         echoed = bool(self._facts.canonical and self._facts.echo) and self.screen_history.last_output > answered.at
-        since = (
-            self.screen_history.last_output if echoed else self.screen_history.key_since
-        )  # an echo is gone only from a line drawn anew
-        anew = (echoed or self.screen_history.key != answered.key) and opened.is_its_line(
-            found, self.screen_history.look()
-        )
+        history = self.screen_history
+        since = history.last_output if echoed else history.key_since  # an echo is gone only from a line drawn anew
+        anew = (echoed or history.key != answered.key) and opened.is_its_line(found, history.look())
         if anew and not found.structural and now - since >= self.settings.patience.settle_s:
             return self._withdraw("answered")
         if now - answered.at >= self.settings.effect_s:
@@ -369,24 +376,25 @@ class Detector:
             self._open, self._answered = None, None
         return []
 
-    def _consider(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
-        moment = self.screen_history.moment(now, self._typed_at, found is not None and self._next_command(found))
+    def _consider(self, found: Finding, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
+        moment = self.screen_history.moment(now, self._typed_at, self._next_command(found))
         verdict, why = self._verdict(found, view, probe, moment, now)
         if verdict and self._awaits_hook(found, view, moment, now):
             verdict, why = False, "its hook may still say what it wants"
-        if verdict and found is not None and found.constraints.get("idle") and self.tool.announces(now):
+        if verdict and found.constraints.get("idle") and self.tool.announces(now):
             verdict, why = False, "its hook has announced a dialog"
-        if verdict and found is not None and self._lingers(found, moment, now):
+        if verdict and self._lingers(found, moment, now):
             verdict, why = False, "it was answered just now, and may only be drawn once more"
-        if verdict and found is not None and moment.settled_s < found.deaf_s:
+        if verdict and moment.settled_s < found.deaf_s:
             verdict, why = False, "the tool ignores keys that come so soon"
         if verdict and self._keys_at > self.screen_history.last_output and now - self._keys_at < _REACTS_S:
             verdict, why = False, "somebody has typed, and the tool has not answered yet"
         self._why = [f"the probe says {probe.state.value}" + (f": {probe.why}" if probe.why else ""), why]
-        if found is not None:
-            self._why.insert(1, f"rule {found.rule} sees {found.type.value}: {found.excerpt!r}")
-        if not verdict or found is None:
+        self._why.insert(1, f"rule {found.rule} sees {found.type.value}: {found.excerpt!r}")
+        if not verdict:
             return []
+        if probe.serves and found.detached:
+            found = replace(found, orders=True)  # it takes lines beside its work: it rests, and asks nothing
         shown = _dialog(found, view)
         evidence = gather(found, probe, moment, self.tool.asks(shown, now), self.settings.patience)
         told = self.tool.subject(shown, now)
@@ -400,29 +408,25 @@ class Detector:
         raw, settings = bytes(self._raw[-RAW_LIMIT:]), self.settings
         prompt = prompt_of(found, view, evidence, raw, self.secrets, told, settings.folder, self.tool.hint)
         said_idle = bool(found.constraints.get("idle")) and (self.tool.state == "idle" or self.dialect.says_busy)
-        self.despite_busy |= said_idle or self._own_word(found, view)
+        self.despite_busy |= said_idle or self._own_word(found)
         self.tool.raised(shown, now)
         self._open = OpenPrompt.of(prompt, found, self.screen_history.place(found), self._facts, view)
         self._lines_since, self._answered = 0, None
         self._sent = self._resized = self._keys_since_raise = False
         return [RaisePrompt(prompt)]
 
-    def _verdict(
-        self, found: Finding | None, view: View, probe: ProbeAnswer, moment: Moment, now: float
-    ) -> tuple[bool, str]:
-        if found is None:
-            return False, "nothing on the screen could be a prompt"
-        own_word = self._own_word(found, view)
+    def _verdict(self, found: Finding, view: View, probe: ProbeAnswer, moment: Moment, now: float) -> tuple[bool, str]:
+        own_word = self._own_word(found)
         case = Situation(found, probe, moment, self.dialect, self.settings.patience)
         case = replace(case, structured=self.tool.asks(_dialog(found, view), now), looks=tuple(self._votes))
-        verdict, why = decide_verdict(replace(case, own_word=own_word, works=self._tool_works(found, view)))
+        verdict, why = decide_verdict(replace(case, own_word=own_word, works=self._tool_works(found)))
         if probe.state is ProbeState.BUSY and not own_word:
             self.despite_busy = verdict
         return verdict, why
 
-    def _awaits_hook(self, found: Finding | None, view: View, moment: Moment, now: float) -> bool:
+    def _awaits_hook(self, found: Finding, view: View, moment: Moment, now: float) -> bool:
         """A tool that was started with a hook gets a moment for it: it knows more than the screen shows."""
-        if found is None or not found.own or moment.settled_s >= self.settings.hook_s:
+        if not found.own or moment.settled_s >= self.settings.hook_s:
             return False
         expected = found.permission or self.tool.state == "blocked"
         return expected and not self.tool.hooked(_dialog(found, view), now)
@@ -434,7 +438,7 @@ class Detector:
 
     def _next_command(self, found: Finding) -> bool:
         """The same prompt for a command again, while somebody sits in front of it and types them."""
-        return begins_with(uncounted(self._attended), uncounted(found.core))
+        return bool(self._attended) and begins_with(uncounted(self._attended), uncounted(found.core))
 
     def _reason(self) -> str:
         if self._answered:

@@ -102,7 +102,7 @@ def prompt_of(
     return Prompt(
         type=PromptType.TYPE_UNKNOWN if guess else found.type,
         score=min(score, _READS_SOMETHING) if guess else score,
-        excerpt=cut(excerpt),
+        excerpt=_asked_first(excerpt, safe(found.core)) if not found.structural else cut(excerpt),
         screen=safe(shown),
         choices=tuple(
             replace(choice, label=safe(choice.label), detail=safe(choice.detail)) for choice in found.choices
@@ -196,6 +196,14 @@ def _headed(said: str, excerpt: str) -> str:
         return cut(excerpt)
     head = said if len(said) <= room else said[: room - 1] + "…"
     return f"{head}\n{question}"
+
+
+def _asked_first(excerpt: str, line: str) -> str:
+    """The line that asks, then the end of what stands above it: a log may be long, and a list shows the beginning."""
+    above = excerpt.removesuffix(line).strip()
+    if len(excerpt) <= EXCERPT_LIMIT or above == excerpt.strip() or len(line) > EXCERPT_LIMIT * 3 // 4:
+        return cut(excerpt)
+    return f"{line}\n…{above[-(EXCERPT_LIMIT - len(line) - 2) :]}"
 
 
 def _begun(excerpt: str) -> str:

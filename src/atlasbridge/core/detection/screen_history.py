@@ -11,19 +11,22 @@ from itertools import pairwise, zip_longest
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.prompt_builder import digest_of, picture_key
-from atlasbridge.core.detection.signals import Moment
+from atlasbridge.core.detection.signals import SURE, Moment
 from atlasbridge.core.prompt.keys import NAMED, Stands, Step
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
-from atlasbridge.core.recognition.widgets.ruled_region import stated
+from atlasbridge.core.recognition.widgets.known_dialog import marked_rows, titled
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 GRAIN_S = 1e-4  # a wake-up may be early by the clock's grain
 SLOWEST_RHYTHM_S = 1.3
+BEATS_S = 3.0  # a row in which a tool says that it works turns a wheel or counts: what stands below a dialog for longer
+STALE_S = 10.0  # does not say so any more; nor does what stands anywhere on a screen without a dialog for so long
+QUIET_WORK_S = 30.0  # of a tool whose words of work are known: its input box is not called idle any sooner
 KEPT_ANSWERS = 6
 DRAWN = b"\x1b[?2026l"  # the end of a synchronised update
 
@@ -42,10 +45,11 @@ class ScreenHistory:
         self._version = -1
         self._seen_views: deque[View] = deque(maxlen=2)  # as it was at the last changes
         self._changes: deque[float] = deque(maxlen=4)
+        self._row_since: list[float] = []  # when each row last looked otherwise
         self._answered: tuple[str, ...] = ()  # the last lines that have had their answer
         self._rejected = ""  # words of an answer that was not taken, right behind the cursor
         self._pictured: tuple[tuple[int, str, tuple[str, ...], str], View] | None = None
-        self._known: dict[Facts, Finding | None] = {}  # what the picture shows, by what is known of the terminal
+        self._known: dict[Facts, Finding] = {}  # what the picture shows, by what is known of the terminal
 
     def open(self, now: float) -> None:
         """The first moment of all: nothing has been still for longer than we have been looking."""
@@ -71,19 +75,57 @@ class ScreenHistory:
             self._known.clear()
         return self._pictured[1]
 
-    def recognise(self, facts: Facts) -> Finding | None:
+    def recognise(self, facts: Facts) -> Finding:
         view = self.look()
         if facts not in self._known:
             found = recognise(view, facts, self.dialect)
-            if found and facts.blind and found.score < self._threshold and not found.structural:
+            if facts.blind and found.score < self._threshold and not found.structural:
                 found = replace(found, type=PromptType.TYPE_UNKNOWN)  # perhaps it only pauses: a person must look
-            rejected = found and self._rejected and view.behind_cursor() == self._rejected
-            self._known[facts] = emptied(found, view) if found and rejected else found
+            rejected = self._rejected and view.behind_cursor() == self._rejected
+            self._known[facts] = emptied(found, view) if rejected else found
         return self._known[facts]
 
-    def shows_work(self) -> bool:
-        """The tool says on its screen that it works."""
-        return stated(self.look(), self.dialect) == "busy"
+    def work_rows(self) -> frozenset[str]:
+        """The rows in which the tool may say that it works."""
+        view = self.look()
+        marked = (rows for state, rows in marked_rows(view, self.dialect) if state == "busy")
+        return frozenset(view.lines[at] for rows in marked for at in rows)
+
+    def stated(self, found: Finding, now: float, busy: bool) -> str:
+        """What the tool says of itself: in its title, or in rows that it draws for that.  Such a row moves, and stands
+        below the dialog that is open: what a dialog or the talk above it quotes says nothing.  `busy`: the probe says
+        so as well, then it need not move."""
+        view = self.look()
+        said = titled(view, self.dialect)
+        if said:
+            return said
+        dialog = found.structural and not found.constraints.get("idle")
+        below = max(found.foot, found.row) if dialog else -1
+        beat_s = BEATS_S if dialog else float("inf") if busy else self.patience_s(found)
+        for state, rows in (*marked_rows(view, self.dialect), ("busy", found.at_work)):
+            if any(at > below and now - self._moved_at(at) < beat_s for at in rows):
+                return state
+        return ""
+
+    def patience_s(self, found: Finding) -> float:
+        """How long a tool that says that it works is believed, while nothing moves."""
+        return QUIET_WORK_S if found.constraints.get("idle") and self.dialect.says_busy else STALE_S
+
+    def stirred(self, found: Finding, now: float) -> bool:
+        """Something has moved of late: a tool that says that it works, and draws nothing, does not."""
+        return now - (self._changes[-1] if self._changes else self.last_output) < self.patience_s(found)
+
+    def _moved_at(self, row: int) -> float:
+        return self._row_since[row] if row < len(self._row_since) else self.last_output
+
+    def _notice_rows(self, view: View) -> None:
+        had = self._seen_views[-1] if self._seen_views else None
+        if had is None or len(had.lines) != len(view.lines):
+            self._row_since = [self.last_output] * len(view.lines)
+            return
+        for at, (line, styles) in enumerate(zip(view.lines, view.styles, strict=True)):
+            if line != had.lines[at] or styles != had.styles[at]:
+                self._row_since[at] = self.last_output
 
     def notice_change(self) -> bool:
         """Whether something that counts has changed since the last call."""
@@ -93,6 +135,7 @@ class ScreenHistory:
         self._version = self.screen.version
         if len(self._seen_views) < 2 or not blinks(self._seen_views[0], self._seen_views[1], view):
             self._changes.append(self.last_output)
+        self._notice_rows(view)
         self._seen_views.append(view)
         key = f"{picture_key(view, self.dialect)} {self.screen.scrolled}"
         if key == self.key:
@@ -101,9 +144,9 @@ class ScreenHistory:
         self.key_since = max(self.last_output, self.key_since)
         return True
 
-    def notice_finding(self, found: Finding | None) -> None:
-        """A dialog settles by itself, whatever moves elsewhere on the screen."""
-        digest = digest_of(found) if found and found.structural else ""
+    def notice_finding(self, found: Finding) -> None:
+        """A dialog settles by itself, whatever moves elsewhere on the screen; so does a question beyond doubt."""
+        digest = digest_of(found) if found.structural or found.score >= SURE else ""
         if digest != self._seen:
             self._seen, self._seen_since = digest, self.last_output
 

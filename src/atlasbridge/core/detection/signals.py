@@ -8,7 +8,7 @@ from __future__ import annotations
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.model import Evidence
 from atlasbridge.core.recognition.finding import Finding
-from atlasbridge.core.values import frozen
+from atlasbridge.core.values import field, frozen
 
 MEDIUM = 0.60
 CAP = 0.99
@@ -40,13 +40,28 @@ class Patience:
     threshold: float = 0.65  # the least score of a line that is believed while nothing says that the tool reads
     polling_s: float = 0.15
     silence_s: float = 2.0
-    timer_s: float = 12.0  # an event loop with a timer, and nothing on the screen that asks
+    timer_s: float = 10.0  # an event loop with a timer, and nothing on the screen that asks
     typing_s: float = 1.0
     attended_s: float = 0.6  # the same prompt for a command again, while somebody sits there and types them
     idle_s: float = 0.5  # "what next?" is in no hurry, and boxes flicker between two steps of work
     stranger_s: float = 10.0  # a screen that a tool's own dialect does not know
     wordless_s: float = 4.0  # nobody can tell, and nothing was ever written
     pause_s: float = 30.0  # nobody can tell, and the last line was ended: most such programs work
+
+
+@frozen
+class DetectorSettings:
+    """How often the detector looks, how long it waits, and what it must keep to itself."""
+
+    patience: Patience = field(default_factory=Patience)
+    first_look_s: float = 0.02
+    look_every_s: float = 0.25
+    slow_look_s: float = 0.5  # at most, after some seconds of nothing
+    watch_s: float = 1.0  # while a prompt is open
+    effect_s: float = 3.0  # an answered prompt that is still there after this is asked again
+    hook_s: float = 0.0  # how long a dialog may wait for the hook of a tool that was started with one
+    folder: str = ""  # where the tool works, for dialogs that do not say it
+    secrets: tuple[str, ...] = ()  # values that must never leave, such as the child's secret environment
 
 
 def combine(evidence: list[Evidence]) -> float:

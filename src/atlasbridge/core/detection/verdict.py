@@ -13,17 +13,19 @@ from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.signals import KNOWN, MEDIUM, SURE, Moment, Patience
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition.dialect import Dialect
-from atlasbridge.core.recognition.finding import DRAWN_FIELD, Finding
+from atlasbridge.core.recognition.finding import DRAWN_FIELD, DRAWN_SCREEN, PASSING, Finding
 from atlasbridge.core.values import frozen, replace
 
 UNSEEN_S = 1.5  # a reader that cannot be seen: longer than most programs work without a word
 AROUND_S = 0.5  # a multiplexer draws its own line and what is inside it one after the other
 BRISK_S = 2.0  # the period of a timer that may well draw how far the work is
 FIRED_S = 0.3  # what a timer draws is there this long after it fired
+SLOWEST_S = 30.0  # a timer that may draw at all
 TICK_S = 1.5  # a clock that shows seconds has moved on by then
 REWRITTEN = 2  # so often a line must have been written anew to look like how far the work is
 RESTS_S = 10.0  # an input box that nothing has touched for so long waits, also on a machine with much else to do
 HIDDEN_S = 0.2  # a line that hides what is typed is asked for by a person's program only
+DISPLAY_S = 60.0  # a program that shows, serves or goes on by itself has been silent for so long: it is listed as idle
 
 
 class Who(StrEnum):
@@ -47,7 +49,7 @@ class Situation:
     patience: Patience
     structured: str = ""  # what the tool itself said beside the stream
     own_word: bool = False
-    works: bool = False  # the tool itself says that it works
+    works: bool = False  # the tool says that it works, and is busy or has moved in the last ten seconds
     looks: tuple[ProbeState, ...] = (ProbeState.UNKNOWN,)  # the last answers of the probe, this one last
 
     @property
@@ -148,7 +150,14 @@ def _wavers(case: Situation) -> bool:
 
 def _moves(case: Situation) -> bool:
     stirs = bool(case.moment.rest_s) or case.moment.calm_s < case.patience.polling_s
-    return stirs and not case.found.structural
+    sure = case.found.score >= SURE and case.moment.settled_s >= case.patience.stranger_s  # a clock beside a question
+    return stirs and not case.found.structural and not sure
+
+
+def _only_shows(case: Situation) -> bool:
+    """A display, or a server that also takes lines: nothing on its screen asks for one."""
+    visibly = case.found.detached and (case.probe.serves or case.probe.canonical is not False)
+    return visibly and (case.found.score < MEDIUM or case.probe.serves)
 
 
 def _shows_progress(case: Situation) -> bool:
@@ -178,6 +187,8 @@ EVIDENCE: dict[str, Evidence] = {
     "the next command of somebody at the terminal": lambda case: case.moment.attended and case.found.score < KNOWN,
     "nothing was ever written": lambda case: case.found.rule == "silent",
     "nothing that is understood, of a live display": lambda case: case.unclear and case.shows,
+    "a question that goes on by itself": lambda case: case.found.rule == PASSING,
+    "a drawn screen on which nothing is understood": lambda case: case.found.rule == DRAWN_SCREEN,
     "an idle input box": lambda case: case.idle,
     "a question": lambda case: not case.idle,
     "a line, and something moves": _moves,
@@ -189,9 +200,8 @@ EVIDENCE: dict[str, Evidence] = {
         case.dialect.idles and (case.found.score < KNOWN or case.found.detached)
     ),
     "a live display, and no line at its foot": lambda case: case.shows and case.found.rule != "footer",
-    "a line above the cursor, of a program that also serves others": lambda case: (
-        case.found.detached and (case.found.score < MEDIUM or case.probe.serves)
-    ),
+    "a line above the cursor, of a program that also serves others": _only_shows,
+    "a line above the cursor that says nothing": lambda case: case.found.detached and case.found.score < MEDIUM,
     "a doubtful line, and a brisk timer": _shows_progress,
     "a line that asks": lambda case: case.found.score >= case.patience.threshold and not case.unclear,
     "nothing that is understood, and news may come from elsewhere": lambda case: case.probe.others and case.unclear,
@@ -222,7 +232,8 @@ PATIENCE: dict[str, Seconds] = {
     "stranger": lambda case: case.patience.stranger_s,
     "timer fired": lambda case: case.probe.period_s + FIRED_S,
     "silence": lambda case: case.patience.silence_s,
-    "timer": lambda case: max(case.patience.timer_s, case.probe.period_s + TICK_S),
+    "timer": lambda case: max(case.patience.timer_s, min(case.probe.period_s, SLOWEST_S) + TICK_S),
+    "display": lambda case: DISPLAY_S,
     "hidden": lambda case: HIDDEN_S,
     "wordless": lambda case: case.patience.wordless_s,
     "pause": lambda case: case.patience.pause_s,
@@ -231,8 +242,8 @@ PATIENCE: dict[str, Seconds] = {
 _BUSY = (Who.BUSY,)
 _LOOP = (Who.POLLING, Who.OWN)
 _BLIND = (Who.UNKNOWN,)
-_WAITS = (Who.OWN, Who.READING, Who.POLLING, Who.UNKNOWN)
 _ANY = tuple(Who)
+_WAITS = (Who.OWN, Who.READING, Who.POLLING, Who.UNKNOWN)
 _AROUND = "a question of the program around it"
 _UNSEEN = "a sure question, and keys are read in a way that only a reader wants"
 _RESTS = "an idle input box, and the program does nothing but run"
@@ -240,10 +251,11 @@ _WORKS = "the tool says that it works"
 _FIRST = "this is the first look"
 _TYPES = "nothing that is understood, and somebody types"
 _STRANGE = "a screen that this tool's dialect does not know"
+_DRAWN = "a drawn screen on which nothing is understood"
 _ELSEWHERE = "nothing that is understood, and news may come from elsewhere"
 
 TABLE: tuple[Row, ...] = (
-    Row(_ANY, _WORKS, False, "the tool says that it works"),
+    Row(_ANY, _WORKS, False, "the tool says that it works, and the program is busy, or has moved of late"),
     Row(_BUSY, _AROUND, False, "busy inside, and the program around it has just asked", until_s="around"),
     Row(_BUSY, _AROUND, True, "busy inside, but the program around it asks"),
     Row(_BUSY, _UNSEEN, True, "busy, but its terminal takes keys and a question stands there", after_s="unseen"),
@@ -255,7 +267,8 @@ TABLE: tuple[Row, ...] = (
     Row(_WAITS, _TYPES, False, "somebody is typing"),
     Row(_WAITS, "the next command of somebody at the terminal", False, "somebody is there", until_s="attended"),
     Row(_WAITS, "nothing was ever written", False, "it has only begun, or asked the terminal something", "begun"),
-    Row(_WAITS, "nothing that is understood, of a live display", False, "it shows, it does not ask"),
+    Row(_WAITS, "nothing that is understood, of a live display", False, "it shows, it does not ask", "display"),
+    Row(_WAITS, "a question that goes on by itself", False, "it says that it goes on by itself", until_s="display"),
     Row((Who.READING,), "anything", True, "a process blocks in read on the terminal"),
     Row(_LOOP, "an idle input box", False, "an event loop that has only come to rest", until_s="idle"),
     Row(_LOOP, "a question", False, "an event loop that has only come to rest", until_s="polling"),
@@ -264,11 +277,14 @@ TABLE: tuple[Row, ...] = (
     Row(_LOOP, "a dialog, or the tool's own word", True, "an event loop watches, and a dialog stands there"),
     Row(_LOOP, _STRANGE, False, "a screen that the dialect does not know", until_s="stranger"),
     Row(_LOOP, _STRANGE, True, "a screen that the dialect does not know has stood there for long"),
-    Row(_LOOP, "a live display, and no line at its foot", False, "it shows, it does not ask"),
+    Row(_LOOP, _DRAWN, False, "a screen that nobody knows, and a hidden cursor", until_s="stranger"),
+    Row(_LOOP, "nothing was ever written", False, "an event loop that has written nothing", until_s="stranger"),
+    Row(_LOOP, "a live display, and no line at its foot", False, "it shows, it does not ask", until_s="display"),
     Row(
         _LOOP, "a line above the cursor, of a program that also serves others", False,
-        "an event loop that also takes lines, and nothing asks for one",
+        "an event loop that also takes lines, and nothing asks for one", until_s="display",
     ),
+    Row(_LOOP, "a line above the cursor that says nothing", False, "it reads keys, and nothing asks", "stranger"),
     Row(_LOOP, "a doubtful line, and a brisk timer", False, "it may only show how far it is", until_s="timer fired"),
     Row(_LOOP, "a line that asks", True, "an event loop watches the terminal, and a line asks"),
     Row(_LOOP, _ELSEWHERE, False, "a screen that says nothing, and news may come from elsewhere", until_s="silence"),

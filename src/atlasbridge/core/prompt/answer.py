@@ -23,6 +23,9 @@ _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
 _PRESSED = {"esc": "esc", "escape": "esc", "⎋": "esc", "ctrl-c": "ctrl-c", "ctrl+c": "ctrl-c", "^c": "ctrl-c"}
 _KEYED = (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN, PromptType.TYPE_CONFIRM_ENTER)
 _COUNTED = lazy(r"^\d{1,3}[:.)] ")  # the number of a list, where it is a part of the label
+_BRACKETS = lazy(r"[\[\]()]")
+_WORDS = lazy(r"[\w'’-]+")
+_NEGATES = lazy(r"\b(?:no|not|don['’]?t|never|without|skip|except|but)\b", re.IGNORECASE)
 _APART = lazy(r"\s{2,}")  # between a name and what it stands for: `c  Gamma`
 _KEY_BEHIND = lazy(r"(?<!\s)\s*+\([^()]{1,8}\)$")  # `No (esc)`
 _DECLINES = lazy(r"(?:don['’]?t|do not|not|never|stop|cancel|abort|quit|exit)\b")
@@ -139,8 +142,14 @@ def _yes_no(prompt: Prompt, word: str) -> Answer | Reject:
     defaults = [choice for choice in prompt.choices if choice.default]
     if low in _ENTER and defaults:  # a highlight may have moved since; a line's own default has not
         return Answer(AnswerKind.ENTER) if prompt.line_mode else Answer(AnswerKind.CHOICE, defaults[0].value)
-    chosen = _find(prompt, word)
+    chosen = _find(prompt, word) or _by_letter(prompt, low)
     return Answer(AnswerKind.CHOICE, chosen.value) if chosen and chosen.steps else _bad(_offer(prompt))
+
+
+def _by_letter(prompt: Prompt, letter: str) -> Choice | None:
+    """The choice for which this very letter is typed, as the question says it: `[t/N]`."""
+    taken = [one for one in prompt.choices if any(step.keys.lower() == letter.encode() for step in one.steps)]
+    return taken[0] if len(letter) == 1 and letter.isalpha() and len(taken) == 1 else None
 
 
 def _choice(prompt: Prompt, word: str) -> Answer | Reject:
@@ -176,6 +185,7 @@ def _find(prompt: Prompt, word: str) -> Choice | None:
         *(choice for choice in prompt.choices if choice.value == word),
         *(choice for choice in prompt.choices if low in (choice.value.lower(), choice.label.lower())),
         *(choice for choice in prompt.choices if low == _COUNTED.sub("", choice.label).lower()),
+        *(choice for choice in prompt.choices if low == _BRACKETS.sub("", choice.label).lower()),  # `(o)verwrite`
     ]
     if exact:
         return exact[0]
@@ -196,7 +206,11 @@ def _by_beginning(prompt: Prompt, word: str) -> Choice | None:
     low = word.lower()
     if _agrees(low) or _declines(low) or len(low) < 3:
         return None
-    begun = [choice for choice in prompt.choices if choice.label.lower().startswith(low)]
+    labels = [(choice, _BRACKETS.sub("", choice.label).lower()) for choice in prompt.choices]
+    begun = [choice for choice, label in labels if label.startswith(low)]
+    if not begun:  # a word of one label alone, unless that says more than it: "ask" is not "Yes, and don't ask again"
+        begun = [choice for choice, label in labels if low in _WORDS.findall(label)]
+        begun = [] if any(one.always or _NEGATES.search(one.label) for one in begun) else begun
     if len(begun) != 1 or (_DECLINES.fullmatch(low) and not begun[0].refuses):
         return None
     return begun[0]
@@ -262,7 +276,7 @@ def _text(prompt: Prompt, text: str) -> Answer | Reject:
 def _says_no(prompt: Prompt, text: str) -> bool:
     """A refusal that the question does not offer itself."""
     low = text.strip().lower().rstrip(".!")
-    question = prompt.excerpt.rpartition("\n")[2]
+    question = (prompt.question or prompt.excerpt).rpartition("\n")[2]
     offered = re.search(rf"\b(?:type|enter|say|or)\W+{re.escape(low)}\b", question, re.IGNORECASE)
     return (_declines(low) or _DECLINES.fullmatch(low) is not None) and offered is None
 

@@ -1,24 +1,19 @@
 """A tool's way of asking, as data: what blinks, what says "busy", which lines ask what, and how its menus are chosen.
 
-`parse_dialect` is pure and fails closed: a broken file is refused with its line and the reason.  Reading files, and
-which dialect belongs to which tool, is left to `adapters/dialect_files.py`.
+Reading files, refusing what is wrong in them, and which dialect belongs to which tool is left to
+`adapters/dialect_files.py`.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache, lru_cache
-from typing import Any
 
-from atlasbridge.core.errors import DialectError
 from atlasbridge.core.values import frozen, replace
 from atlasbridge.core.vocabulary import languages
 
-REGIONS = ("line", "tail", "footer", "screen", "title")
-TYPES = ("yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown")
-KINDS = ("command", "edit", "fetch", "plan", "question", "tool", "trust")
-CHOOSE = ("digit", "digit_enter", "digit_shows", "arrows", "hotkey")
+# Arrows, angles and hands.  What is a bullet as well points only where more speaks for it.
+POINTERS = "❯❱❭❩❥⟩⟫〉》›»>⊳▸▹▶▷►▻⏵‣→⇒⇛⇝⇢⇨⇾⟶↦↪↳➔➙➛➜➝➞➟➠➡➢➣➤➥➦➧➨➩➪➭➮➯➱➲➳➵➸➺➻➼➽➾⮕⮞⯈🠖🡒☛☞👉"
 
 
 @frozen
@@ -137,7 +132,7 @@ class Dialect:
     always: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
     not_secret: tuple[str, ...] = ()  # taken out of a question before `secret` is looked for
-    pointers: str = ""
+    pointers: str = POINTERS
     quiet_programs: tuple[str, ...] = ()  # live displays: they redraw, and wait for nobody
     screen_programs: tuple[str, ...] = ()  # full-screen programs that wait for keys
     marks: tuple[Mark, ...] = ()
@@ -197,110 +192,3 @@ def extend(child: Dialect, parent: Dialect) -> Dialect:
     merged["rules"] = tuple(sorted(merged["rules"], key=lambda rule: -rule.priority))
     merged["menus"] = tuple(sorted(merged["menus"], key=lambda rule: -rule.priority))
     return replace(child, **merged)
-
-
-def parse_dialect(text: str, where: str, trusted: bool = False) -> Dialect:
-    """A dialect from TOML; `where` names the file in errors.
-
-    The patterns of a `trusted` (packaged, tested) text are compiled when first used, which saves a start 30 ms.
-    """
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise DialectError(f"{where}: {error}", "Correct the file, or remove it to use the packaged rules.") from None
-    return _Reader(text, where, trusted).dialect(data)
-
-
-_WORDS = ("refuse", "always", "secret", "not_secret")
-_TEXTS = ("name", "extends", "blinking", "pointers")
-_LISTS = ("versions", "commands", "counting", "noise", "passing", "quiet_programs", "screen_programs")
-_TOP: dict[str, type] = {**dict.fromkeys(_TEXTS, str), **dict.fromkeys(_LISTS, tuple)}
-_PATTERNS = (
-    *("pattern", "needs", "unless", "text_choice", "hotkeys", "follow", "programs", "top", "labels", "refuse", "menus"),
-    *("when", "after", "first", "until", "target"),
-)
-
-
-class _Reader:
-    """Checks every setting and says which one is wrong, where, and why."""
-
-    def __init__(self, text: str, where: str, trusted: bool) -> None:
-        self.source = text.splitlines()
-        self.where = where
-        self.trusted = trusted
-
-    def fail(self, needle: str, reason: str, skip: int = 0) -> DialectError:
-        lines = [at for at, content in enumerate(self.source, 1) if content.lstrip().startswith(needle)]
-        place = f"{self.where}, line {lines[: skip + 1][-1]}" if lines else self.where
-        return DialectError(f"{place}: {reason}", "Correct the file, or remove it to use the packaged rules.")
-
-    def dialect(self, data: dict[str, Any]) -> Dialect:
-        known = {*_TOP, "words", "busy", "title", "rule", "menu", "subject"}
-        for key in data:
-            if key not in known:
-                raise self.fail(key, f"unknown setting {key!r}; known are {', '.join(sorted(known))}")
-        if not isinstance(data.get("name"), str) or not data["name"]:
-            raise self.fail("name", "`name` must be a text")
-        values: dict[str, Any] = {key: self._typed(data, key, kind) for key, kind in _TOP.items() if key in data}
-        words = data.get("words", {})
-        for key in words:
-            if key not in _WORDS:
-                raise self.fail(key, f"unknown setting words.{key!r}")
-            values[key] = self._patterns(self._typed(words, key, tuple), key)
-        for key in ("counting", "noise", "passing"):
-            self._patterns(values.get(key, ()), key)
-        values["marks"] = (*self._tables(data, "busy", Mark), *self._tables(data, "title", Mark, region="title"))
-        values["rules"] = self._tables(data, "rule", Rule)
-        values["menus"] = self._tables(data, "menu", MenuRule)
-        values["subjects"] = self._tables(data, "subject", SubjectRule)
-        return Dialect(**values)
-
-    def _typed(self, table: dict[str, Any], key: str, kind: type) -> Any:
-        value = table[key]
-        if kind is tuple and isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-        if kind is not tuple and isinstance(value, kind):
-            return value
-        raise self.fail(key, f"`{key}` must be {'a list of texts' if kind is tuple else 'a text'}")
-
-    def _patterns(self, patterns: tuple[str, ...], key: str) -> tuple[str, ...]:
-        for pattern in patterns:
-            self._check_pattern(pattern, key, key, 0)
-        return patterns
-
-    def _check_pattern(self, pattern: str, name: str, needle: str, skip: int) -> None:
-        if self.trusted:
-            return
-        try:
-            compiled(pattern)
-        except re.error as error:
-            raise self.fail(needle, f"`{name}` is not a valid pattern: {error}", skip) from None
-
-    def _tables(self, data: dict[str, Any], section: str, kind: type[Any], **fixed: Any) -> tuple[Any, ...]:
-        tables = data.get(section, [])
-        if not isinstance(tables, list):
-            raise self.fail(f"[{section}]", f"write [[{section}]] with double brackets")
-        return tuple(self._table(table, section, number, kind, fixed) for number, table in enumerate(tables))
-
-    def _table(self, table: dict[str, Any], section: str, number: int, kind: type[Any], fixed: dict[str, Any]) -> Any:
-        needle = f"[[{section}]]"
-        kinds = kind.__annotations__
-        for key, value in table.items():
-            if key not in kinds:
-                raise self.fail(needle, f"unknown setting {key!r} in [[{section}]] number {number + 1}", number)
-            wanted = {"str": str, "bool": bool, "int": int, "float": (int, float)}[kinds[key]]
-            if not isinstance(value, wanted):  # type: ignore[arg-type]
-                raise self.fail(needle, f"`{key}` has the wrong kind of value: {value!r}", number)
-        for key in _PATTERNS:
-            if table.get(key):
-                self._check_pattern(table[key], key, needle, number)
-        if table.get("follow") and "?" not in table.get("follow_keys", ""):
-            raise self.fail(needle, "`follow_keys` must say what its second dialog shows: `enter?Words enter`", number)
-        for key, allowed in (("region", REGIONS), ("type", TYPES), ("choose", CHOOSE), ("kind", KINDS)):
-            if key in table and table[key] not in allowed:
-                raise self.fail(needle, f"`{key}` is {table[key]!r}; allowed are {', '.join(allowed)}", number)
-        required = ("id", "pattern", "type", "menus", "kind")
-        lacking = ", ".join(name for name in required if name in kinds and name not in table)
-        if lacking:
-            raise self.fail(needle, f"[[{section}]] number {number + 1} lacks {lacking}", number)
-        return kind(**{**fixed, **table})

@@ -10,7 +10,10 @@ from atlasbridge.core.prompt.keys import ENTER, Step, When
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, PromptType, Subject
 from atlasbridge.core.values import field, frozen, replace
 
+_ASKS = ("?", "？", "؟")
 DRAWN_FIELD = "drawn-field"  # something to type into is on the screen, and nobody knows what for
+DRAWN_SCREEN = "drawn-screen"  # the program draws its screen, hides the cursor, and nothing there is understood
+PASSING = "passing"  # it says itself that it goes on without an answer
 ASKS_ABROAD = "asks-abroad"  # yes or no in words alone: which key says it is a good guess, no more
 
 
@@ -64,6 +67,8 @@ class Finding:
     orders: bool = False  # a shell, a pager, an editor: it takes commands, and asks nothing
     fields: tuple[FormField, ...] = ()  # of a form whose keys are certain
     subject: Subject | None = None  # what it is about, as far as the screen says it
+    foot: int = -1  # the last row of a dialog: what the tool says of itself stands below it; -1: not known
+    at_work: tuple[int, ...] = ()  # rows beside an input box in which a tool without a dialect says that it works
 
 
 def typed_line(words: str) -> tuple[Step, ...]:
@@ -85,6 +90,14 @@ def compact(text: str) -> str:
 
 
 def cut(text: str) -> str:
-    """At most 200 characters; the end is what matters."""
+    """At most 200 characters: where there is no room for all of it, the question, then the end of the rest."""
     text = text.strip()
-    return text if len(text) <= EXCERPT_LIMIT else "…" + text[-(EXCERPT_LIMIT - 1) :]
+    if len(text) <= EXCERPT_LIMIT:
+        return text
+    rows = text.split("\n")
+    asks = next((at for at in range(len(rows) - 1, -1, -1) if rows[at].rstrip(" \"'*_").endswith(_ASKS)), -1)
+    if asks < 0 or len(rows[asks]) > EXCERPT_LIMIT * 3 // 4 or len("\n".join(rows[asks:])) < EXCERPT_LIMIT:
+        return "…" + text[-(EXCERPT_LIMIT - 1) :]
+    question = rows[asks].strip()
+    rest = "\n".join([*rows[:asks], *rows[asks + 1 :]])
+    return f"{question}\n…{rest[-(EXCERPT_LIMIT - len(question) - 2) :]}"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache, partial
 
+from atlasbridge.core.recognition.dialect import POINTERS
 from atlasbridge.core.recognition.widgets.field_rows import find_form
 from atlasbridge.core.recognition.widgets.framed_dialog import current_button, find_buttons, find_frame, find_list
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, find_numbered, odd_one, read_item, row_pattern
@@ -16,7 +17,6 @@ from atlasbridge.core.screen.frames import Frame, find_frames, unframed
 from atlasbridge.core.screen.view import View
 
 _FIELD_MARKS = ">❯›"
-POINTERS = "❯›»▸▶►⏵‣→➜➤⮞>"
 
 
 def is_highlighted(view: View, label: str, among: tuple[str, ...] = ()) -> bool:
@@ -97,7 +97,7 @@ def _menus(view: View) -> Iterator[Menu]:
             yield listed
         if len(buttons) >= 2:
             yield Menu(tuple(buttons), current_button(view, buttons), "colour")
-    pointed, counted = partial(find_menu, pointers=POINTERS), partial(find_numbered, pointers=POINTERS)
+    pointed, counted = partial(find_menu, pointers=POINTERS, bullets=True), partial(find_numbered, pointers=POINTERS)
     finders = (pointed, counted, find_row, find_lit_words, *LIT)
     yield from filter(None, (find(view) for find in finders))
 

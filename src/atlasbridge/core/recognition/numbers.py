@@ -26,6 +26,8 @@ FOOTER_ROWS = 5  # the region "footer" of a dialect's rule
 # Lists.
 EXPLAINED_ROWS = 6  # that explain one choice
 ASKEW = 1  # columns by which a numbered choice that takes two rows may stand out of line
+BULLETS_TRIED = 4  # from the foot of the screen upwards: what is said above has more of them
+ROOM = 3  # columns that a tool leaves free behind a label that it wraps itself
 GROUP_INDENT = 3  # boxes of a group stand a little to the right of the group's own
 SEEN_MOVES = 8  # arrows that are seen one by one; a choice further away is reached by pressing the same key until it is
 FOOT_ROWS = 12  # below a list, in which a tool explains keys and draws its input box

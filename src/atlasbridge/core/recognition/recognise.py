@@ -12,26 +12,23 @@ from collections.abc import Callable
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
-from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.finding import DRAWN_SCREEN, Facts, Finding
 from atlasbridge.core.recognition.kinds import with_secrecy
-from atlasbridge.core.recognition.widgets import lit_list
+from atlasbridge.core.recognition.widgets import lit_list, side_by_side
 from atlasbridge.core.recognition.widgets.field_rows import recognise_caret_field, recognise_drawn_field, recognise_form
 from atlasbridge.core.recognition.widgets.framed_dialog import recognise_box
-from atlasbridge.core.recognition.widgets.input_box import is_at_work, recognise_inner_question, recognise_input_box
-from atlasbridge.core.recognition.widgets.key_rows import recognise_key_row, recognise_key_rows, recognise_told_keys
-from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog
+from atlasbridge.core.recognition.widgets.input_box import recognise_input_box
+from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog, recognise_region
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.pointed_list import recognise_pointed
 from atlasbridge.core.recognition.widgets.resting_screen import has_bar, recognise_footer, whole_screen
-from atlasbridge.core.recognition.widgets.ruled_region import recognise_region
-from atlasbridge.core.recognition.widgets.side_by_side import recognise_side_by_side
 from atlasbridge.core.screen.frames import is_drawn
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 
 SILENT = "(the program waits, and has written nothing)"
 MAYBE_SILENT = "(the program has written nothing, and may wait for input)"
-_SILENT = {  # somebody reads, or may read, and nothing was ever written: the person must know what was started
+_SILENT = {  # a program reads, or may read, and nothing was ever written: the person must know what was started
     False: Finding("silent", PromptType.TYPE_FREE_TEXT, numbers.SILENCE, SILENT, SILENT),
     True: Finding("silent", PromptType.TYPE_UNKNOWN, numbers.SILENCE, MAYBE_SILENT, MAYBE_SILENT),
 }
@@ -64,30 +61,27 @@ FINDERS: tuple[Finder, ...] = (
     Finder("counted list with a bar", lit_list.recognise_lit_numbers, chats=True),
     Finder("form", recognise_form),
     Finder("framed dialog", recognise_box),
-    Finder("choices side by side", recognise_side_by_side, chats=True),
+    Finder("choices side by side", side_by_side.recognise_side_by_side, chats=True),
     Finder("pointed list", recognise_pointed, chats=True),
     Finder("filtered list", lit_list.recognise_filtered, chats=True),
     Finder("bulleted list", lit_list.recognise_bulleted),
-    Finder("keys in one row", recognise_key_row),
-    Finder("keys in rows", recognise_key_rows),
+    Finder("keys in one row", side_by_side.recognise_key_row),
+    Finder("keys in rows", side_by_side.recognise_key_rows),
     Finder("field with a drawn caret", recognise_caret_field),
     Finder("lit list", lit_list.recognise_lit_list),
-    Finder("keys that are told", recognise_told_keys),
+    Finder("keys that are told", side_by_side.recognise_told_keys),
     Finder("drawn field", recognise_drawn_field),
 )
 
 
-def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """The prompt on this picture, or None when there is nothing that could be one."""
-    found = _recognise(view, facts, dialect)
-    return found and with_secrecy(found, dialect)
+def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding:
+    """What asks on this picture; where nothing does, the picture itself: whoever rests there may wait for a person."""
+    return with_secrecy(_recognise(view, facts, dialect), dialect)
 
 
-def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding:
     if view.bottom() < 0:
-        return _SILENT[facts.blind] if facts.reading or facts.blind else None
-    if is_at_work(view, facts, dialect):
-        return recognise_inner_question(view, facts, dialect)
+        return _SILENT[not facts.reading]
     for finder in FINDERS:
         found = finder.find(view, facts, dialect) if finder.looks(facts, dialect) else None
         if found:
@@ -99,7 +93,11 @@ def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     found = recognise_line(view, facts, dialect)
     if found and found.rule in GUESSES and facts.canonical is False:
         found = _over_rows(view, facts, dialect) or found
-    if found and found.rule in GUESSES and dialect.idles and facts.canonical is False:
+    drawn = found and facts.canonical is not True and not view.cursor_visible
+    guessed = found and found.rule in GUESSES and (found.detached or found.rule == "bare-line") and not found.structural
+    if found is None or (drawn and guessed):
+        return replace(whole_screen(view, facts, dialect), rule=DRAWN_SCREEN)
+    if found.rule in GUESSES and dialect.idles and facts.canonical is False:
         return replace(found, type=PromptType.TYPE_UNKNOWN)
     return found
 

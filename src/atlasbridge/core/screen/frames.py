@@ -301,6 +301,7 @@ def _index_at(line: str, column: int) -> int:
     return next((index for index, place in enumerate(places) if place == column), -1)
 
 
+@lru_cache(maxsize=512)
 def is_drawn(line: str) -> bool:
     """Nothing but frames and blanks."""
     return not any(char not in _DRAWN and char not in _MARKS and not char.isspace() for char in line)

@@ -10,8 +10,11 @@ import { OPEN } from "/words.js";
 const ASK_AGAIN_MS = 1500;
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
+/** @typedef {(sentence: string, tone: string) => void} Say */
+
 // `say(sentence, tone)` tells the person.  True: it was used; false: it was not, and the prompt can be answered again
 // where it is still open.
+/** @param {Say} say */
 export async function give(prompt, { value, asText = false, label = value }, say = () => {}) {
   const id = prompt.prompt_id;
   const key = newKey();

@@ -15,7 +15,8 @@ const SCOPES = ["read", "ask", "answer", "admin"];
 export const may = (scope) => SCOPES.indexOf(me().scope) >= SCOPES.indexOf(scope);
 export const newKey = random;
 export const views = ["prompts", "sessions", "history", "audit", "rules", "figures"];
-export const offers = () => true; // a fleet server offers less
+/** @param {string} what */
+export const offers = (what) => Boolean(what); // a fleet server offers less
 export const howToEnter = () => [t("On the computer where your programs run, enter this command. It shows a link and a code to scan; each lets one browser in, once: "), "atlasbridge web"];
 setOwnName(() => me().name);
 
@@ -30,6 +31,7 @@ export const logOut = () => post("/logout");
 export const linkIn = (hash) => { const found = /#link=([\w.-]+)(?:&enrol=(\w+))?/.exec(hash); return found ? { link: found[1], enrol: found[2] || "" } : null; };
 export const isLink = (hash) => /^#link=[\w.-]+(?:&enrol=\w+)?$/.test(hash);
 
+/** @param {{ link?: string, password?: string }} given */
 export async function enter({ link, password }) {
   if (!globalThis.crypto?.subtle) throw new Error(t("This browser keeps no keys at this address. Open it over https or on localhost."));
   await (link ? enterByLink(link) : enterByPassword(password)).catch((error) => { throw new Error(t(error.message)); });
@@ -84,10 +86,12 @@ export const post = (path, body = {}) => call("POST", path, body);
 
 // Follows a stream until close() is called.  onState gets "live", "lost", "out" (not let in), "stranger" or "gone" (no such
 // thing there).  A stream that is "gone" is tried again while `patient()` says so.
+/** @param {(state: string) => void} onState */
 export function follow(path, onEvent, onState = () => {}, patient = () => false) {
   let open = true;
   let tries = 0;
   let control = new AbortController();
+  /** @type {(value?: unknown) => void} */
   let wake = () => {};
 
   async function run() {

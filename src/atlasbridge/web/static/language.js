@@ -24,8 +24,8 @@ export async function loadLanguage() {
   if (!answer?.ok) return;
   useTexts(await answer.json().catch(() => ({})));
   document.documentElement.lang = tag;
-  for (const node of document.querySelectorAll("[data-text]")) node.textContent = t(node.dataset.text);
-  for (const node of document.querySelectorAll("[data-label]")) node.setAttribute("aria-label", t(node.dataset.label));
+  for (const node of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-text]"))) node.textContent = t(node.dataset.text);
+  for (const node of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-label]"))) node.setAttribute("aria-label", t(node.dataset.label));
 }
 
 export function useTexts(known) { texts = known; }

@@ -18,6 +18,7 @@ const link = document.getElementById("link");
 const tabs = document.getElementById("tabs");
 const page = { host: "", version: "", enrol: "" };
 const wide = window.matchMedia("(min-width: 1000px)");
+/** @type {(() => void) & { go?: (id: string, name: string) => void }} */
 let leave = () => {};
 let shown = null;
 let stop = () => {};
@@ -81,7 +82,7 @@ function enter(begin = true) {
 
 function newShell() {
   toast(t("A new version of this page is ready."));
-  document.getElementById("toasts").lastChild?.append(" ", el("button", { type: "button", on: { click: () => window.location.reload() } }, t("Reload")));
+  document.getElementById("toasts").lastElementChild?.append(" ", el("button", { type: "button", on: { click: () => window.location.reload() } }, t("Reload")));
 }
 
 async function begin() {
@@ -97,7 +98,7 @@ async function begin() {
   startTelling();
   worker();
   window.addEventListener("hashchange", route);
-  for (const tab of tabs.children) tab.hidden = !views.includes(tab.getAttribute("href").slice(1));
+  for (const tab of tabs.querySelectorAll("a")) tab.hidden = !views.includes(tab.getAttribute("href").slice(1));
   const given = isLink(window.location.hash) ? linkIn(window.location.hash) : null;
   const known = await load();
   if (given) {

@@ -52,7 +52,7 @@ export function worker() {
 
 async function register() {
   const only = (url) => { if (url !== "/sw.js") throw new TypeError(url); return url; };
-  const policy = window.trustedTypes?.createPolicy("atlasbridge", { createScriptURL: only });
+  const policy = /** @type {any} */ (window).trustedTypes?.createPolicy("atlasbridge", { createScriptURL: only });
   return navigator.serviceWorker.register(policy ? policy.createScriptURL("/sw.js") : "/sw.js");
 }
 

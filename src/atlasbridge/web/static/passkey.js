@@ -7,7 +7,7 @@ import { t } from "/language.js";
 
 const hex = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 const bytes = (word) => Uint8Array.from(word.match(/[0-9a-f]{2}/g) || [], (pair) => parseInt(pair, 16));
-const keys = (ids) => ids.map((id) => ({ type: "public-key", id: bytes(id) }));
+const keys = (ids) => ids.map((id) => ({ type: /** @type {const} */ ("public-key"), id: bytes(id) }));
 const isAddress = (host) => /^[\d.]+$|:/.test(host);
 
 // Why no passkey can be used on this page; "": one can.
@@ -25,8 +25,9 @@ const refused = (error) => (error.name === "NotAllowedError" || error.name === "
   : error.name === "InvalidStateError" ? new Error(t("This passkey is enrolled already.")) : error);
 
 async function assertion(challenge, rpId, allowed) {
+  /** @type {PublicKeyCredentialRequestOptions} */
   const publicKey = { challenge: bytes(challenge), rpId, allowCredentials: keys(allowed), userVerification: "required", timeout: 120000 };
-  const given = await navigator.credentials.get({ publicKey }).catch((error) => { throw refused(error); });
+  const given = /** @type {any} */ (await navigator.credentials.get({ publicKey }).catch((error) => { throw refused(error); }));
   return { key_id: hex(given.rawId), client_data: hex(given.response.clientDataJSON), authenticator_data: hex(given.response.authenticatorData), signature: hex(given.response.signature) };
 }
 
@@ -47,12 +48,13 @@ export async function enrol(name, code) {
   const begun = await post("/passkeys/begin");
   if (!code && !begun.keys.length) throw new Error(t("The first passkey of this page needs a code. On the computer, type: atlasbridge passkey add"));
   const confirm = code ? undefined : await assertion(begun.challenge, begun.rp_id, begun.keys);
+  /** @type {PublicKeyCredentialCreationOptions} */
   const publicKey = {
     challenge: bytes(begun.challenge), rp: { id: begun.rp_id, name: "AtlasBridge" }, user: { id: bytes(begun.user), name: `AtlasBridge at ${begun.rp_id}`, displayName: "AtlasBridge" },
-    pubKeyCredParams: [-8, -7, -257].map((alg) => ({ type: "public-key", alg })), excludeCredentials: keys(begun.keys),
+    pubKeyCredParams: [-8, -7, -257].map((alg) => ({ type: /** @type {const} */ ("public-key"), alg })), excludeCredentials: keys(begun.keys),
     authenticatorSelection: { userVerification: "required", residentKey: "preferred" }, attestation: "none", timeout: 120000,
   };
-  const made = await navigator.credentials.create({ publicKey }).catch((error) => { throw refused(error); });
+  const made = /** @type {any} */ (await navigator.credentials.create({ publicKey }).catch((error) => { throw refused(error); }));
   return post("/passkeys", { challenge: begun.challenge, key_id: hex(made.rawId), client_data: hex(made.response.clientDataJSON), attestation: hex(made.response.attestationObject), name, code: code || "", ...(confirm ? { confirm } : {}) });
 }
 

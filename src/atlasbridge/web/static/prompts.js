@@ -133,7 +133,7 @@ export function promptsView(main, page, given, name) {
     [id, listed] = [wanted || "", how === "list"];
     show(before);
     if (id && !prompts.has(id)) {
-      get(`/prompts/${id}`).then((prompt) => { if (id === wanted && !OPEN.has(prompt.state) && frame.isConnected) show(before, overCard({ prompt, sentence: stateName(prompt.state), stage: "" })); }, () => {});
+      get(`/prompts/${id}`).then((prompt) => { if (id === wanted && !OPEN.has(prompt.state) && frame.isConnected) show(before, overCard({ prompt, sentence: stateName(prompt.state), stage: "", head: "" })); }, () => {});
     }
     draw();
   }

@@ -46,6 +46,7 @@ function readable(front, back, dim) {
   return seen.get(name) || front;
 }
 
+/** @param {any[]} piece */
 function run([text, fg, bg, flags]) {
   const span = document.createElement("span");
   fillCells(span, text);
@@ -91,6 +92,7 @@ export class Screen {
     this.rows = el("div", { cls: "rows" });
     this.node = el("pre", { cls: "term", role, "aria-label": label, tabindex: "0" }, this.past, this.rows);
     this.modes = [];
+    this.cursor = null;
     this.size = 0; // letters of a size that a person chose; 0: as the width allows
     this.cols = 80;
   }
@@ -150,7 +152,8 @@ export class Screen {
     this.cols = cols;
     const width = this.node.clientWidth - 24;
     const most = this.node.closest(":fullscreen, .full") ? 26 : Math.max(14, Math.min(20, (window.innerHeight - 330) / (24 * 1.25)));
-    const fitting = Math.max(8, Math.min(most, width / cols / 0.603));
+    const least = window.matchMedia("(pointer: coarse)").matches ? 11 : 8; // on a phone letters stay readable, and the screen scrolls
+    const fitting = Math.max(least, Math.min(most, width / cols / 0.603));
     if (width > 0) this.node.style.fontSize = `${(this.size || fitting).toFixed(2)}px`;
   }
 

@@ -77,20 +77,41 @@ export function sessionView(main, page, id) {
     } catch (error) { toast(error.message); }
     above.disabled = false;
   } } }, t("Earlier lines"));
-  const tools = el("div", { cls: "tools", role: "toolbar", "aria-label": t("The screen") }, above,
+  const said = el("div", { cls: "words", role: "region", "aria-label": t("The conversation as text"), tabindex: "0", hidden: true });
+  const asText = el("button", { type: "button", "aria-pressed": "false", on: { click: () => showWords(said.hidden) } }, t("As text"));
+  let reading = 0;
+  async function showWords(on) {
+    said.hidden = !on;
+    screen.node.hidden = on;
+    asText.setAttribute("aria-pressed", String(on));
+    clearInterval(reading);
+    if (!on) return;
+    await readWords();
+    said.scrollTop = said.scrollHeight;
+    reading = window.setInterval(() => { if (document.visibilityState === "visible") readWords(); }, 2000);
+  }
+  async function readWords() {
+    try {
+      const { text } = await get(`/sessions/${id}/words`);
+      const atEnd = said.scrollTop + said.clientHeight >= said.scrollHeight - 8;
+      if (said.textContent !== text) said.textContent = text || t("It has said nothing yet.");
+      if (atEnd) said.scrollTop = said.scrollHeight;
+    } catch (error) { toast(error.message); }
+  }
+  const tools = el("div", { cls: "tools", role: "toolbar", "aria-label": t("The screen") }, offers("words") ? asText : null, offers("past") ? above : null,
     el("button", { type: "button", on: { click: () => screen.grow(-1) } }, "A−", el("span", { cls: "unseen" }, ` ${t("smaller letters")}`)),
     el("button", { type: "button", on: { click: () => screen.grow(1) } }, "A+", el("span", { cls: "unseen" }, ` ${t("larger letters")}`)),
     el("button", { type: "button", on: { click: copy } }, t("Copy")),
     el("button", { type: "button", on: { click: full } }, t("Full screen")));
   const refit = () => screen.fit(screen.cols);
-  box.append(tools, screen.node);
+  box.append(tools, screen.node, said);
 
   show(main, el("div", { cls: "head session-head" }, el("div", { cls: "grow" }, el("a", { cls: "back", href: "#sessions" }, `‹ ${t("Sessions")}`), el("div", { cls: "row" }, title, state), about)),
     el("div", { cls: "stack wide" }, halted, asks, box, typing.node, queue.node, why,
-      el("details", { cls: "panel manage" }, el("summary", {}, t("Name, end, and why am I not asked?")), el("div", { cls: "stack" },
+      offers("why") ? el("details", { cls: "panel manage" }, el("summary", {}, t("Name, end, and why am I not asked?")), el("div", { cls: "stack" },
         may("admin") ? el("form", { on: { submit: saveName } }, el("label", { for: "rename" }, t("Name")), el("div", { cls: "row" }, el("div", { cls: "grow" }, rename), el("button", { type: "submit" }, t("Rename")))) : null,
         el("div", { cls: "row" }, el("button", { type: "button", on: { click: explain } }, t("Why am I not asked?")), el("a", { href: `#history/${id}` }, t("What it asked before")),
-          may("admin") ? el("span", { cls: "row push" }, el("button", { type: "button", cls: "refuse", on: { click: end(false) } }, t("End it")), el("button", { type: "button", cls: "quiet", on: { click: end(true) } }, t("Kill it"))) : null)))));
+          may("admin") ? el("span", { cls: "row push" }, el("button", { type: "button", cls: "refuse", on: { click: end(false) } }, t("End it")), el("button", { type: "button", cls: "quiet", on: { click: end(true) } }, t("Kill it"))) : null))) : null));
   document.body.classList.add("broad");
   head();
   window.addEventListener("resize", refit);
@@ -107,5 +128,5 @@ export function sessionView(main, page, id) {
     state.textContent = t("starting");
     return !everSeen && performance.now() - came < PATIENCE_MS;
   });
-  return () => { stop(); close(); typing.off(); window.removeEventListener("resize", refit); document.removeEventListener("fullscreenchange", refit); };
+  return () => { stop(); close(); clearInterval(reading); typing.off(); window.removeEventListener("resize", refit); document.removeEventListener("fullscreenchange", refit); };
 }

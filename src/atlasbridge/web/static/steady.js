@@ -49,7 +49,7 @@ export class Steady {
   }
 
   stop() {
-    for (const [name, handler] of [["pointerdown", this.down], ["pointerup", this.up], ["pointercancel", this.cancel], ["click", this.click]]) window.removeEventListener(name, handler, true);
+    for (const [name, handler] of /** @type {[string, (event: any) => void][]} */ ([["pointerdown", this.down], ["pointerup", this.up], ["pointercancel", this.cancel], ["click", this.click]])) window.removeEventListener(name, handler, true);
   }
 }
 

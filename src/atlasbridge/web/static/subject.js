@@ -90,12 +90,12 @@ export function effectWords(prompt) {
   if (prompt.subject?.kind !== "edit" || !prompt.subject.text) return [];
   const lines = prompt.subject.text.split("\n").map((line) => /^\s*\d*\s*([+-])/.exec(line)?.[1]);
   const [added, removed] = ["+", "-"].map((sign) => lines.filter((found) => found === sign).length);
-  return added + removed ? [t("{added} lines added, {removed} removed", { added, removed })] : [];
+  return added + removed ? [t("+{added} −{removed} lines", { added, removed })] : [];
 }
 
 export function effectsOf(prompt) {
   const words = effectWords(prompt);
-  return words.length ? el("p", { cls: `effects ${prompt.subject?.kind === "edit" ? "plain" : ""}` }, words.join(" · ")) : null;
+  return words.length ? el("p", { cls: `effects ${prompt.subject?.kind === "edit" ? "counts" : ""}` }, words.join(" · ")) : null;
 }
 
 // For a list: what is asked, in one line; what it is about says more than "Do you want to proceed?".
@@ -127,6 +127,7 @@ const within = (target, place) => (place && target.startsWith(`${place}/`) ? tar
 
 // Which rows of a long text are in sight: its beginning, its end, and the rows that are dangerous, as far as they are few.
 // A list of [from, to, shown] that covers all rows.
+/** @param {(row: any) => boolean} harsh */
 export function fold(rows, harsh = () => false) {
   if (rows.length <= FOLD_OVER) return rows.length ? [[0, rows.length, true]] : [];
   let kept = 0;

@@ -5,8 +5,8 @@ import { PLAIN, el, speak, toast } from "/dom.js";
 import { KeyStream, encode } from "/keys.js";
 import { t } from "/language.js";
 
-const BAR = [["Enter", "Enter"], ["Escape", "Esc"], ["Tab", "Tab"], ["ArrowUp", "↑"], ["ArrowDown", "↓"], ["ArrowLeft", "←"], ["ArrowRight", "→"],
-  ["Backspace", "⌫"], ["Home", "Home"], ["End", "End"], ["PageUp", "PgUp"], ["PageDown", "PgDn"], ["Delete", "Del"]];
+const BAR = [["Escape", "Esc"], ["Tab", "Tab"], ["ArrowUp", "↑"], ["ArrowDown", "↓"], ["ArrowLeft", "←"], ["ArrowRight", "→"],
+  ["Enter", "Enter"], ["Backspace", "⌫"], ["Home", "Home"], ["End", "End"], ["PageUp", "PgUp"], ["PageDown", "PgDn"], ["Delete", "Del"]];
 const CONTROLS = ["c", "d", "z", "l", "r"];
 const PASTE = 2004; // the program wants pasted text marked as such
 
@@ -17,13 +17,23 @@ export function typingBar(id, screen) {
   const sent = el("small", { role: "status", cls: "sent" });
   let keys = null;
   const send = (data) => { if (keys && data) keys.type(data); };
-  const press = (name, how = {}) => send(encode(name, how, screen.modes));
+  const held = el("button", { type: "button", "aria-pressed": "false", on: { click: () => hold(held.getAttribute("aria-pressed") !== "true") } }, "Ctrl");
+  const hold = (on) => { held.setAttribute("aria-pressed", String(on)); if (on) field.focus(); };
+  const ctrl = () => { const on = held.getAttribute("aria-pressed") === "true"; hold(false); return on; };
+  const press = (name, how = {}) => send(encode(name, { ctrl: ctrl(), ...how }, screen.modes));
   const field = el("input", { type: "text", id: "typed", "aria-label": t("Text to type"), placeholder: t("Text to type"), enterkeyhint: "send", ...PLAIN });
+  field.addEventListener("input", () => { // the letter after Ctrl is a key of its own
+    if (held.getAttribute("aria-pressed") !== "true" || !field.value) return;
+    press([...field.value].at(-1));
+    field.value = "";
+  });
   const submit = (enter) => { send(field.value); if (enter) press("Enter"); field.value = ""; };
   field.addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); submit(true); } });
+  const button = ([name, face]) => el("button", { type: "button", on: { click: () => press(name) } }, face, face === name ? null : el("span", { cls: "unseen" }, ` ${name}`));
   line.append(
     el("div", { cls: "row" }, el("div", { cls: "grow" }, field), el("button", { type: "button", cls: "main", title: t("without Enter"), on: { click: () => submit(false) } }, t("Type"))),
-    el("div", { cls: "keybar", role: "group", "aria-label": t("Keys") }, ...BAR.map(([name, face]) => el("button", { type: "button", on: { click: () => press(name) } }, face, face === name ? null : el("span", { cls: "unseen" }, ` ${name}`))),
+    el("div", { cls: "keybar", role: "group", "aria-label": t("Keys") }, ...BAR.slice(0, 2).map(button),
+      el("button", { type: "button", on: { click: () => press("Tab", { shift: true }) } }, "⇧Tab", el("span", { cls: "unseen" }, " Shift-Tab")), held, ...BAR.slice(2).map(button),
       ...CONTROLS.map((letter) => el("button", { type: "button", cls: letter === "c" ? "refuse" : "", on: { click: () => press(letter, { ctrl: true }) } }, `Ctrl-${letter.toUpperCase()}`))),
     el("small", {}, t("Or click the screen and type. All keys go to the program; only Tab leaves the screen (Ctrl-I is Tab there).")), sent);
 

@@ -13,13 +13,13 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Step, When
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.dialect import Dialect, MenuRule
+from atlasbridge.core.recognition.dialect import POINTERS, Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding, compact
 from atlasbridge.core.recognition.kinds import asks_for_secret
 from atlasbridge.core.recognition.question import Asked, block, question_above
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE
 from atlasbridge.core.recognition.widgets.list_finding import as_yes_no, menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, odd_one
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, odd_bar, odd_one
 from atlasbridge.core.screen.frames import Frame, find_frames, inside, is_drawn, unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
@@ -34,7 +34,7 @@ _OTHERWISE = lazy(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|appl
 _NO_ROW = lazy(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
 _SCROLL_MARK = lazy(r"(?<=\S)\s{2,}+[\^v↑↓▲▼▮▯▒░█#]$")
 _BRANCH = lazy(r"^(?:[│├└╰|]\s*+[─╌-]*+\s*+)+")  # of a tree, in front of what grows there
-_POINTED = lazy(r"[❯›»▸▶►⏵‣➜➤⮞>]\s\S")
+_POINTED = lazy(rf"[{POINTERS}]\s\S")
 _BOX_LIST = MenuRule("box-list")
 _BUTTONS = MenuRule("box-buttons", across=True)
 
@@ -65,11 +65,20 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if len(buttons) >= 2 and field:
         found = cleared(typed_into, view, frame)
         return replace(found, end_steps=(Step(ENTER, When.CHANGED), Step(ENTER))) if focus else found
+    if len(buttons) >= 2 and listed is None and _has_a_lit_row(view, frame, buttons[0].row):
+        return boxed_finding("box-sheet", PromptType.TYPE_UNKNOWN, text or words, frame)
     if len(buttons) >= 2:
         return buttons_finding(view, buttons, text, frame, dialect)
     if len(buttons) == 1:
         return boxed_finding("box-message", PromptType.TYPE_CONFIRM_ENTER, text, frame)
     return None
+
+
+def _has_a_lit_row(view: View, frame: Frame, end: int) -> bool:
+    """One row above the buttons has a ground of its own: a list that could not be read."""
+    rows = [(at, unframed(view.lines)[at][: frame.right]) for at in range(frame.top + 1, end)]
+    cells = [view.style(at, len(row) - len(row.lstrip())) for at, row in rows if row.strip()]
+    return odd_bar(cells) >= 0
 
 
 def find_frame(view: View) -> Frame | None:
@@ -221,6 +230,8 @@ def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
             groups.append(rows)
             rows = []
     groups.append(rows)
+    if all(len(group) < 2 for group in groups) and len({item.col for group in groups for item in group}) == 1:
+        groups = [[item for group in groups for item in group]]  # a blank row between any two
     if not buttons and any(_POINTED.match(item.label) for group in groups for item in group):
         return None  # a list with a pointer: `pointed_list` sees it
     for group in map(_without_bar, reversed(groups)):

@@ -17,14 +17,18 @@ from atlasbridge.core.recognition.kinds import is_always
 from atlasbridge.core.screen.view import View
 
 _CODED = lazy(r"[\[(]([A-Za-z?]{1,3})[\])]\s+([^\s(),:][^(),:]{0,60}?)\s*(?=,|:|\?|$|[\[(])")
-_GROUP = lazy(
-    r"[\[({<]((?:\[?\(?[\w?.*+!-]{1,24}\)?\]?(?:\s*[,/|]\s*|\s+or\s+)){1,30}\[?\(?[\w?.*+!-]{1,24}\)?\]?)[\])}>]"
-)
+_OFFER = r"(?:\w\(\w{1,20}\)|\[?\(?[\w?.*+!-]{1,24}\)?\]?)"  # of a group: `y`, `[yes]`, `d(iff)`
+_GROUP = lazy(rf"[\[({{<]((?:{_OFFER}(?:\s*[,/|]\s*|\s+or\s+)){{1,30}}{_OFFER})[\])}}>]")
 _KEYS = lazy(r"[\[(]((?:[^\s,\])]{1,2},){2,}[^\s,\])]{1,2})[\])]")  # `[y,n,j,J,/,e,?]`: any sign is a key
 _SLASHED = lazy(r"((?:[A-Z][A-Za-z']{1,15}/){1,5}[A-Z][A-Za-z']{1,15})\s*[?:]\s*$")  # `Retry/Ignore/Cancel?`
+_BEHIND = lazy(r"[?:]\s+((?:[\w?]{1,6}/){2,6}[\w?]{1,6})\W*$")  # `Merge? y/n/all/q`
+_DOTTED = lazy(r"[\[(]([a-zA-Z?]{2,14})(?:\.{3}|…)[\])]")  # `[ynW...], or ? for more options:`
 _FRACTION = lazy(r"[\d.]++[a-zA-Z%]{0,3}+\s*+/\s*+[\d.]++[a-zA-Z%]{0,3}+")
 _SPELLED = lazy(r"(?<![\w'-])(?:[\w'-]*+[\[(]\w[\])][\w' -]*+)(?:\s*+[/,|]\s*+[\w'-]*+[\[(]\w[\])][\w' -]*+)+")
-_MARKED_WORD = lazy(r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]{2,}|(?<!\w)\w\)[a-z][a-z'-]{2,}")
+_MARKED_WORD = lazy(r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]+|(?<!\w)\w\)[a-z][a-z'-]{2,}")
+_KEY_BEHIND = lazy(
+    r"(?<![\w(])([^\W\d_][\w' -]{1,24}) [\[(]([^\W\d_])[\])](?=\s*[,;/|?:]|\s+or\s|\s*$)"
+)  # `Replace (r), `
 _WORD_IN_H = lazy(r"^(?=[^aeiou]*[aeiou])[a-z]*+(?<=[cgpst]h)$|^(?:zsh|ksh|csh|tcsh|mksh|ssh|pwsh)$", re.IGNORECASE)
 _LETTERS = lazy(r"^(?>.*?\S\s).*[\[(]([a-zA-Z?]{2,14})[\])]\W*+\w?$")
 _YES_TOKEN = lazy(r"\byes\b", re.IGNORECASE)
@@ -67,6 +71,12 @@ def inline_choices(text: str) -> list[str]:
         words = [word for word in re.split(r"\s*[,/|]\s*|\s+or\s+", match[1]) if word]
         if len(words) >= 2 and _ends_asking(text[match.end() :]):
             return words
+    behind = _BEHIND.search(text)
+    if behind and {"y", "n"} <= set(behind[1].lower().split("/")):
+        return behind[1].split("/")
+    dotted = _DOTTED.search(text)
+    if dotted and _ends_asking(text[dotted.end() :]):
+        return list(dict.fromkeys(dotted[1]))
     letters = _LETTERS.search(text)
     if not letters or not _are_keys(letters[1]):
         return []
@@ -81,8 +91,14 @@ def _ends_asking(rest: str) -> bool:
 def marked_words(text: str) -> list[str]:
     """`(m)odified or (d)eleted`, `a)utorename A)utorename-all`: words of a sentence, each with the letter to type."""
     words = [word if word[0] in "([" else f"({word}" for word in _MARKED_WORD.findall(text)]
-    keys = [word[1] for word in words]
+    words = words or [one[0] for one in _KEY_BEHIND.finditer(text) if one[2].lower() in one[1].lower()]
+    keys = [key_of(word) for word in words]
     return words if len(words) >= 2 and len(set(keys)) == len(keys) else []
+
+
+def key_of(word: str) -> str:
+    """The letter to type of a word that marks it."""
+    return next(char for at, char in enumerate(word) if at and word[at - 1] in "([")
 
 
 def _are_keys(letters: str) -> bool:

@@ -25,8 +25,7 @@ from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 _AT_WORK = lazy(
-    r"\besc\b\W{0,3}(?:to )?(?:interrupt|cancel|stop|abort)\b|^\W{0,4}(?:working|thinking)\b",
-    re.IGNORECASE | re.MULTILINE,
+    r"\besc\b\W{0,3}(?:to )?(?:interrupt|cancel|stop|abort)\b|^\W{0,4}(?:working|thinking)\b", re.IGNORECASE
 )
 _WHEEL = lazy(r"^\s*+(?:[⠁-⣿◐◓◑◒✶✸✹✺✻✽✢✳]\s+\S.*?(?:…|\.\.\.)|[🌑-🌘])")
 _TITLED = lazy(r"^\s*+[─━]{8,}+ [^─━]{1,30} ?[─━]*+\s*$")  # a bar with a word in it
@@ -81,21 +80,18 @@ def _in_a_chat(view: View) -> bool:
     return said is not None and vocabulary.answers_as(said[1], "speaker")
 
 
-def is_at_work(view: View, facts: Facts, dialect: Dialect) -> bool:
-    """An AI CLI that no dialect knows says beside its input box that it can be interrupted, or turns a wheel there."""
-    box = None if dialect.idles or facts.canonical is True else find_input_box(view)
-    if box is None:
-        return False
-    above = view.lines[max(0, box.top - numbers.BESIDE_BOX_ROWS) : box.top]
-    beside = "\n".join([*above, *view.lines[box.bottom + 1 :]])
-    return _AT_WORK.search(beside) is not None or any(_WHEEL.match(row) for row in above)
+def _rows_of_work(view: View, box: Frame) -> tuple[int, ...]:
+    """The tool says beside its input box that it can be interrupted, or turns a wheel there."""
+    above = range(max(0, box.top - numbers.BESIDE_BOX_ROWS), box.top)
+    beside = (*above, *range(box.bottom + 1, len(view.lines)))
+    wheels = [at for at in above if _WHEEL.match(view.lines[at])]
+    return (*(at for at in beside if _AT_WORK.search(view.lines[at])), *wheels)
 
 
-def recognise_inner_question(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+def _inner_question(view: View, box: Frame, facts: Facts, dialect: Dialect) -> Finding | None:
     """Above the box a command runs in a terminal of its own, and asks: its caret stands behind a question that names
     its answers.  Which keys lead there is not known: a person must look."""
-    box = find_input_box(view)
-    above = [frame for frame in find_frames(view.lines) if box and frame.bottom < box.top]
+    above = [frame for frame in find_frames(view.lines) if frame.bottom < box.top]
     frame = max(above, key=lambda frame: frame.bottom, default=None)
     rows = range(frame.top + 1, frame.bottom) if frame else range(0)
     low = [at for at in rows if frame and view.lines[at][frame.left + 1 : frame.right].strip()]
@@ -103,7 +99,8 @@ def recognise_inner_question(view: View, facts: Facts, dialect: Dialect) -> Find
     found = recognise_line(inner(here, frame), facts, dialect, strict=True) if frame and here is not view else None
     if frame and found and found.type is PromptType.TYPE_YES_NO and found.score >= numbers.SURE:
         asked = block(inside(view.lines, frame))
-        return to_look_at("question-above-box", numbers.SURE, asked, frame.top + 1, found.core)
+        inner_question = to_look_at("question-above-box", numbers.SURE, asked, frame.top + 1, found.core)
+        return replace(inner_question, foot=len(view.lines))  # whatever the tool says of itself: the command waits
     return None
 
 
@@ -122,15 +119,17 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
     menu = find_menu(view, dialect.pointers)
     if menu and box.top < menu.top:
         return None  # the "box" is a list
-    asked = recognise_inner_question(view, facts, dialect)
+    asked = _inner_question(view, box, facts, dialect)
     if asked:
         return asked
+    at_work = _rows_of_work(view, box)
     said = block(view.lines[max(0, box.top - numbers.CONTEXT_ROWS) : box.top])  # its last words
     gap = view.lines[menu.bottom + 1 : box.top] if menu else ()  # between it and the list: hardly a row, or no word
     near = len(gap) < numbers.BESIDE_BOX_ROWS or not any(map(str.isalnum, "".join(gap)))
     if menu and menu.how == "pointer" and menu.bottom <= box.top and near:
-        return replace(to_look_at("list-above-box", numbers.LOOK, said, menu.top), structural=False)
+        found = to_look_at("list-above-box", numbers.LOOK, said, menu.top)
+        return replace(found, structural=False, at_work=at_work)
     return Finding(
         "input-box", PromptType.TYPE_FREE_TEXT, numbers.LIKELY, cut(said) or "(it waits for an instruction)",
-        "input-box", box.top, constraints={"idle": True}, line_mode=False, question=said,
+        "input-box", box.top, constraints={"idle": True}, line_mode=False, question=said, at_work=at_work,
     )  # fmt: skip

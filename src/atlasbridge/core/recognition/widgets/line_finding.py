@@ -26,7 +26,7 @@ _LIMIT = lazy(
 )
 _RANGE = lazy(r"[\[(](\d{1,4})\s*(?:-|–|\.\.|to)\s*(\d{1,4})(?:,[^\])]*)?[\])]")
 _DEFAULT = lazy(r"(?:\bdefault:?\s+|[\[(](?:default:?\s*)?)([^\]\[()]{1,60})[\])]\s*[:?>]?\s*$", re.IGNORECASE)
-_BARE = lazy(r"^\W*$")
+BARE = lazy(r"^\W*$")
 _REPL = lazy(
     r"(?:irb|pry|iex|ghci|node|sqlite|mysql|psql|gdb|lldb|i?pdb)\b\S{0,40}>$|\((?:gdb|lldb|i?pdb)\)$|In \[\d{1,6}\]:$"
     r"|irb\(\S{1,40}>$|\w{1,40}[=-][>#]$",
@@ -86,7 +86,7 @@ def secret_finding(view: View, line: Line, score: float, rule: str) -> Finding:
 
 def is_bare(question: str) -> bool:
     """A mark and nothing else: a shell, a calculator or a program that takes anything."""
-    return _BARE.match(question) is not None or is_shell(question)
+    return BARE.match(question) is not None or is_shell(question)
 
 
 def is_shell(question: str) -> bool:

@@ -73,7 +73,7 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
         tuple(choices), constraints, line_mode=False, structural=True, text_steps=text_steps,
         end_steps=ending if several else (),
         words_end=named_steps(view, rule.text_submit, last=When.REDRAWN) if several else (),
-        question=asked.text, whole=asked.whole,
+        question=asked.text, whole=asked.whole, foot=menu.bottom,
     )  # fmt: skip
 
 

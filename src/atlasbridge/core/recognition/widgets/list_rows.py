@@ -13,13 +13,13 @@ from itertools import pairwise
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.question import logical_rows
-from atlasbridge.core.screen.frames import peeled, unframed
+from atlasbridge.core.screen.frames import SIDES, is_drawn, peeled, unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import BACKGROUND, View
 from atlasbridge.core.values import frozen, replace
 
 WRAPPED = "\0"  # a row that goes on with the one above it: the terminal has wrapped it
-BOXES = "◌◯○◉●◎◻◼☐☑☒⬚⬜⬛⬡⬢□■▢▣✔✓✘"
+BOXES = "◌◯○◉●◎◻◼☐☑☒⬚⬜⬛⬡⬢□■▢▣✔✓✘✗✖✕"
 CHECKED = "◉●◼☑☒⬛⬢■▣✔✓xX*"
 _BEHIND_NUMBER = r"\s++)?"
 _ROW = (
@@ -30,6 +30,7 @@ _ROW = (
     + r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s++)?(?P<label>\S.*)$"
 )
 SCROLL_MARKS = tuple("↑↓▲▼⇡⇣△▽▴▾")  # alone in its row: the list goes on there, out of sight
+_KEY = lazy(r"[\[(]?(\w)(?:[\])][.:]?|[.:])?\s+(?=\S)")
 APART = lazy(r"\s{2,}")  # between a label and what explains it
 COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
 DISABLED = lazy(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
@@ -97,6 +98,25 @@ def read_row(pattern: re.Pattern[str], row: str) -> re.Match[str] | None:
     return pattern.match(row)
 
 
+@lru_cache(maxsize=256)
+def headed(line: str, row: str) -> str:
+    """A row of the sketch with the mark that heads it, where a frame has such a mark as well."""
+    mark = line.lstrip()[:1]
+    place = line.find(mark)
+    return row[:place] + mark + row[place + 1 :] if mark in ("◆", "◇") else row
+
+
+def is_full(view: View, at: int, below: str) -> bool:
+    """Whether the row had no room for the first word of the one below it: the tool itself has wrapped it."""
+    line = view.lines[at].rstrip()
+    framed = line[-1:] in SIDES
+    if framed and len(line) < view.cols - 4 * numbers.MARGIN:
+        return False  # a box that is as wide as its longest row
+    end = len(line[:-1].rstrip()) if framed else len(line)
+    room = len(line) - 1 if framed else view.cols
+    return end + 1 + len(below.split()[0]) > room - numbers.ROOM
+
+
 def item_of(at: int, match: re.Match[str]) -> Item:
     return Item(
         at,
@@ -119,8 +139,15 @@ def column_of(match: re.Match[str]) -> int:
 
 
 def walk(
-    rows: list[str], pattern: re.Pattern[str], order: range, column: int, numbered: bool, boxed: bool
+    rows: list[str],
+    pattern: re.Pattern[str],
+    order: range,
+    column: int,
+    numbered: bool,
+    boxed: bool,
+    spaced: bool = False,
 ) -> list[Item]:
+    """`spaced`: a blank row stands between any two of them."""
     found: list[Item] = []
     blanks = 0
     for at in order:
@@ -128,9 +155,14 @@ def walk(
             continue
         if not rows[at].strip():
             blanks += 1
-            if blanks > (2 if numbered else 0) or (not found and not numbered):
+            if blanks > (2 if numbered else spaced) or not (found or numbered or spaced):
                 break
             continue
+        if spaced and blanks != 1:
+            found = found[:-1]  # of several rows: a paragraph
+            break
+        if spaced and order.step < 0 and rows[at].rstrip().endswith(("?", ":", "？", "：")):
+            break  # what is asked
         match = None if HINT_ROW.match(rows[at]) or COUNTER.match(rows[at]) else read_row(pattern, rows[at])
         if rows[at].strip() in SCROLL_MARKS:
             break
@@ -174,7 +206,8 @@ def _nearest_number(rows: list[str], pattern: re.Pattern[str], order: range, col
 def find_numbered(view: View, pointers: str) -> Menu | None:
     """The lowest rows that count from 1, with no pointer: only a dialect can say that they are a menu."""
     pattern = row_pattern(pointers)
-    rows = [WRAPPED if at - 1 in view.joined else row for at, row in enumerate(unframed(view.lines))]
+    sketch = [headed(line, row) for line, row in zip(view.lines, unframed(view.lines), strict=True)]
+    rows = [WRAPPED if at - 1 in view.joined else row for at, row in enumerate(sketch)]
     for at in range(len(rows) - 1, -1, -1):
         start = read_row(pattern, rows[at])
         if start and start["number"]:
@@ -187,9 +220,25 @@ def find_numbered(view: View, pointers: str) -> Menu | None:
 
 
 def honest(items: list[Item]) -> list[Item]:
-    """Where every row has the same tick, only its colour says which is on: none is taken for marked."""
+    """Where every row has the same tick, only its colour says which is on: none is taken for marked.  A tick here and a
+    cross there say yes and no, and mark nothing."""
+    signs = {item.box for item in items}
+    if signs & set("✔✓") and signs & set("✘✗✖✕"):
+        return [replace(item, box="") for item in items]
     same = {item.box for item in items} <= {"✔"} or {item.box for item in items} <= {"✓"}
     return [replace(item, box="[ ]") for item in items] if same else items
+
+
+def without_keys(items: list[Item]) -> list[Item]:
+    """`(a) Approve`, `1 Yes`: what all of them begin with, one after the other, is no part of the label."""
+    keys = [_KEY.match(item.label) for item in items]
+    said = "".join(key[1] for key in keys if key).lower()
+    if not all(keys) or not (said in "123456789" or said in "abcdefghijklmnop"):
+        return items
+    sizes = [key.end() for key in keys if key]
+    return [
+        replace(item, label=item.label[size:], start=item.start + size) for item, size in zip(items, sizes, strict=True)
+    ]
 
 
 def verbatim(view: View, menu: Menu | None) -> Menu | None:
@@ -205,9 +254,11 @@ def _as_written(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: b
     item = menu.items[at]
     if item.start < 0:
         return item
-    last = next(at for at in range(item.row, len(rows)) if at not in view.joined)
-    text = logical_rows(view, rows, item.row, last + 1)[0]
-    below = _below(rows, menu, at, view.joined, apart)
+    text = rows[item.row]
+    if item.row in view.joined:
+        last = next(at for at in range(item.row, len(rows)) if at not in view.joined)
+        text = logical_rows(view, rows, item.row, last + 1)[0]
+    below = _below(view, rows, menu, at, apart)
     label, *beside = APART.split(text[item.start :].rstrip(), maxsplit=1)
     while below and not beside and _had_no_room(view, rows, item, len(label), below[0]):
         label = f"{label} {below.pop(0)}"
@@ -222,19 +273,22 @@ def _had_no_room(view: View, rows: tuple[str, ...], item: Item, size: int, below
     return last + 1 + len(below.split()[0]) > room
 
 
-def _below(rows: tuple[str, ...], menu: Menu, at: int, joined: frozenset[int], apart: bool) -> list[str]:
+def _below(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: bool) -> list[str]:
     """The rows between a choice and the next, or right below the last, that stand where its label stands."""
     item = menu.items[at]
     following = menu.items[at - 1 : at] if menu.upwards else menu.items[at + 1 : at + 2]
     below = [other.row for other in following]
     out: list[str] = []
     for row in range(item.row + 1, min(below, default=min(len(rows), item.row + 1 + numbers.EXPLAINED_ROWS))):
-        if row - 1 in joined:
+        if row - 1 in view.joined:
             continue
         text = rows[row]
         set_in = len(text) - len(text.lstrip())
+        if is_drawn(text):
+            break
         deep = set_in >= (item.col if below else item.start) if item.number else bool(below) or apart
-        if not text.strip() or not deep or HINT_ROW.match(text):
+        deep = deep or (set_in == item.start and row == item.row + 1 and is_full(view, item.row, text))
+        if not deep or HINT_ROW.match(text):
             break
         out.append(text.strip())
     return out

@@ -109,6 +109,7 @@ def find_lit_list(view: View) -> Menu | None:
 def _blocks(view: View) -> Iterator[list[Item]]:
     """Short labels that begin in the same column of rows below each other."""
     block: list[Item] = []
+    torn, framed = -1, False
     for at, text in enumerate(unframed(view.lines)):
         pushed = _PUSHED.fullmatch(text)
         label, col = (pushed[1], pushed.start(1)) if pushed else (text.strip(), len(text) - len(text.lstrip()))
@@ -118,11 +119,16 @@ def _blocks(view: View) -> Iterator[list[Item]]:
             and "  " not in label
             and not any(map(str.isdigit, label))
         )
-        if block and not (plain and col == block[-1].col):
+        plain = plain and (not block or framed == bool(pushed))
+        if label and not plain and (not block or col == block[-1].col):
+            block, torn = [], col  # with something longer in its column it is no short list
+        elif block and not (plain and col == block[-1].col):
             yield block
             block = []
-        if plain:
+        torn = torn if col == torn and label else -1
+        if plain and torn < 0:
             block.append(Item(at, col, label))
+            framed = bool(pushed)
     yield block
 
 

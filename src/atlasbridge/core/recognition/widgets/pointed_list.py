@@ -19,7 +19,7 @@ from atlasbridge.core.recognition.question import Asked, block, question_above, 
 from atlasbridge.core.recognition.widgets import list_rows
 from atlasbridge.core.recognition.widgets.field_rows import way_out
 from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, are_switched, menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, item_of, read_row, row_pattern
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, headed, item_of, read_row, row_pattern
 from atlasbridge.core.recognition.widgets.lit_list import find_counted
 from atlasbridge.core.screen.frames import find_frames, is_rule, unframed
 from atlasbridge.core.screen.style import is_faded
@@ -33,13 +33,16 @@ _HINT = lazy(
     r"|space to|to toggle|esc to cancel|tab to amend",
     re.IGNORECASE,
 )
+_GOES_ON = lazy(r"\s*+(?:[a-z]|\((?!\w{1,2}\)))(?!\w?[.):])")
+_DULL = ("·", "∙", "•", "◦")
 _NO_BLANK = lazy(r"^\s*+(?:\S\s++)?\d{1,2}[.)][^\W\d]")
-_POINTING_BULLETS = "●◉•"
+BULLETS = "●◉◈◆◇■◼▪•∙·✓✔☑☒✘✗✖⬛⬢▣✦✱★❖*+=~"
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
 
 
-def find_menu(view: View, pointers: str, back: bool = False) -> Menu | None:
-    """The lowest menu on the screen.  `back`: a choice that has no room goes on in the column of the pointer."""
+def find_menu(view: View, pointers: str, back: bool = False, bullets: bool = False) -> Menu | None:
+    """The lowest menu on the screen.  `back`: a choice that has no room goes on in the column of the pointer.
+    `bullets`: marks that text uses as well may point, too."""
     pattern = row_pattern(pointers)
     sketch = unframed(view.lines)
     rows = [
@@ -52,10 +55,8 @@ def find_menu(view: View, pointers: str, back: bool = False) -> Menu | None:
             menu = menu or _around(view, joined_back(rows, at, start) if back else rows, pattern, at, start)
             if menu:
                 lower = find_box_rows(view, rows, pattern, below=menu.bottom)
-                return list_rows.verbatim(
-                    view, lower or menu
-                )  # what points above boxes, as an arrow before a name, was said
-    found = _framed(view, rows, pointers) or _starred(view, rows, pointers) or find_box_rows(view, rows, pattern)
+                return list_rows.verbatim(view, lower or menu)  # an arrow above boxes, as before a name, was said
+    found = (_bulleted(view, rows, pointers) if bullets else None) or find_box_rows(view, rows, pattern)
     return list_rows.verbatim(view, found)
 
 
@@ -105,25 +106,20 @@ def _row(line: str, sketch: str) -> str:
     return SEPARATOR.sub(r"\1- -", line) if SEPARATOR.match(line) else _SCROLLS.sub(r"\1 ", sketch)
 
 
-def _framed(view: View, rows: list[str], pointers: str) -> Menu | None:
-    """A bullet points where it stands before one of several rows that count, inside a frame: `● 1. Allow once`."""
-    pattern = row_pattern(pointers + _POINTING_BULLETS)
+def _bulleted(view: View, rows: list[str], pointers: str) -> Menu | None:
+    """A mark that text uses as well, in front of one row alone: it points where the rows count, have boxes, or where
+    that row is lit, too."""
+    pattern = row_pattern(pointers + BULLETS)
+    rows = [headed(line, row) for line, row in zip(view.lines, rows, strict=True)]
+    tries = numbers.BULLETS_TRIED
     for at in range(len(rows) - 1, -1, -1):
-        start = read_row(pattern, rows[at])
-        if start and start["pointer"] and start["number"]:
-            menu = _around(view, rows, pattern, at, start)
-            framed = menu and any(one.top < menu.top and menu.bottom < one.bottom for one in find_frames(view.lines))
-            return menu if framed else None
+        start = read_row(pattern, rows[at]) if tries else None
+        menu = _around(view, rows, pattern, at, start) if start and start["pointer"] else None
+        tries -= bool(start and start["pointer"])
+        if menu and start:
+            lit = list_rows.odd_one(view, [(item.row, item.col) for item in menu.items])
+            return menu if menu.numbered or start["box"] or lit == menu.current else None
     return None
-
-
-def _starred(view: View, rows: list[str], pointers: str) -> Menu | None:
-    """A star points where every row has a box behind it; elsewhere it is a bullet."""
-    pattern = row_pattern(pointers + "*")
-    read = [(at, read_row(pattern, row)) for at, row in enumerate(rows)]
-    starts = [(at, match) for at, match in read if match and match["pointer"] == "*"]
-    at, start = starts[0] if len(starts) == 1 else (0, None)
-    return _around(view, rows, pattern, at, start) if start and start["box"] else None
 
 
 def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, start: re.Match[str]) -> Menu | None:
@@ -134,12 +130,21 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
         start = read_row(pattern, rows[at]) or start
         first = item_of(at, start)
     column = list_rows.column_of(start)
-    rows = rows if first.number else _labels_alone(view, rows, at, column)
-    above = list_rows.walk(rows, pattern, range(at - 1, -1, -1), column, bool(first.number), bool(start["box"]))
-    below = list_rows.walk(rows, pattern, range(at + 1, len(rows)), column, bool(first.number), bool(start["box"]))
+    place = start.start("pointer")
+    rows = [_without_dull_mark(row, place) for row in rows]
+    rows = rows if first.number else _labels_alone(view, _one_row_each(view, rows, column), at, column)
+    over = _begins(next((row for row in rows[at - 1 :: -1] if row != list_rows.WRAPPED), "")) if at else -1
+    spaced = not first.number and not rows[_next(rows, at)].strip() and over not in (column, start.start("label"))
+    spaced = spaced and not (view.cursor_visible and view.row == at) and not is_faded(view.style(at, first.col))
+    kind = column, bool(first.number), bool(start["box"]), spaced
+    above = list_rows.walk(rows, pattern, range(at - 1, -1, -1), *kind)
+    below = list_rows.walk(rows, pattern, range(at + 1, len(rows)), *kind)
+    if spaced and not below and any(not _is_short(item.label) for item in above):
+        above = []  # paragraphs
     if first.number:
         above, below = _counted(rows, first, above, -1), _counted(rows, first, below, 1)
     items = list_rows.honest([*reversed(above), first, *below])
+    items = items if first.number else list_rows.without_keys(items)
     first = items[len(above)]
     if len(items) < 2 or sum(item.pointed for item in items) != 1:
         return None
@@ -152,6 +157,16 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     between = range(items[0].row + 1, items[-1].row)
     gaps = not first.number and any(list_rows.DISABLED.match(rows[row]) for row in between)
     return Menu(tuple(items), items.index(first), "pointer", gaps=gaps)
+
+
+def _without_dull_mark(row: str, place: int) -> str:
+    """A row of a list in which those that nothing points at have a mark of their own in the pointer's column."""
+    dull = row[place : place + 1] in _DULL and row[place + 1 : place + 2] == " " and not row[:place].strip()
+    return f"{row[:place]} {row[place + 1 :]}" if dull else row
+
+
+def _is_short(label: str) -> bool:
+    return len(label) <= numbers.LONGEST_LABEL and not label.endswith((".", "!", ","))
 
 
 def _counted(rows: list[str], first: Item, others: list[Item], step: int) -> list[Item]:
@@ -171,13 +186,17 @@ def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str
     """The rows of a list whose choices have words below them that are faded or set further in, without those, and
     without the empty rows between such choices.  Where all but the pointed one are faded, that is only how the others
     look."""
-    below = _next(rows, at)
-    if _begins(rows[below]) < column or not (_begins(rows[below]) > column or is_faded(view.style(below, column))):
+    end = below = _next(rows, at)
+    start = _begins(rows[below])
+    if start < column or not (start > column or is_faded(view.style(below, start))):
         return rows
-    faded = [
-        _begins(row) > column or (_begins(row) >= 0 and is_faded(view.style(place, _begins(row))))
-        for place, row in enumerate(rows)
-    ]
+    begins = [_begins(row) for row in rows]
+    set_in = [start > column for start in begins]
+    dull = [start >= 0 and is_faded(view.style(place, start)) for place, start in enumerate(begins)]
+    while end < len(rows) and (set_in[end] or dull[end]):
+        end += 1
+    by_look = any(dull[place] and not set_in[place] for place in range(below, end))
+    faded = [deep or (by_look and look) for deep, look in zip(set_in, dull, strict=True)]
     heads = [
         place for place, row in enumerate(rows[:-1])
         if _begins(row) == column and (place == at or not faded[place]) and faded[_next(rows, place)]
@@ -196,9 +215,24 @@ def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str
     return out
 
 
+def _one_row_each(view: View, rows: list[str], column: int) -> list[str]:
+    """Without rows that go on with the label above them: it had no room for their first word, and they begin nothing
+    of their own, as a capital or a key would."""
+    out = list(rows)
+    for at in range(1, len(rows)):
+        above = rows[at - 1]
+        begun = rows[at][column : column + 1].strip() and above[column : column + 1].strip()
+        aligned = begun and not rows[at][:column].strip()
+        goes_on = aligned and above != list_rows.WRAPPED and _GOES_ON.match(rows[at])
+        if goes_on and list_rows.is_full(view, at - 1, rows[at]):
+            out[at] = list_rows.WRAPPED
+    return out
+
+
+@lru_cache(maxsize=256)
 def _begins(row: str) -> int:
     """The column of its first word."""
-    return next((place for place, char in enumerate(row) if char.isalnum()), -1)
+    return next((place for place, char in enumerate(row) if char.isalnum() or char in "([{<\"'`"), -1)
 
 
 def _next(rows: list[str], at: int) -> int:
@@ -218,7 +252,9 @@ def _without_header(view: View, items: list[Item]) -> list[Item]:
 
 
 def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    menu = find_menu(view, dialect.pointers.translate(_BULLETS) if dialect.idles else dialect.pointers)
+    pointers = dialect.pointers.translate(_BULLETS) if dialect.idles else dialect.pointers
+    menu = find_menu(view, pointers, bullets=not dialect.idles)
+    menu = menu or _in_a_frame(view, find_menu(view, pointers, bullets=True))
     menu = menu or (find_counted(view) if view.alternate else None)
     if menu is None or (view.bottom() - menu.bottom > numbers.FOOT_ROWS and not _asked_right_above(view, menu)):
         return None
@@ -240,6 +276,12 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
         return found
     leave = Step(arrow("down", view.application_cursor), Reach(sends))  # Enter in the list would mark one more
     return replace(found, end_steps=(leave, Step(ENTER)))
+
+
+def _in_a_frame(view: View, menu: Menu | None) -> Menu | None:
+    """What a chat says it puts in no frame: there a bullet in front of one of several rows that count points at it."""
+    framed = menu and any(one.top < menu.top and menu.bottom < one.bottom for one in find_frames(view.lines))
+    return menu if menu and menu.numbered and framed else None
 
 
 def _between_bars(view: View, menu: Menu) -> bool:
@@ -303,6 +345,8 @@ def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: 
             block = []
     if len(block) < 2:
         return None
+    if any(item.box in "✘✗✖✕" for item in block):
+        return None  # what passed and what failed
     items = tuple(list_rows.honest(list(reversed(block))))
     if any(item.label.startswith("▌") for item in items):
         return Menu(items, -1, "mark")  # a button in blocks: only its colour says whether it is on

@@ -9,7 +9,7 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import Step, When
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.dialect import Dialect, steady
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE, Line, line_finding
 from atlasbridge.core.screen.frames import is_drawn
@@ -30,8 +30,9 @@ def whole_screen(view: View, facts: Facts, dialect: Dialect) -> Finding:
     name = f" ({facts.command})" if facts.command else ""
     row = min(view.row, max(0, view.bottom()))
     text = view.text()
-    found = Finding("whole-screen" + name, PromptType.TYPE_UNKNOWN, numbers.LOOK, _glimpse(view, row), text, row)
-    return replace(found, line_mode=False, question=text, orders=facts.command in dialect.screen_programs)
+    found = Finding("whole-screen" + name, PromptType.TYPE_UNKNOWN, numbers.LOOK, _glimpse(view, row), "", row)
+    views = facts.command in dialect.screen_programs or facts.command in dialect.quiet_programs
+    return replace(found, core=steady(dialect, text), line_mode=False, question=text, orders=views)
 
 
 def _glimpse(view: View, row: int) -> str:
