@@ -37,9 +37,9 @@ def command() -> None:
 )
 @json_option
 def verify(heads: tuple[str, ...], as_json: bool) -> int:
-    """Check the whole chain; names the first bad entry.  Exit status 1 when something is wrong.
+    """Verify the whole chain, and name the first bad entry.  Exit status 1 if something is wrong.
 
-    Heads that the system's journal has seen are looked for in the log, too, and signatures of passkeys are checked.
+    This also looks for the heads that the system's journal has recorded, and checks the signatures of passkeys.
     """
     given = [parse_head(text) for text in heads]
     if None in given:
@@ -148,7 +148,7 @@ def entry_row(entry: dict[str, Any]) -> tuple[object, ...]:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file; standard output when left out.")
 @click.option("--format", "form", type=click.Choice(["jsonl", "json", "csv"]), default="jsonl", show_default=True)
 def export(output: Path | None, form: str) -> None:
-    """Copy the log, entry by entry; characters that steer a terminal or deceive a reader are escaped."""
+    """Export the log, entry by entry; control and misleading characters are escaped."""
     entries = _entries()
     if output is None:
         _write(entries, form, sys.stdout)
