@@ -159,7 +159,7 @@ def test_secrets_may_stand_in_a_variable_or_a_private_file(home: Home, tmp_path:
     file.write_text("77:y\n")
     text = TELEGRAM.replace("123:abc", f"file:{file}")
     file.chmod(0o644)
-    with pytest.raises(ConfigError, match="others may read"):
+    with pytest.raises(ConfigError, match="other users can read"):
         load(home, text)
     file.chmod(0o600)
     assert load(home, text).channels["telegram"]["bot_token"] == "77:y"

@@ -47,7 +47,7 @@ def test_steps_of_an_escalation_name_people_and_teams(tmp_path: Path) -> None:
     [
         ("[[people]]\nname = 'a'\n", "people of a hub stand in its database", "fleet people add"),
         ("[hub]\nlog_level = 'info'\n", "hub is no setting of a hub", "channels"),
-        ("[prompts]\ntimeout_seconds = 5\n", "prompts.timeout_seconds is no setting", "stands at each machine"),
+        ("[prompts]\ntimeout_seconds = 5\n", "prompts.timeout_seconds is no setting", "is set on each machine"),
         (TELEGRAM + "allowed_users = [5]\n", "allowed_users", "fleet people identity NAME telegram"),
         ("[channels.web]\nport = 1\n", "the channel web belongs to one machine", "remove"),
         ("[channels.pigeon]\n", "there is no channel named 'pigeon'", "telegram"),

@@ -155,7 +155,10 @@ class Visitor:
         return await self.client.post(path, json=given)
 
     async def get(self, path: str, **query: Any) -> dict[str, Any]:
-        answer = await self.client.get(path, params=query)
+        try:
+            answer = await self.client.get(path, params=query)
+        except httpx.ReadError:  # the server had just closed an idle connection: a browser asks again, too
+            answer = await self.client.get(path, params=query)
         return {"status": answer.status_code, **answer.json()}
 
     async def prompts(self, **query: Any) -> list[dict[str, Any]]:

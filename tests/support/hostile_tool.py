@@ -180,12 +180,12 @@ def loopback_key(home: Path, folder: Path) -> Any:
 def many_ways(home: Path, folder: Path) -> dict[str, str]:
     """`home` has the hub's socket; the sessions' are below `folder`/home where that is another one."""
     wait_for_prompt(home)
-    prompts = ask(home, {"op": "prompts"})["prompts"]
+    prompts = [one for one in ask(home, {"op": "prompts"})["prompts"] if one["type"] == "yes_no"]
     sessions = Path(read(folder / "sessions")) if (folder / "sessions").exists() else home / "sessions"
     came = {"at the sockets of hosts": str(speak_to_hosts(sessions, prompts))}
     for prompt in prompts:
         for name, way in WAYS.items():
-            came[f"{name}, {prompt['label']}"] = apart(partial(way, home, prompt["prompt_id"]))
+            came[f"{name}, {prompt['question'][:20]}"] = apart(partial(way, home, prompt["prompt_id"]))
     if (folder / "person").exists():
         person = int(read(folder / "person"))
         came["take a descriptor of a person's command"] = apart(lambda: steal(person))
@@ -293,7 +293,7 @@ def said_and_died(home: Path, prompt_id: str) -> str:
     os.waitpid(child, 0)
     time.sleep(1)
     left = [one["prompt_id"] for one in ask(home, {"op": "prompts"})["prompts"]]
-    return "still open" if prompt_id in left else "answered"
+    return "still open" if prompt_id in left else f"answered, now there is {left}"
 
 
 def with_another_mark(home: Path, prompt_id: str) -> str:

@@ -139,6 +139,7 @@ def ways(folder: Path) -> dict[str, str]:
     came = hostile_tool.many_ways(Path(SOCKET).parent, folder)
     worked = ("answered", "{'ok': True", "descriptors", "opened: [0")
     tried = {f"way: {name}": "" if said.startswith(worked) else said for name, said in came.items()}
+    Path(folder, "came.json").write_text(json.dumps(came))
     port = int(Path(folder, "port").read_text())
     with socket.create_connection(("127.0.0.1", port), 20) as link:
         status, said = hostile_tool.send_reply(Path(SOCKET).parent, folder, link)
@@ -207,6 +208,8 @@ def outsider(prompt_id: str, hub_pid: int) -> dict[str, str]:
         said = hostile_tool.reply(Path(SOCKET).parent, prompt_id)
     except (OSError, ValueError) as error:
         said = f"hung up: {error}"
+    of_their_hub = ("let a browser in", "make a token", "enrol a passkey", "reload the rules", "stop the service")
+    tried = {name: why for name, why in tried.items() if name not in of_their_hub}
     return {**tried, "plainly": "" if "'ok': True" in said else said}
 
 
@@ -235,6 +238,7 @@ def story() -> dict[str, Any]:
     told["page"] = login
     until(lambda: os.path.exists(f"{DEV_HOME}/page-answer"), "the page's answer")
     told["page answer"] = until(lambda: Path(f"{DEV_HOME}/page-answer").read_text().strip(), "its text")
+    until(lambda: asked not in {one["prompt_id"] for one in prompts()}, "the end of that question")
     for name, text in (("found", json.dumps(login)), ("sessions", f"{DEV_HOME}/.atlasbridge/sessions")):
         Path(DEV_HOME, name).write_text(text)
         os.chmod(f"{DEV_HOME}/{name}", 0o644)
@@ -250,6 +254,7 @@ def story() -> dict[str, Any]:
     assert as_dev("run", "--detach", "bash", "-c", words)["code"] == 0
     until(lambda: os.path.exists(f"{DEV_HOME}/attacks.json"), "the attacks", 240.0)
     told["attacks"] = json.loads(Path(f"{DEV_HOME}/attacks.json").read_text())
+    told["came"] = json.loads(Path(f"{DEV_HOME}/came.json").read_text())
     told["typed by an attack"] = os.path.exists(f"{DEV_HOME}/answer")
     told["still asked"] = first in {one["prompt_id"] for one in prompts()}
     told["second"] = bool(until(lambda: [one for one in prompts() if one["prompt_id"] not in known], "the end"))
@@ -267,9 +272,9 @@ def story() -> dict[str, Any]:
     told["dev audit"] = as_dev("audit", "verify")
     told["dev audit show"] = as_dev("audit", "show", "--event", "REPLY_RECEIVED", "--json")["out"]
     told["root audit"] = as_root("audit", "verify")
+    told["passkey"] = as_root("passkey", "add", "--json")
     told["root config"] = as_root("config", "set", "prompts.timeout_seconds", "1200")
     told["config owner"] = os.stat(f"{HUB_HOME}/config.toml").st_uid == os.stat(HUB_HOME).st_uid
-    told["passkey"] = as_root("passkey", "add", "--json")
 
     os.kill(hub_pid, signal.SIGKILL)  # root may; the loop starts it again, and sessions come back
     until(lambda: int(Path(f"{HUB_HOME}/hub.lock").read_text() or 0) not in (0, hub_pid), "the next hub")

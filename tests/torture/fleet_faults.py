@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 from atlasbridge.fleet.member import link
-from atlasbridge.fleet.server import machines
+from atlasbridge.fleet.server import machines, people
 from tests.fleet_server.test_fleet_restores import confirmed, dump, held_as, put_back, restore, shows
 from tests.support.fleet import HubApi, Machine, Sitter, let_in, new_machine, short_root, start_fleet_server, until
 from tests.support.postgres import postgres
@@ -80,7 +80,7 @@ class _Fleet:
     async def start(self) -> None:
         self.server = await start_fleet_server(self.url, port=self._port)
         self._port = int(self.server.url.rpartition(":")[2])
-        self.alice = await self.server.person("alice", "admin")
+        await people.add(self.server.database, "alice", "admin", "test")
 
     async def stop_server(self) -> None:
         await self.server.stop()
@@ -105,6 +105,7 @@ class _Fleet:
 
     async def work(self) -> None:
         """Some ask, and some of what is asked is answered."""
+        self.alice = await self.server.visitor("alice")  # a connection that nobody used for a while may just be closed
         for sitter in self.sitters():
             if sitter.open is None and random.random() < 0.7:
                 sitter.ask()
@@ -135,6 +136,7 @@ class _Fleet:
 
     async def check(self) -> None:
         """What is open is shown once; and one answer, right now, goes where it should and nowhere else."""
+        self.alice = await self.server.visitor("alice")
         await shows(self.alice, *self.open())
         found = await self.alice.prompts(limit=200)
         assert len(found) == len(self.open()), "something is shown twice"

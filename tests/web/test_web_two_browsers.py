@@ -306,7 +306,7 @@ def test_earlier_lines_stand_above_the_screen_and_why_is_told(hub: ThreadedHub, 
     browser.execute_script("document.querySelector('.manage').open = true")
     browser.find_element("xpath", "//button[text()='Why am I not asked?']").click()
     wait_text(browser, ".why", "it is busy: no prompt")
-    browser.find_element("xpath", "//button[contains(text(), 'You missed one')]").click()
+    browser.find_element("xpath", "//button[contains(text(), 'report it')]").click()
     wait_text(browser, ".why", "Reported")
 
 

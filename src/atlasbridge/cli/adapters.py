@@ -40,7 +40,7 @@ def list_command(as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def show(name: str, as_json: bool) -> None:
-    """What is known of one tool: its rules and menus, and whether the installed version was tried."""
+    """Show one tool: its rules and menus, and whether its installed version was tested."""
     found = {item["name"]: item for item in describe_adapters(home())}
     if name not in found:
         raise AtlasBridgeError(f"there is no adapter for {name!r}", f"known: {', '.join(found)}")

@@ -244,12 +244,12 @@ def _meaning(prompt: dict[str, Any], value: str) -> tuple[str, str]:
 # Everything is cut and wrapped by columns here, so that what is counted as shown is shown.
 
 APPROVALS_VIEW_KEYS: Final = (
-    "↑↓ choose  y n 1-9 Enter answer  t text  d default  g allow for a while  z later  x leave alone  Space mark"
-    "  / search  a attach  v screen  i queue  q quit"
+    "y n 1-9 Enter answer  ↑↓ choose  q quit  a attach  t text  x leave alone  v screen  z later  d default"
+    "  g allow for a while  Space mark  / search  i queue"
 )
 WORDS_KEYS: Final = (
-    "type the answer, Enter sends it  ↑↓ choose  ^A attach  ^V screen  ^X leave alone  ^T later  ^F search  ^E queue"
-    "  ^C quit"
+    "type the answer, Enter sends it  ↑↓ choose  ^C quit  ^A attach  ^X leave alone  ^V screen  ^T later  ^F search"
+    "  ^E queue"
 )
 CONFIRMING: Final = {
     "leave": "Leave this question alone? Nothing is typed; it stays listed, and you can ask it again. {key} again: yes",

@@ -14,9 +14,9 @@ from atlasbridge.core.home import Home
 USAGE = "usage: atlasbridge attach [--watch | --steal] [SESSION]"
 HELP = f"""{USAGE}
 
-Show a running session on this terminal, as it is now.  SESSION is its name, its id, or a beginning that no other
-has; without it, the only session that runs is meant.  Leave it with the
-detach key (Ctrl-] d): the session goes on, and attach exits with status 120.
+Show a running session on this terminal, as it is now.  SESSION is its name, its id, or a unique beginning;
+you can leave it out if only one session runs.  Detach with Ctrl-] d: the session continues, and attach exits with
+status 120.
 Of a session that has ended, attach shows the last output and exits with status 1.
 
 Several terminals can share a session. The one that attached last has the keyboard, and the session has its size; the

@@ -12,7 +12,7 @@ import click
 
 from atlasbridge.cli.by_name import NotFound, find_session_id, sessions_of
 from atlasbridge.cli.completion import complete_sessions
-from atlasbridge.cli.printing import dump, home, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.printing import dump, home, hub_client, json_option, local_time, print_json, print_table
 from atlasbridge.cli.records import read_audit_file
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.daemon.audit_heads import parse_head, read_journal
@@ -37,9 +37,9 @@ def command() -> None:
 )
 @json_option
 def verify(heads: tuple[str, ...], as_json: bool) -> int:
-    """Check the whole chain; names the first bad entry.  Exit status 1 when something is wrong.
+    """Verify the whole chain, and name the first bad entry.  Exit status 1 if something is wrong.
 
-    Heads that the system's journal has seen are looked for in the log, too, and signatures of passkeys are checked.
+    This also looks for the heads that the system's journal has recorded, and checks the signatures of passkeys.
     """
     given = [parse_head(text) for text in heads]
     if None in given:
@@ -136,7 +136,7 @@ def entry_row(entry: dict[str, Any]) -> tuple[object, ...]:
     rest = "  ".join(f"{name}={value}" for name, value in entry.items() if name not in _FIXED)
     return (
         entry["seq"],
-        entry["ts"][:19],
+        local_time(entry["ts"]),
         entry["event"],
         entry.get("session_id", "")[:8],
         entry.get("prompt_id", "")[:8],
@@ -148,7 +148,7 @@ def entry_row(entry: dict[str, Any]) -> tuple[object, ...]:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file; standard output when left out.")
 @click.option("--format", "form", type=click.Choice(["jsonl", "json", "csv"]), default="jsonl", show_default=True)
 def export(output: Path | None, form: str) -> None:
-    """Copy the log, entry by entry; characters that steer a terminal or deceive a reader are escaped."""
+    """Export the log, entry by entry; control and misleading characters are escaped."""
     entries = _entries()
     if output is None:
         _write(entries, form, sys.stdout)

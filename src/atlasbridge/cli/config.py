@@ -166,13 +166,13 @@ def command() -> None:
 
 @command.command()
 def path() -> None:
-    """Where the configuration file is, or would be."""
+    """Print the path of the configuration file."""
     click.echo(home().config)
 
 
 @command.command()
 def check() -> None:
-    """Check the file and the environment; says line, setting and what is allowed.  Exit status 2 when bad."""
+    """Check the file and the environment; name the line, the setting and what is allowed.  Exit status 2 if invalid."""
     found = load_configuration(home(), os.environ)
     for hint in found.hints:
         click.echo(f"hint: {hint}")
@@ -184,7 +184,7 @@ def check() -> None:
 @click.option("--env", "variables", is_flag=True, help="List the environment variables instead.")
 @json_option
 def show(variables: bool, as_json: bool) -> None:
-    """Every setting with its value, as TOML; secrets are hidden."""
+    """Show every setting with its value, as TOML; secrets are hidden."""
     if variables:
         for setting in setting_paths(AtlasBridgeConfig):
             click.echo(f"{variable(setting):55} {'.'.join(setting)}")
@@ -206,7 +206,7 @@ def complete_settings(ctx: click.Context, param: click.Parameter, incomplete: st
 def set_value(name: str, value: str) -> None:
     """Write a setting into the file, such as prompts.timeout_seconds 900; "-" reads the value from standard input.
 
-    The file is checked before it takes the old one's place, and everything else in it stays as it is.
+    The file is checked before it is saved, and everything else in it stays as it is.  A running hub uses it at once.
     """
     given = sys.stdin.read().removesuffix("\n") if value == "-" else value
     path, text = tuple(name.split(".")), read_text(home())
@@ -269,7 +269,7 @@ def remove(name: str) -> None:
 
 @command.command()
 def edit() -> None:
-    """Open the file in your editor ($VISUAL, $EDITOR); only a good one takes the old one's place."""
+    """Open the file in your editor ($VISUAL, $EDITOR); it is saved only if it is valid."""
     text = read_text(home())
     while True:
         changed = click.edit(text, extension=".toml", require_save=False)

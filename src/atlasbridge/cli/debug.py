@@ -32,7 +32,7 @@ def command() -> None:
 @command.command()
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("atlasbridge-debug.tar.gz"))
 def bundle(output: Path) -> None:
-    """Logs, schema and the configuration with its secrets hidden, as one file.  No prompt or answer is in it."""
+    """Write logs, schema and the configuration without secrets into one file.  It contains no prompt and no answer."""
     secrets = known_secrets(home(), dict(os.environ))
     members = {name: leaves(text, tuple(secrets)) for name, text in collect(home()).items()}
     refuse_leaks(members, secrets)

@@ -430,7 +430,7 @@ _MARKS = {"ok": "✓", "warning": "!", "fault": "✗"}
 @click.option("--fix", is_flag=True, help="Fix what can be fixed safely.")
 @json_option
 def command(fix: bool, as_json: bool) -> int:
-    """Check this machine and say what to do.  Exit status 1 when something is wrong."""
+    """Check this machine and say what to do.  Exit status 1 if something is wrong."""
     if fix:
         for check in run_checks(home()):
             if check.fix is not None:

@@ -8,7 +8,7 @@ import click
 
 from atlasbridge.cli.by_name import find_session_id, sessions_of
 from atlasbridge.cli.completion import complete_sessions
-from atlasbridge.cli.printing import hub_client, print_line
+from atlasbridge.cli.printing import hub_client, local_time, print_line
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import HubUnavailable
@@ -69,6 +69,6 @@ def await_hub() -> HubClient:
 
 
 def print_short(event: dict[str, object]) -> None:
-    words = [str(event["at"])[11:19], str(event["event"]), str(event.get("session_id", ""))[:8]]
+    words = [local_time(str(event["at"]))[11:], str(event["event"]), str(event.get("session_id", ""))[:8]]
     words += [str(event[name])[:60] for name in ("prompt_id", "excerpt", "reason", "by", "exit_code") if name in event]
     click.echo(escape_controls("  ".join(words), keep_lines=False))

@@ -151,7 +151,7 @@ def join(
 @command.command()
 @click.option("--force", is_flag=True, help="Leave even if the server cannot be told.")
 def leave(force: bool) -> None:
-    """Leave the fleet: only this machine shows its questions, and its key is worth nothing any more."""
+    """Leave the fleet: only this machine shows its questions, and its key no longer works."""
     with needs("fleet"):
         from atlasbridge.fleet.member.joining import RefusedByServer
         from atlasbridge.fleet.member.joining import leave as leave_fleet
@@ -301,7 +301,7 @@ def backup(database_url: str, file: Path) -> None:
 @database_option
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def restore(database_url: str, file: Path) -> None:
-    """Put the fleet's database back as FILE has it.  Stop the servers first; machines then tell what is open again."""
+    """Restore the fleet's database from FILE.  Stop the servers first; machines then send their open prompts again."""
     with needs(SERVER):
         from atlasbridge.fleet.server import audit as fleet_audit
         from atlasbridge.fleet.server.server import SERVING
@@ -504,7 +504,7 @@ def _unknown(machine: str) -> AtlasBridgeError:
 @database_option
 @click.argument("machine")
 def revoke(database_url: str, machine: str) -> None:
-    """Remove MACHINE: its key is worth nothing from now on, and its open questions are closed on the server."""
+    """Remove MACHINE: its key no longer works, and the server closes its open prompts."""
     from atlasbridge.fleet.server import machines as fleet_machines
 
     gone = work(database_url, lambda database: fleet_machines.remove(database, machine, operator(), "revoked"))
@@ -530,7 +530,7 @@ def screens(database_url: str, machine: str, allowed: str) -> None:
 @database_option
 @click.argument("machine")
 def accept_restore(database_url: str, machine: str) -> None:
-    """Say that MACHINE was put back to an earlier state on purpose: it goes on, and tells everything open again."""
+    """Confirm that MACHINE was restored to an earlier state on purpose: it continues and resends its open prompts."""
     from atlasbridge.fleet.server import machines as fleet_machines
 
     place = work(database_url, lambda database: fleet_machines.accept_restore(database, machine, operator()))
@@ -545,7 +545,7 @@ def accept_restore(database_url: str, machine: str) -> None:
 @click.argument("machine")
 @click.option("--keep", type=int, help="The number of the machine that goes on.")
 def split(database_url: str, url: str, machine: str, keep: int | None) -> None:
-    """Say which of several machines with one key goes on as MACHINE; the others have to join again."""
+    """Choose which of several machines with one key continues as MACHINE; the others must join again."""
     from atlasbridge.fleet.server import machines as fleet_machines
 
     sides = work(database_url, lambda database: fleet_machines.sides(database, machine))
@@ -703,7 +703,7 @@ def allow_person(database_url: str, holder: str, machine: str, folder: str, see:
 @machine_option
 @folder_option
 def deny_person(database_url: str, holder: str, machine: str, folder: str) -> None:
-    """Take back what `allow` gave, with the same words."""
+    """Remove what `allow` gave, with the same arguments."""
     from atlasbridge.fleet.server import people as fleet_people
 
     if not work(database_url, lambda database: fleet_people.deny(database, holder, machine, folder, operator())):

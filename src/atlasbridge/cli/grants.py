@@ -18,7 +18,7 @@ def command() -> None:
 @command.command("list")
 @json_option
 def list_grants(as_json: bool) -> None:
-    """What is allowed now, for how long, and by whom."""
+    """List what is allowed now, for how long, and by whom."""
     with hub_client() as hub:
         grants = hub.ask("grants")["grants"]
     if as_json:
@@ -35,7 +35,7 @@ def list_grants(as_json: bool) -> None:
 @click.option("-a", "--all", "everything", is_flag=True, help="All of them.")
 @json_option
 def revoke(grant_id: str | None, everything: bool, as_json: bool) -> int:
-    """End a grant at once, by the beginning of its id."""
+    """Remove a grant at once, by the beginning of its id."""
     if bool(grant_id) == everything:
         raise click.UsageError("give either a GRANT_ID or --all")
     if grant_id is not None and len(grant_id) < 4:
@@ -66,7 +66,7 @@ def add(
     preview: bool,
     as_json: bool,
 ) -> int:
-    """Allow what this prompt asks, and what looks like it, for a while; the prompt itself is answered, too."""
+    """Allow what this prompt asks, and similar requests, for a while; this also answers the prompt."""
     if in_session and in_folder:
         raise click.UsageError("give either --session or --folder")
     with hub_client() as hub:

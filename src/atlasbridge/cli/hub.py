@@ -35,7 +35,7 @@ def command() -> None:
 @command.command()
 @click.option("--foreground", is_flag=True, help="Stay in this terminal and log to it.")
 def start(foreground: bool) -> int:
-    """Start the hub; nothing happens when it runs already."""
+    """Start the hub, unless it runs already."""
     if (setup := _system_setup()) is not None:
         from atlasbridge.cli.system_hub import start_system
 
@@ -89,7 +89,7 @@ def restart() -> None:
 
 @command.command()
 def reload() -> None:
-    """Read the configuration again; a bad one is refused and the old one stays."""
+    """Reload the configuration; an invalid one is refused, and the old one stays."""
     with hub_client() as hub:
         hub.ask("reload")
     click.echo("the configuration is reloaded")
@@ -108,7 +108,7 @@ def reload() -> None:
     "--sudo-only", is_flag=True, help="With --system: in a terminal only sudo decides; the page and chats as ever."
 )
 def install(now: bool, system: bool, people: tuple[str, ...], sudo_only: bool) -> None:
-    """Start the hub with every login: a systemd user unit, or a launchd agent on macOS.
+    """Start the hub at login: a systemd user unit, or a launchd agent on macOS.
 
     With --system: run the hub as a separate user, whose files and socket your tools cannot read or replace.
     """
@@ -130,7 +130,7 @@ def install(now: bool, system: bool, people: tuple[str, ...], sudo_only: bool) -
 @click.option("--system", is_flag=True, help="The user, folder and service that install --system has made. Needs root.")
 @click.option("--keep-data", is_flag=True, help="With --system: keep the hub's folder, for root.")
 def uninstall(system: bool, keep_data: bool) -> None:
-    """Take the hub out of the login again.  It can still be started on demand."""
+    """Stop starting the hub at login.  It still starts on demand."""
     if system:
         from atlasbridge.cli.system_hub import uninstall_system
 

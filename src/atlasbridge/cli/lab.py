@@ -26,7 +26,7 @@ TYPES = ("yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown")
 
 @click.group("lab")
 def command() -> None:
-    """Prompt Lab: act prompts out, record and replay real ones, and explain every decision."""
+    """Prompt Lab: run scenarios, record and replay real prompts, and explain every decision."""
 
 
 @command.command("list")
@@ -168,7 +168,7 @@ def record_program(output: Path | None, verbatim: bool, words: tuple[str, ...]) 
 @click.option("--tool", default="", help="The dialect (default: by the recording's command).")
 @json_option
 def replay_file(file: Path, tool: str, as_json: bool) -> None:
-    """Run a recording through the detector on a virtual clock: what would be raised, and when."""
+    """Run a recording through the detector on a virtual clock, and print what it would raise, and when."""
     from atlasbridge.lab.replay import read_recording, render, replay
 
     recording = read_recording(file)
@@ -195,7 +195,7 @@ def _dialect(recording: Recording, tool: str) -> Any:
 @click.argument("what")
 @click.option("--tool", default="", help="The dialect, for a recording.")
 def explain(what: str, tool: str) -> None:
-    """Why something is or is not asked: a recording (.cast), a scenario (.json), a prompt, a session (id or name)."""
+    """Explain why something is or is not asked: a recording (.cast), a scenario (.json), a prompt, a session."""
     if what.endswith(".cast"):
         _explain_recording(Path(what), tool)
     elif what.endswith(".json"):
@@ -307,7 +307,7 @@ def accuracy(corpus: Path, zoo: Path | None, target: Path | None) -> int:
 @click.argument("corpus", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--write", "target", type=click.Path(path_type=Path), help="Write a page here instead of printing it.")
 def ablate(corpus: Path, target: Path | None) -> None:
-    """Leave out each rule, group of words and number in turn, and tell which recordings come out otherwise."""
+    """Leave out each rule, group of words and number in turn, and list the recordings whose result changes."""
     from atlasbridge.lab.ablate import pictures_of, render_page, render_weights, weigh
 
     pictures = list(pictures_of(corpus))

@@ -17,7 +17,7 @@ def command() -> None:
 @command.command("list")
 @json_option
 def list_later(as_json: bool) -> None:
-    """What is answered or asked again later, when, and by whom."""
+    """List answers and reminders for later, with their time and person."""
     with hub_client() as hub:
         found = hub.ask("later")["later"]
     if as_json:
@@ -34,7 +34,7 @@ def list_later(as_json: bool) -> None:
 @click.argument("later_id")
 @json_option
 def revoke(later_id: str, as_json: bool) -> int:
-    """Take one back before its moment, by the beginning of its id; the question waits as before."""
+    """Remove one before its time, by the beginning of its id; the prompt keeps waiting."""
     if len(later_id) < 4:
         raise click.UsageError("give at least four characters of the id")
     with hub_client() as hub:

@@ -20,6 +20,7 @@ from atlasbridge.cli.records import read_audit_file
 from atlasbridge.cli.sessions import ran
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.prompt.answer_text import call_person
 
 POLL_S = 0.2
 
@@ -87,9 +88,9 @@ def describe_session(session: dict[str, Any]) -> str:
 
 
 def describe_answer(prompt: dict[str, Any]) -> str:
-    who = prompt.get("decided_name") or prompt["decided_by"]
+    who = call_person(prompt["decided_by"], prompt.get("decided_from", ""), prompt.get("decided_name") or "")
     said = "left alone" if prompt["state"] == "canceled" else f'"{prompt["decided_value"]}"'
-    return f"{said}, {who}"
+    return f"{said} by {who}"
 
 
 def read_lines(path: Path, last: int, follow: bool, about: str = "") -> Iterator[str]:
@@ -128,7 +129,7 @@ def hub_line(line: str) -> str:
     entry = _parse(line)
     if entry is None:
         return escape_controls(line, keep_lines=False)
-    text = f"{entry.get('ts', '')[:19]}  {entry.get('level', ''):7}  {entry.get('message', '')}"
+    text = f"{local_time(entry.get('ts', ''))}  {entry.get('level', ''):7}  {entry.get('message', '')}"
     return escape_controls(text + ("\n" + entry["traceback"] if "traceback" in entry else ""))
 
 

@@ -14,7 +14,7 @@ KEY_SHOWN = 12  # characters of a key's id: enough to tell keys apart
 
 @click.group("passkey")
 def command() -> None:
-    """Add, list or remove the passkeys that approve what a rule wants signed."""
+    """Add, list or remove the passkeys that sign approvals."""
 
 
 @command.command("add")
@@ -24,8 +24,8 @@ def command() -> None:
 def add(name: str, draws: bool | None, as_json: bool) -> None:
     """Enrol a passkey: open the link on the phone or computer that has it, within ten minutes.
 
-    The link lets one browser in and enrols one passkey there.  Browsers keep passkeys for a name, never for an address:
-    on this computer the page is called localhost; a phone needs a name of its own (see docs/howto/phone.md).
+    The link logs one browser in and enrols one passkey there.  Browsers keep passkeys for a name, never for an address:
+    on this computer the page is called localhost; a phone needs another name (see docs/howto/phone.md).
     """
     made = PageClient(home()).ask("passkey-code", name=name)
     links = made["links"]

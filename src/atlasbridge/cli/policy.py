@@ -25,13 +25,13 @@ policy_option = click.option(
 
 @click.group("policy")
 def command() -> None:
-    """Rules that answer for you: check, explain, try on the past, suggest."""
+    """Rules that answer for you: check, explain, test, suggest."""
 
 
 @command.command()
 @policy_option
 def check(file: Path | None) -> None:
-    """Check the rule file and its own examples; says the line.  Exit status 2 when it is bad."""
+    """Check the rule file and its examples; name the line of a mistake.  Exit status 2 if it is invalid."""
     policy = load(file)
     if not rule_file(file).exists():
         click.echo(f"{rule_file(file)} does not exist yet: everything is asked. Begin with: atlasbridge policy suggest")
@@ -93,7 +93,7 @@ def explain(
     file: Path | None,
     as_json: bool,
 ) -> None:
-    """Which rule would hold for a prompt, a command, a file or a page, and why."""
+    """Show which rule applies to a prompt, a command, a file or a page, and why."""
     made_up = {kind: text for kind, text in (("command", line), ("edit", path), ("fetch", url)) if text is not None}
     if len(made_up) + (prompt_id is not None) != 1:
         raise click.UsageError("give one of PROMPT_ID, --command, --path and --url")
@@ -114,7 +114,7 @@ def explain(
 @policy_option
 @json_option
 def try_on_the_past(since: float, file: Path | None, as_json: bool) -> None:
-    """What the rules would have done with the prompts of the last days; nothing is answered."""
+    """Show what the rules would have done with past prompts; this answers nothing."""
     from atlasbridge.cli.policy_past import past_rows
 
     rows = past_rows(load(file), past(since), judged)
@@ -187,7 +187,7 @@ def append(path: Path, text: str) -> None:
 
 @command.command()
 def edit() -> None:
-    """Open the rule file in your editor; it is checked before it takes the old one's place."""
+    """Open the rule file in your editor; it is saved only if it is valid."""
     path = rule_file(None)
     draft = path.with_name(path.name + ".draft")
     write(draft, path.read_text(encoding="utf-8") if path.exists() else EXAMPLE)
@@ -208,9 +208,9 @@ def edit() -> None:
     "--write", is_flag=True, help="Add the rules to your rule file; the old ones become comments in config.toml."
 )
 def migrate(write: bool) -> None:
-    """Turn the old [[grants]] of config.toml into rules: shown, or with --write taken over.
+    """Turn the old [[grants]] of config.toml into rules: print them, or save them with --write.
 
-    What cannot be a rule is said with the reason; it stays in config.toml as a comment, and you are asked.
+    A grant that cannot be a rule is listed with the reason; it stays in config.toml as a comment, and you are asked.
     """
     from atlasbridge.cli.policy_migrate import show
 

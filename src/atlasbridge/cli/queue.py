@@ -19,7 +19,7 @@ from atlasbridge.cli.reply import report
 @json_option
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:
-    """Instructions for when a tool is done: typed at its next idle input box, one at each, never into a question.
+    """Instructions for when a tool is done: one is typed each time the tool is at its prompt, never into a question.
 
     Without a command: list the instructions, in the order in which they are typed.
     """

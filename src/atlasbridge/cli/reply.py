@@ -56,10 +56,10 @@ def command(
 ) -> int:
     """Answer a prompt: y, n, enter, a choice's number or label, default, leave, or text.
 
-    PROMPT is a prompt's id, or the id or name of the session that asks; a beginning will do that no other has.
+    PROMPT is a prompt's id, or the id or name of the session that asks; a unique beginning is enough.
     "leave" types nothing and leaves the tool as it is; the prompt stays listed, and --again asks it again.
     "-" reads the value from standard input, for secrets.  Exit status: 0 typed (or accepted and still
-    being typed, as the message says), 3 refused, 1 the hub is not there.
+    being typed, as the message says), 3 refused, 1 the hub is not running.
     """
     if again:
         if value is not None or keys is not None or also:

@@ -112,7 +112,7 @@ def for_each(names: tuple[str, ...], act: Callable[[HubClient, str], None]) -> i
 @click.argument("session", shell_complete=complete_sessions)
 @click.argument("name")
 def rename_command(session: str, name: str) -> None:
-    """Give a session another name; an empty one takes its name away."""
+    """Rename a session; an empty name removes its name."""
     with hub_client() as hub:
         known = sessions_of(hub)
         session_id = find_session_id(session, known)

@@ -88,7 +88,7 @@ def command(
     room: str,
     page_url: str,
 ) -> None:
-    """Connect a phone or a chat: web only, Telegram, Slack, ntfy, Matrix, or any service that only tells."""
+    """Connect a phone or a chat: web only, Telegram, Slack, ntfy, Matrix, or any service that only notifies."""
     own = (token_env, token_file)
     places = {"bot_token": own, "access_token": own, "address": own, "app_token": (app_token_env, app_token_file)}
     wish = Wish(not non_interactive, people, test, patience_s, api_url, room, page_url, places)

@@ -68,14 +68,14 @@ folder_option = click.option("--folder", type=click.Path(path_type=Path), help="
 
 @click.group("shim", cls=Renaming, renamed={"install": "add", "uninstall": "remove"})
 def command() -> None:
-    """Typing `claude` runs it under AtlasBridge: small scripts that stand before the tools on PATH."""
+    """Run a tool under AtlasBridge when you type its name: small scripts that come before the tools on PATH."""
 
 
 @command.command("add")
 @click.argument("tools", nargs=-1, required=True)
 @folder_option
 def install(tools: tuple[str, ...], folder: Path | None) -> None:
-    """Put a script before each of these tools.  ATLASBRIDGE_BYPASS=1 runs the tool itself."""
+    """Add a script for each of these tools.  ATLASBRIDGE_BYPASS=1 runs the tool itself."""
     needs_unix("shim add", "start the tool with: atlasbridge run --backend conpty TOOL")
     if folder is None:
         home().prepare()

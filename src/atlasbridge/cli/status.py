@@ -18,7 +18,7 @@ from atlasbridge.cli.printing import ago, home, hub_client, json_option, print_j
 @click.option("--line", is_flag=True, help="One short line for a status bar or a shell prompt; starts no hub.")
 @json_option
 def command(include_ended: bool, line: bool, as_json: bool) -> None:
-    """Show the hub, its channels, sessions and how they are doing, open prompts, adapters that are broken."""
+    """Show the hub, its channels, the sessions and their health, open prompts, and broken adapters."""
     if line:
         print_line()
         return

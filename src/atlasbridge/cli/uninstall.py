@@ -26,7 +26,7 @@ RUNTIME = (
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.option("--records", is_flag=True, help="Also remove the home folder: configuration, history, audit log.")
 def command(dry_run: bool, records: bool) -> None:
-    """Stop the hub, remove its service, the shims and what a running hub leaves; keep your records unless told."""
+    """Stop the hub, and remove its service, the shims and temporary files; your records stay without --records."""
     _refuse_while_sessions_run()
     would = "would be " if dry_run else ""
     place = home()

@@ -73,7 +73,7 @@ def web_command(
     log_out: bool,
     as_json: bool,
 ) -> None:
-    """Open the web page.  Each link lets one browser in, once, within ten minutes."""
+    """Open the web page.  Each link logs one browser in, once, within ten minutes."""
     if context.invoked_subcommand:
         return
     page = PageClient(home())
@@ -127,7 +127,7 @@ def devices(as_json: bool) -> None:
 @web_command.command("remove")
 @click.argument("device")
 def revoke(device: str) -> None:
-    """End the login of one browser, by its id or its name.  Its push messages end with it."""
+    """Log one browser out, by its id or its name.  It gets no more push messages."""
     PageClient(home()).ask("revoke", which=device)
     click.echo("Removed: that browser must log in again.")
 
@@ -136,7 +136,7 @@ def revoke(device: str) -> None:
 @click.argument("device")
 @click.argument("name")
 def rename(device: str, name: str) -> None:
-    """Give a browser another name: answers from it are signed with that."""
+    """Rename a browser: its answers carry that name."""
     click.echo(f"It is now called {PageClient(home()).ask('rename', which=device, name=name)['name']}.")
 
 
@@ -178,7 +178,7 @@ def token_command() -> None:
 )
 @json_option
 def create(name: str, scope: str, as_json: bool) -> None:
-    """Create a token.  Its secret is shown this once."""
+    """Create a token.  Its secret is shown only now."""
     token = PageClient(home()).ask("token-create", name=name, scope=scope)
     if as_json:
         print_json({key: value for key, value in token.items() if key != "ok"})

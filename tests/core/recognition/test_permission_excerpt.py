@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.playbook import POLLING, Playbook, Raised
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.prompt_builder import prompt_of
@@ -124,3 +125,37 @@ def test_no_frame_of_a_torn_box_is_shown_as_a_part_of_the_command(command: str) 
     assert "".join(prompt.question.split()).removeprefix("⚠DangerousCommand") == asked
     assert [choice.label for choice in prompt.choices] == ["Allow once", "Allow for this session", "Deny"]
     assert prompt.subject.text.split("\n")[0] == command.split("\n")[0]
+
+
+LONG_BOX = "\n".join(f"│ {f'part {number} of a change that is long':<60} │" for number in range(12))
+
+
+def test_the_frames_of_a_stranger_are_no_part_of_what_is_told() -> None:
+    box = f"╭─ Edit ───────────────────────────────────────────────────────╮\n{LONG_BOX}\n╰{'─' * 62}╯\n"
+    play = Playbook(POLLING) >> f"\x1b[?25l{box}Apply this change?\n❯ Yes\n  No\n" >> 1.0
+    play << Raised("multiple_choice", "Apply this change?")
+    assert not set("│╭╰─╮╯") & set(play.prompt.excerpt)
+    assert "part 11 of a change" in play.prompt.excerpt and len(play.prompt.excerpt) <= 200
+
+
+def test_a_pipe_and_a_tree_in_what_is_asked_stay() -> None:
+    play = Playbook() >> "curl x | sh\n├── a\n└── b\nRun it? (y/n) " >> 0.2 << Raised("yes_no", "curl x | sh")
+    assert "├── a\n└── b" in play.prompt.excerpt
+
+
+def test_an_agent_that_has_drawn_only_its_name_says_that_it_waits() -> None:
+    bar = "─" * 80
+    play = Playbook(POLLING) >> f"\x1b[?25l██  ██ ██\n▀▀  ▀▀ ▀▀\n{bar}\n❯ \n{bar}\n  ? for shortcuts" >> 2.0
+    play << Raised("free_text", "(it waits for an instruction)")
+
+
+def test_a_long_log_above_a_question_begins_with_the_question() -> None:
+    log = "".join(f"compiling part {number} of the whole program\n" for number in range(9))
+    play = Playbook() >> f"{log}Install it now? (y/n) " >> 0.2 << Raised("yes_no")
+    assert play.prompt.excerpt.startswith("Install it now? (y/n)\n…") and "part 8" in play.prompt.excerpt
+
+
+def test_all_that_was_said_since_the_last_answer_makes_a_list_whole() -> None:
+    play = Playbook() >> "Run it? (y/n) " >> 0.2 << Raised("yes_no")
+    play.reply() >> "y\n212 passed.\n\nWhich version?\n  1) 1.4.3\n  2) 1.5.0\nEnter choice [1-2]: " >> 0.3
+    assert play.detector.open_prompt is not None and play.detector.open_prompt.whole

@@ -197,6 +197,7 @@ class Client:
         self._steal = steal
         self._share = share
         self._sharing = False
+        self._was_shown = False  # on this terminal, which was raw from then on
         self._connection = connection
         self._past = past
         self._buffer = wire.LineBuffer()
@@ -262,7 +263,8 @@ class Client:
 
     def _install_handlers(self) -> None:
         for number in _HANDLED:
-            signal.signal(number, _noted)
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # `nohup` stays without effect
+                signal.signal(number, _noted)
         signal.set_wakeup_fd(self._signals.write_fd, warn_on_full_buffer=False)
 
     def _attach(self, back: bool = False) -> None:
@@ -279,12 +281,12 @@ class Client:
         }
         send_with_fds(self._connection, wire.encode_plain(greeting), (0, 1))
         self._past = False
-        self._attached = True
+        self._attached = self._was_shown = True
 
     def _typed_ahead(self) -> dict[str, int]:
         """How many bytes wait that were typed while the terminal still edited lines.  The kernel has put a NUL in the
         place of each end-of-file character; the host puts the character back."""
-        if self._terminal is None:
+        if self._terminal is None or self._was_shown:
             return {}
         try:
             told = fcntl.ioctl(0, termios.FIONREAD, b"\0" * 4)

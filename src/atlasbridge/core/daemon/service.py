@@ -140,7 +140,12 @@ class Hub:
         self.hub_api.passkeys = self.replies.passkeys
         self.replies.passkeys.on_signed = lambda: ledger.when_durable(self.heads.send)
         self.hub_api.read_rules = lambda: self.rules.use(self._read_plan().rules)
-        self.caller_check = self.hub_api.caller_check = CallerCheck(parts, refusals)
+        self.caller_check = self.hub_api.caller_check = CallerCheck(
+            parts,
+            refusals,
+            guests=lambda: self._plan.settings.guests,
+            members=lambda: self._plan.settings.members,
+        )
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
         self.operations = Operations(
             self.hub_api,

@@ -6,6 +6,7 @@ Where a process comes from is read by `core.kin`.  Who may look and who may deci
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 from atlasbridge.core.ancestry import Look, Process, SessionProcesses, decide_inside_session, look_at, trace_ancestry
@@ -27,10 +28,21 @@ QUIET_S: Final = 60.0  # people hear of one session's attempts once in so long; 
 
 
 class CallerCheck:
-    def __init__(self, hub: HubParts, refusals: RefusalLog, look: Look = look_at) -> None:
+    """`guests`: other users whose sessions ask here; `members`: those of them who decide as the hub's own user does."""
+
+    def __init__(
+        self,
+        hub: HubParts,
+        refusals: RefusalLog,
+        look: Look = look_at,
+        guests: Callable[[], frozenset[int]] = frozenset,
+        members: Callable[[], frozenset[int]] = frozenset,
+    ) -> None:
         self._hub = hub
         self._refusals = refusals
         self._look = look
+        self._guests = guests
+        self._members = members
         self._quiet_until: dict[str, float] = {}
 
     def of(self, peer: Peer | None) -> str:
@@ -63,7 +75,7 @@ class CallerCheck:
             pid, _, started = client[0].removeprefix(UNIX).partition(":")
             return self.of(Peer(int(pid), own_uid(), int(started)))
         found = await asyncio.to_thread(find_session_of, client, server, self._households(), self._users())
-        if same_user and found.inside_session == "" and found.uid != own_uid():
+        if same_user and found.inside_session == "" and found.uid not in {own_uid(), *self._members()}:
             return OTHER_USER
         return UNTRACED if found.inside_session is None else found.inside_session
 
@@ -80,8 +92,8 @@ class CallerCheck:
         return f"in session {short_id(inside_session)}{name}{': ' + label if label else ''}"
 
     def _users(self) -> frozenset[int]:
-        """Whose sessions there are."""
-        return frozenset({own_uid(), *(link.uid for link in self._hub.hosts.all())})
+        """Whose sessions there are, or may be."""
+        return frozenset({own_uid(), *self._guests(), *(link.uid for link in self._hub.hosts.all())})
 
     def _near(self, line: tuple[Process, ...]) -> list[SessionProcesses]:
         """Those that this line may touch: of a thousand sessions that is one, or none."""

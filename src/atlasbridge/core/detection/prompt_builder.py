@@ -14,7 +14,7 @@ from atlasbridge.core.prompt.redact import hidden_pieces, redact_rows
 from atlasbridge.core.prompt.timer import asks_permission, is_bare_enter
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, compiled, steady
-from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut
+from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut, without_drawing
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
@@ -86,6 +86,7 @@ def prompt_of(
         return escape_controls(redact_rows(text, known))
 
     excerpt, shown = safe(found.excerpt), view.text()  # redacted before it is cut: half a secret is none of its shapes
+    excerpt = excerpt if found.own else without_drawing(excerpt) or excerpt
     subject = _subject(told or found.subject or _question(found), folder, safe)
     where = safe(subject.folder if subject and subject.folder else folder)
     if told and "".join(told.text.split()) not in "".join(found.excerpt.split()):
@@ -200,6 +201,7 @@ def _headed(said: str, excerpt: str) -> str:
 
 def _asked_first(excerpt: str, line: str) -> str:
     """The line that asks, then the end of what stands above it: a log may be long, and a list shows the beginning."""
+    line = without_drawing(line) or line
     above = excerpt.removesuffix(line).strip()
     if len(excerpt) <= EXCERPT_LIMIT or above == excerpt.strip() or len(line) > EXCERPT_LIMIT * 3 // 4:
         return cut(excerpt)

@@ -266,7 +266,7 @@ def _text(prompt: Prompt, text: str) -> Answer | Reject:
     if prompt.type is PromptType.TYPE_UNKNOWN and not prompt.end_steps:
         return _bad('Which keys this waits for is not known; type them with --keys, for example --keys "q".')
     if prompt.type is PromptType.TYPE_CONFIRM_ENTER and _says_no(prompt, text):
-        return _bad("Only Enter is asked here, and it would follow your no; say `cancel` to leave it as it is.")
+        return _bad("Only Enter is asked here, and it would follow your no; say `leave` to leave it alone.")
     if prompt.fields:
         why = decide_form(prompt.fields, text)
         return _bad(why) if why else Answer(AnswerKind.TEXT, text)

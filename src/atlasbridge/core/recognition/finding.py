@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.keys import ENTER, Step, When
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, PromptType, Subject
 from atlasbridge.core.values import field, frozen, replace
 
 _ASKS = ("?", "？", "؟")
+_DRAWING = lazy(r"(?=.*[\u2500-\u259f\U0001fb00-\U0001fb3b])[^\w]*+$")  # box drawing and blocks, and not a word
+_BAR = lazy(r"(?:[╭┌╔╰└╚][─━═]*+\s?)?[─━═]{4,}+[╮╯┐┘╗╝]?|^[ \t]*+[╭┌╔╰└╚][─━═]*+\s?(?=.*[─━═]{4})")
+_SIDES = "│┃║┆┊╎▏▎▍▌▐▕█▆▄"
+_LEFT, _RIGHT = lazy(rf"^\s*+[{_SIDES}]\s*+"), lazy(rf"(?<!\s)\s*+[{_SIDES}]\s*+$")
+_LEFT_APART = lazy(rf"^\s*+[{_SIDES}](?:\s{{1,2}}|$)")
+_RIGHT_APART = lazy(rf"(?<!\s)\s{{2,}}+[{_SIDES}]\s*+$")
 DRAWN_FIELD = "drawn-field"  # something to type into is on the screen, and nobody knows what for
 DRAWN_SCREEN = "drawn-screen"  # the program draws its screen, hides the cursor, and nothing there is understood
 PASSING = "passing"  # it says itself that it goes on without an answer
@@ -87,6 +95,21 @@ def to_look_at(rule: str, score: float, question: str, row: int, core: str = "")
 def compact(text: str) -> str:
     """For a notification: without its empty rows."""
     return "\n".join(row for row in text.split("\n") if row.strip())
+
+
+def without_drawing(text: str) -> str:
+    """For a notification: without frames and bars around the words, and without the blanks that they leave.  What
+    stands between words, such as a pipe, stays."""
+    return compact("\n".join(map(_undrawn, text.split("\n"))))
+
+
+@lru_cache(maxsize=512)  # a row stands there at the next look, too
+def _undrawn(row: str) -> str:
+    row = _BAR.sub("", row)
+    framed = _LEFT.match(row) is not None and _RIGHT.search(row) is not None
+    row = _LEFT.sub("", row) if framed else _LEFT_APART.sub("", row)
+    row = _RIGHT.sub("", row) if framed else _RIGHT_APART.sub("", row)
+    return "" if _DRAWING.match(row) else row.rstrip()
 
 
 def cut(text: str) -> str:

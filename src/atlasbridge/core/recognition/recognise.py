@@ -15,7 +15,12 @@ from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_SCREEN, Facts, Finding
 from atlasbridge.core.recognition.kinds import with_secrecy
 from atlasbridge.core.recognition.widgets import lit_list, side_by_side
-from atlasbridge.core.recognition.widgets.field_rows import recognise_caret_field, recognise_drawn_field, recognise_form
+from atlasbridge.core.recognition.widgets.field_rows import (
+    recognise_caret_field,
+    recognise_drawn_field,
+    recognise_form,
+    recognise_marked_field,
+)
 from atlasbridge.core.recognition.widgets.framed_dialog import recognise_box
 from atlasbridge.core.recognition.widgets.input_box import recognise_input_box
 from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog, recognise_region
@@ -56,6 +61,7 @@ class Finder:
 
 FINDERS: tuple[Finder, ...] = (
     Finder("words of a dialect", recognise_region, drawn=False, chats=True),
+    Finder("field with a mark", recognise_marked_field, chats=True),
     Finder("input box of an AI CLI", recognise_input_box),
     Finder("dialog of a dialect", recognise_dialog, chats=True),
     Finder("counted list with a bar", lit_list.recognise_lit_numbers, chats=True),
@@ -97,7 +103,8 @@ def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding:
     guessed = found and found.rule in GUESSES and (found.detached or found.rule == "bare-line") and not found.structural
     if found is None or (drawn and guessed):
         return replace(whole_screen(view, facts, dialect), rule=DRAWN_SCREEN)
-    if found.rule in GUESSES and dialect.idles and facts.canonical is False:
+    offers = found.type is PromptType.TYPE_CONFIRM_ENTER and "esc" in found.core.lower()  # what Enter takes, it hides
+    if (found.rule in GUESSES or offers) and dialect.idles and facts.canonical is False:
         return replace(found, type=PromptType.TYPE_UNKNOWN)
     return found
 

@@ -218,7 +218,7 @@ def _incidents(connection: sqlite3.Connection) -> list[_Incident]:
 
 
 def _incident(entry: Mapping[str, Any]) -> _Incident:
-    at = f"entry {entry.get('seq')}, {str(entry.get('ts'))[:19]}"
+    at = f"entry {entry.get('seq')}, {str(entry.get('ts'))[:19]} UTC"
     if entry.get("event") == AuditEvent.AUDIT_CUT:
         found, expected = int(entry["found"]), int(entry["expected"])
         said = f"the log was shortened or exchanged: audit.head had seen {expected} entries, {found} were left ({at})"

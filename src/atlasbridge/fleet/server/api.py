@@ -105,7 +105,7 @@ class FleetApi:
 
     async def reply(self, caller: Caller, given: SimpleNamespace, request: Request) -> Any:
         if given.passkey is not None:
-            return Refused("unavailable", "A passkey is used on the page of the machine itself.")
+            return Refused("at_machine", "A passkey is used on the page of the machine itself.")
         machine, prompt = split_id(given.prompt_id)
         now = await self._now(caller, given.prompt_id) if given.session_id else None
         if now is not None and now["session_id"] != given.session_id:

@@ -170,7 +170,9 @@ class InputRelay:
             return False
         leave, taken = False, True
         if current.input_is_terminal:
-            data, leave = self._detach_key.feed(current.as_typed(data) if current.ahead else data)
+            if current.ahead:
+                return self._pass_early(current, data)
+            data, leave = self._detach_key.feed(data)
         else:
             if not self._last_input:
                 self._pty.set_echo(False)
@@ -182,6 +184,16 @@ class InputRelay:
             beat.work()
             self._left(current)
         return taken and not leave
+
+    def _pass_early(self, current: Attachment, data: bytes) -> bool:
+        """What was typed before the tool ran.  The person's terminal has shown it already, it is not echoed again."""
+        self._pty.set_echo(False)
+        data = current.as_typed(data)
+        taken = self._input_writer.type(data)
+        self._typed(data)
+        self._pty.unread()  # looking makes the kernel take it in now, while nothing is echoed
+        self._pty.set_echo(True)
+        return taken
 
     def _input_ended(self, current: Attachment) -> None:
         if current.input_is_terminal:

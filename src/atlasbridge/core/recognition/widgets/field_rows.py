@@ -18,13 +18,14 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding, compact
 from atlasbridge.core.recognition.kinds import asks_for_secret
-from atlasbridge.core.recognition.question import block, question_above
+from atlasbridge.core.recognition.question import block, question_above, question_in_box
 from atlasbridge.core.recognition.widgets.framed_dialog import find_buttons
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.list_rows import odd_bar, odd_one
 from atlasbridge.core.recognition.widgets.resting_screen import whole_screen
 from atlasbridge.core.screen.frames import Frame, find_frames, inside, unframed
+from atlasbridge.core.screen.style import is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 
@@ -32,6 +33,12 @@ _FIELD = lazy(r"^\s*+(?P<label>[^\W\d_][^:]{0,38}):(?=\s|_|$)[\s_]*+(?P<value>.*
 _WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12})\s*+$")
 _BOXED = lazy(r"[\[(][ xX*]?[\])]")
 _TWIG = lazy(r"[├└╰]─")
+_SUBMITS = lazy(r"(?<!\w)(?:enter|return|↵|⏎)\s*+(?:to\s+|:\s*+)?(?:submit|save|confirm|continue)\b", re.IGNORECASE)
+_MARKED = lazy(r"^\s*+[>❯›»✎](?:\s++(?P<hint>.*))?$")
+_ANSWERS = lazy(
+    r"(?:type|enter|write|add|give)\b.{0,24}\b(?:answer|response|reply|value|text|details|notes?)\b|your answer",
+    re.IGNORECASE,
+)
 _SENDS = lazy(r"ok|okay|save|apply|submit|next|done|continue|create|log ?in|sign ?in", re.IGNORECASE)
 
 
@@ -160,6 +167,29 @@ def recognise_caret_field(view: View, facts: Facts, dialect: Dialect) -> Finding
     if asks_for_secret(found.question, dialect):
         found = replace(found, type=PromptType.TYPE_UNKNOWN)
     return replace(found, row=found.row + frame.top + 1, line_mode=False, structural=asks)
+
+
+def recognise_marked_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """`› Type your answer` below a question and above `enter to submit`: a field of an agent's own, still empty."""
+    rows, foot = unframed(view.lines), view.bottom()
+    told = next((at for at in range(foot, max(0, foot - numbers.EDGE_ROWS), -1) if _SUBMITS.search(rows[at])), 0)
+    marked = [
+        (at, found) for at in range(max(0, told - numbers.QUESTION_ROWS), told) if (found := _MARKED.match(rows[at]))
+    ]
+    if len(marked) != 1:
+        return None
+    row, found = marked[0]
+    hint = (found["hint"] or "").strip()
+    asked = question_in_box(view, row) or question_above(view, row)
+    empty = not hint or is_faded(view.style(row, found.start("hint"))) or _ANSWERS.match(hint)
+    asks = asked.text.endswith(("?", ":", "？", "：")) or _ANSWERS.match(hint)
+    if not (empty and asks and asked.text) or (view.cursor_visible and view.row != row):
+        return None
+    return Finding(
+        "marked-field", PromptType.TYPE_FREE_TEXT, numbers.SURE, compact(asked.text), asked.text, asked.row,
+        line_mode=False, structural=True, multiline=view.bracketed_paste, question=asked.text, whole=asked.whole,
+        foot=told,
+    )  # fmt: skip
 
 
 def _frame_around(here: View) -> Frame | None:

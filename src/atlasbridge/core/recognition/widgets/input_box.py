@@ -13,7 +13,7 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
-from atlasbridge.core.recognition.finding import Facts, Finding, cut, to_look_at
+from atlasbridge.core.recognition.finding import Facts, Finding, cut, to_look_at, without_drawing
 from atlasbridge.core.recognition.question import block
 from atlasbridge.core.recognition.widgets.field_rows import inner
 from atlasbridge.core.recognition.widgets.framed_dialog import ends_in_buttons
@@ -29,6 +29,7 @@ _AT_WORK = lazy(
 )
 _WHEEL = lazy(r"^\s*+(?:[⠁-⣿◐◓◑◒✶✸✹✺✻✽✢✳]\s+\S.*?(?:…|\.\.\.)|[🌑-🌘])")
 _TITLED = lazy(r"^\s*+[─━]{8,}+ [^─━]{1,30} ?[─━]*+\s*$")  # a bar with a word in it
+_EMPTY = "(it waits for an instruction)"
 _INVITES = lazy(r"^(?:[>❯›»●*▌]|>>>)(?:\s|$)")
 _SPEAKER = lazy(r"^\W{0,4}([^\W\d_]{1,12})\s?[:>❯›»：]$")
 
@@ -130,6 +131,6 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
         found = to_look_at("list-above-box", numbers.LOOK, said, menu.top)
         return replace(found, structural=False, at_work=at_work)
     return Finding(
-        "input-box", PromptType.TYPE_FREE_TEXT, numbers.LIKELY, cut(said) or "(it waits for an instruction)",
+        "input-box", PromptType.TYPE_FREE_TEXT, numbers.LIKELY, cut(without_drawing(said)) or _EMPTY,
         "input-box", box.top, constraints={"idle": True}, line_mode=False, question=said, at_work=at_work,
     )  # fmt: skip

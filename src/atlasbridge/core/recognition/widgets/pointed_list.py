@@ -36,6 +36,7 @@ _HINT = lazy(
 _GOES_ON = lazy(r"\s*+(?:[a-z]|\((?!\w{1,2}\)))(?!\w?[.):])")
 _DULL = ("·", "∙", "•", "◦")
 _NO_BLANK = lazy(r"^\s*+(?:\S\s++)?\d{1,2}[.)][^\W\d]")
+_OPEN_MARKS = "●○◉◯◻◼☐☑"  # of choices; a tick or a cross may tell what was done
 BULLETS = "●◉◈◆◇■◼▪•∙·✓✔☑☒✘✗✖⬛⬢▣✦✱★❖*+=~"
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
 
@@ -326,6 +327,18 @@ def _asked_below(view: View, menu: Menu) -> bool:
     return below and asks is not None and not list_rows.ARROWS.search("\n".join(view.lines))
 
 
+def _goes_on_from(rows: list[str], pattern: re.Pattern[str], at: int, below: Item) -> bool:
+    """Right above this row, with nothing but such rows between them, stands a choice of the same list."""
+    for up in range(at - 1, max(-1, at - 1 - numbers.EXPLAINED_ROWS), -1):
+        match = read_row(pattern, rows[up])
+        if match is None or match.start("label") < below.col - 2:
+            return False
+        mark = match["box"] or match["pointer"]
+        if mark:
+            return mark in _OPEN_MARKS and below.box in _OPEN_MARKS and item_of(up, match).col == below.col
+    return False
+
+
 def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: int = -1) -> Menu | None:
     """Rows that all begin with a mark: the filled one, or the one in another colour, is where the keys go."""
     block: list[Item] = []
@@ -337,8 +350,8 @@ def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: 
         if match and marked and (not block or abs(item_of(at, match).col - block[-1].col) <= numbers.GROUP_INDENT):
             item = item_of(at, match)
             block.append(replace(item, pointed=False, box=item.box or match["pointer"] or ""))
-        elif block and match and match.start("label") > block[-1].col:
-            continue  # set further in: it explains the choice above it
+        elif block and match and (match.start("label") > block[-1].col or _goes_on_from(rows, pattern, at, block[-1])):
+            continue  # set further in: it explains the choice above it; or that goes on here
         elif len(block) >= 2:
             break
         elif rows[at].strip():

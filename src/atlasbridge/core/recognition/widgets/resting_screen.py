@@ -10,7 +10,7 @@ from atlasbridge.core.prompt.keys import Step, When
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, steady
-from atlasbridge.core.recognition.finding import Facts, Finding, cut
+from atlasbridge.core.recognition.finding import Facts, Finding, cut, without_drawing
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE, Line, line_finding
 from atlasbridge.core.screen.frames import is_drawn
 from atlasbridge.core.screen.style import REVERSE
@@ -37,11 +37,8 @@ def whole_screen(view: View, facts: Facts, dialect: Dialect) -> Finding:
 
 def _glimpse(view: View, row: int) -> str:
     """What stands around the cursor, as much as fits; from the cursor on where it is high up, else up to it."""
-    below = [line.rstrip() for line in view.lines[row:] if not is_drawn(line)]
-    above = [line.rstrip() for line in view.lines[:row] if not is_drawn(line)]
-    if sum(map(len, below)) + len(below) >= EXCERPT_LIMIT:
-        return "\n".join(below)[:EXCERPT_LIMIT].strip()
-    return cut("\n".join([*above, *below]))
+    above, below = (without_drawing("\n".join(lines)) for lines in (view.lines[:row], view.lines[row:]))
+    return below[:EXCERPT_LIMIT].strip() if len(below) >= EXCERPT_LIMIT else cut(f"{above}\n{below}") or view.text()
 
 
 def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
