@@ -272,9 +272,9 @@ def story() -> dict[str, Any]:
     told["dev audit"] = as_dev("audit", "verify")
     told["dev audit show"] = as_dev("audit", "show", "--event", "REPLY_RECEIVED", "--json")["out"]
     told["root audit"] = as_root("audit", "verify")
+    told["passkey"] = as_root("passkey", "add", "--json")
     told["root config"] = as_root("config", "set", "prompts.timeout_seconds", "1200")
     told["config owner"] = os.stat(f"{HUB_HOME}/config.toml").st_uid == os.stat(HUB_HOME).st_uid
-    told["passkey"] = as_root("passkey", "add", "--json")
 
     os.kill(hub_pid, signal.SIGKILL)  # root may; the loop starts it again, and sessions come back
     until(lambda: int(Path(f"{HUB_HOME}/hub.lock").read_text() or 0) not in (0, hub_pid), "the next hub")
