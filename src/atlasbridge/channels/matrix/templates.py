@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlasbridge.channels.excerpt import asked_text, count_missing, is_ambiguous, quotes_of, render_effects
+from atlasbridge.channels.excerpt import asked_text, count_missing, is_ambiguous, lines_above, quotes_of, render_effects
 from atlasbridge.channels.grant_card import GrantWords
 from atlasbridge.channels.templates import Button, Role, render_buttons, render_deadline, render_header, render_headline
 from atlasbridge.core.escape import escape_controls
@@ -54,7 +54,8 @@ def render_grant(words: GrantWords) -> str:
 
 
 def is_whole(prompt: Prompt) -> bool:
-    return prompt.asked_whole and len(escape_controls(prompt.asked)) <= LONGEST
+    """Whether the message shows all that a reaction would agree with: nothing is missing, nor left out above it."""
+    return prompt.asked_whole and not lines_above(prompt) and len(escape_controls(prompt.asked)) <= LONGEST
 
 
 def find_reaction(prompt: Prompt, key: str) -> Button | None:
@@ -64,9 +65,10 @@ def find_reaction(prompt: Prompt, key: str) -> Button | None:
 def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> str:
     prompt = record.prompt
     asked = asked_text(prompt) or "(the screen shows no text)"
-    cut = "" if is_whole(prompt) else f"\n(cut, or not whole: atlasbridge reply {short_id(record.prompt_id)})"
     missing = count_missing(quotes_of(prompt), "atlasbridge approvals")
-    cut = cut or (f"\n{missing}" if missing else "")
+    cut = f"\n{missing}" if missing else ""
+    if not is_whole(prompt):
+        cut += f"\n(cut, or not whole: atlasbridge reply {short_id(record.prompt_id)})"
     lines = [f"{key} {button.label}" for key, button in reactions(prompt).items()]
     lines += [f"{WHILE} Allow for a while …"] if offers_grant(prompt) else []
     ways = "React, or reply to this message." if lines else "Reply to this message."

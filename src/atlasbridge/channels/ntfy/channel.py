@@ -97,8 +97,10 @@ def _asked(record: PromptRecord) -> str:
 
 
 def _fits(record: PromptRecord) -> bool:
-    """Whether a notification can show all that is asked."""
+    """Whether a notification can show all that a tap would agree with: nothing is missing, nor left out above it."""
     asked = _asked(record)
+    if lines_above(record.prompt):
+        return False
     return record.prompt.asked_whole and len(asked.encode()) <= MESSAGE_BYTES and bool(asked)
 
 
