@@ -13,6 +13,7 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.model import InboundReply, PromptState, Refusal, Reject
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.session.model import SessionState
+from atlasbridge.core.values import replace
 
 
 async def ask(live: LiveHub) -> tuple[FakeHost, str]:
@@ -42,6 +43,20 @@ async def test_an_effect_that_is_told_before_the_typing_is_not_lost() -> None:
         record = live.hub.hub_api.prompt(prompt_id)
         assert record is not None and record.state is PromptState.RESOLVED
         assert live.hub.ledger.audit_entries(prompt_id=prompt_id, event="REPLY_INJECTED")
+        host.close()
+
+
+async def test_what_hook_and_screen_tell_differently_can_only_be_refused() -> None:
+    async with live_hub() as live:
+        host = await asyncio.to_thread(FakeHost, live.home)
+        prompt_id = host.raise_prompt(replace(YES_NO, constraints={"disagrees": True}))
+        await live.event("prompt.raised")
+        refused = await live.hub.replies.reply(local(prompt_id, "y"))
+        assert isinstance(refused, Reject) and refused.reason is Refusal.BAD_VALUE, refused
+        answering = asyncio.create_task(live.hub.replies.reply(local(prompt_id, "n")))
+        await asyncio.to_thread(host.hear, "type")
+        host.say("typed", prompt_id=prompt_id, outcome="typed", detail="")
+        assert not isinstance(await answering, Reject)
         host.close()
 
 

@@ -120,7 +120,10 @@ class ReplyService:
             return Reject(Refusal.RATE_LIMITED, "Too many replies to this session within a minute; wait a little.")
         allowed, now = self._allowed(record, reply), self.hub.clock.now()
         private = not self.hub.router.remote(reply.channel)
-        return decide_reply(record, reply, allowed=allowed, now=now, private=private)
+        decision = decide_reply(record, reply, allowed=allowed, now=now, private=private)
+        if record is not None and isinstance(decision, Answer) and record.prompt.constraints.get("disagrees"):
+            return Reject(Refusal.BAD_VALUE, _ONLY_NO) if agrees(record.prompt, decision) else decision
+        return decision
 
     async def _await_typed(self, prompt_id: str, word: asyncio.Future[Receipt | Reject]) -> Receipt | Reject:
         try:
@@ -297,6 +300,10 @@ _NO_WORD = "Accepted and recorded, but the session has not yet said that it was 
 _LATE = Reject(Refusal.NOT_OPEN, "This prompt is no longer open.")
 
 _NO_LATER_CANCEL = Reject(Refusal.BAD_VALUE, "To leave it as it is needs no later moment: say so now.")
+_ONLY_NO = (
+    "What the tool announced and what its screen shows are not the same: it can only be refused from here. "
+    "To allow it, look at its terminal (atlasbridge attach)."
+)
 _WHOSE = (
     "{} different people must agree, and whose identity {} is cannot be told: two of them may be one person's. "
     "Name it under [[people]] in config.toml; a refusal counts all the same."
