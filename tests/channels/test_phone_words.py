@@ -17,7 +17,7 @@ from atlasbridge.channels.matrix.templates import render_prompt as render_matrix
 from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.templates import numbered, render_deadline
 from atlasbridge.core.clock import iso
-from atlasbridge.core.daemon.escalation import _line
+from atlasbridge.core.daemon.escalation import digest_line
 from atlasbridge.core.policy.effects import EFFECTS, KINDS
 from atlasbridge.core.prompt.model import (
     Choice,
@@ -107,7 +107,7 @@ def test_status_lists_what_asks_by_its_deadline_and_what_rests_apart() -> None:
 
 
 def test_a_digest_quotes_the_command_and_names_no_id() -> None:
-    line = _line(record(command("git push origin main"), session("shop")), session("shop"))
+    line = digest_line(record(command("git push origin main"), session("shop")), session("shop"))
     assert line == "• shop: “git push origin main”"
 
 

@@ -79,7 +79,7 @@ def test_a_receipt_of_the_server_names_the_timer() -> None:
         "default_typed",
         'Nobody answered in time: a timer typed the safe default "n".',
     )
-    assert taken.sentence == 'Nobody answered in time; the tool took the safe default "n".'
+    assert taken.sentence == 'Nobody answered in time; the tool took the timer\'s safe default "n".'
     by_ada = receipt_of(read({**body, "decided_by": "ada"}, state="resolved"))
     assert by_ada.sentence == 'The tool took "n", answered by ada.'
 

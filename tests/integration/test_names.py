@@ -65,7 +65,7 @@ def test_a_reply_may_name_the_session_that_asks(hub: HubProcess) -> None:
         wait_for(hub.is_asked)
         reply = hub.popen("reply", "deploy", "y")
         assert host.answer_typing()["prompt_id"] == prompt_id
-        assert reply.wait(30) == 0 and "into deploy" in reply.communicate()[0]
+        assert reply.wait(30) == 0 and "to deploy" in reply.communicate()[0]
         host.raise_prompt()
         other.raise_prompt()
         wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 2)
@@ -90,7 +90,7 @@ def test_a_session_that_nobody_named_goes_by_the_name_it_is_listed_with(hub: Hub
         listed = hub.cli("approvals", "--once").stdout.splitlines()[-1].split()[1]
         reply = hub.popen("reply", listed, "y")
         assert host.answer_typing()["prompt_id"] == prompt_id
-        assert reply.wait(30) == 0 and f"into {listed}" in reply.communicate()[0]
+        assert reply.wait(30) == 0 and f"to {listed}" in reply.communicate()[0]
         assert hub.cli("kill", listed).returncode == 0
         host.hear("kill")
         host.end(-15)
@@ -148,8 +148,8 @@ def test_a_real_host_keeps_its_new_name_over_a_restart_of_the_hub_and_is_attache
 
 
 def test_unknown_commands_and_options_get_a_suggestion(hub: HubProcess) -> None:
-    assert hub.cli("aprovals").stderr.splitlines()[1] == "did you mean atlasbridge approvals?"
-    assert hub.cli("sessions").stderr.splitlines()[1] == "did you mean atlasbridge ps?"
+    assert hub.cli("aprovals").stderr.splitlines()[1] == "  did you mean atlasbridge approvals?"
+    assert hub.cli("sessions").stderr.splitlines()[1] == "  did you mean atlasbridge ps?"
     assert "did you mean atlasbridge hub start" in hub.cli("hub", "strat").stderr
     assert "--follow" in hub.cli("events", "--folow").stderr
     assert "did you mean --detach?" in hub.cli("run", "--detatch", "true").stderr

@@ -29,7 +29,8 @@ PAUSES: dict[str, int] = {
     "ptypool/test_specification_examples.py": 1,
     "support/fake_ntfy.py": 1,
     "support/fake_server.py": 2,
-    "support/hostile_tool.py": 1,  # the hub looks meanwhile, and nothing tells the attacker when
+    "prompt_lab/test_scenarios.py": 1,  # as the document's own scenario does
+    "support/hostile_tool.py": 3,  # the hub looks meanwhile, and nothing tells the attacker when
 }
 # Looks at the inside, by file; whoever takes one away takes its number down.
 INSIDE: dict[str, int] = {

@@ -32,7 +32,7 @@ def test_there_is_a_man_page_for_every_command() -> None:
         assert text.startswith(".TH "), name
         assert ".SH NAME" in text and ".SH SYNOPSIS" in text, name
     assert r"\-\-dry\-run" in pages["atlasbridge-uninstall.1"]
-    assert "install" in pages["atlasbridge-shim.1"]
+    assert ".SS atlasbridge shim add" in pages["atlasbridge-shim.1"]
 
 
 def test_roff_takes_every_man_page() -> None:

@@ -75,7 +75,7 @@ def test_the_question_still_stands_and_a_person_answers_it(attacked: Any) -> Non
     (prompt,) = hub.ask("prompts")["prompts"]
     done = hub.cli("reply", prompt["prompt_id"], "n")
     assert done.returncode == 0 and done.stdout.startswith('Sent "No"'), done
-    assert "into greedy" in done.stdout
+    assert "to greedy" in done.stdout
 
 
 async def test_people_are_told_once_of_many_attempts_and_hear_it_in_every_channel() -> None:

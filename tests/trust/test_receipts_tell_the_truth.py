@@ -130,7 +130,7 @@ async def test_after_an_expiry_nobody_is_said_to_have_answered() -> None:
             assert sentences == [
                 'Nobody answered in time; a timer types the safe default "n".',
                 'Nobody answered in time: a timer sent the safe default "n" to deploy.',
-                'Nobody answered in time; the tool took the safe default "n".',
+                'Nobody answered in time; the tool took the timer\'s safe default "n".',
             ]
             late = await live.hub.replies.reply(inbound(live, prompt_id, "y", nonce=""))
             assert isinstance(late, Reject) and late.sentence.startswith("Nobody answered in time")

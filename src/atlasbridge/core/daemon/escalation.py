@@ -43,7 +43,7 @@ class Digests:
         digest = self._open.get(notification.channel)
         if digest is None or notification.opens:
             digest = self._open[notification.channel] = _Digest(record.prompt_id, {})
-        digest.lines[record.prompt_id] = _line(record, session)
+        digest.lines[record.prompt_id] = digest_line(record, session)
         self._show(notification.channel, digest, notification.opens)
 
     def settled(self, prompt_id: str) -> None:
@@ -68,7 +68,7 @@ def render_digest(lines: Iterable[str], settled: int) -> str:
     return "\n".join([head, *waiting[:MOST_LISTED], *more])
 
 
-def _line(record: PromptRecord, session: SessionRecord) -> str:
+def digest_line(record: PromptRecord, session: SessionRecord) -> str:
     name = escape_controls(session.label or session.tool, keep_lines=False)
     if record.prompt.secret:
         return f"• {name}: a secret"

@@ -62,7 +62,7 @@ class Receipts:
 
     def taken(self, record: PromptRecord) -> Receipt:
         if record.decided_by == TIMER:
-            sentence = f"Nobody answered in time; the tool took the safe default {_answer(record)}."
+            sentence = f"Nobody answered in time; the tool took the timer's safe default {_answer(record)}."
             return self.make("taken", sentence, record)
         return self.make("taken", f"The tool took {_answer(record)}{self._by(record)}.", record)
 

@@ -320,7 +320,10 @@ def _is_outside(prompt: Prompt, text: str) -> bool:
 def _offer(prompt: Prompt) -> str:
     if not prompt.choices:
         return "answer `enter`." if prompt.type is PromptType.TYPE_CONFIRM_ENTER else "answer with text."
-    listed = ", ".join(f"{choice.value} ({choice.label})" for choice in prompt.choices[:12])
+    listed = ", ".join(
+        choice.value if choice.label in ("", choice.value) else f"{choice.value} ({choice.label})"
+        for choice in prompt.choices[:12]
+    )
     more = " The list goes on: scroll it with --keys down." if prompt.constraints.get("scrolls") else ""
     return f"Choose one of: {listed}.{more}"
 

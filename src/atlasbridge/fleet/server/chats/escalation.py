@@ -48,7 +48,7 @@ _SENTENCES = {
     "received": "Answered with {answer} by {who}.",
     "typed": "Sent {answer}, answered by {who}.",
     "default_typed": "Nobody answered in time: a timer typed the safe default {answer}.",
-    "default_taken": "Nobody answered in time; the tool took the safe default {answer}.",
+    "default_taken": "Nobody answered in time; the tool took the timer's safe default {answer}.",
     "taken": "The tool took {answer}, answered by {who}.",
     "expired": "Nobody answered in time.",
     "canceled": "Left as it is by {who}; nothing was typed.",
