@@ -41,6 +41,10 @@ def test_a_question_is_asked_and_answered_without_any_extra(home: Path) -> None:
         answered = call(home, "reply", "base", "y")
         assert answered.returncode == 0, answered.stderr
         assert "http://localhost:" in call(home, "hub", "status").stdout, "the page is there"
+        for _ in range(3):
+            assert call(home, "hub", "reload").returncode == 0
+            linked = call(home, "web", "--no-open", "--no-qr")
+            assert linked.returncode == 0, f"after a reload: {linked.stderr}"
     finally:
         call(home, "hub", "stop")
 

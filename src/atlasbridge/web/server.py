@@ -375,9 +375,8 @@ class Place:
         return True
 
     async def close(self) -> None:
-        for listener in (self.listener, self._twin):
-            if listener is not None:
-                await listener.close()
+        """Both at once: whoever is slow to leave one address must not keep the other for the page that comes next."""
+        await asyncio.gather(*(one.close() for one in (self.listener, self._twin) if one is not None))
 
 
 class KeptPlace(Place):
