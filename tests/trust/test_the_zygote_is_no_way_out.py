@@ -118,7 +118,7 @@ def test_nobody_hands_a_session_to_a_zygote_of_a_tools(home: Path, tmp_path: Pat
 def test_another_user_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        monkeypatch.setattr(fork_server, "read_peer", lambda link: Peer(os.getpid(), os.getuid() + 1))
+        monkeypatch.setattr(fork_server, "meet", lambda link, listens: Peer(os.getpid(), os.getuid() + 1))
         with pytest.raises(fork_server.Refused, match="another user"):
             fork_server.check_client(ours)
 
@@ -126,7 +126,7 @@ def test_another_user_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_who_cannot_be_traced_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        monkeypatch.setattr(fork_server, "read_peer", lambda link: Peer(0, os.getuid()))
+        monkeypatch.setattr(fork_server, "meet", lambda link, listens: Peer(0, os.getuid()))
         with pytest.raises(fork_server.Refused, match="traced"):
             fork_server.check_client(ours)
 

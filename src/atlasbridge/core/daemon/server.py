@@ -6,13 +6,14 @@ import asyncio
 import logging
 import os
 import re
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import is_inside, look_at, own_tool, trace_ancestry
+from atlasbridge.core.ancestry import is_inside, look_at, own_tool
 from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.daemon.sessions import AWAITED, UNRECORDED, SessionLife
@@ -38,7 +39,7 @@ from atlasbridge.core.hub_connection import (
     wants_loopback,
     write_pass,
 )
-from atlasbridge.core.peer import Peer, own_uid, read_peer
+from atlasbridge.core.peer import UNPROVEN, Peer, line_of, meet, own_uid, read_peer
 from atlasbridge.core.store.rounds import Rounds
 from atlasbridge.core.values import replace
 
@@ -48,6 +49,35 @@ from atlasbridge.core.values import replace
 # Only a connection that is being proved is waited for, so nobody can fill this up with others.
 
 _MOST_CALLERS = 1024
+Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+class _PausedProtocol(asyncio.StreamReaderProtocol):
+    """Reads nothing until it is known who has come: before Linux 6.5 the first bytes are nonces."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        transport.pause_reading()
+        super().connection_made(transport)
+
+
+async def listen_at(path: str, connected: Connected, backlog: int) -> asyncio.Server:
+    """At a Unix socket; `connected` calls `meet_caller` first."""
+
+    def protocol() -> asyncio.StreamReaderProtocol:
+        return _PausedProtocol(asyncio.StreamReader(limit=wire.MAX_LINE), connected)
+
+    return await asyncio.get_running_loop().create_unix_server(protocol, path, backlog=backlog)
+
+
+async def meet_caller(writer: asyncio.StreamWriter) -> Peer:
+    sock = writer.get_extra_info("socket")
+    peer = read_peer(sock)
+    if peer.started == UNPROVEN:
+        with socket.socket(fileno=os.dup(sock.fileno())) as link:
+            peer = await asyncio.to_thread(meet, link, listens=True)
+            link.setblocking(False)  # the two share that
+    writer.transport.resume_reading()  # type: ignore[attr-defined]
+    return peer
 
 
 class Card:
@@ -67,9 +97,7 @@ class Handshake:
     async def open(self, issued: Pass) -> None:
         self._pass = issued
         if has_introductions():
-            self._server = await asyncio.start_unix_server(
-                self._receive, meeting_place(issued.port, issued.key), backlog=_MOST_CALLERS
-            )
+            self._server = await listen_at(meeting_place(issued.port, issued.key), self._receive, _MOST_CALLERS)
 
     @contextmanager
     def expect(self, of_peer: bytes, of_hub: bytes) -> Iterator[Card]:
@@ -94,10 +122,11 @@ class Handshake:
 
     async def _note(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(PATIENCE_S):
+            peer = await meet_caller(writer)
             card = self._cards.get(await reader.readexactly(CARD))
             if card is None or card.peer.pid:
                 return  # nobody's, or said already
-            card.peer = read_peer(writer.get_extra_info("socket"))
+            card.peer = peer
             writer.write(NOTED)
             await writer.drain()
 
@@ -116,7 +145,6 @@ _WAITING = 4096  # a thousand hosts come back at once when a hub has been starte
 MOST_STRANGERS = 1024  # who have not proved themselves yet; beyond that the one who is there longest goes
 
 Address = tuple[str, int]
-Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Listener(Protocol):
@@ -148,7 +176,7 @@ class SocketListener:
         pass_file(self._path).unlink(missing_ok=True)
         before = os.umask(0o177)
         try:
-            server = await asyncio.start_unix_server(connected, str(self._path), limit=wire.MAX_LINE, backlog=_WAITING)
+            server = await listen_at(str(self._path), connected, _WAITING)
         except OSError as error:
             raise _cannot_listen(self._path, error) from error
         finally:
@@ -169,7 +197,7 @@ class SocketListener:
         return status.st_dev, status.st_ino
 
     async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
-        peer = read_peer(writer.get_extra_info("socket"))
+        peer = await meet_caller(writer)
         if peer.uid != own_uid() and peer.uid not in self._guests():
             log.warning("a connection of user %s was refused", peer.uid)
             return None
@@ -181,7 +209,7 @@ class SocketListener:
 
 def _is_inside(peer: Peer) -> bool:
     """Whether a session's host is above it, also one that has not reported yet; a host itself is not inside."""
-    line = trace_ancestry(peer.pid, look_at) if peer.pid > 0 else ()
+    line = line_of(peer)
     return not line or is_inside((replace(line[0], name=""), *line[1:]))
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import SessionProcesses, decide_inside_session, started_at
+from atlasbridge.core.ancestry import SessionProcesses, decide_inside_session, look_at, started_at, trace_ancestry
 from atlasbridge.core.host.terminal.attachment import Attachment
 from atlasbridge.core.host.terminal.terminal_handover import unpack_fds
-from atlasbridge.core.peer import Peer, line_of, read_peer
+from atlasbridge.core.peer import UNPROVEN, Peer, line_of, meet, read_peer
 
 # One connected client as the host sees it: messages both ways, and the descriptors that come with them.
 
@@ -149,7 +149,7 @@ class AttachSocket:
             connection, _ = listener.accept()
         except OSError:
             return  # gone again
-        peer = read_peer(connection)
+        peer = meet(connection, listens=True)
         crowded = len(self._callers) >= _MOST_CALLERS
         if peer.uid == os.getuid() and not crowded:  # root is another user, and who is not named by the system is none
             self.admit(connection, peer)
@@ -228,7 +228,8 @@ def is_inside_session(peer: Peer, tool_pid: int, attach_sockets: Path, own: Path
 def is_inside(peer: Peer, tool_pid: int) -> bool:
     """Whether it is this host's own tool, or was started by it and still hangs on it, as its hooks do.  What a command
     of the tool left behind is the host's own child: it speaks for nobody, nor does whoever is gone meanwhile."""
-    line = [process.pid for process in line_of(peer)]
+    found = trace_ancestry(peer.pid, look_at) if peer.started == UNPROVEN else line_of(peer)  # a hook has no nonce
+    line = [process.pid for process in found]
     return tool_pid in line and os.getpid() in line[line.index(tool_pid) + 1 :]
 
 
