@@ -445,6 +445,11 @@ def page_cookie(home: Path, folder: Path) -> Any:
     return send_reply(home, folder, connect_page(home))
 
 
+def page_relay(home: Path, folder: Path) -> Any:
+    """Through a relay that another user of this machine runs."""
+    return send_reply(home, folder, socket.create_connection(("127.0.0.1", int(read(folder / "relay"))), 20))
+
+
 def connect_page(home: Path) -> socket.socket:
     return socket.create_connection(("127.0.0.1", json.loads((home / "web.json").read_text())["port"]), 20)
 
@@ -534,6 +539,7 @@ ATTACKS = {
     "page socket": page_socket,
     "in flight": page_in_flight,
     "thread": page_thread,
+    "relay": page_relay,
 }
 
 if __name__ == "__main__":

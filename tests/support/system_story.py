@@ -213,6 +213,23 @@ def outsider(prompt_id: str, hub_pid: int) -> dict[str, str]:
     return {**tried, "plainly": "" if "'ok': True" in said else said}
 
 
+def install_over_a_link(own: Path) -> dict[str, Any]:
+    """Dev's tool has put a link to a folder of root's in the place of dev's own, and waits for root."""
+    roots = Path("/var/lib/of-root")
+    roots.mkdir(mode=0o700)
+    for name in ("config.toml", "policy.toml"):
+        (roots / name).write_text("# CANARY-of-root\n")
+    own.rename(own.with_name("aside"))
+    own.symlink_to(roots)
+    installed = as_root("hub", "install", "--system", "--for", "dev")
+    taken = [str(path) for path in Path(HUB_HOME).rglob("*") if path.is_file() and b"CANARY-of-" in path.read_bytes()]
+    uninstalled = as_root("hub", "uninstall", "--system")
+    left = {path.name: (path.read_text(), path.stat().st_uid) for path in sorted(roots.iterdir())}
+    own.unlink()
+    own.with_name("aside").rename(own)
+    return {"install": installed, "taken": taken, "uninstall": uninstalled, "left": left}
+
+
 def story() -> dict[str, Any]:
     told: dict[str, Any] = {}
     subprocess.run(["useradd", "-m", "-d", DEV_HOME, "-s", "/bin/bash", "dev"], check=True, capture_output=True)
@@ -302,6 +319,7 @@ def story() -> dict[str, Any]:
     ]
     told["config back"] = (own / "config.toml").read_text()
     told["config mode"] = oct((own / "config.toml").stat().st_mode & 0o777)
+    told["linked"] = install_over_a_link(own)
     for one in json.loads(as_dev("ps", "--json")["out"] or "[]"):
         as_dev("kill", one["session_id"][:8])
     as_dev("hub", "stop")

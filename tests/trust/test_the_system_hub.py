@@ -166,6 +166,14 @@ def test_uninstall_takes_everything_back(told: dict[str, Any]) -> None:
     assert told["config mode"] == "0o600"
 
 
+@needs_root
+def test_root_follows_no_link_that_a_tool_has_put_into_its_persons_folder(told: dict[str, Any]) -> None:
+    linked = told["linked"]
+    assert linked["install"]["code"] == 0 and linked["taken"] == [], linked
+    assert linked["left"] == {name: ["# CANARY-of-root\n", 0] for name in ("config.toml", "policy.toml")}
+    assert linked["uninstall"]["code"] == 0 and "not given back" in linked["uninstall"]["out"]
+
+
 def test_only_a_file_of_roots_is_believed(tmp_path: Path) -> None:
     setup = SystemSetup("atlasbridge", 998, "/var/lib/atlasbridge", "/run/atlasbridge/hub.sock", (1000, 1001))
     assert parse_setup(setup.render()) == setup

@@ -179,10 +179,13 @@ class HubApi(Protocol):
     @property
     def passkeys(self) -> PasskeyService: ...
 
-    async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False) -> str:
+    async def session_of_peer(
+        self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False, forwarded: str | None = None
+    ) -> str:
         """The session whose tool, or what it started, is at the other end of this connection; "" for a person's own
-        program.  Where nobody can tell, that is said as `core.prompt.gate.UNTRACED`.  `same_user`: a program of another
-        user, or of another machine, is `OTHER_USER`."""
+        program.  Where nobody can tell, that is said as `core.prompt.gate.UNTRACED`.  A program of another user of this
+        machine is `OTHER_USER`; with `same_user` one of another machine is, too.  `forwarded`: the address for which a
+        proxy that the configuration names has connected; "" where the proxy does not say."""
 
     def refuse_inside_session(self, inside_session: str, op: str, prompt_id: str = "") -> Reject:
         """Audited, told to people, and to be said to whoever tried."""

@@ -12,7 +12,7 @@ from typing import Final
 from atlasbridge.core.ancestry import Look, Process, SessionProcesses, decide_inside_session, look_at, trace_ancestry
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import RefusalLog
-from atlasbridge.core.daemon.tcp_owner import find_peer, find_session_of
+from atlasbridge.core.daemon.tcp_owner import find_peer, find_session_of, is_of_this_machine
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.peer import Peer, own_uid
@@ -22,7 +22,7 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 
 LONGEST_LABEL: Final = 120
-NOBODY_S: Final = "from a program of unknown origin"  # whoever asked for it has left since
+ASKERS: Final = {UNTRACED: "from a program of unknown origin", OTHER_USER: "from another user"}  # for the card
 UNIX: Final = "unix:"  # begins the address of a peer at the page's own socket: its process and when that started
 QUIET_S: Final = 60.0  # people hear of one session's attempts once in so long; the audit log has them all
 
@@ -68,16 +68,24 @@ class CallerCheck:
         """Who has come over the loopback, after it has proved that it has the key; pid 0: nobody can tell."""
         return await asyncio.to_thread(find_peer, client, server, self._households())
 
-    async def of_connection(self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False) -> str:
-        """As `of`, for who came over the network; looking at every process is another thread's work.  `same_user`: only
-        a program of this user, on this machine, will do."""
+    async def of_connection(
+        self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False, forwarded: str | None = None
+    ) -> str:
+        """As `of`, for a connection over the network; looking at every process is another thread's work.
+
+        A relay of another user on this machine hides who uses it, so it decides nothing.  A proxy that the
+        configuration names says for which address it asks; for one of this machine it could be a tool.
+        """
         if client[0].startswith(UNIX):
             pid, _, started = client[0].removeprefix(UNIX).partition(":")
             return self.of(Peer(int(pid), own_uid(), int(started)))
         found = await asyncio.to_thread(find_session_of, client, server, self._households(), self._users())
-        if same_user and found.inside_session == "" and found.uid not in {own_uid(), *self._members()}:
-            return OTHER_USER
-        return UNTRACED if found.inside_session is None else found.inside_session
+        if found.inside_session != "":
+            return UNTRACED if found.inside_session is None else found.inside_session
+        if forwarded is not None and not same_user:
+            return UNTRACED if is_of_this_machine(forwarded) else ""
+        is_own = found.uid in {own_uid(), *self._members()}
+        return "" if is_own or (found.uid < 0 and not same_user) else OTHER_USER
 
     def mark(self, label: str, inside_session: str) -> str:
         """The mark is ours, and first: what comes from inside a session says so, whatever and however long it calls
@@ -85,8 +93,8 @@ class CallerCheck:
         label = escape_controls(label, keep_lines=False)[:LONGEST_LABEL]
         if not inside_session:
             return label
-        if inside_session == UNTRACED:
-            return f"{NOBODY_S}{': ' + label if label else ''}"
+        if asker := ASKERS.get(inside_session):
+            return f"{asker}{': ' + label if label else ''}"
         session = self._hub.ledger.session(inside_session)
         name = f" ({escape_controls(session.label or session.tool, keep_lines=False)})" if session else ""
         return f"in session {short_id(inside_session)}{name}{': ' + label if label else ''}"

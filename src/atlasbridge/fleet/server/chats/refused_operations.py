@@ -115,7 +115,9 @@ class AtMachine:
     def still_waiting(self) -> list[PromptRecord]:
         return []
 
-    async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False) -> str:
+    async def session_of_peer(
+        self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False, forwarded: str | None = None
+    ) -> str:
         return ""
 
     def refuse_inside_session(self, inside_session: str, op: str, prompt_id: str = "") -> Reject:
