@@ -295,9 +295,8 @@ def test_a_late_hook_that_speaks_of_something_else_leaves_only_the_refusal() -> 
     play >> 20.0 << Nothing()
 
 
-def test_a_hook_that_repeats_itself_asks_nothing_again() -> None:
+def test_a_late_hook_that_says_no_more_than_the_screen_asks_nothing_again() -> None:
     play = Playbook(POLLING, "claude") >> CLAUDE_DIALOG >> 2.0 << Raised("multiple_choice", "touch made")
-    play >> hooked("touch made-by-bash.txt") >> 1.0 << Raised("multiple_choice", "touch made")
     play >> hooked("touch made-by-bash.txt") >> 5.0 << Nothing()
 
 

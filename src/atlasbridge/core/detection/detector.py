@@ -31,7 +31,7 @@ from atlasbridge.core.detection.screen_history import ScreenHistory, facts_of, u
 from atlasbridge.core.detection.signals import OVERRIDES_BUSY, DetectorSettings, Moment, gather
 from atlasbridge.core.detection.structured import ShownDialog, ToolSays
 from atlasbridge.core.detection.verdict import Situation, decide_verdict
-from atlasbridge.core.prompt.model import Evidence, Prompt, SubjectKind
+from atlasbridge.core.prompt.model import Evidence, Prompt, SubjectKind, SubjectSource
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_SCREEN, PASSING, Facts, Finding
 from atlasbridge.core.screen.queries import keys_of
@@ -430,7 +430,7 @@ class Detector:
         shown = _dialog(found, view)
         found, prompt = self._build(found, view, shown, list(opened.prompt.evidence), now)
         self.tool.raised(shown, now)
-        if _said_of(prompt) == _said_of(opened.prompt):
+        if not (prompt.constraints.get("disagrees") or _says_more(prompt, opened.prompt)):
             return []
         self._open = replace(opened, prompt=prompt)
         return [RaisePrompt(prompt)]
@@ -493,10 +493,12 @@ class Detector:
         return now + max(settings.look_every_s, min(settled * _LATER, settings.slow_look_s))
 
 
-def _said_of(prompt: Prompt) -> tuple[object, ...]:
-    """What a person is shown of a request."""
-    about = prompt.subject
-    return (prompt.constraints, prompt.whole, about and (about.kind, about.text, about.target, about.complete))
+def _says_more(prompt: Prompt, shown: Prompt) -> bool:
+    """Whether what a hook told is more than a person could read before."""
+    told = prompt.subject
+    if told is None or told.source is SubjectSource.SCREEN:
+        return False
+    return not shown.whole or "".join(told.text.split()) not in "".join(shown.question.split())
 
 
 def _dialog(found: Finding, view: View) -> ShownDialog:
