@@ -11,6 +11,7 @@ import errno
 import fcntl
 import gc
 import os
+import resource
 import signal
 import struct
 import sys
@@ -39,10 +40,15 @@ class Program(NamedTuple):
     env: dict[bytes, bytes]
     cwd: bytes | None
     stderr: int = -1  # an inherited descriptor that becomes its standard error; -1: the terminal is
+    limits: tuple[tuple[int, int], ...] = ()  # of its resources, as (number, value): lower ones than ours
 
 
 def name_program(
-    argv: Sequence[str | bytes], env: Mapping[str, str] | None, cwd: str | os.PathLike[str] | None, stderr: int = -1
+    argv: Sequence[str | bytes],
+    env: Mapping[str, str] | None,
+    cwd: str | os.PathLike[str] | None,
+    stderr: int = -1,
+    limits: tuple[tuple[int, int], ...] = (),
 ) -> Program:
     """`env` None: a copy of ours. Raises SpawnFailed for what no program can be given."""
     if isinstance(argv, str | bytes) or not argv or not argv[0]:
@@ -56,7 +62,7 @@ def name_program(
     folder = None if cwd is None else os.fsencode(cwd)
     if folder is not None and b"\0" in folder:
         raise SpawnFailed("the working directory's name holds a NUL byte", errno.EINVAL, "cwd")
-    return Program(_candidates(arguments[0], environ), arguments, environ, folder, stderr)
+    return Program(_candidates(arguments[0], environ), arguments, environ, folder, stderr, limits)
 
 
 def _candidates(name: bytes, environ: Mapping[bytes, bytes]) -> tuple[bytes, ...]:
@@ -72,6 +78,8 @@ def exec_first(program: Program) -> int:
     if program.stderr > 2:
         os.dup2(program.stderr, 2, inheritable=True)
         os.close(program.stderr)
+    for number, value in program.limits:
+        resource.setrlimit(number, (value, value))
     for path in program.candidates:
         try:
             os.execve(path, program.argv, program.env)
@@ -197,6 +205,7 @@ def spawn_process(
     close_fds: bool = True,
     lifeline: int | None = None,
     stderr: int = -1,
+    limits: tuple[tuple[int, int], ...] = (),
 ) -> SpawnedProcess:
     """Start `argv` as the leader of a new session whose controlling terminal is a new PTY of `size`
     (rows and columns, or these and the width and height in pixels).
@@ -204,9 +213,10 @@ def spawn_process(
     `env` is the child's whole environment (None: a copy of ours); its PATH is the one searched. The child starts with
     default signal handlers and an empty mask. With a `lifeline`, the reading end of a pipe, Ctrl-Z stops the program as
     it would a shell's job, until the pipe's end (see `job`). `stderr`: an inheritable descriptor that becomes the
-    program's standard error, with `close_fds` False. Raises SpawnFailed when the program could not be executed.
+    program's standard error, with `close_fds` False. `limits`: of its resources, as (number, value).
+    Raises SpawnFailed when the program could not be executed.
     """
-    program = name_program(argv, env, cwd, stderr)
+    program = name_program(argv, env, cwd, stderr, limits)
     master, slave = open_terminal(size, termios_attrs)
     try:
         pid, failure = _fork_and_exec(program, slave, close_fds, lifeline)

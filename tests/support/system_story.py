@@ -213,6 +213,20 @@ def outsider(prompt_id: str, hub_pid: int) -> dict[str, str]:
     return {**tried, "plainly": "" if "'ok': True" in said else said}
 
 
+MORE = ("environment", "own terminal", "pid namespace", "outlive host")
+
+
+def attack_alone(name: str) -> Any:
+    """One attack of hostile_tool in a session of its own; what came of it."""
+    folder = Path(DEV_HOME, name.replace(" ", "-"))
+    folder.mkdir()
+    (folder / "system").touch()
+    os.chown(folder, pwd.getpwnam("dev").pw_uid, -1)
+    words = [sys.executable, "-P", hostile_tool.__file__, name, str(Path(SOCKET).parent), str(folder)]
+    assert as_dev("run", "--detach", "--", *words)["code"] == 0
+    return json.loads(until(lambda: tail(str(folder / "done")), name))
+
+
 def install_over_a_link(own: Path) -> dict[str, Any]:
     """Dev's tool has put a link to a folder of root's in the place of dev's own, and waits for root."""
     roots = Path("/var/lib/of-root")
@@ -276,6 +290,8 @@ def story() -> dict[str, Any]:
     told["still asked"] = first in {one["prompt_id"] for one in prompts()}
     told["second"] = bool(until(lambda: [one for one in prompts() if one["prompt_id"] not in known], "the end"))
 
+    told["more attacks"] = {name: attack_alone(name) for name in MORE}
+    told["still asked after more"] = first in {one["prompt_id"] for one in prompts()}
     person.kill()
     subprocess.run(["useradd", "-m", "-d", "/home/eve", "-s", "/bin/bash", "eve"], check=True, capture_output=True)
     other = run_as("eve", sys.executable, "-P", __file__, "outsider", first, str(hub_pid))

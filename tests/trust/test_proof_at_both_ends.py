@@ -256,6 +256,19 @@ def test_a_session_that_this_hub_does_not_know_decides_nothing_here(tmp_path: Pa
         assert outcome(tmp_path)["reason"] == "self"
 
 
+@pytest.mark.parametrize("user", USERS)
+def test_a_tool_that_has_ended_its_own_host_answers_nobody_else(user: str, tmp_path: Path) -> None:
+    asks = (sys.executable, "-c", f"a = input('Go on? [y/N] '); open({str(tmp_path / 'answered')!r}, 'w').write(a)")
+    with hub_process(NO_WEB, ordinary=user != "root") as hub:
+        hub.environ["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
+        assert hub.cli("run", "--detach", "--name", "innocent", "--", *asks).returncode == 0
+        wait_for(hub.is_asked, "the innocent question")
+        words = (sys.executable, "-P", hostile_tool.__file__, "outlive host", str(hub.home.root), str(tmp_path))
+        assert hub.cli("run", "--detach", "--name", "hostile", "--", *words).returncode == 0
+        assert outcome(tmp_path)["reason"] == "self"
+        assert hub.is_asked() and not (tmp_path / "answered").exists()
+
+
 def test_nobody_inside_a_session_can_start_a_hub(tmp_path: Path) -> None:
     with attacked("own hub", tmp_path, "root") as hub:
         came = outcome(tmp_path)

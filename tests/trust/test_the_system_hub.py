@@ -103,6 +103,16 @@ def test_no_attack_of_the_persons_own_tool_works(told: dict[str, Any]) -> None:
 
 
 @needs_root
+def test_no_further_attack_works_and_none_outlives_its_host(told: dict[str, Any]) -> None:
+    came = told["more attacks"]
+    assert came["outlive host"]["reason"] == "self"
+    assert came["pid namespace"]["reason"] in ("self", "not_allowed", "no namespace")
+    assert all("only a person decides" in said for said in came["environment"].values()), came["environment"]
+    assert set(came["own terminal"]) == {"approvals", "attach", "reply"}
+    assert told["still asked after more"]
+
+
+@needs_root
 def test_no_attack_of_another_account_works(told: dict[str, Any]) -> None:
     """Neither a member nor in a session: whatever the person's tool tries, and plainly at the socket."""
     assert [name for name, why in told["attacks of another account"].items() if not why] == []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from atlasbridge.core.values import frozen
+from atlasbridge.core.values import frozen, replace
 
 TYPE_CHECKING = False
 
@@ -22,6 +22,8 @@ ELSEWHERE = "unknown"  # in the place of an id: of a session that this hub does 
 _LONGEST_LINE = 512
 _TRIES = 4
 _PROC = "/proc"
+_LIMIT = 10  # RLIMIT_LOCKS
+_HIGHEST_LIMIT = 1 << 62
 
 
 @frozen
@@ -30,7 +32,7 @@ class Process:
     parent: int  # 0: none that we can see
     started: int = 0  # in ticks since the machine started; 0: not known
     tty: str = ""  # its controlling terminal, in the system's own words; "": none
-    mark: str = ""  # the session named in its environment, where that could be read
+    mark: str = ""  # the session named in its environment, where that could be read, or `ELSEWHERE` by its limit
     name: str = ""  # as it calls itself
 
 
@@ -60,6 +62,8 @@ def trace_ancestry(pid: int, look: Look) -> tuple[Process, ...]:
     """
     for _ in range(_TRIES):
         line = _walk(pid, look)
+        if line and not line[0].mark and has_lowered_limit(pid):
+            line = (replace(line[0], mark=ELSEWHERE), *line[1:])
         if line and all(_stands(process, look) for process in line):
             return line
     return ()
@@ -92,7 +96,7 @@ def decide_inside_session(line: Iterable[Process], households: Iterable[SessionP
                 return home.session_id
     marks = [process.mark for process in line if process.mark]
     if marks:
-        return marks[0]
+        return next((mark for mark in marks if mark != ELSEWHERE), ELSEWHERE)
     return ELSEWHERE if any(process.name == HOST_NAME for process in line) else ""
 
 
@@ -115,6 +119,36 @@ def is_inside(line: Iterable[Process]) -> bool:
     For those who know no list of sessions.  A host is not inside itself, but whatever it started is.
     """
     return any(process.mark or process.name == HOST_NAME for process in line)
+
+
+# A tool can empty its environment and end its host.  A hard limit stays with all that it starts: it can be lowered and,
+# without root's rights, never raised.  Linux keeps the limit on file locks and has not enforced it since 2.4.
+
+
+def session_limits() -> tuple[tuple[int, int], ...]:
+    """The limits of a session's tool, as (number, value): below whatever its person has."""
+    if sys.platform != "linux":
+        return ()
+    import resource
+
+    hard = resource.getrlimit(_LIMIT)[1]
+    return ((_LIMIT, max(0, (_HIGHEST_LIMIT if hard < 0 else hard) - 1)),)
+
+
+def has_lowered_limit(pid: int) -> bool:
+    """Whether a process was started inside a session, by its limit.  We compare with our own, which an administrator
+    may have set; if we are inside a session ourselves, any limit counts."""
+    if sys.platform != "linux":
+        return False
+    try:
+        after = _read(f"{_PROC}/{pid}/limits").partition(b"Max file locks")[2].split(None, 2)
+        limit = int(after[1])
+    except (OSError, ValueError, IndexError):
+        return False  # it is gone, hidden, or unlimited
+    import resource
+
+    own = resource.getrlimit(_LIMIT)[1]
+    return own < 0 or own > _HIGHEST_LIMIT // 2 or limit < own
 
 
 def own_tool(pid: int, host_pid: int, open_question: object = None, look: Look | None = None) -> int:
