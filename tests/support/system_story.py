@@ -224,7 +224,8 @@ def attack_alone(name: str) -> Any:
     os.chown(folder, pwd.getpwnam("dev").pw_uid, -1)
     words = [sys.executable, "-P", hostile_tool.__file__, name, str(Path(SOCKET).parent), str(folder)]
     assert as_dev("run", "--detach", "--", *words)["code"] == 0
-    return json.loads(until(lambda: tail(str(folder / "done")), name))
+    until((folder / "done").exists, name)
+    return json.loads((folder / "done").read_text())
 
 
 def install_over_a_link(own: Path) -> dict[str, Any]:
