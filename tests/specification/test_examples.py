@@ -578,7 +578,8 @@ async def test_the_eight_methods_do_what_their_descriptions_say(monkeypatch: pyt
     )
     session_id = await adapter.start_session([sys.executable, "-c", code], {"MORE": "given"})
     assert uuid.UUID(session_id).version == 4
-    stream, seen, events = adapter.read_stream(), b"", []
+    stream, seen = adapter.read_stream(), b""
+    events: list[base.PromptEvent] = []
     async with asyncio.timeout(60):
         while not events:
             chunk = await anext(stream)

@@ -7,9 +7,10 @@ import statistics
 import sys
 import time
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
-from tests.support.hubs import hub_process
+from tests.support.hubs import HubProcess, hub_process
 from tests.support.terminal import ATLASBRIDGE, Terminal
 
 FLOOD = "head -c 5000000 /dev/urandom | base64; printf 'Continue? (y/n) '; read answer"
@@ -46,6 +47,10 @@ def test_output_reaches_the_terminal_within_fifty_milliseconds() -> None:
     assert statistics.median(took_s) < 0.050
 
 
+def is_asked(hub: HubProcess, wanted: str) -> bool:
+    return wanted in str(hub.ask("prompts"))
+
+
 def test_a_reply_is_typed_within_a_hundred_milliseconds() -> None:
     asking = "for number in range(10): input(f'Continue with {number}? (y/n) ')"
     with hub_process() as hub:
@@ -53,7 +58,7 @@ def test_a_reply_is_typed_within_a_hundred_milliseconds() -> None:
         with Terminal(command, hub.home.root, env=hub.environ) as terminal:
             for number in range(10):
                 wanted = f"Continue with {number}?"
-                terminal.wait_until(lambda wanted=wanted: wanted in str(hub.ask("prompts")), wanted)
+                terminal.wait_until(partial(is_asked, hub, wanted), wanted)
                 (prompt,) = hub.ask("prompts")["prompts"]
                 assert hub.cli("reply", prompt["prompt_id"], "y").returncode == 0
             assert terminal.wait_exit() == 0
