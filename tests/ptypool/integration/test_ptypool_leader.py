@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.ptypool.waiting import drain_fd, open_descriptors
-from tests.support.waiting import wait_for
+from tests.support.waiting import DEADLINE_S, wait_for
 
 from ptypool import SpawnFailed, spawn_process
 from ptypool.leader import Leader, LeaderGone
@@ -36,7 +36,8 @@ def output_of(process: SpawnedProcess) -> str:
 
 
 @pytest.fixture
-def leader() -> Leader:
+def leader(monkeypatch: pytest.MonkeyPatch) -> Leader:
+    monkeypatch.setattr("ptypool.leader._PATIENCE_S", DEADLINE_S)  # a crowded machine may let it wait longer than 2 s
     return Leader()
 
 
