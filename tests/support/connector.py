@@ -1,7 +1,8 @@
 """Connects to a socket on behalf of a test and hands the connection over: to the kernel the peer is this process.
 
 Run as `python connector.py FD [orphan]`: each line on standard input is a path to connect to; the connection goes out
-through FD; a byte without one says that nobody listens there.  It ends with its standard input.  As an orphan it is no child of the test's.
+through FD, or a byte without one where nobody listens.  It ends with its standard input.  As an orphan it is no child
+of the test's.
 """
 
 from __future__ import annotations
