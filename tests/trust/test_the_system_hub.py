@@ -85,6 +85,24 @@ def test_one_command_makes_the_user_the_folders_and_a_running_hub(told: dict[str
 
 
 @needs_root
+def test_no_attack_of_another_account_works_in_the_default_set_up(told: dict[str, Any]) -> None:
+    """Files, sockets, processes and the page with a token that it has found."""
+    default = told["default"]
+    assert [name for name, why in default["tried"].items() if not why] == []
+    kinds = {name.partition(" ")[0] for name in default["tried"]}
+    assert kinds == {"read", "write", "speak", "list", "replace", "stop", "open", "trace", "answer"}, kinds
+    assert default["still asked"] and not default["answered"]
+
+
+@needs_root
+def test_a_member_opens_the_page_in_a_browser_and_nobody_else_uses_that_link(told: dict[str, Any]) -> None:
+    opened = told["opened"]
+    assert opened["web"]["code"] == 0, opened["web"]
+    assert opened["eve"]["code"] != 0 and "403" in opened["eve"]["err"], opened["eve"]
+    assert opened["dev"]["code"] == 0 and json.loads(opened["dev"]["out"])["status"] == 422, opened["dev"]
+
+
+@needs_root
 def test_doctor_says_which_set_up_this_is(told: dict[str, Any]) -> None:
     (check,) = [one for one in json.loads(told["doctor"]) if one["name"] == "separation"]
     assert check["state"] == "ok" and "system set-up: the hub is the user atlasbridge's" in check["detail"]

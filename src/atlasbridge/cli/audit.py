@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -120,8 +119,9 @@ def show(limit: int, session: str, prompt: str, event: str, as_json: bool) -> No
 
 
 def _entries() -> Iterator[dict[str, Any]]:
-    """From the file, or from the hub where the file is another user's."""
-    if not home().system or os.access(home().audit, os.R_OK):
+    """From the file, or from the system's hub: a log in the person's own folder is not that hub's."""
+    setup = read_setup() if home().system else None
+    if setup is None or setup.uid == own_uid():
         yield from read_audit_file(home())
         return
     after = 0

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import is_inside, look_at, own_tool
+from atlasbridge.core.ancestry import look_at, own_tool
 from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.daemon.sessions import AWAITED, UNRECORDED, SessionLife
@@ -39,9 +39,8 @@ from atlasbridge.core.hub_connection import (
     wants_loopback,
     write_pass,
 )
-from atlasbridge.core.peer import UNPROVEN, Peer, line_of, meet, own_uid, read_peer
+from atlasbridge.core.peer import UNPROVEN, Peer, meet, own_uid, read_peer
 from atlasbridge.core.store.rounds import Rounds
-from atlasbridge.core.values import replace
 
 # Where those who come to the hub's port say which process they are: the kernel's word about each, kept until its
 # connection has proved itself.
@@ -162,13 +161,11 @@ class Listener(Protocol):
 
 
 class SocketListener:
-    """`guests`: other users who may connect, `members` those of them who count as this user where no session is behind
-    it; whom else the folder's own modes let in is refused here."""
+    """`guests`: other users who may connect; whom else the folder's own modes let in is refused here."""
 
-    def __init__(self, path: Path, guests: Callable[[], frozenset[int]], members: Callable[[], frozenset[int]]) -> None:
+    def __init__(self, path: Path, guests: Callable[[], frozenset[int]]) -> None:
         self._path = path
         self._guests = guests
-        self._members = members
         self._made = (0, 0)
 
     async def open(self, connected: Connected) -> asyncio.Server:
@@ -201,16 +198,10 @@ class SocketListener:
         if peer.uid != own_uid() and peer.uid not in self._guests():
             log.warning("a connection of user %s was refused", peer.uid)
             return None
-        return replace(peer, uid=own_uid()) if peer.uid in self._members() and not _is_inside(peer) else peer
+        return peer
 
     def close(self) -> None:
         self._path.unlink(missing_ok=True)
-
-
-def _is_inside(peer: Peer) -> bool:
-    """Whether a session's host is above it, also one that has not reported yet; a host itself is not inside."""
-    line = line_of(peer)
-    return not line or is_inside((replace(line[0], name=""), *line[1:]))
 
 
 class LoopbackListener:
@@ -289,9 +280,8 @@ def make_listener(
     transport: str,
     guests: Callable[[], frozenset[int]],
     whose: Callable[[Address, Address], Awaitable[Peer]],
-    members: Callable[[], frozenset[int]] = frozenset,
 ) -> Listener:
-    return LoopbackListener(path, whose) if wants_loopback(transport) else SocketListener(path, guests, members)
+    return LoopbackListener(path, whose) if wants_loopback(transport) else SocketListener(path, guests)
 
 
 def _cannot_listen(path: Path, error: OSError) -> AtlasBridgeError:

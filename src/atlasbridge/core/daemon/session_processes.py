@@ -47,12 +47,16 @@ class CallerCheck:
 
     def of(self, peer: Peer | None) -> str:
         """ "" for a person's own command, the session for one of its program's, else why nobody can tell."""
-        if peer is not None and peer.uid != own_uid():
-            return OTHER_USER
-        line = trace_ancestry(peer.pid, self._look) if peer is not None and peer.pid > 0 else ()
-        if not line or (peer is not None and peer.started and peer.started != line[0].started):
+        if peer is None:
             return UNTRACED
-        return decide_inside_session(line, self._near(line))
+        line = trace_ancestry(peer.pid, self._look) if peer.pid > 0 else ()
+        known = line and peer.started in (0, line[0].started)
+        inside_session = decide_inside_session(line, self._near(line)) if known else UNTRACED
+        return OTHER_USER if inside_session in ("", UNTRACED) and not self._decides(peer.uid) else inside_session
+
+    def _decides(self, uid: int) -> bool:
+        """Whether a program of this user is a person's, where no session is behind it."""
+        return uid == own_uid() or uid in self._members()
 
     def whence(self, peer: Peer) -> str:
         """The session that a question comes from inside of, whichever user's; "": none that can be seen."""
@@ -84,8 +88,7 @@ class CallerCheck:
             return UNTRACED if found.inside_session is None else found.inside_session
         if forwarded is not None and not same_user:
             return UNTRACED if is_of_this_machine(forwarded) else ""
-        is_own = found.uid in {own_uid(), *self._members()}
-        return "" if is_own or (found.uid < 0 and not same_user) else OTHER_USER
+        return "" if self._decides(found.uid) or (found.uid < 0 and not same_user) else OTHER_USER
 
     def mark(self, label: str, inside_session: str) -> str:
         """The mark is ours, and first: what comes from inside a session says so, whatever and however long it calls
