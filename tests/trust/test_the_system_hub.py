@@ -98,7 +98,7 @@ def test_no_attack_of_another_account_works_in_the_default_set_up(told: dict[str
 def test_a_member_opens_the_page_in_a_browser_and_nobody_else_uses_that_link(told: dict[str, Any]) -> None:
     opened = told["opened"]
     assert opened["web"]["code"] == 0, opened["web"]
-    assert opened["eve"]["code"] != 0 and "403" in opened["eve"]["err"], opened["eve"]
+    assert opened["eve"]["code"] != 0 and "not_allowed" in opened["eve"]["err"], opened["eve"]
     assert opened["dev"]["code"] == 0 and json.loads(opened["dev"]["out"])["status"] == 422, opened["dev"]
 
 
