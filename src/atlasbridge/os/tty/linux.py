@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.values import field, mutable, replace
 from atlasbridge.os.tty import procfs, sockdiag
-from atlasbridge.os.tty.base import TURNS, echo_and_canon, foreground_group
+from atlasbridge.os.tty.attributes import TURNS, echo_and_canon, foreground_group
 from atlasbridge.os.tty.procfs import Process
 from atlasbridge.os.tty.waits import NOWHERE, Line, Wait, Waits, classify
 
