@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from atlasbridge.channels.people import is_timer
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.prompt.answer_text import KEY_LABELS, SECRET_LABEL
+from atlasbridge.core.prompt.answer import KEY_LABELS, SECRET_LABEL
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptState, PromptType, Receipt
 
 ANSWER_LIMIT = 60
