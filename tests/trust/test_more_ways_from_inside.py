@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -21,6 +22,8 @@ from tests.trust.test_the_page_asks_who_it_is import WEB, person
 
 from atlasbridge.cli.approvals_screen import ARMING_S
 from atlasbridge.core.values import replace
+
+TIOCGPTN = 0x80045430  # of Linux: the number of a terminal, from its other end
 
 
 def decisions(hub: HubProcess) -> list[str]:
@@ -68,12 +71,17 @@ def test_a_socket_that_is_swapped_again_and_again_hears_nothing(user: str, tmp_p
         assert untouched(hub, tmp_path)
 
 
+def name_of_terminal(master: int) -> str:
+    number = fcntl.ioctl(master, TIOCGPTN, bytes(4))
+    return f"/dev/pts/{int.from_bytes(number, sys.byteorder)}"
+
+
 def test_a_person_s_screen_of_questions_takes_no_key_from_a_tool(tmp_path: Path) -> None:
     """As an ordinary user: root may do all of that."""
     with attacked("keys elsewhere", tmp_path, "an ordinary user") as hub, watch(hub) as terminal:
         terminal.wait_for("Delete everything?")
         let_pass(terminal, ARMING_S)
-        (tmp_path / "terminal.new").write_text(f"{os.readlink(f'/proc/{terminal.pid}/fd/0')} {terminal.pid}")
+        (tmp_path / "terminal.new").write_text(f"{name_of_terminal(terminal.master)} {terminal.pid}")
         (tmp_path / "terminal.new").rename(tmp_path / "terminal")
         terminal.wait_until(lambda: (tmp_path / "done").exists(), "the attack's end")
         assert "" not in outcome(tmp_path).values(), outcome(tmp_path)

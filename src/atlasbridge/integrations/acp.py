@@ -240,7 +240,11 @@ def _mark_agent() -> Callable[[], None] | None:
         return None
     import resource
 
-    return lambda: [resource.setrlimit(number, (value, value)) for number, value in limits] and None
+    def mark() -> None:
+        for number, value in limits:
+            resource.setrlimit(number, (value, value))
+
+    return mark
 
 
 def serve(home: Home, command: list[str], editor_in: IO[bytes], editor_out: IO[bytes], label: str = "") -> int:
