@@ -1,4 +1,4 @@
-"""`atlasbridge audit`: is the log whole, what does it say, and a copy of it."""
+"""`atlasbridge audit`: verifies the audit log, shows it, or exports a copy."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _ask_fleet(place: Path) -> tuple[list[Head | None], str]:
 
 
 def _verdict(seen: list[Seen]) -> dict[str, Any]:
-    """The hub looks at its own store; without one, the files are read as they are."""
+    """The hub verifies its own store. Without a hub, the files are verified directly."""
     if home().system or lock_holder(home().lock) is not None:
         with hub_client() as hub:
             return dict(hub.ask("audit.verify", seen=[head._asdict() for head in seen])["verdict"])
@@ -119,7 +119,7 @@ def show(limit: int, session: str, prompt: str, event: str, as_json: bool) -> No
 
 
 def _entries() -> Iterator[dict[str, Any]]:
-    """From the file, or from the system's hub: a log in the person's own folder is not that hub's."""
+    """Read the entries from the file, or from the system's hub. A log in a member's own folder is not that hub's."""
     setup = read_setup() if home().system else None
     if setup is None or setup.uid == own_uid():
         yield from read_audit_file(home())
@@ -132,7 +132,7 @@ def _entries() -> Iterator[dict[str, Any]]:
 
 
 def sessions_in(entries: list[dict[str, Any]]) -> list[Named]:
-    """The sessions that the log speaks of, with the names that it, or the hub, knows; it needs no hub."""
+    """Return the sessions in the log, with their names from the log or the hub. It needs no hub."""
     names = {str(item["session_id"]): "" for item in entries if item.get("session_id")}
     names |= {str(item["session_id"]): str(item["label"]) for item in entries if item.get("label") is not None}
     live: set[str] = set()
