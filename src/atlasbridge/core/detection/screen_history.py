@@ -11,7 +11,7 @@ from itertools import pairwise, zip_longest
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.prompt_builder import digest_of, picture_key
-from atlasbridge.core.detection.signals import SURE, Moment
+from atlasbridge.core.detection.verdict import SURE, Moment
 from atlasbridge.core.prompt.keys import NAMED, Stands, Step
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition.dialect import Dialect
