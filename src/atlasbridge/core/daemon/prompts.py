@@ -16,10 +16,9 @@ from atlasbridge.core.daemon.escalation import ANSWER_S, Escalation
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.daemon.rule_digest import describe_decision
-from atlasbridge.core.policy.quorum import CARD, PAGE, PROOF, with_proof, with_quorum
+from atlasbridge.core.policy.people import CARD, PAGE, PROOF, with_proof, with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
-from atlasbridge.core.prompt.answer import decide_answer
-from atlasbridge.core.prompt.answer_text import label_answer
+from atlasbridge.core.prompt.answer import decide_answer, label_answer
 from atlasbridge.core.prompt.gate import fate
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import (

@@ -13,7 +13,7 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.prompt.answer_text import HERE, TIMER, call_person, quote_answer
+from atlasbridge.core.prompt.answer import HERE, TIMER, call_person, quote_answer
 from atlasbridge.core.prompt.model import FIRST_KEY, PromptRecord, Receipt, Refusal
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.session.model import SessionRecord
