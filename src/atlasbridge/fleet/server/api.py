@@ -6,7 +6,9 @@ is checked before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,21 +25,27 @@ from atlasbridge.core.operations import Operation, Refused
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.schema import BadValue, write
-from atlasbridge.fleet.server import audit, decisions, lists, machines, notices, people, team_rules
+from atlasbridge.fleet.server import audit, decisions, lists, machines, notices, people, screens, team_rules
 from atlasbridge.fleet.server import operations as table
-from atlasbridge.fleet.server.auth import caller_of, place_of
+from atlasbridge.fleet.server.auth import COOKIE, caller_of, place_of, with_cookie
 from atlasbridge.fleet.server.chats.mapping import read_asked, read_session
 from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.decisions import Proposal
 from atlasbridge.fleet.server.operations import OFFERED
-from atlasbridge.fleet.server.page_api import STATUS, WAIT_S, changes
 from atlasbridge.fleet.server.people import SCOPES, Caller
+from atlasbridge.fleet.server.wakeups import BOARD
 from atlasbridge.web.api import problem, read_request, refuse, routes_of
 from atlasbridge.web.guard import Readers
 from atlasbridge.web.openapi import PREFIX, render_openapi
-from atlasbridge.web.view import render_plain, render_prompt, render_session
+from atlasbridge.web.stream import encode_event, event_stream
+from atlasbridge.web.view import diff_screen, render_plain, render_prompt, render_screen, render_session
 
 MOST_READERS = 200
+WAIT_S = 20.0
+CALM_S = 1.0  # the first change is told at once, those that follow at most so often: a page reads its list anew
+KEEP_ALIVE_S = 15.0
+LOGIN_S = 5.0  # as often a stream of changes asks whether its login is still valid
+STATUS = {"unknown_prompt": 404, "not_allowed": 403, "secret": 403, "not_open": 409, "bad_request": 400}
 NOBODY = Caller("", "", "", scope="read")
 NOT_YET = "The machine has not said anything yet; ask for the outcome later."
 _NO_PROMPT = Refused("unknown_prompt", "There is no such prompt.")
@@ -45,8 +53,11 @@ _NO_SESSION = Refused("unknown_session", "There is no such session.")
 
 
 class FleetApi:
-    def __init__(self, context: ServerContext) -> None:
+    """`shell` names the page's files as they are in this version."""
+
+    def __init__(self, context: ServerContext, shell: str = "") -> None:
         self._context = context
+        self._shell = shell
         self._database = context.database
         self._readers = Readers(MOST_READERS)
         self._parse = ShellParser()
@@ -148,6 +159,7 @@ class FleetApi:
         shown |= {"prompt_id": f"{row['machine_id']}.{row['prompt_id']}", "session_id": session_id}
         shown["session"] |= {"session_id": session_id, "machine": row["machine"]}
         here = {name: row[name] for name in ("may_answer", "connected", "screens")}
+        here["deciding"] = row["deciding"] or ""  # whose answer its machine has not said anything about
         return {**shown, **here, "agreed": list(asked.agreed), "names": {}, "later": [], "answer": None}
 
     async def sessions(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
@@ -160,8 +172,60 @@ class FleetApi:
         found = await lists.list_sessions(self._database, caller.name, True, *split_id(given.session_id))
         return _session(found[0]) if found else _NO_SESSION
 
+    async def screen_stream(self, caller: Caller, given: SimpleNamespace, request: Request) -> Response | Refused:
+        machine, session = split_id(given.session_id)
+        if not await screens.look(self._database, machine, session, caller.name, first=True):
+            return Refused("not_allowed", "This screen may not be looked at.")
+        self._context.wakeups.tell(f"job:{machine}")
+        return event_stream(self._frames(machine, session, caller))
+
+    async def _frames(self, machine: str, session: str, caller: Caller) -> AsyncIterator[bytes]:
+        before: dict[str, Any] | None = None
+        try:
+            with self._context.wakeups.waiting(f"screen:{machine}:{session}") as called:
+                while await screens.look(self._database, machine, session, caller.name, first=False):
+                    if not await people.is_logged_in(self._database, caller):
+                        return
+                    called.clear()
+                    frame = await screens.shown(self._database, machine, session)
+                    now = render_screen(frame) if isinstance(frame, dict) else None
+                    yield encode_event({"event": "screen", **diff_screen(before, now)}) if now else b": nothing yet\n\n"
+                    before = now
+                    try:
+                        async with asyncio.timeout(screens.LOOK_S / 2):
+                            await called.wait()
+                    except TimeoutError:
+                        pass  # nothing changed: say again that somebody looks
+        finally:
+            await screens.look_away(self._database, machine, session, caller.name)
+            self._context.wakeups.tell(f"job:{machine}")
+
     async def event_stream(self, caller: Caller, given: SimpleNamespace, request: Request) -> Response:
-        return changes(self._context, caller)
+        return event_stream(self._changes(caller))
+
+    async def _changes(self, caller: Caller) -> AsyncIterator[bytes]:
+        """Says when something has changed, for as long as the login is valid."""
+        self._context.pages += 1
+        clock = asyncio.get_running_loop().time
+        looked = clock()
+        changed = f"event: changed\ndata: {json.dumps({'shell': self._shell, 'version': __version__})}\n\n".encode()
+        try:
+            with self._context.wakeups.waiting(BOARD) as called:
+                while True:
+                    called.clear()
+                    if clock() - looked > LOGIN_S:
+                        if not await people.is_logged_in(self._database, caller):
+                            return
+                        looked = clock()
+                    yield changed
+                    await asyncio.sleep(CALM_S)
+                    try:
+                        async with asyncio.timeout(KEEP_ALIVE_S):
+                            await called.wait()
+                    except TimeoutError:
+                        yield b": still here\n\n"
+        finally:
+            self._context.pages -= 1
 
     async def decisions(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
         query = {name: str(value) for name, value in vars(given).items() if value}
@@ -183,22 +247,31 @@ class FleetApi:
     async def health(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Health:
         return hub.Health("ok", __version__)
 
+    async def login(self, caller: Caller, given: SimpleNamespace, request: Request) -> Response:
+        traded = await people.trade_link(self._database, given.link or "", place_of(request))
+        entered = await people.who(self._database, traded) if traded else None
+        if traded is None or entered is None:
+            self._context.metrics.refused_logins.inc()
+            return problem(403, "unauthorized", "This link was used, or is too old.")
+        answer = JSONResponse(write(await self._device(entered), "http"))
+        return with_cookie(answer, traded, self._context.url.startswith("https:"))
+
+    async def logout(self, caller: Caller, given: SimpleNamespace, request: Request) -> Response:
+        ended = await people.end_login(self._database, caller.login_id, caller.name, kinds=("browser",))
+        answer = JSONResponse({"ended": ended})
+        answer.delete_cookie(COOKIE, path="/")
+        return answer
+
     async def me(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Me:
-        scope = next(one for one in reversed(SCOPES) if caller.may(one))
-        mine = [one for one in await people.logins(self._database, caller.name) if one["id"] == caller.login_id]
-        devices = [
-            hub.Device(
-                one["id"],
-                one["name"],
-                scope,
-                one["made_at"].isoformat(),
-                (one["seen_at"] or one["made_at"]).isoformat(),
-                one["expires_at"].isoformat(),
-                True,
-            )
-            for one in mine
-        ]
-        return hub.Me(f"server:{caller.name}", scope, devices[0] if devices else None)
+        return hub.Me(f"server:{caller.name}", _scope(caller), await self._device(caller))
+
+    async def _device(self, caller: Caller) -> hub.Device | None:
+        for one in await people.logins(self._database, caller.name):
+            if one["id"] == caller.login_id:
+                made, seen, until = one["made_at"], one["seen_at"] or one["made_at"], one["expires_at"]
+                times = (made.isoformat(), seen.isoformat(), until.isoformat())
+                return hub.Device(one["id"], one["name"], _scope(caller), *times, True)
+        return None
 
     async def logins(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Logins:
         found = await people.logins(self._database, _of(caller), ("browser",))
@@ -331,6 +404,10 @@ class FleetApi:
 def split_id(text: str) -> tuple[str, str]:
     machine, _, own = text.partition(".")
     return machine, own
+
+
+def _scope(caller: Caller) -> str:
+    return next(one for one in reversed(SCOPES) if caller.may(one))
 
 
 def _of(caller: Caller) -> str:

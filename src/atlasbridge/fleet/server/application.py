@@ -26,8 +26,7 @@ from atlasbridge.fleet.server.auth import caller_of
 from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import Unkeepable
 from atlasbridge.fleet.server.machine_link import serve_link
-from atlasbridge.fleet.server.page_api import PageApi, refuse
-from atlasbridge.web.api import http_error
+from atlasbridge.web.api import http_error, problem
 from atlasbridge.web.guard import Guard
 from atlasbridge.web.page_files import digest_page, page_routes, read_page
 
@@ -42,25 +41,13 @@ PROBES = ("/health", "/ready", "/metrics")  # called by address; /metrics shows 
 
 def build_application(context: ServerContext, metrics_token: str = "", oidc: OidcSettings | None = None) -> ASGIApp:
     files = read_page("atlasbridge.fleet.server")  # a hub's page; only the way to its API is the server's own
-    page, probes = PageApi(context, digest_page(files)), Probes(context, metrics_token)
+    probes = Probes(context, metrics_token)
     routes: list[BaseRoute] = [
-        Route("/api/login", page.login, methods=["POST"]),
-        Route("/api/logout", page.known(page.logout), methods=["POST"]),
-        Route("/api/me", page.known(page.me)),
-        Route("/api/prompts", page.known(page.prompts)),
-        Route("/api/machines", page.known(page.machines)),
-        Route("/api/history", page.known(page.history)),
-        Route("/api/decide", page.known(page.decide), methods=["POST"]),
-        Route("/api/outcome", page.known(page.outcome)),
-        Route("/api/notices", page.known(page.notices)),
-        Route("/api/decisions/{id}", page.known(page.decision)),
-        Route("/api/events", page.known(page.events)),
-        Route("/api/screen", page.known(page.screen)),
         Route("/metrics", probes.metrics),
         Route("/health", probes.health),
         Route("/ready", probes.ready),
         Route("/favicon.ico", _nothing),
-        *FleetApi(context).routes(),
+        *FleetApi(context, digest_page(files)).routes(),
         *_login_routes(context, oidc),
         Route("/admin", _admin),
         *page_routes(files),
@@ -130,7 +117,7 @@ class Probes:
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         trusted = bool(self._token) and hmac.compare_digest(given.encode(), self._token.encode())
         if not trusted and await caller_of(self._context, request) is None:
-            return refuse(401, "login", "Give the token of --metrics-token-file, or log in.")
+            return problem(401, "unauthorized", "Give the token of --metrics-token-file, or log in.")
         here = {
             "links_here": self._context.links,
             "pages_here": self._context.pages,
@@ -167,7 +154,7 @@ async def _nothing(request: Request) -> Response:
 
 
 async def _odd(request: Request, error: Exception) -> Response:
-    return refuse(400, "bad_request", "That cannot be kept, so it is not taken.")
+    return problem(400, "bad_request", "That cannot be kept, so it is not taken.")
 
 
 def _away_of(context: ServerContext):  # type: ignore[no-untyped-def]
@@ -177,10 +164,7 @@ def _away_of(context: ServerContext):  # type: ignore[no-untyped-def]
         context.metrics.database_faults.inc()
         log.warning("a request was not served: %s", error)
         if request.method in ("GET", "HEAD"):
-            answer = refuse(503, "unavailable", "The database cannot be reached. Try again.")
-        else:
-            answer = refuse(503, "unknown", "The database cannot be reached. It is not known whether this was taken.")
-        answer.headers["retry-after"] = "1"
-        return answer
+            return problem(503, "unavailable", "The database cannot be reached. Try again.")
+        return problem(503, "unknown", "The database cannot be reached. It is not known whether this was taken.")
 
     return away

@@ -197,6 +197,7 @@ class FleetOperations:
     outcome = HubOperations.outcome
     sessions = HubOperations.sessions
     session = HubOperations.session
+    screen_stream = HubOperations.screen_stream
 
     @operation("GET /events", page=True, name="fleet.events")
     def event_stream(self) -> AsyncIterator[dict[str, object]]:
@@ -217,6 +218,8 @@ class FleetOperations:
 
     # who calls
 
+    login = HubOperations.login
+    logout = HubOperations.logout
     me = HubOperations.me
     health = HubOperations.health
 
