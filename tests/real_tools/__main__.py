@@ -154,7 +154,7 @@ characters that it then ran; what is shown is what it drew, and no rule may look
 nobody, or turned the request down by itself; "not run": it did so after it was allowed.  """
 
 
-def measure_tools(tools: tuple[str, ...], only: str, as_json: bool) -> Measured:
+def measure_tools(tools: tuple[str, ...], only: str, as_json: bool, size: tuple[int, int]) -> Measured:
     from tests.real_tools.canary import version_of
     from tests.real_tools.truth import measure
 
@@ -163,7 +163,7 @@ def measure_tools(tools: tuple[str, ...], only: str, as_json: bool) -> Measured:
         version = version_of(tool)
         results: list[Truth] = []
         found[tool] = version, results
-        for result in measure(tool, only):
+        for result in measure(tool, only, size):
             results.append(result)
             _show_lab_truth(result, version, as_json)
     return found
@@ -377,7 +377,7 @@ def command(
     wanted = parse_size(size)
     before = page.read_text("utf-8") if page is not None and page.exists() else ""
     if truth:
-        measured = measure_tools(tools, only, as_json)
+        measured = measure_tools(tools, only, as_json, wanted)
         if page is not None:
             page.write_text(with_truth(before or render_page({}), render_truth(measured)), "utf-8")
         return int(not all(result.ok for _, results in measured.values() for result in results))

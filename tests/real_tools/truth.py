@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from atlasbridge.core.escape import escape_controls
-from tests.real_tools.canary import QUIET_CONFIG, START_S
+from tests.real_tools.canary import QUIET_CONFIG, START_S, USUAL_SIZE
 from tests.real_tools.mockmodel.scene import ALL, Nasty
 from tests.real_tools.stage import Stage, StageError
 
@@ -65,10 +65,10 @@ class Truth:
         return asdict(self)
 
 
-def measure(tool: str, only: str = "") -> Iterator[Truth]:
+def measure(tool: str, only: str = "", size: tuple[int, int] = USUAL_SIZE) -> Iterator[Truth]:
     """Every nasty command and edit in one run of the tool, each result as soon as it is known."""
     wanted = [number for number, item in enumerate(ALL) if only in item.name]
-    with TemporaryDirectory(prefix="ab") as root, _staged(tool, Path(root)) as stage:
+    with TemporaryDirectory(prefix="ab") as root, _staged(tool, Path(root), size) as stage:
         try:
             stage.next_prompt(START_S, idle=True)
         except StageError as error:
@@ -78,7 +78,7 @@ def measure(tool: str, only: str = "") -> Iterator[Truth]:
             yield Truth(tool, ALL[number].name, *_judged(stage, number, Path(root) / "ran"))
 
 
-def _staged(tool: str, root: Path) -> Stage:
+def _staged(tool: str, root: Path, size: tuple[int, int]) -> Stage:
     """The tool with a shell of our own that writes down what it is given before it is an ordinary one."""
     records, shell = root / "ran", root / "bin" / "bash"
     for folder in (records, shell.parent):
@@ -88,7 +88,8 @@ def _staged(tool: str, root: Path) -> Stage:
     shell.chmod(0o700)
     path = f"{shell.parent}:{os.environ['PATH']}"
     env = {"SHELL": str(shell), "CLAUDE_CODE_SHELL": str(shell), "PATH": path, "BASH_ENV": str(root / "recorder")}
-    return Stage(tool, config=QUIET_CONFIG, env=env, arguments=ARGUMENTS.get(tool, ()))
+    arguments = ARGUMENTS.get(tool, ())
+    return Stage(tool, rows=size[1], cols=size[0], config=QUIET_CONFIG, env=env, arguments=arguments)
 
 
 def _judged(stage: Stage, number: int, records: Path) -> tuple[Agreement, str]:
@@ -182,8 +183,8 @@ def compare(asked: Nasty, shown: dict[str, Any], did: str | None) -> tuple[Agree
     if subject.get("complete"):
         same = _same_edit(text, did) if asked.file else text == escape_controls(did)
         return (Agreement.WHOLE, said) if same else (Agreement.WRONG, f"complete, but not the same\n{said}")
-    if not shown["whole"]:
-        return Agreement.CUT, said
+    if not shown["whole"] or shown["constraints"].get("missing_lines"):
+        return Agreement.CUT, f"{shown['constraints'].get('missing_lines', 'some')} lines missing\n{said}"
     wanted = did.split("\n") if asked.file else [did]
     have = _flat(f"{text}\n{question}")
     if "\t" not in did and all(_flat(escape_controls(line)) in have for line in wanted):

@@ -7,7 +7,7 @@ from base64 import b64encode
 import pytest
 from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Keys, Nothing, Playbook, Raised, Withdrawn
 
-from atlasbridge.core.detection.events import OutputReceived, StructuredEventReceived
+from atlasbridge.core.detection.events import KeysTyped, OutputReceived, StructuredEventReceived
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.keys import Only, Reach, Shows, Step, When
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject, Subject, SubjectKind, SubjectSource
@@ -274,6 +274,35 @@ def test_a_hook_that_comes_too_late_changes_nothing() -> None:
     play = Playbook(POLLING, "claude") >> box_drawn
     play >> hooked("touch made-by-bash.txt") >> 1.9  # its dialog might have been about to come
     play << Raised("free_text", "All done.")
+
+
+def test_a_hook_that_comes_after_its_dialog_was_raised_has_it_asked_again_with_all_of_it() -> None:
+    long = "touch made-by-bash.txt && " + "x" * 300
+    shown = CLAUDE_DIALOG.replace("touch made-by-bash.txt", "touch made-by-bash.txt && xxx…")
+    play = Playbook(POLLING, "claude") >> shown >> 2.0 << Raised("multiple_choice", "touch made")
+    first = play.prompt
+    assert first.subject is None or not first.subject.complete
+    play >> hooked(long) >> 0.4 << Raised("multiple_choice", "touch made")
+    assert play.prompt.subject is not None and (play.prompt.subject.text, play.prompt.subject.complete) == (long, True)
+    assert play.prompt.digest == first.digest and long in play.prompt.screen
+    play >> 20.0 << Nothing()
+
+
+def test_a_late_hook_that_speaks_of_something_else_leaves_only_the_refusal() -> None:
+    play = Playbook(POLLING, "claude") >> CLAUDE_DIALOG >> 2.0 << Raised("multiple_choice", "touch made")
+    play >> hooked("rm -rf /srv") >> 0.4 << Raised("multiple_choice", "touch made")
+    assert play.prompt.constraints["disagrees"] and "rm -rf" not in play.prompt.screen
+    play >> 20.0 << Nothing()
+
+
+def test_a_late_hook_that_says_no_more_than_the_screen_asks_nothing_again() -> None:
+    play = Playbook(POLLING, "claude") >> CLAUDE_DIALOG >> 2.0 << Raised("multiple_choice", "touch made")
+    play >> hooked("touch made-by-bash.txt") >> 5.0 << Nothing()
+
+
+def test_a_late_hook_changes_nothing_while_a_person_answers_at_the_terminal() -> None:
+    play = Playbook(POLLING, "claude") >> CLAUDE_DIALOG >> 2.0 << Raised("multiple_choice", "touch made")
+    play >> KeysTyped(b"x") >> hooked("rm -rf /srv") >> 1.0 << Nothing()
 
 
 def test_an_input_box_is_idle_only_while_the_tool_does_not_work() -> None:

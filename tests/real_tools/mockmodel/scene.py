@@ -32,6 +32,7 @@ def _here(body: str, name: str) -> str:
     return f"cat > {name} <<'END'\n{body}\nEND"
 
 
+LENGTHS = (1, 10, 19, 25, 62, 100, 200)  # lines of a command
 COMMANDS = (
     Nasty("a pipe", "printf 'a\\nb\\n' | sort -r | tee pipe.txt"),
     Nasty("pipes without blanks", "printf x|cat|tee pipes.txt|wc -c"),
@@ -69,6 +70,10 @@ COMMANDS = (
     Nasty("carriage return and backspace", "echo 'shown\rhidden\b\b' > return.txt"),
     Nasty("right-to-left and zero-width", "echo 'abc\u202etxt.exe\u202c \u200bzero\u2066\u2069' > bidi.txt"),
     Nasty("a comment in front", "# only looks around\ntouch comment.txt"),
+    *(
+        Nasty(f"of {n} lines", "\n".join(f"echo line {i} of {n} >> lines.txt" for i in range(1, n + 1)))
+        for n in LENGTHS
+    ),
     Nasty("markdown", "echo '**bold** `code` _it_ [a](b) <b>' > markdown.txt  # *x*"),
 )
 EDITS = (
@@ -78,6 +83,7 @@ EDITS = (
     Nasty("a file with frames", f"{_BOX}\n{'╌' * 118}\n{'─' * 118}\n", "frames.txt"),
     Nasty("a file with wide characters", "日本語の行\n" + "中" * 80 + "\n", "wide.md"),
     Nasty("a file higher than the screen", "".join(f"line {n}\n" for n in range(1, 121)), "many.md"),
+    *(Nasty(f"a file of {n} lines", "".join(f"{i} of {n}\n" for i in range(1, n + 1)), f"f{n}.md") for n in (20, 5000)),
     Nasty("a file with non-printing characters", "a\u202eb\u202c\nc\u200bd\n", "unseen.md"),
 )
 ALL = (*COMMANDS, *EDITS)

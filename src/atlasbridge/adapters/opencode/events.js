@@ -62,7 +62,8 @@ function question(asked) {
 
 function tell(door, { kind, name, subject, answers = false }, decide) {
   const whole = { ...subject, text: subject.text.slice(0, LIMIT), complete: isWhole(subject), source: "event" }
-  const message = { m: "structured", answers, kind, text: name, source: "opencode (its events)", subject: whole }
+  const missing_lines = subject.text.length > LIMIT ? subject.text.slice(LIMIT).split("\n").length : 0
+  const message = { m: "structured", answers, kind, text: name, source: "opencode (its events)", subject: whole, missing_lines }
   const line = JSON.stringify(message) + "\n"
   const connection = connect(door, () => (answers ? connection.write(line) : connection.end(line)))
   connection.on("error", () => {}) // no session any more

@@ -90,9 +90,8 @@ class PromptLife:
         prompt = self._with_effects(self._with_limit(redact_prompt(prompt)))
         if not decide_timer_default(prompt, self.hub.router.policy):
             prompt = replace(prompt, safe_default="")  # so that nobody is told of a timer that will not answer
-        for older in self.hub.ledger.open_prompts(session.session_id):
-            self.withdraw(older.prompt_id, "moved_on")
-        for older in self.hub.ledger.still_waiting(session.session_id):
+        waiting = self.hub.ledger.open_prompts, self.hub.ledger.still_waiting
+        for older in [one for select in waiting for one in select(session.session_id)]:
             self.withdraw(older.prompt_id, "asked_again" if older.prompt.digest == prompt.digest else "moved_on")
         ttl_s = self._ttl_s(session.session_id, prompt)
         verdict = self.hub.rules.judge(prompt, session)

@@ -31,7 +31,7 @@ from atlasbridge.core.detection.screen_history import ScreenHistory, facts_of, u
 from atlasbridge.core.detection.signals import OVERRIDES_BUSY, DetectorSettings, Moment, gather
 from atlasbridge.core.detection.structured import ShownDialog, ToolSays
 from atlasbridge.core.detection.verdict import Situation, decide_verdict
-from atlasbridge.core.prompt.model import Prompt, SubjectKind
+from atlasbridge.core.prompt.model import Evidence, Prompt, SubjectKind, SubjectSource
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_SCREEN, PASSING, Facts, Finding
 from atlasbridge.core.screen.queries import keys_of
@@ -364,7 +364,7 @@ class Detector:
         """The same prompt stands there after its answer: nothing has happened yet, or it is asked once more."""
         answered, opened = self._answered, self._open
         if answered is None or opened is None:
-            return []
+            return [] if opened is None else self._told_late(found, opened, now)
         echoed = bool(self._facts.canonical and self._facts.echo) and self.screen_history.last_output > answered.at
         history = self.screen_history
         since = history.last_output if echoed else history.key_since  # an echo is gone only from a line drawn anew
@@ -397,6 +397,19 @@ class Detector:
             found = replace(found, orders=True)  # it takes lines beside its work: it rests, and asks nothing
         shown = _dialog(found, view)
         evidence = gather(found, probe, moment, self.tool.asks(shown, now), self.settings.patience)
+        found, prompt = self._build(found, view, shown, evidence, now)
+        said_idle = bool(found.constraints.get("idle")) and (self.tool.state == "idle" or self.dialect.says_busy)
+        self.despite_busy |= said_idle or self._own_word(found)
+        self.tool.raised(shown, now)
+        self._open = OpenPrompt.of(prompt, found, self.screen_history.place(found), self._facts, view)
+        self._lines_since, self._answered = 0, None
+        self._sent = self._resized = self._keys_since_raise = False
+        return [RaisePrompt(prompt)]
+
+    def _build(
+        self, found: Finding, view: View, shown: ShownDialog, evidence: list[Evidence], now: float
+    ) -> tuple[Finding, Prompt]:
+        """The prompt with what a hook has said of it, and the finding as the hook leaves it."""
         told = self.tool.subject(shown, now)
         if found.own and not found.constraints.get("idle") and self.tool.contradicts(shown, now):
             seen = found.subject and replace(found.subject, complete=False)
@@ -406,13 +419,20 @@ class Detector:
         if missing := self.tool.missing_lines(shown, now):
             found = replace(found, constraints={**found.constraints, "missing_lines": missing})
         raw, settings = bytes(self._raw[-RAW_LIMIT:]), self.settings
-        prompt = prompt_of(found, view, evidence, raw, self.secrets, told, settings.folder, self.tool.hint)
-        said_idle = bool(found.constraints.get("idle")) and (self.tool.state == "idle" or self.dialect.says_busy)
-        self.despite_busy |= said_idle or self._own_word(found)
+        return found, prompt_of(found, view, evidence, raw, self.secrets, told, settings.folder, self.tool.hint)
+
+    def _told_late(self, found: Finding, opened: OpenPrompt, now: float) -> list[Command]:
+        """A hook has spoken after its dialog was raised without it.  What is asked now is asked again, with what the
+        hook said: an answer to the first card, which showed less, is refused."""
+        if found.constraints.get("idle") or self._keys_since_raise or not self.tool.spoke_late(now):
+            return []
+        view = self.screen_history.look()
+        shown = _dialog(found, view)
+        found, prompt = self._build(found, view, shown, list(opened.prompt.evidence), now)
         self.tool.raised(shown, now)
-        self._open = OpenPrompt.of(prompt, found, self.screen_history.place(found), self._facts, view)
-        self._lines_since, self._answered = 0, None
-        self._sent = self._resized = self._keys_since_raise = False
+        if not (prompt.constraints.get("disagrees") or _says_more(prompt, opened.prompt)):
+            return []
+        self._open = replace(opened, prompt=prompt)
         return [RaisePrompt(prompt)]
 
     def _verdict(self, found: Finding, view: View, probe: ProbeAnswer, moment: Moment, now: float) -> tuple[bool, str]:
@@ -471,6 +491,14 @@ class Detector:
         if self._answered:
             return now + settings.look_every_s
         return now + max(settings.look_every_s, min(settled * _LATER, settings.slow_look_s))
+
+
+def _says_more(prompt: Prompt, shown: Prompt) -> bool:
+    """Whether what a hook told is more than a person could read before."""
+    told = prompt.subject
+    if told is None or told.source is SubjectSource.SCREEN:
+        return False
+    return not shown.whole or "".join(told.text.split()) not in "".join(shown.question.split())
 
 
 def _dialog(found: Finding, view: View) -> ShownDialog:

@@ -276,6 +276,11 @@ class ToolSays:
         """A hook has just announced something else than what is shown: then the screen alone is not to be relied on."""
         return bool(self._fresh(now)) and not self.hooked(dialog, now)
 
+    def spoke_late(self, now: float) -> bool:
+        """Whether a hook has spoken since a dialog was raised that no hook had announced."""
+        spoken = (at for at, beside in self._beside if beside.subject is not None and now - at < FRESH_S)
+        return self._unheard is not None and any(at >= self._raised_at for at in spoken)
+
     @property
     def hint(self) -> str:
         """What it said in the stream about the moment it waits at: anything that it shows may have written that."""
