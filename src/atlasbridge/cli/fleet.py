@@ -392,7 +392,7 @@ def chats(database_url: str, config_path: Path | None, as_json: bool) -> None:
             {
                 "carried": carries,
                 "channels": found,
-                "escalation": [escalation_policy.name for escalation_policy in plan.escalation],
+                "escalation": [escalation_policy.name for escalation_policy in plan.policy.attention.escalation],
             }
         )
         return

@@ -72,7 +72,7 @@ class PasskeyService(Protocol):
 
 
 class HubApi(Protocol):
-    """What a channel may ask of the hub.  All of it runs in the hub's event loop.
+    """What a chat asks of the hub, or of a fleet server in its place.  All of it runs in one event loop.
 
     Whatever a person can ask for stands in the table of operations and is asked by `by`; here is what a channel needs
     for itself: records to show, its own notes, and who is allowed to see what.
@@ -89,14 +89,10 @@ class HubApi(Protocol):
     def prompt(self, prompt_id: str) -> PromptRecord | None:
         """By full or short id; None when there is none, or the short form is ambiguous."""
 
-    def sent_away(self, identity: str) -> None:
-        """A login that the channel itself gave was revoked: what it kept for later ends with it."""
-
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         """The message ids under which `channel` showed this prompt."""
 
     def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None: ...
-
     async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
         """Commit an inbound update before it is acknowledged.  False: it was seen before."""
 
@@ -110,7 +106,6 @@ class HubApi(Protocol):
         """A small durable note of a channel: a poll offset, a chat's default session."""
 
     def recall(self, key: str, default: str = "") -> str: ...
-
     def name_of(self, identity: str) -> str:
         """The one name of whoever has this identity; "": nobody gave them one."""
 
@@ -127,20 +122,38 @@ class HubApi(Protocol):
     def tone(self, prompt_id: str, channel: str) -> Tone:
         """To whom this channel is to show that prompt, and for whom without a sound."""
 
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        """`past`: also what scrolled off it, as `past`; with `why` it says what was judged, where not `styled`."""
+
+    async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool: ...
+    def note(self, event: str, **fields: Any) -> None:
+        """Write an entry of the channel's own into the audit log."""
+
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
+        """Prompts, newest first; `before` is the id of the last one of the page before."""
+
+    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
+        """What is kept for later, of one prompt or of all: {"later_id", "prompt_id", "kind", "due_at", "when", ...}."""
+
+    def agreed(self, prompt_id: str) -> list[str]:
+        """Who has agreed so far, where several people must."""
+
+
+class MachineApi(HubApi, Protocol):
+    """What only the hub on its own machine has: files, live screens, the audit log, questions, passkeys, processes."""
+
+    def sent_away(self, identity: str) -> None:
+        """A login that the channel itself gave was revoked: what it kept for later ends with it."""
+
     def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
         """For what leaves this machine beside a channel's own messages (a push): seconds for which it is held back
         because
         somebody types at the terminal (ask again then), and whether it is to come without a sound."""
 
-    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
-        """`past`: also what scrolled off it, as `past`; with `why` it says what was judged, where not `styled`."""
-
-    async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool: ...
     def events(self) -> AsyncIterator[dict[str, Any]]:
         """Every event from now on, as `atlasbridge events --json` prints them."""
-
-    def note(self, event: str, **fields: Any) -> None:
-        """Write an entry of the channel's own into the audit log."""
 
     @property
     def home(self) -> Path:
@@ -149,11 +162,6 @@ class HubApi(Protocol):
     def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:
         """The styled screen at once and after every change, at most `fps` times a second.  Costs nothing before it is
         iterated; closing it stops the host from sending.  Ends when the session does."""
-
-    def history(
-        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
-    ) -> list[PromptRecord]:
-        """Prompts, newest first; `before` is the id of the last one of the page before."""
 
     def statistics(self) -> dict[str, Any]:
         """Counts over all prompts, and per day and person: the store's `statistics` and `figures`."""
@@ -178,7 +186,6 @@ class HubApi(Protocol):
     def integrations(self) -> Integrations: ...
     @property
     def passkeys(self) -> PasskeyService: ...
-
     async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False) -> str:
         """The session whose tool, or what it started, is at the other end of this connection; "" for a person's own
         program.  Where nobody can tell, that is said as `core.prompt.gate.UNTRACED`.  `same_user`: a program of another
@@ -190,20 +197,14 @@ class HubApi(Protocol):
     def mark_asker(self, label: str, inside_session: str) -> str:
         """Who asks, for the card: a label of the asker's own, and the session it asks from."""
 
-    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
-        """What is kept for later, of one prompt or of all: {"later_id", "prompt_id", "kind", "due_at", "when", ...}."""
-
     def tell(self, message: str) -> None:
         """Tell every channel something that a person should know, such as an alarm."""
 
     def offer(self, name: str, answer: Callable[[str, Mapping[str, Any]], Awaitable[Any]]) -> None:
         """What commands of this user may ask of a channel, over the hub's socket: `answer(what, fields)`."""
 
-    def agreed(self, prompt_id: str) -> list[str]:
-        """Who has agreed so far, where several people must."""
 
-
-class LinkApi(HubApi, Protocol):
+class LinkApi(MachineApi, Protocol):
     """What the link to a fleet server may ask of the hub besides."""
 
     def join(self, machine_id: str) -> str:

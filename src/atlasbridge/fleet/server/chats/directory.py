@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.policy.escalation import EscalationPolicy, Route, choose_escalation, default_escalation
 from atlasbridge.core.policy.people import PeopleBook, Person, parse_quiet
-from atlasbridge.core.routing.channel_worker import ChatPlan, ChatRoute
-from atlasbridge.core.routing.policy import decide_reminders
-from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.routing.channel_worker import ChatPlan
+from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.values import frozen, replace
-from atlasbridge.fleet.server.chats.mapping import FleetPrompt, Key
+from atlasbridge.fleet.server.chats.mapping import Key
 from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.people import ALLOWED
 
@@ -122,28 +120,13 @@ async def _readers(
     return {key: frozenset(names) for key, names in found.items()}
 
 
-# Where a prompt of some machine may be shown, and which escalation policy it climbs.  Pure.
-
-
-def routes_for(asked: FleetPrompt, chat_routes: tuple[ChatRoute, ...], directory: Directory) -> tuple[Route, ...]:
-    """Where it may be shown: only to who may see it.  A room that several read needs all of them to."""
-    found = []
-    for chat_route in chat_routes:
-        present = directory.in_channel(chat_route.name)
-        people = present & asked.readers
-        if people and (chat_route.personal or people == present):
-            found.append(Route(chat_route.name, True, tuple(sorted(people))))
-    return tuple(found)
-
-
-def escalation_for(
-    asked: FleetPrompt, plan: ChatPlan, directory: Directory, session: SessionRecord
-) -> EscalationPolicy:
-    reminders = decide_reminders(asked.record.prompt, plan.policy)
-    found = choose_escalation(plan.escalation, asked.record.prompt, session, default_escalation(reminders))
-    return replace(found, steps=tuple(replace(step, who=_who(step.who, directory)) for step in found.steps))
-
-
-def _who(words: tuple[str, ...], directory: Directory) -> tuple[str, ...]:
-    """A team of which nobody is left still means somebody in particular, not everybody."""
-    return directory.named(words) or words
+def chat_policy(plan: ChatPlan, directory: Directory) -> PolicySettings:
+    """The plan's settings with the server's people.  `@team` in an escalation policy means its members; a team of which
+    nobody is left still means somebody in particular, not everybody."""
+    escalation = tuple(
+        replace(one, steps=tuple(replace(step, who=directory.named(step.who) or step.who) for step in one.steps))
+        for one in plan.policy.attention.escalation
+    )
+    attention = replace(plan.policy.attention, people=directory.book, escalation=escalation)
+    allowed = {name: frozenset(known) for name, known in directory.by_channel().items()}
+    return replace(plan.policy, allowed=allowed, attention=attention)

@@ -1,11 +1,12 @@
-"""`core.ports.Server` over the rows of all machines: what channels may ask while the server carries them.
+"""`core.ports.HubApi` over the rows of all machines: what chats ask while the server carries them.
 
-Channels ask without waiting, so the answers come from the mirror; who asks for a person gets only what that person
-may see (`seen_by`).
+Chats ask without waiting, so the answers come from the cache; a view of one person has only what that person is
+allowed to see (`seen_by`).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -13,13 +14,14 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.operations import Caller, HubAs, Kept, Operation, Presence, Refused
 from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace
 from atlasbridge.fleet.server.chats.cache import ChatCache
 from atlasbridge.fleet.server.chats.chat_store import ChatStore
 from atlasbridge.fleet.server.chats.mapping import FleetPrompt, Key, chat_id
-from atlasbridge.fleet.server.chats.refused_operations import AT_MACHINE, AtMachine
 
+AT_MACHINE = "That is done at the machine itself, not from the server."
 AWAY = "server.away."
 SHORTEST_SNOOZE_S = 60.0
 
@@ -28,17 +30,16 @@ async def _no_screen(session: Key, person: str) -> dict[str, Any] | None:
     return None
 
 
-class FleetHubApi(AtMachine):
-    """`tell_people` says something in every channel; `look_again` has the escalation policy look at a prompt;
-    `show_screen` asks
-    a machine what a session shows, for a person."""
+class FleetHubApi:
+    """`look_again` has the escalation policy look at a prompt; `show_screen` asks a machine what a session shows, for
+    a person."""
+
+    router: PromptRouter  # set once there is one: it keeps here what is shown where
 
     def __init__(self, cache: ChatCache, memory: ChatStore, clock: Clock) -> None:
         self._cache = cache
         self._memory = memory
         self._clock = clock
-        self.tones: dict[tuple[str, str], Tone] = {}
-        self.tell_people: Callable[[str], None] = lambda message: None
         self.look_again: Callable[[FleetPrompt], None] = lambda asked: None
         self.show_screen: Callable[[Key, str], Awaitable[dict[str, Any] | None]] = _no_screen
         self.notices: dict[str, frozenset[str]] = {}  # a machine's notice in the place of a session: who can see it
@@ -77,6 +78,21 @@ class FleetHubApi(AtMachine):
         asked = self._cache.asked(prompt_id)
         return self._memory.message_ids(asked.key, channel) if asked else []
 
+    def when_durable(self, consequence: Callable[[], object]) -> None:
+        """What is sent was written before."""
+        consequence()
+
+    def record_shown(self, prompt_id: str, channel: str, message_id: str) -> asyncio.Future[None]:
+        asked = self._cache.asked(prompt_id)
+        if asked is None:
+            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            done.set_result(None)
+            return done
+        return asyncio.ensure_future(self._memory.add_shown(asked.key, channel, message_id, asked.state))
+
+    def audit_head(self) -> tuple[int, str]:
+        return 0, ""
+
     def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
         for (key, name), shown in (*self._memory.shown.items(), *self._memory.over.items()):
             if name == channel and message_id in shown:
@@ -103,7 +119,7 @@ class FleetHubApi(AtMachine):
         return self._cache.directory.find(identity)
 
     def tone(self, prompt_id: str, channel: str) -> Tone:
-        return self.tones.get((prompt_id, channel), Tone())
+        return self.router.tone(prompt_id, channel)
 
     def away(self, person: str) -> bool:
         noted = self._memory.recall(f"{AWAY}{person}")
@@ -118,8 +134,19 @@ class FleetHubApi(AtMachine):
     def note(self, event: str, **fields: object) -> None:
         self._memory.note(event, fields)
 
-    def tell(self, message: str) -> None:
-        self.tell_people(message)
+    # what a chat has with its own machine only
+
+    def folder(self, session_id: str) -> str:
+        return ""
+
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        return None
+
+    async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
+        return False
+
+    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
+        return []
 
     def agreed(self, prompt_id: str) -> list[str]:
         asked = self._cache.asked(prompt_id)
@@ -151,7 +178,7 @@ class OneView(FleetHubApi):
 
     def __init__(self, whole: FleetHubApi, person: str, others: frozenset[str]) -> None:
         super().__init__(whole._cache, whole._memory, whole._clock)
-        self.tones = whole.tones
+        self.router = whole.router
         self.look_again = whole.look_again
         self.show_screen = whole.show_screen
         self._whole = whole
