@@ -91,7 +91,7 @@ async def test_an_administrator_looks_after_the_fleet_in_a_browser(fleet_server:
 
     try:
         await asyncio.to_thread(browser.get, link)
-        await asyncio.to_thread(wait, browser, lambda it: "login" not in it.current_url)
+        await asyncio.to_thread(wait_text, browser, "#link", "live")
         await asyncio.to_thread(browser.get, f"{fleet_server.url}/admin")
         await asyncio.to_thread(wait_text, browser, "#state", "alice")
         await shows("Machines", "one", "connected", "There are none.")
