@@ -21,7 +21,6 @@ BUILT_IN = {
     "tell": "atlasbridge.channels.tell:TellChannel",
     "desktop": "atlasbridge.channels.desktop:DesktopChannel",
     "local": "atlasbridge.channels.local:LocalChannel",
-    "memory": "atlasbridge.channels.memory:MemoryChannel",
 }
 
 
@@ -87,7 +86,7 @@ def channel_settings(name: str) -> type | None:
         module, _, attribute = CHANNEL_SETTINGS[name].partition(":")
         found: type = getattr(import_module(module), attribute)
         return found
-    if name in ("local", "memory"):
+    if name == "local":
         return None
 
     return getattr(ChannelRegistry.get(name), "settings_model", None)

@@ -16,7 +16,7 @@ from atlasbridge.core.clock import SystemClock, parse_iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.policy.choice import may_be_granted
-from atlasbridge.core.policy.quorum import CARD, PROOF
+from atlasbridge.core.policy.people import CARD, PROOF
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
 from atlasbridge.core.scheduler.times import LIMIT

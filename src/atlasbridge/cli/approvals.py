@@ -10,7 +10,7 @@ import click
 
 from atlasbridge.cli.overview import asking_line, is_idle, why_left
 from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
-from atlasbridge.cli.queue import print_queue
+from atlasbridge.cli.reply import print_queue
 
 
 @click.command("approvals")

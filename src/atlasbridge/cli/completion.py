@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import click
+from click.shell_completion import get_completion_class
+
 from atlasbridge.core.errors import AtlasBridgeError
 
 if TYPE_CHECKING:
-    import click
     from click.shell_completion import CompletionItem
 
 
@@ -93,3 +95,25 @@ def _ask(what: str) -> list[dict[str, Any]]:
             return list(hub.ask(what)[what])
     except AtlasBridgeError:
         return []  # a shell that completes has no place for an error
+
+
+# `atlasbridge completions`: the script that teaches a shell to complete our commands.
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command("completions")
+@click.argument("shell", type=click.Choice(SHELLS))
+def completions_command(shell: str) -> None:
+    """Print the completion script of a shell.
+
+    \b
+    bash  eval "$(atlasbridge completions bash)"   in ~/.bashrc
+    zsh   eval "$(atlasbridge completions zsh)"    in ~/.zshrc
+    fish  atlasbridge completions fish > ~/.config/fish/completions/atlasbridge.fish
+    """
+    from atlasbridge.cli.main import cli
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(cli, {}, "atlasbridge", "_ATLASBRIDGE_COMPLETE").source())

@@ -20,7 +20,7 @@ from atlasbridge.cli.records import read_audit_file
 from atlasbridge.cli.sessions import ran
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.prompt.answer_text import call_person
+from atlasbridge.core.prompt.answer import call_person
 
 POLL_S = 0.2
 

@@ -19,7 +19,7 @@ from atlasbridge.core.audit.signed_approval import Assertion, Passkey, PasskeyRe
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.choice import agrees
-from atlasbridge.core.policy.quorum import PAGE, PROOF
+from atlasbridge.core.policy.people import PAGE, PROOF
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Answer, InboundReply, PromptRecord, Refusal, Reject
 from atlasbridge.core.values import as_dict, replace

@@ -15,7 +15,7 @@ from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.choice import agrees
-from atlasbridge.core.policy.quorum import PROOF, QUORUM, describe_votes, quorum_of
+from atlasbridge.core.policy.people import PROOF, QUORUM, describe_votes, quorum_of
 from atlasbridge.core.prompt.gate import Cancel, decide_reply, refuse_inside_session
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, InboundReply, PromptRecord, PromptState, Receipt, Refusal, Reject
@@ -24,7 +24,7 @@ from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.routing.policy import decide_allowed, is_listed
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.store.moves import Decider
-from atlasbridge.core.store.replies import shown
+from atlasbridge.core.store.prompts import shown
 from atlasbridge.core.store.tables import RequestRecord
 from atlasbridge.core.values import replace
 

@@ -15,7 +15,7 @@ from atlasbridge.core.policy.rule import PolicyRule
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.store.replies import ReplyRecord
+from atlasbridge.core.store.prompts import ReplyRecord
 from atlasbridge.core.values import replace
 
 # What a person sees of rules: each of them in one line, and what rules and grants decided, from the audit log.
