@@ -21,7 +21,7 @@ from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState
 from atlasbridge.core.routing.channel_worker import ChatPlan
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
-from atlasbridge.fleet.server.chats.directory import Directory, chat_policy
+from atlasbridge.fleet.server.chats.cache import Directory, chat_policy
 from atlasbridge.fleet.server.chats.escalation import receipt_of, routes_for
 from atlasbridge.fleet.server.chats.mapping import FleetPrompt, chat_id, nonce_of, read_asked, read_session
 

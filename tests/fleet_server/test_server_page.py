@@ -16,7 +16,7 @@ from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
-from atlasbridge.fleet.server import machines, team_rules
+from atlasbridge.fleet.server import machines
 from atlasbridge.fleet.server.server import Address, refuse_open_sockets
 
 RULES = """
@@ -46,7 +46,7 @@ def asks(command: str) -> Prompt:
 
 
 async def send_rules(fleet_server: HubApi, machine_id: str, text: str) -> str:
-    digest = await team_rules.set_rules(fleet_server.database, text, "test")
+    digest = await machines.set_rules(fleet_server.database, text, "test")
     fleet_server.context.wakeups.tell(f"job:{machine_id}")
     return digest
 
@@ -88,7 +88,7 @@ async def test_rules_that_would_allow_need_the_machines_own_consent(fleet_server
         await new_machine(fleet_server, root, "open", rules="allow"),
     )
     text = '[[rule]]\nname = "tests"\nverdict = "allow"\ncommand = ["npm", "test"]\n'
-    digest = await team_rules.set_rules(fleet_server.database, text, "test")
+    digest = await machines.set_rules(fleet_server.database, text, "test")
     for machine in (strict, open_one):
         fleet_server.context.wakeups.tell(f"job:{machine.membership.machine_id}")
     await until(lambda: _fault(fleet_server, "strict"))

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from tests.support.fleet import HubApi, Machine, fleet_server_on, new_machine, until
 
+from atlasbridge.core.operations import Refused
 from atlasbridge.fleet.server import people, prompts
 from atlasbridge.fleet.server.database import MOST, Batch, Database
 from atlasbridge.fleet.server.decisions import Decision, Proposal, find, propose
-from atlasbridge.fleet.server.machines import Entered, Refused
+from atlasbridge.fleet.server.machines import Entered
 
 
 class Worker:

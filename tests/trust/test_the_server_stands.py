@@ -25,8 +25,8 @@ from atlasbridge.fleet.member.joining import join, leave, new_key
 from atlasbridge.fleet.member.membership import FleetMembership
 from atlasbridge.fleet.member.websocket import WebSocket
 from atlasbridge.fleet.server import machines, people
+from atlasbridge.fleet.server.anchors import verify_all
 from atlasbridge.fleet.server.database import Database
-from atlasbridge.fleet.server.verify import verify_all
 
 __all__ = ["database", "fleet_server", "root", "server"]
 pytestmark = pytest.mark.heavy

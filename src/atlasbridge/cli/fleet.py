@@ -371,8 +371,8 @@ def _invite(database_url: str, url: str, **terms: Any) -> str:
 def chats(database_url: str, config_path: Path | None, as_json: bool) -> None:
     """Check the file of `serve --config`, and list its channels with the people who take part."""
     with needs(SERVER):
-        from atlasbridge.fleet.server.chats.directory import load_directory
-        from atlasbridge.fleet.server.chats.leader_lock import carried
+        from atlasbridge.fleet.server.chats.cache import load_directory
+        from atlasbridge.fleet.server.database import carried
 
     if config_path is None:
         raise click.UsageError("which file? Give --config FILE, or set ATLASBRIDGE_FLEET_CONFIG")
@@ -414,17 +414,16 @@ def rules(database_url: str, file: Path | None, as_json: bool) -> None:
     """Send FILE (as policy.toml) to all machines; without it, show what they use."""
     with needs(SERVER):
         from atlasbridge.fleet.server import machines as fleet_machines
-        from atlasbridge.fleet.server import team_rules
 
     if file is not None:
         from atlasbridge.config.rules import read_rules
 
         read_rules(file)  # what is wrong with it is said here, with the line
         text = file.read_text(encoding="utf-8")
-        digest = work(database_url, lambda database: team_rules.set_rules(database, text, operator()))
+        digest = work(database_url, lambda database: fleet_machines.set_rules(database, text, operator()))
         click.echo(f"The rules {digest[:19]} go to all machines.")
         return
-    newest = work(database_url, team_rules.newest)
+    newest = work(database_url, fleet_machines.newest_rules)
     found = work(database_url, fleet_machines.listing)
     using = [{"machine": one["name"], "digest": one["policy"], "fault": one["policy_fault"]} for one in found]
     if as_json:
@@ -809,7 +808,7 @@ def show_log(database_url: str, limit: int) -> None:
 def verify_log(ctx: click.Context, database_url: str, wait: float, as_json: bool) -> None:
     """Follow the server's chain, and have every connected machine prove its own, entry by entry."""
     with needs(SERVER):
-        from atlasbridge.fleet.server.verify import verify_all
+        from atlasbridge.fleet.server.anchors import verify_all
 
     found: dict[str, Any] = work(database_url, lambda database: verify_all(database, wait))
     if as_json:

@@ -20,20 +20,20 @@ from atlasbridge import __version__
 from atlasbridge.core import operations as hub
 from atlasbridge.core.clock import iso
 from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.fleet_wire import encode_invitation
 from atlasbridge.core.operations import Operation, Refused
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.schema import BadValue, write
-from atlasbridge.fleet.server import audit, decisions, lists, machines, notices, people, screens, team_rules
+from atlasbridge.fleet.server import audit, decisions, lists, machines, notices, people, screens
 from atlasbridge.fleet.server import operations as table
-from atlasbridge.fleet.server.auth import COOKIE, caller_of, place_of, with_cookie
 from atlasbridge.fleet.server.chats.mapping import read_asked, read_session
 from atlasbridge.fleet.server.context import ServerContext
+from atlasbridge.fleet.server.database import BOARD
 from atlasbridge.fleet.server.decisions import Proposal
 from atlasbridge.fleet.server.operations import OFFERED
-from atlasbridge.fleet.server.people import SCOPES, Caller
-from atlasbridge.fleet.server.wakeups import BOARD
+from atlasbridge.fleet.server.people import SCOPES, Caller, who
 from atlasbridge.web.api import problem, read_request, refuse, routes_of
 from atlasbridge.web.guard import Readers
 from atlasbridge.web.openapi import PREFIX, render_openapi
@@ -45,7 +45,6 @@ WAIT_S = 20.0
 CALM_S = 1.0  # the first change is told at once, those that follow at most so often: a page reads its list anew
 KEEP_ALIVE_S = 15.0
 LOGIN_S = 5.0  # as often a stream of changes asks whether its login is still valid
-STATUS = {"unknown_prompt": 404, "not_allowed": 403, "secret": 403, "not_open": 409, "bad_request": 400}
 NOBODY = Caller("", "", "", scope="read")
 NOT_YET = "The machine has not said anything yet; ask for the outcome later."
 _NO_PROMPT = Refused("unknown_prompt", "There is no such prompt.")
@@ -125,8 +124,8 @@ class FleetApi:
         key = given.request_key
         wish = Proposal(machine, prompt, caller.name, given.value, given.as_text, place, key)
         made = await decisions.propose(self._database, wish)
-        if isinstance(made, machines.Refused):
-            return problem(STATUS.get(made.reason, 422), made.reason, made.sentence)
+        if isinstance(made, Refused):
+            return made
         decided = await self._context.pass_on(made, caller.name, WAIT_S)
         if decided.settled and not decided.ok:
             return problem(409, decided.stage, decided.sentence)
@@ -388,12 +387,12 @@ class FleetApi:
     # rules and the log
 
     async def team_rules(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.TeamRules:
-        newest = await team_rules.newest(self._database)
+        newest = await machines.newest_rules(self._database)
         return table.TeamRules(newest.digest, newest.body, newest.by) if newest else table.TeamRules("", "", "")
 
     async def set_team_rules(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.TeamRules:
         read_policy(given.text, self._parse, where="the rules", home="/")  # what is wrong with it is said here
-        digest = await team_rules.set_rules(self._database, given.text, caller.name)
+        digest = await machines.set_rules(self._database, given.text, caller.name)
         self._context.wakeups.tell(*(f"job:{one['id']}" for one in await machines.listing(self._database)))
         return table.TeamRules(digest, given.text, caller.name)
 
@@ -437,3 +436,36 @@ def _no_machine(name: str) -> Refused:
 
 def _nobody(name: str) -> Refused:
     return Refused("unknown_person", f"There is nobody called {name!r}.")
+
+
+# Who calls: the cookie of a login or the token of a program, and the device it comes from.
+
+COOKIE = "atlasbridge_server"
+
+
+async def browser_of(context: ServerContext, request: Request) -> Caller | None:
+    token = request.cookies.get(COOKIE, "")
+    found = await who(context.database, token) if token else None
+    return None if found is None or found.is_program else found
+
+
+async def caller_of(context: ServerContext, request: Request) -> Caller | None:
+    """A browser, or a program with its token, whose scope the caller of this checks."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    if not scheme:
+        return await browser_of(context, request)
+    found = await who(context.database, given) if scheme.lower() == "bearer" and given else None
+    return found if found is not None and found.is_program else None
+
+
+def place_of(request: Request) -> str:
+    """The device, in a few words, as it says itself."""
+    agent = request.headers.get("user-agent", "")
+    browser = next((name for name in ("Firefox", "Edg", "Chrome", "Safari") if name in agent), "a browser")
+    system = next((name for name in ("Android", "iPhone", "Mac OS", "Windows", "Linux") if name in agent), "")
+    return escape_controls(f"the server, {browser}{f' on {system}' if system else ''}", keep_lines=False)
+
+
+def with_cookie(response: Response, token: str, secure: bool) -> Response:
+    response.set_cookie(COOKIE, token, max_age=30 * 86_400, httponly=True, samesite="strict", secure=secure, path="/")
+    return response

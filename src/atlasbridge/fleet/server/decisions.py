@@ -11,11 +11,12 @@ from typing import Any
 from psycopg.types.json import Json
 
 from atlasbridge.core.ids import new_id
+from atlasbridge.core.operations import Refused
 from atlasbridge.core.prompt.redact import leaves, redact_data
 from atlasbridge.core.values import frozen
 from atlasbridge.fleet.server.audit import note, note_alone
 from atlasbridge.fleet.server.database import Database, rows
-from atlasbridge.fleet.server.machines import SENT, Entered, Refused
+from atlasbridge.fleet.server.machines import SENT, Entered
 from atlasbridge.fleet.server.people import ALLOWED
 
 LONGEST_VALUE = 4000

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from atlasbridge.core.operations import (
     Entries,
+    Event,
     Grade,
     HubOperations,
     Limit,
@@ -200,7 +201,7 @@ class FleetOperations:
     screen_stream = HubOperations.screen_stream
 
     @operation("GET /events", page=True, name="fleet.events")
-    def event_stream(self) -> AsyncIterator[dict[str, object]]:
+    def event_stream(self) -> AsyncIterator[Event]:
         """Says that something has changed: read the lists again."""
 
     @operation("GET /decisions", name="fleet.decisions")

@@ -13,17 +13,14 @@ from atlasbridge.core.routing.channel_worker import ChannelWorker, ChatPlan, Rea
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.fleet.server import notices
-from atlasbridge.fleet.server.chats.cache import ChatCache
+from atlasbridge.fleet.server import notices, screens
+from atlasbridge.fleet.server.chats.cache import ChatCache, Directory, chat_policy
 from atlasbridge.fleet.server.chats.chat_store import ChatStore
-from atlasbridge.fleet.server.chats.directory import Directory, chat_policy
 from atlasbridge.fleet.server.chats.escalation import ChatEscalation
-from atlasbridge.fleet.server.chats.hub_api import FleetHubApi
-from atlasbridge.fleet.server.chats.leader_lock import LeaderLock, turn
-from atlasbridge.fleet.server.chats.replies import ChatReplies
-from atlasbridge.fleet.server.chats.screen_request import glance
+from atlasbridge.fleet.server.chats.hub_api import ChatReplies, FleetHubApi
+from atlasbridge.fleet.server.chats.mapping import Key
 from atlasbridge.fleet.server.context import ServerContext
-from atlasbridge.fleet.server.wakeups import BOARD
+from atlasbridge.fleet.server.database import BOARD, LeaderLock, turn
 
 log = logging.getLogger(__name__)
 
@@ -170,3 +167,34 @@ def _first(group: BaseExceptionGroup[StoreError]) -> BaseException:
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
     return found
+
+
+# One look at a session's screen, for a chat: as on the page it is asked of the machine, by right, and logged.
+
+PATIENCE_S = 4.0
+
+
+async def glance(context: ServerContext, session: Key, person: str) -> dict[str, Any] | None:
+    """None: it may not be looked at, or the machine does not show it in time."""
+    if not await screens.look(context.database, *session, person, first=True):
+        return None
+    try:
+        with context.wakeups.waiting(f"screen:{session[0]}:{session[1]}") as called:
+            context.wakeups.tell(f"job:{session[0]}")
+            return await _frame(context, session, called)
+    finally:
+        await screens.look_away(context.database, *session, person)
+        context.wakeups.tell(f"job:{session[0]}")
+
+
+async def _frame(context: ServerContext, session: Key, called: asyncio.Event) -> dict[str, Any] | None:
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                found = await screens.shown(context.database, *session)
+                if isinstance(found, dict) and isinstance(found.get("lines"), list):
+                    return {"text": "\n".join(str(line) for line in found["lines"])}
+                called.clear()
+                await called.wait()
+    except TimeoutError:
+        return None
