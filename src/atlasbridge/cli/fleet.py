@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import click
 
-from atlasbridge.bootstrap import plan_server_chats
+from atlasbridge.bootstrap import build_tracer, plan_server_chats
 from atlasbridge.cli.printing import home, json_option, print_json, print_table
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.distribution import install_line
@@ -239,7 +239,13 @@ def serve(
     oidc = _read_oidc(config_path) if config_path else None
     place = Address(host, port, url, cert, key, token, connections, keep_days * 86_400.0, oidc)
     read_plan = partial(plan_server_chats, config_path, os.environ) if config_path else None
-    run(serve_fleet(database_url, place, lambda known_as: click.echo(f"The fleet server is at {known_as}"), read_plan))
+    tracer = build_tracer("atlasbridge-fleet", os.environ)
+    started = lambda known_as: click.echo(f"The fleet server is at {known_as}")  # noqa: E731
+    try:
+        run(serve_fleet(database_url, place, started, read_plan, tracer.span if tracer else None))
+    finally:
+        if tracer:
+            tracer.close()
 
 
 def _read_oidc(config_path: Path) -> Any:

@@ -80,6 +80,16 @@ CLEAN_S = 3600.0
 KEEP_S = 90 * 86_400.0  # as a hub keeps its own
 
 
+class Trace(Protocol):
+    """Adds a span to the trace of a prompt, in wall time."""
+
+    def __call__(self, prompt_id: str, name: str, began: float, ended: float, /, **more: str) -> None: ...
+
+
+def no_trace(prompt_id: str, name: str, began: float, ended: float, /, **more: str) -> None:
+    """Nobody collects traces."""
+
+
 class Works(Protocol):
     """A further part of this process."""
 
@@ -97,6 +107,7 @@ class ServerContext:
         self.pages = 0
         self.metrics = Metrics()
         self.keep_s = keep_s
+        self.trace: Trace = no_trace
         self.chats: Works | None = None  # where this process may carry them
         self._identity: Identity | None = None
 
@@ -126,7 +137,7 @@ class ServerContext:
     async def pass_on(self, decision: Decision, person: str, wait_s: float) -> Decision:
         """Call its machine, and wait a moment for that machine's word; it may also come later."""
         self.metrics.decisions.inc()
-        clock = asyncio.get_running_loop().time
+        clock, began = asyncio.get_running_loop().time, self.database.clock.wall()
         deadline = clock() + wait_s
         with self.wakeups.waiting(f"decision:{decision.decision_id}") as called:
             self.wakeups.tell(f"machine:{decision.machine_id}", BOARD)
@@ -138,6 +149,7 @@ class ServerContext:
                     pass  # the word may have been lost: look
                 called.clear()
                 decision = await decisions.find(self.database, decision.decision_id, person) or decision
+        self.trace(decision.prompt_id, "fleet.decide", began, self.database.clock.wall(), stage=decision.stage)
         if decision.settled:
             self.metrics.decision_seconds.observe(wait_s - max(0.0, deadline - clock()))
         return decision

@@ -112,6 +112,7 @@ class Decision:
     ok: bool = False
     stage: str = ""
     sentence: str = ""
+    prompt_id: str = ""
 
 
 async def propose(database: Database, wish: Proposal) -> Decision | Refused:
@@ -119,7 +120,7 @@ async def propose(database: Database, wish: Proposal) -> Decision | Refused:
         return Refused("bad_value", "That is too long.")
     decision_id = new_id()
     won = await database.together(_propose, _wished(decision_id, wish))
-    return Decision(decision_id, wish.machine_id) if won else await _explain(database, wish)
+    return Decision(decision_id, wish.machine_id, prompt_id=wish.prompt_id) if won else await _explain(database, wish)
 
 
 async def _propose(database: Database, wishes: list[dict[str, Any]]) -> list[bool]:
@@ -255,4 +256,5 @@ def _decision(found: Mapping[str, Any]) -> Decision:
         bool(found["ok"]),
         found["stage"],
         found["sentence"],
+        found["prompt_id"],
     )

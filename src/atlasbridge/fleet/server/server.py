@@ -32,7 +32,7 @@ from atlasbridge.core.values import frozen
 from atlasbridge.fleet.server.api import FleetApi, caller_of
 from atlasbridge.fleet.server.chats.cache import load_directory
 from atlasbridge.fleet.server.chats.service import Chats
-from atlasbridge.fleet.server.context import ServerContext
+from atlasbridge.fleet.server.context import ServerContext, Trace
 from atlasbridge.fleet.server.database import Database, Unkeepable
 from atlasbridge.fleet.server.machine_link import serve_link
 from atlasbridge.fleet.server.migrations_loader import migrate
@@ -88,9 +88,13 @@ def run(serving: Coroutine[Any, Any, None]) -> None:
 
 
 async def serve(
-    database_url: str, place: Address, ready: Callable[[str], None], read_plan: ReadPlan | None = None
+    database_url: str,
+    place: Address,
+    ready: Callable[[str], None],
+    read_plan: ReadPlan | None = None,
+    trace: Trace | None = None,
 ) -> None:
-    """`read_plan`: which chats this process may carry; None: it carries none."""
+    """`read_plan`: which chats this process can carry; None: it carries none. `trace` collects spans of prompts."""
     refuse_open_sockets(place)
     database = Database(database_url, most=place.connections, name=SERVING)
     await database.open()
@@ -103,6 +107,7 @@ async def serve(
         )
         context = ServerContext(database, place.known_as, place.keep_s)
         await context.open()
+        context.trace = trace or context.trace
         if read_plan is not None:
             read_plan((await load_directory(database)).by_channel())  # what is wrong with it is said now
             context.chats = Chats(context, read_plan)

@@ -27,7 +27,7 @@ from atlasbridge.fleet.server.audit import note_alone
 from atlasbridge.fleet.server.chats.cache import HERE, ChatCache
 from atlasbridge.fleet.server.chats.chat_store import ChatStore
 from atlasbridge.fleet.server.chats.mapping import FleetPrompt, Key, chat_id
-from atlasbridge.fleet.server.context import ServerContext
+from atlasbridge.fleet.server.context import ServerContext, Trace, no_trace
 from atlasbridge.fleet.server.decisions import Decision, Proposal
 
 AT_MACHINE = "That is done at the machine itself, not from the server."
@@ -51,6 +51,7 @@ class FleetHubApi:
         self._clock = clock
         self.look_again: Callable[[FleetPrompt], None] = lambda asked: None
         self.show_screen: Callable[[Key, str], Awaitable[dict[str, Any] | None]] = _no_screen
+        self.trace: Trace = no_trace
         self.notices: dict[str, frozenset[str]] = {}  # a machine's notice in the place of a session: who can see it
 
     def seen_by(self, identity: str, alone: bool = True) -> FleetHubApi:
@@ -97,6 +98,7 @@ class FleetHubApi:
             done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             done.set_result(None)
             return done
+        self.trace(asked.key[1], f"channel.{channel}", asked.raised_at, self._clock.wall(), machine=asked.key[0])
         return asyncio.ensure_future(self._memory.add_shown(asked.key, channel, message_id, asked.state))
 
     def audit_head(self) -> tuple[int, str]:

@@ -69,6 +69,7 @@ class Chats:
         memory = ChatStore(self._context.database)
         server = FleetHubApi(cache, memory, self._clock)
         router = self._router = server.router = PromptRouter(server, PolicySettings())
+        server.trace = self._context.trace
         server.show_screen = partial(glance, self._context)
         try:
             await memory.load()
