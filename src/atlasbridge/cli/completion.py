@@ -1,4 +1,4 @@
-"""What a shell may offer for a word: names and ids of sessions and prompts.  No error, and no hub is started for it."""
+"""Shell completion: names and ids of sessions and prompts. It prints no errors and starts no hub."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-ANSWER_S = 1.0  # nobody waits longer for a completion
+ANSWER_S = 1.0  # a completion must be fast
 
 
 def complete_sessions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -49,7 +49,7 @@ def complete_channels(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 def complete_programs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """What could be run: programs on the search path, those with a dialect of their own first."""
+    """Programs on PATH that start with `incomplete`; none if it is empty."""
     import os
 
     found: dict[str, None] = {}
@@ -63,7 +63,7 @@ def complete_programs(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 def plain_parameters(name: str) -> list[click.Parameter]:
-    """What the commands that read their own words take, for shells that complete them."""
+    """Options of the commands that parse their own arguments, for shell completion."""
     import click
 
     if name == "attach":
@@ -94,10 +94,10 @@ def _ask(what: str) -> list[dict[str, Any]]:
         with HubClient(home(), timeout_s=ANSWER_S) as hub:
             return list(hub.ask(what)[what])
     except AtlasBridgeError:
-        return []  # a shell that completes has no place for an error
+        return []  # a shell cannot show an error during completion
 
 
-# `atlasbridge completions`: the script that teaches a shell to complete our commands.
+# `atlasbridge completions`: prints the completion script for a shell.
 
 SHELLS = ("bash", "zsh", "fish")
 

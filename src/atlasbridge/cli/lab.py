@@ -1,4 +1,4 @@
-"""`atlasbridge lab`: scenarios, recordings, and why something was or was not raised."""
+"""`atlasbridge lab`: runs scenarios, makes recordings, and explains why a prompt was or was not raised."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def run_scenarios(names: tuple[str, ...], everything: bool, repeat: int, blind: 
 
 
 def _run_elsewhere(entry: Elsewhere, as_json: bool) -> bool:
-    """A scenario of the channels' tests: from the source they come with."""
+    """Run a scenario of the channel tests, from the source tree that contains it."""
     import subprocess
     import sys
 
@@ -217,7 +217,7 @@ def _explain_recording(path: Path, tool: str) -> None:
 
 
 def _explain_id(what: str) -> None:
-    """A session that runs, by its id or its name; else a prompt."""
+    """Explain a running session by id or name, otherwise a prompt."""
     with hub_client() as hub:
         running = hub.ask("sessions")["sessions"]
         if not choose(what, map(named_session, running)).found:

@@ -1,4 +1,4 @@
-"""`atlasbridge policy`: rules that answer for you: checked, explained, tried on the past, suggested."""
+"""`atlasbridge policy`: checks, explains, tests and suggests rules that answer for you."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from atlasbridge.core.policy.rule import Case, Policy, Verdict
 from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.system import OWN_FILE
 
-# Past prompts, as the hub tells them, for rules to be tried on.
+# Past prompts from the hub, on which rules are tested.
 
 
 def case_of(item: dict[str, Any]) -> Case:
-    """What the hub kept: where something was hidden, it stays uncertain."""
+    """A past prompt as a test case. If a part was redacted, the case stays uncertain."""
     told = item["subject"]
     subject = None
     if told is not None:
@@ -71,7 +71,7 @@ def past_rows(
     return rows
 
 
-# `atlasbridge policy migrate`: the rules that say what the old `[[grants]]` of config.toml said.
+# `atlasbridge policy migrate`: converts the old `[[grants]]` of config.toml to rules.
 
 HEADER = "[[grants]]"
 
@@ -99,7 +99,7 @@ def find() -> list[Migrated]:
 
 
 def take_over(found: list[Migrated]) -> None:
-    """Rules first: if they cannot be added, the configuration stays as it is."""
+    """Add the rules first: if that fails, the configuration stays unchanged."""
 
     path = home().config
     before = path.read_text(encoding="utf-8")
@@ -112,7 +112,7 @@ def take_over(found: list[Migrated]) -> None:
 
 
 def comment_out(text: str) -> str:
-    """With every [[grants]] table as a comment, and all else as it was; ConfigError where that cannot be done."""
+    """Comment out every [[grants]] table. Raises ConfigError if that is impossible."""
     lines, inside = [], False
     for line in text.splitlines(keepends=True):
         if line.lstrip().startswith("["):
@@ -169,7 +169,7 @@ def check(file: Path | None) -> None:
 
 
 def wildcards(policy: Policy) -> list[str]:
-    """What the wildcards of rules that allow stand for: less than any words, where the program is known."""
+    """What the wildcards of allow rules match: if the program is known, not every argument."""
     from atlasbridge.core.policy.offer import say_wildcard
     from atlasbridge.core.policy.rule import Say
 
@@ -283,7 +283,7 @@ def suggest(since: float, least: int, add: bool, file: Path | None, as_json: boo
 
 
 def nothing_yet(asked: list[PastQuestion], least: int) -> str:
-    """How far it is to a first suggestion, and what counts."""
+    """How far a first suggestion is, and what counts for it."""
     whole = [item for item in asked if item.agreed and item.case.subject is not None and item.case.subject.certain]
     often = "once" if least == 1 else f"{least} times"
     return (
@@ -293,7 +293,7 @@ def nothing_yet(asked: list[PastQuestion], least: int) -> str:
 
 
 def append(path: Path, text: str) -> None:
-    """Only as a whole, and only if the file is good with it."""
+    """Append to the file, but only if the result is valid."""
     from atlasbridge.config.rules import shell_parser
     from atlasbridge.core.policy.reader import read_policy
 

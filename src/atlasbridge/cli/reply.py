@@ -1,4 +1,4 @@
-"""`atlasbridge reply`: answer a prompt from this machine.  Returns when the keys are typed, or take long to type."""
+"""`atlasbridge reply`: answers a prompt from this machine. It returns when the keys are typed, or after a timeout."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIGNED = re.compile(r"-\d[\d.,:]*")
 
 
 class _WithNumbers(click.Command):
-    """A number with a sign is an answer, no option: `reply tuna -1`."""
+    """Treats a negative number as an answer, not as an option: `reply tuna -1`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         taking = {name for param in self.params for name in param.opts if not getattr(param, "is_flag", True)}
@@ -73,8 +73,10 @@ def command(
         if value is not None or keys is not None or also or at or when:
             raise click.UsageError("--snooze takes no answer")
         return _put_off(prompt, as_json, "snooze", for_s=snooze)
-    if (value is None) == (keys is None) or (as_text and keys is not None):
-        raise click.UsageError("give either a VALUE or --keys KEYS")
+    if value is None and keys is None:
+        raise click.UsageError(f"{prompt!r} alone is no answer: name the prompt, then the answer (reply PROMPT VALUE)")
+    if keys is not None and (value is not None or as_text):
+        raise click.UsageError("give either a VALUE or --keys KEYS, not both")
     typed = value is not None and value != "-"
     if value == "-":
         value = sys.stdin.read().removesuffix("\n").removesuffix("\r")
@@ -115,7 +117,7 @@ def command(
 
 
 def _put_off(prompt: str, as_json: bool, op: str, **fields: Any) -> int:
-    """Something that is for later: it is kept by the hub, and listed by `atlasbridge later list`."""
+    """Send a postponed answer or a snooze; the hub stores it, and `atlasbridge later list` shows it."""
     with hub_client() as hub:
         prompt_id, unclear = find_prompt_id(prompt, hub.ask("prompts")["prompts"])
         if unclear:
@@ -128,7 +130,7 @@ def _is_secret(prompt_id: str, prompts: list[dict[str, Any]]) -> bool:
 
 
 def _on_the_command_line(prompt: str) -> dict[str, Any]:
-    """Nothing was sent: the shell keeps what was typed, and other programs can list it."""
+    """Refuse a secret on the command line: the shell history stores it, and other programs can list it."""
     way = f"atlasbridge reply {prompt[:8]} -"
     said = "this asks for a secret, and a command line is kept in the shell's history and shown by ps"
     return {"ok": False, "reason": "not_allowed", "message": f"{said}. Give it on standard input: {way}"}
@@ -151,7 +153,7 @@ def report(answer: dict[str, Any], as_json: bool) -> int:
 
 
 def report_many(answer: dict[str, Any], as_json: bool) -> int:
-    """Each has its own line; refused if one of them was."""
+    """Print one line per prompt; the status is a refusal if one was refused."""
     if not answer.get("ok"):
         return report(answer, as_json)
     if as_json:
@@ -160,7 +162,7 @@ def report_many(answer: dict[str, Any], as_json: bool) -> int:
     return max(report(one, False) for one in answer["results"])
 
 
-# `atlasbridge later`: answers that were given for a later moment, and who wants to be asked again: list, revoke.
+# `atlasbridge later`: lists and revokes scheduled answers and snoozed prompts.
 
 
 @click.group("later", cls=Renaming, renamed={"revoke": "remove"})
@@ -195,7 +197,7 @@ def revoke(later_id: str, as_json: bool) -> int:
         return report(hub.request("later.revoke", later_id=later_id), as_json)
 
 
-# `atlasbridge queue`: instructions that wait for a tool's next idle input box, also those given in a chat.
+# `atlasbridge queue`: instructions that wait until a tool is idle, also those from chats.
 
 
 @click.group("queue", cls=Renaming, renamed={"off": "remove"}, invoke_without_command=True)
@@ -217,7 +219,7 @@ def queue_command(context: click.Context, as_json: bool) -> None:
 
 
 def print_queue(queue: Sequence[dict[str, Any]], title: str, empty: str = "") -> None:
-    """In the order in which they are typed; no table where there is nothing and nothing is to be said of that."""
+    """Print in typing order; without entries, print only `empty`, if it is given."""
     rows = [
         (item["queue_id"][:8], item["name"], item["by_name"], ago(item["created_at"]), " ".join(item["text"].split()))
         for item in queue

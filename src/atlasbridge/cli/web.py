@@ -1,4 +1,4 @@
-"""`atlasbridge web`: a one-time link to the page, as text and as a code to scan; and the browsers that were let in."""
+"""`atlasbridge web`: prints a one-time link to the page, as text and QR code, and manages paired browsers."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 
-# How a command of this user asks something of the page: over the hub's own socket, which knows who asks.
+# Requests of this user's commands to the page, over the hub's own socket, which identifies the caller.
 
 PATIENCE_S = 10.0
 
 
 class PageClient:
     def __init__(self, home: Home) -> None:
-        """Starts the hub where none runs."""
+        """Start the hub if none runs."""
         ensure_hub(home)
         self._home = home
 
     def ask(self, do: str, **fields: Any) -> dict[str, Any]:
-        """One request; a refusal is raised with its sentence.  A hub that has just started is given a moment."""
+        """Send one request. A refusal is raised with its message. A hub that has just started gets a moment."""
         clock = SystemClock()
         deadline = clock.now() + PATIENCE_S
         with HubClient(self._home) as hub:
@@ -92,8 +92,8 @@ def _show_link(page: PageClient, opens: bool | None, draws: bool | None, scope: 
         print_json({"url": made["url"], "links": links, "fingerprint": made["fingerprint"]})
         return
     if opens or (opens is None and _has_display() and "local" in links):
-        # What a command line says, others on this machine can read: this link is good for a browser of this user alone,
-        # and only outside of every session.
+        # Other users can read command lines, so this link works only for a browser of this user, and only outside of
+        # sessions.
         webbrowser.open(page.ask("link", name=name, scope=scope, here=True)["links"]["local"])
         click.echo("The page opens in your browser. For another one, use this link:\n")
     for place, link in links.items():
@@ -159,7 +159,7 @@ def draw_code(link: str) -> None:
     segno.make(link, error="l", micro=False).terminal(compact=True, border=2)
 
 
-# `atlasbridge token`: tokens for the HTTP API, each with one scope; only their digests are kept.
+# `atlasbridge token`: manages tokens for the HTTP API, each with one scope; only their digests are stored.
 
 
 @click.group("token", cls=Renaming, renamed={"create": "add", "revoke": "remove"})
@@ -207,7 +207,7 @@ def revoke_token(token: str) -> None:
     click.echo("Removed.")
 
 
-# `atlasbridge passkey`: keys with which people sign what they approve, where a rule says `proof = "passkey"`.
+# `atlasbridge passkey`: manages the keys that sign approvals if a rule says `proof = "passkey"`.
 
 KEY_SHOWN = 12  # characters of a key's id: enough to tell keys apart
 
