@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the table of operations."""
+"""The OpenAPI document, generated from the table of operations."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _responses(operation: Operation[..., Any], schemas: dict[str, Any]) -> dict[
 
 def _content(operation: Operation[..., Any], schemas: dict[str, Any]) -> dict[str, Any]:
     if operation.streams:
-        return {"text/event-stream": {"schema": TEXT}}  # what an event has in it is told in the page of the API
+        return {"text/event-stream": {"schema": TEXT}}  # the API page describes the content of an event
     if operation.result is str:
         return {"text/plain": {"schema": TEXT}}
     return {"application/json": {"schema": describe(operation.result, schemas)}}
