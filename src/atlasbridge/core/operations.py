@@ -246,7 +246,7 @@ class Given:
 
 @frozen
 class Later:
-    """An answer for a later moment, or the wish to be asked again (`kind` is `answer` or `snooze`)."""
+    """A scheduled answer, or a snooze (`kind` is `answer` or `snooze`)."""
 
     later_id: str
     prompt_id: str
@@ -324,13 +324,13 @@ class Prompt:
     still_waiting: Annotated[bool, Is(only="socket")] = False
 
     def __getitem__(self, name: str) -> Any:
-        """As a caller of an earlier version reads it, who was given a plain object."""
+        """Allows access as to a plain object, which earlier versions returned."""
         return getattr(self, name)
 
 
 @frozen
 class Event:
-    """Something that happened: `event` says what, such as "prompt.raised"; `fields` has all that is known of it."""
+    """An event: `event` is its kind, such as "prompt.raised"; `fields` contains all its data."""
 
     event: str
     at: str = ""
@@ -340,7 +340,7 @@ class Event:
     fields: Mapping[str, object] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
-        """As a caller of an earlier version reads it, who was given a plain object."""
+        """Allows access as to a plain object, which earlier versions returned."""
         return self.event if name == "event" else self.fields[name]
 
 
