@@ -1,8 +1,7 @@
-"""Reads dialect files: each tool's, and a person's own in the home folder, which win by name.
+"""Reads dialect files: the packaged ones, and a person's own in the home folder, which take precedence by name.
 
-A person's own is `dialects/NAME.toml`, or `adapters/NAME/dialect.toml` in a tool's whole folder.  It
-may also extend a packaged dialect under a new name, or under the same name.  A broken file is refused with its line
-and the reason: `parse_dialect` fails closed.
+A person's dialect is `dialects/NAME.toml`, or `adapters/NAME/dialect.toml`. It can extend a packaged dialect under a
+new name or under the same name. A broken file is refused with its line and the reason: `parse_dialect` fails closed.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _remembered: dict[tuple[str, str, int, int, int], Any] = {}
 
 
 def load_dialect(name: str, own_dir: Path | None = None) -> Dialect:
-    """The dialect called `name` with everything it extends; an unknown name is an error."""
+    """Return the dialect called `name` with everything it extends. An unknown name is an error."""
     own = _own_file(name, own_dir)
     if own is not None:
         return _complete(_read(own), own_dir, skip_own={name})
@@ -64,7 +63,7 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _own_file(name: str, own_dir: Path | None) -> Path | None:
-    """`own_dir` is the home folder's `dialects`; a tool's whole folder stands beside it."""
+    """`own_dir` is the home folder's `dialects`; the `adapters` folder is beside it."""
     if own_dir is None:
         return None
     beside = os.path.join(os.path.dirname(own_dir), OWN_TOOLS, name, FILE)
@@ -73,7 +72,7 @@ def _own_file(name: str, own_dir: Path | None) -> Path | None:
 
 
 def dialect_for(command: str, own_dir: Path | None = None) -> str:
-    """The dialect that claims this executable's name; the generic one when none does."""
+    """Return the dialect that lists this executable's name, or the generic one."""
     program = os.path.basename(command).removesuffix(".exe")
     for name in available(own_dir):
         path = _own_file(name, own_dir) or TOOLS / name / FILE
@@ -83,7 +82,7 @@ def dialect_for(command: str, own_dir: Path | None = None) -> str:
 
 
 def _commands_line(path: Path) -> str:
-    """Only the line that lists the executables: a start must not parse every file."""
+    """Read only the line that lists the executables, because a start must not parse every file."""
     return _of_version(_find_commands_line, path)
 
 
@@ -92,7 +91,7 @@ def _find_commands_line(path: Path) -> str:
 
 
 def _of_version(read: Callable[[Path], T], path: Path) -> T:
-    """What a file says, remembered as long as it is the same file: whoever forks hosts has read it for all of them."""
+    """Cache the content as long as the file is unchanged. Hosts inherit the cache from the fork server."""
     told = path.stat()
     key = (read.__name__, str(path), told.st_ino, told.st_mtime_ns, told.st_size)
     if key not in _remembered:
@@ -131,9 +130,9 @@ def _parse(path: Path) -> Dialect:
 
 
 def parse_dialect(text: str, where: str, trusted: bool = False) -> Dialect:
-    """A dialect from TOML; `where` names the file in errors.
+    """Parse a dialect from TOML; `where` names the file in errors.
 
-    The patterns of a `trusted` (packaged, tested) text are compiled when first used, which saves a start 30 ms.
+    The patterns of a `trusted` (packaged, tested) text are compiled on first use, which saves 30 ms at a start.
     """
     try:
         data = tomllib.loads(text)
@@ -153,7 +152,7 @@ _PATTERNS = (
 
 
 class _Reader:
-    """Checks every setting and says which one is wrong, where, and why."""
+    """Checks every setting and reports which one is wrong, where, and why."""
 
     def __init__(self, text: str, where: str, trusted: bool) -> None:
         self.source = text.splitlines()

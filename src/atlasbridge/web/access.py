@@ -307,8 +307,8 @@ class Access:
         self._tokens = {item["token_id"]: Token(**item) for item in json.loads(hub_api.recall("web.tokens", "[]"))}
 
     def _own_name(self) -> str:
-        """A cookie name for this hub only, because all ports of a host share their cookies: two hubs on one machine must
-        not overwrite each other's."""
+        """A cookie name for this hub only, because all ports of a host share their cookies: two hubs on one machine
+        must not overwrite each other's."""
         name = self._hub_api.recall("web.cookie") or secrets.token_hex(4)
         self._hub_api.remember("web.cookie", name)
         return name
