@@ -18,7 +18,7 @@ from itertools import count
 from typing import Any
 
 from atlasbridge.core.clock import Clock, iso
-from atlasbridge.core.ports import HubApi
+from atlasbridge.core.ports import MachineApi
 from atlasbridge.web.settings import WebSettings
 
 # Proofs that both sides know the same key, without sending it. Pure; the page does the same in `proof.js`. Each proof
@@ -109,7 +109,7 @@ def plain_name(name: str) -> str:
 class Devices:
     """`on_end(login_id)` is called for every login that ends, for any reason."""
 
-    def __init__(self, hub_api: HubApi, clock: Clock, ttl_s: float, on_end: Callable[[str], None]) -> None:
+    def __init__(self, hub_api: MachineApi, clock: Clock, ttl_s: float, on_end: Callable[[str], None]) -> None:
         self._hub_api = hub_api
         self._clock = clock
         self._ttl_s = ttl_s
@@ -291,7 +291,7 @@ class Entry:
 class Access:
     def __init__(
         self,
-        hub_api: HubApi,
+        hub_api: MachineApi,
         clock: Clock,
         settings: WebSettings,
         on_end: Callable[[str], None] = lambda login_id: None,

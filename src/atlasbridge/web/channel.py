@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.ports import HubApi
+from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
@@ -35,8 +35,9 @@ SETTLED_S = 3600.0  # how long a sleeping phone can still be told that a prompt 
 class WebChannel(BaseChannel):
     name: ClassVar[str] = "web"
     remote: ClassVar[bool] = False  # loopback or TLS only, so the page is allowed to ask for a secret
+    hub_api: MachineApi
 
-    def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
+    def __init__(self, settings: Mapping[str, Any], hub_api: MachineApi, clock: Clock) -> None:
         super().__init__(settings, hub_api, clock)
         chosen = WebSettings.read(settings)
         self.web = chosen

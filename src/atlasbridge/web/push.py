@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.people import PROOF
-from atlasbridge.core.ports import HubApi
+from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord, PromptType
 from atlasbridge.core.session.model import SessionRecord
@@ -262,7 +262,7 @@ def is_known_service(endpoint: str, hosts: tuple[str, ...]) -> bool:
 class Push:
     """`name_of(login_id)` returns the name of the browser with that login."""
 
-    def __init__(self, hub_api: HubApi, clock: Clock, settings: WebSettings, name_of: Callable[[str], str]) -> None:
+    def __init__(self, hub_api: MachineApi, clock: Clock, settings: WebSettings, name_of: Callable[[str], str]) -> None:
         self._hub_api = hub_api
         self._name_of = name_of
         self._held: dict[tuple[str, str], asyncio.TimerHandle] = {}

@@ -26,7 +26,7 @@ from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.home import MAX_SOCKET_PATH
 from atlasbridge.core.hub_connection import bind_alone, has_unix_sockets, is_taken
 from atlasbridge.core.peer import own_uid, read_peer
-from atlasbridge.core.ports import HubApi
+from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.system import OWN_FILE
 from atlasbridge.web.settings import WebSettings
 
@@ -382,7 +382,7 @@ class KeptPlace(Place):
     """Stores its port for the next start. It chooses a different port than configured only at the very first start,
     when no browser knows the port yet."""
 
-    def __init__(self, app: ASGIApp, configured: int, hub_api: HubApi) -> None:
+    def __init__(self, app: ASGIApp, configured: int, hub_api: MachineApi) -> None:
         before, _, kept = hub_api.recall("web.place").partition(":")
         self._first = before != str(configured)
         self._configured = configured
@@ -422,7 +422,7 @@ class TunnelPlace(Place):
         self._path.unlink(missing_ok=True)
 
 
-def own_places(settings: WebSettings, hub_api: HubApi, app: ASGIApp) -> list[Place]:
+def own_places(settings: WebSettings, hub_api: MachineApi, app: ASGIApp) -> list[Place]:
     places: list[Place] = [KeptPlace(app, settings.port, hub_api)]
     if has_unix_sockets() and len(os.fsencode(hub_api.home / SOCKET)) <= MAX_SOCKET_PATH:
         places.append(TunnelPlace(app, hub_api.home / SOCKET))

@@ -15,7 +15,7 @@ from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id, short_id
 from atlasbridge.core.policy.people import QUORUM
-from atlasbridge.core.ports import HubApi
+from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.prompt.redact import redact_data
@@ -142,7 +142,7 @@ def _which_setup() -> str:
 
 @dataclass(slots=True)
 class Site:
-    hub_api: HubApi
+    hub_api: MachineApi
     clock: Clock
     settings: WebSettings
     access: Access
