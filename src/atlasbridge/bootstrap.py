@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from atlasbridge.config.load import Configuration
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.detection.detector import Detector
-    from atlasbridge.core.detection.signals import DetectorSettings
+    from atlasbridge.core.detection.verdict import DetectorSettings
     from atlasbridge.core.host.ports import DetectorLike, HostParts, Prepared
     from atlasbridge.core.ports import Channel, HubApi, WaitingProbe
     from atlasbridge.core.recognition.dialect import Dialect
@@ -354,7 +354,7 @@ def make_detector(home: Home, plan: Plan, size: Size, settings: DetectorSettings
 def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) -> DetectorSettings:
     """The `[detection]` table in the detector's words."""
     from atlasbridge.config.secrets import secret_values
-    from atlasbridge.core.detection.signals import DetectorSettings, Patience
+    from atlasbridge.core.detection.verdict import DetectorSettings, Patience
 
     usual, patience = DetectorSettings(), Patience()
     return DetectorSettings(

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from atlasbridge.adapters.installed import installed_version
 from atlasbridge.core.errors import DialectError
 from atlasbridge.core.recognition.dialect import Dialect, Mark, MenuRule, Rule, SubjectRule, compiled, extend
 
@@ -72,22 +73,24 @@ def _own_file(name: str, own_dir: Path | None) -> Path | None:
 
 
 def dialect_for(command: str, own_dir: Path | None = None) -> str:
-    """Return the dialect that lists this executable's name, or the generic one."""
+    """Return the dialect that lists this executable's name. Return the generic one if none does, or if the installed
+    version belongs to another program with that name."""
     program = os.path.basename(command).removesuffix(".exe")
     for name in available(own_dir):
         path = _own_file(name, own_dir) or TOOLS / name / FILE
-        if program == name or f'"{program}"' in _commands_line(path):
-            return name
+        commands, others = _of_version(_find_claims, path)
+        if program == name or f'"{program}"' in commands:
+            version = installed_version(command) if others else ""
+            return FALLBACK if any(re.match(other, version) for other in others if version) else name
     return FALLBACK
 
 
-def _commands_line(path: Path) -> str:
-    """Read only the line that lists the executables, because a start must not parse every file."""
-    return _of_version(_find_commands_line, path)
-
-
-def _find_commands_line(path: Path) -> str:
-    return next((line for line in path.read_text("utf-8", "replace").splitlines() if line.startswith("commands")), "")
+def _find_claims(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Read only the lines with the executables and with the versions of other programs, because a start must not
+    parse every file."""
+    lines = path.read_text("utf-8", "replace").splitlines()
+    commands, others = (next((one for one in lines if one.startswith(key)), "") for key in ("commands", "not_versions"))
+    return commands, tuple(re.findall(r"'([^']+)'", others))
 
 
 def _of_version(read: Callable[[Path], T], path: Path) -> T:
@@ -143,7 +146,7 @@ def parse_dialect(text: str, where: str, trusted: bool = False) -> Dialect:
 
 _WORDS = ("refuse", "always", "secret", "not_secret")
 _TEXTS = ("name", "extends", "blinking", "pointers")
-_LISTS = ("versions", "commands", "counting", "noise", "passing", "quiet_programs", "screen_programs")
+_LISTS = ("versions", "not_versions", "commands", "counting", "noise", "passing", "quiet_programs", "screen_programs")
 _TOP: dict[str, type] = {**dict.fromkeys(_TEXTS, str), **dict.fromkeys(_LISTS, tuple)}
 _PATTERNS = (
     *("pattern", "needs", "unless", "text_choice", "hotkeys", "follow", "programs", "top", "labels", "refuse", "menus"),

@@ -30,7 +30,7 @@ from atlasbridge.adapters.event import event_of
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.prompt_builder import prompt_of
-from atlasbridge.core.detection.signals import MEDIUM
+from atlasbridge.core.detection.verdict import MEDIUM
 from atlasbridge.core.errors import AdapterError
 from atlasbridge.core.host.bare import BareSession
 from atlasbridge.core.ids import new_id
