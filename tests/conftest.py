@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.left_behind import MARK, end_and_name, mark
+from tests.support.tier import IS_LANDING
 
 # The same examples in every run, so that a change is judged by what it changed; FRESH_EXAMPLES=1 finds new ones.
 same = "FRESH_EXAMPLES" not in os.environ
@@ -52,6 +53,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     marks = re.search(r"^pytestmark = (.+)$", collection_path.read_text("utf-8"), re.MULTILINE)
     left_out = re.findall(r"not (\w+)", config.option.markexpr) if " or " not in config.option.markexpr else []
     return True if marks and set(left_out) & set(re.findall(r"pytest\.mark\.(\w+)", marks[1])) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A file of which `make test` takes a share is part of a landing as a whole."""
+    for item in items if IS_LANDING else ():
+        if isinstance(item, pytest.Function) and hasattr(item.module, "times"):
+            item.add_marker("landing")
 
 
 def _use_a_quick_folder(config: pytest.Config) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.tier import times
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.recognition.dialect import compiled
 from atlasbridge.lab.mutants import MUTATIONS, dialogs_of, judge_mutant, judge_words_of_work
 
-DIALOGS = list(dialogs_of(Path(__file__).parents[1] / "corpus"))
+DIALOGS = list(dialogs_of(Path(__file__).parents[1] / "corpus"))[:: times(1, quickly=7)]
 WORDS_OF_WORK = {
     "claude": ["esc to interrupt", "✻ Thinking… (3s · esc to interrupt)", "Retrying in 5 seconds"],
     "codex": ["(12s • esc to interrupt)", "Reconnecting to server"],

@@ -163,6 +163,7 @@ def test_the_commands_of_the_lab_run_as_they_are_written(hub: HubProcess) -> Non
 @example("reliability", 7)
 @example("reliability", 13)
 @example("adapter interface", 22)
+@pytest.mark.landing
 def test_the_pytest_lines_collect_what_they_name() -> None:
     lines = commands(block("reliability", 7)) + commands(block("reliability", 13))
     for name, *words in lines + commands(block("adapter interface", 22)):
