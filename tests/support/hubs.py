@@ -78,7 +78,7 @@ class HubProcess:
         self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root), "ATLASBRIDGE_SESSION_ZYGOTE": "0"}
 
     def cli(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        if self._is_warm() and not warm.starts_others(arguments):
+        if not self._less and not self._cold and warm.may_fork(arguments, self.environ):
             return warm.run_command(arguments, self.environ, given)
         return subprocess.run(
             self.command(*arguments), env=self.environ, input=given, capture_output=True, text=True, timeout=60
@@ -111,15 +111,12 @@ class HubProcess:
         return [*self._less, sys.executable, "-m", "atlasbridge", *arguments]
 
     def start(self) -> None:
-        if self._is_warm():
+        if not self._less and not self._cold and warm.may_fork((), self.environ):
             told = warm.start_hub(self.environ)
             assert told.get("ready") or told.get("error") == ALREADY_RUNNING, told
             return
         done = self.cli("hub", "start")
         assert done.returncode == 0, done.stderr
-
-    def _is_warm(self) -> bool:
-        return not self._less and not self._cold and warm.fits(self.environ)
 
     @property
     def pid(self) -> int:

@@ -16,13 +16,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 60.0
 HUB, COMMAND = "hub", "command"
 _MODULES = (
     "aiohttp.web atlasbridge.__main__ atlasbridge.bootstrap atlasbridge.channels.desktop atlasbridge.channels.local"
@@ -35,7 +35,8 @@ _MODULES = (
 
 class Nursery:
     def __init__(self) -> None:
-        self._line, theirs = socket.socketpair()
+        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._one_at_a_time = threading.Lock()
         kept = {name: value for name, value in os.environ.items() if name not in ("TEST_RUN", "PYTEST_CURRENT_TEST")}
         with theirs:
             self.process = subprocess.Popen(
@@ -49,8 +50,9 @@ class Nursery:
 
     def fork(self, order: Mapping[str, Any], *fds: int) -> int:
         """The new process; the descriptors become its standard streams, and one on which it speaks of itself."""
-        socket.send_fds(self._line, [json.dumps(order).encode()], list(fds))
-        return int(self._line.recv(32))
+        with self._one_at_a_time:
+            socket.send_fds(self._line, [json.dumps(order).encode()], list(fds))
+            return int(self._line.recv(32))
 
     def children(self) -> list[int]:
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
@@ -60,25 +62,23 @@ class Nursery:
 _STARTERS = ("run", "attach", "hub", "demo", "ask", "mcp", "acp", "setup", "debug", "doctor", "version", "update")
 _OF_PYTHON = ("PYTHON", "LC_", "LANG", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "LINES", "TZ", "HOME", "PATH")
 _nursery: Nursery | None = None
+_made_once = threading.Lock()
 
 
-def starts_others(words: Sequence[str]) -> bool:
-    """Whether the command starts processes, or looks at the one that it is."""
-    return not words or words[0].startswith("-") or words[0] in _STARTERS
-
-
-def fits(environ: Mapping[str, str]) -> bool:
-    """Whether nothing in it would have been read before `main` began."""
-    return sys.platform == "linux" and all(
-        environ.get(name) == os.environ.get(name) for name in {*environ, *os.environ} if name.startswith(_OF_PYTHON)
-    )
+def may_fork(words: Sequence[str], environ: Mapping[str, str]) -> bool:
+    """Not where a command starts others or looks at its own process, or where something is read before `main`."""
+    if sys.platform != "linux" or (words and words[0] in _STARTERS and tuple(words[:2]) != ("hub", "stop")):
+        return False
+    early = {name for name in {*environ, *os.environ} if name.startswith(_OF_PYTHON)}
+    return all(environ.get(name) == os.environ.get(name) for name in early)
 
 
 def nursery() -> Nursery:
     global _nursery
-    if _nursery is None:
-        _nursery = Nursery()
-    return _nursery
+    with _made_once:
+        if _nursery is None:
+            _nursery = Nursery()
+        return _nursery
 
 
 def living() -> list[int]:
