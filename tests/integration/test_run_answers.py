@@ -15,6 +15,7 @@ from tests.support.terminal import ATLASBRIDGE, Terminal, run_in
 from tests.support.tier import first_of
 from tests.support.waiting import wait_for, written
 
+pytestmark = pytest.mark.zygote
 ASK = 'read -p "Continue? (y/n) " a; echo got=$a; sleep 0.3'
 
 # An editor of lines that takes digits alone: what it does not take it keeps, with the cursor back at its beginning.
