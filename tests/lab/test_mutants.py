@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.figures.mutants import MUTATIONS, Dialog, dialogs_of, judge_mutant, judge_words_of_work
 from tests.support.tier import times
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.recognition.dialect import compiled
-from atlasbridge.lab.mutants import MUTATIONS, Dialog, dialogs_of, judge_mutant, judge_words_of_work
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 

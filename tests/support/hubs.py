@@ -18,10 +18,10 @@ from typing import Any
 
 from tests.support import warm
 from tests.support.fake_host import FakeHost
+from tests.support.memory_channel import MemoryChannel
 from tests.support.sessions import end_all
 from tests.support.waiting import until, wait_for
 
-from atlasbridge.channels.memory import MemoryChannel
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.request import HubClient

@@ -1,4 +1,4 @@
-"""The table `prompts`: every move of a prompt is one guarded UPDATE whose guard is read from the state machine."""
+"""The table `prompts`: every state change is one guarded UPDATE whose guard comes from the state machine."""
 
 from __future__ import annotations
 
@@ -7,9 +7,68 @@ import sqlite3
 from functools import lru_cache
 from typing import Any, Final
 
+from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, kept
 from atlasbridge.core.prompt.machine import OPEN, TRANSITIONS, PromptMoved, sources
-from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, PromptRecord, PromptState
+from atlasbridge.core.values import frozen
+
+# The table `replies`: the one accepted answer of a prompt. The value of a secret is never stored.
+
+# answers without a text of their own
+SPOKEN: Final = {AnswerKind.YES: "y", AnswerKind.NO: "n", AnswerKind.ENTER: "enter"}
+
+
+@frozen
+class ReplyRecord:
+    prompt_id: str
+    session_id: str
+    kind: AnswerKind
+    value: str | None  # None: a secret
+    source: str
+    identity: str
+    received_at: str
+    injected_at: str
+
+    @property
+    def answer(self) -> Answer | None:
+        """The answer to type; None for a secret, which is not stored."""
+        if self.value is None:
+            return None
+        return Answer(self.kind, "" if self.kind in SPOKEN else self.value)
+
+
+def insert_reply(
+    connection: sqlite3.Connection, record: PromptRecord, answer: Answer, source: str, identity: str, at: str
+) -> None:
+    connection.execute(
+        "INSERT INTO replies (id, prompt_id, session_id, kind, value, source, identity, received_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (new_id(), record.prompt_id, record.session_id, answer.kind.value, shown(record, answer), source, identity, at),
+    )
+
+
+def shown(record: PromptRecord, answer: Answer) -> str | None:
+    """The value to store; an answer without a text of its own gets its short form."""
+    return None if record.prompt.secret else answer.value or SPOKEN.get(answer.kind, "")
+
+
+def mark_injected(connection: sqlite3.Connection, prompt_id: str, at: str) -> None:
+    connection.execute("UPDATE replies SET injected_at = ? WHERE prompt_id = ?", (at, prompt_id))
+
+
+def get_reply(connection: sqlite3.Connection, prompt_id: str) -> ReplyRecord | None:
+    row = connection.execute(
+        "SELECT prompt_id, session_id, kind, value, source, identity, received_at, coalesce(injected_at, '')"
+        " FROM replies WHERE prompt_id = ?",
+        (prompt_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    kind, value = AnswerKind(row[2]), row[3]
+    value = SPOKEN.get(kind, "") if value == "" else value  # earlier versions stored an empty value
+    return ReplyRecord(row[0], row[1], kind, value, *row[4:])
+
 
 _COLUMNS: Final = (
     "id, session_id, body, status, nonce, created_at, expires_at, deadline, boot_id, nonce_used,"
@@ -30,7 +89,7 @@ def guard(event: PromptMoved) -> str:
 
 
 def target(event: PromptMoved) -> PromptState:
-    """Where `event` leads; the same from everywhere, which keeps a move one UPDATE."""
+    """The new state after `event`. It is the same from every state, so that a transition is one UPDATE."""
     (state,) = {end for (_, moved), end in TRANSITIONS.items() if moved is event}
     return state
 
@@ -66,9 +125,9 @@ def insert(connection: sqlite3.Connection, record: PromptRecord, keep_raw: bool)
 def move(
     connection: sqlite3.Connection, prompt_id: str, event: PromptMoved, at: str, condition: str = "1", **values: Any
 ) -> PromptRecord | None:
-    """Apply `event` if its guard and `condition` hold; None, and nothing changed, if not.
+    """Applies `event` if its guard and `condition` are true. Otherwise changes nothing and returns None.
 
-    `values` are columns to set as well; a name that is no column may be used by `condition`.
+    `values` are additional columns to set; other names are parameters of `condition`.
     """
     columns = _SETTABLE & values.keys()
     extra = "".join(f", {name} = :{name}" for name in sorted(columns))
@@ -93,7 +152,7 @@ def get(connection: sqlite3.Connection, prompt_id: str) -> PromptRecord | None:
 
 
 def prolong(connection: sqlite3.Connection, prompt_id: str, deadline: float, expires_at: str) -> PromptRecord | None:
-    """Another end of its time, while it is open."""
+    """Sets a new deadline while the prompt is open."""
     row = connection.execute(
         f"UPDATE prompts SET deadline = ?, expires_at = ? WHERE id = ? AND {IS_OPEN} RETURNING {_COLUMNS}",
         (deadline, expires_at, prompt_id),
@@ -102,7 +161,7 @@ def prolong(connection: sqlite3.Connection, prompt_id: str, deadline: float, exp
 
 
 def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
-    """Prompts that ended before `moment`, with their replies, deliveries, requests and votes."""
+    """Deletes prompts that ended before `moment`, with their replies, deliveries, requests and votes."""
     doomed = (
         "SELECT id FROM prompts WHERE updated_at < ?"
         " AND status IN ('resolved', 'expired', 'canceled', 'failed', 'withdrawn')"
@@ -112,7 +171,7 @@ def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
     return connection.execute(f"DELETE FROM prompts WHERE id IN ({doomed})", (moment,)).rowcount
 
 
-@lru_cache(maxsize=256)  # a prompt is read a dozen times in its life, and never changes
+@lru_cache(maxsize=256)  # a prompt is read a dozen times and never changes
 def _decoded(body: str) -> Prompt:
     return decode_prompt(json.loads(body))
 
