@@ -62,6 +62,8 @@ def _choice_words(prompt: Prompt, value: str) -> str:
 
 def call_person(identity: str, place: str = "", name: str = "") -> str:
     """In a sentence: by name where one is known.  Of a command of this machine its place says all that is known."""
+    if identity == TIMER:
+        return "a timer, because nobody answered in time"
     if identity == HERE and not name:
         return f"a person at {place or 'this machine'}"
     who = name or identity or "somebody"
