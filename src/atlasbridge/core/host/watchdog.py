@@ -386,7 +386,8 @@ class StallWatchdog:
 
     def _announce(self, prompt: Prompt) -> None:
         self._open_id, self._open_digest, self._open_idle = self._make_id(), prompt.digest, prompt.idle
-        about = {"prompt": self.told(prompt), "typed_age_s": self.typed_age_s}
+        detect_s = max(0.0, self._clock.now() - self._output.last_output_at)
+        about = {"prompt": self.told(prompt), "typed_age_s": self.typed_age_s, "detect_s": round(detect_s, 4)}
         self._to_hub({"m": "raise", "prompt_id": self._open_id, **about})
 
     def told(self, prompt: Prompt) -> dict[str, Any]:
