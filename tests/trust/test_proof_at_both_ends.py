@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from tests.support import hostile_tool
 from tests.support.hubs import NO_WEB, HubProcess, hub_process, short_home
+from tests.support.tier import first_of
 from tests.support.waiting import wait_for, written
 
 from atlasbridge.core import peer as peer_module
@@ -26,7 +27,7 @@ from atlasbridge.core.peer import GONE, UNPROVEN, Peer, meet
 
 HERE = Path(__file__).parent
 
-USERS = ["root", "an ordinary user"]
+USERS = first_of(["an ordinary user", "root"])
 LOOPBACK = f'{NO_WEB}[hub]\ntransport = "loopback"\n'
 
 
