@@ -1,4 +1,4 @@
-"""Reads dialect files: each tool's, and a person's own in the home folder, which win by name.
+"""Reads dialect files: each tool's, signed updates of them, and a person's own in the home folder, which win by name.
 
 A person's own is `dialects/NAME.toml`, or `adapters/NAME/dialect.toml` in a tool's whole folder.  It
 may also extend a packaged dialect under a new name, or under the same name.  A broken file is refused with its line
@@ -21,6 +21,7 @@ from atlasbridge.core.recognition.dialect import Dialect, Mark, MenuRule, Rule, 
 TOOLS = Path(__file__).parent
 FILE = "dialect.toml"
 OWN_TOOLS = "adapters"
+UPDATES = "dialect-updates"  # beside the person's own, written by `dialect_updates` alone
 FALLBACK = "generic"
 _SUFFIX = ".toml"
 REGIONS = ("line", "tail", "footer", "screen", "title")
@@ -49,7 +50,8 @@ def available(own_dir: Path | None = None) -> list[str]:
     if own_dir is None:
         return sorted(packaged)
     in_folders = _folders_with_a_dialect(own_dir.parent / OWN_TOOLS)
-    own = {name.removesuffix(_SUFFIX) for name in _listed(own_dir) if name.endswith(_SUFFIX)}
+    files = [*_listed(own_dir), *_listed(own_dir.parent / UPDATES)]
+    own = {name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX)}
     return sorted(packaged | in_folders | own)
 
 
@@ -65,11 +67,12 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _own_file(name: str, own_dir: Path | None) -> Path | None:
-    """`own_dir` is the home folder's `dialects`; a tool's whole folder stands beside it."""
+    """`own_dir` is the home folder's `dialects`; a tool's whole folder and the updates stand beside it."""
     if own_dir is None:
         return None
-    beside = os.path.join(os.path.dirname(own_dir), OWN_TOOLS, name, FILE)
-    places = (os.path.join(own_dir, name + _SUFFIX), beside)
+    home = os.path.dirname(own_dir)
+    beside, updated = os.path.join(home, OWN_TOOLS, name, FILE), os.path.join(home, UPDATES, name + _SUFFIX)
+    places = (os.path.join(own_dir, name + _SUFFIX), beside, updated)
     return next((Path(place) for place in places if os.path.isfile(place)), None)
 
 
