@@ -28,7 +28,7 @@ _SPAWN_ADVICE: dict[SpawnStage, str] = {
 
 
 class PtyError(Exception):
-    """Base of all errors of this package; `advice` says what to do."""
+    """Base class of all errors of this package; `advice` says what to do."""
 
     advice: ClassVar[str] = ""
 
@@ -72,7 +72,7 @@ class HandleNotFound(PtyError):
 
 
 class SpawnFailed(PtyError):
-    """The child never came to run; `stage` tells a bad program from a bad working directory."""
+    """The program was not started; `stage` tells a bad program from a bad working directory."""
 
     def __init__(self, reason: str, errno: int | None = None, stage: SpawnStage = "program") -> None:
         super().__init__(reason, errno, stage)
@@ -108,7 +108,7 @@ class PtyIoError(PtyError):
 
 
 class CommandTimeout(PtyError, TimeoutError):
-    """The command was stopped; `output` is what it had printed by then."""
+    """The command was stopped; `output` is its output until then."""
 
     advice = "Allow more time, or start it in the background of the shell."
 

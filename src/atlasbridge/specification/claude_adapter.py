@@ -32,6 +32,6 @@ __all__ = [
 
 
 def load_config(path: str | os.PathLike[str] | None = None) -> Configuration:
-    """The configuration in this file, or of this user's home folder; ConfigError says what is wrong with it."""
+    """Load the configuration from this file, or from this user's home folder. Raises ConfigError."""
     place = Path(path) if path is not None else Home.find(os.environ).config
     return load_config_of(place, os.environ, channel_settings, ChannelRegistry.names())
