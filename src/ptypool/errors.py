@@ -1,12 +1,12 @@
 """The errors of ptypool: what went wrong, and what the caller can do about it.
 
 PtyError
- ├── AtCapacity        every slot of the pool is taken
- ├── HandleNotFound    the pool holds no such handle (any more)
- ├── SpawnFailed       the child never came to run
+ ├── AtCapacity        all slots of the pool are in use
+ ├── HandleNotFound    the pool has no such handle, or no longer has it
+ ├── SpawnFailed       the program could not be started
  ├── PtyIoError        reading from or writing to a child failed
- ├── CommandTimeout    a session's command was not over in time (also a TimeoutError)
- └── PtyInternalError  the pool is used in a state or a process it cannot work in
+ ├── CommandTimeout    a session's command did not end in time (also a TimeoutError)
+ └── PtyInternalError  the pool cannot be used in this state or process
 """
 
 from __future__ import annotations

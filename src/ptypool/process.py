@@ -200,8 +200,8 @@ def spawn_process(
     (rows and columns, or these and the width and height in pixels).
 
     `env` is the child's whole environment (None: a copy of ours); its PATH is the one searched. The child starts with
-    default signal handlers and an empty mask. With a `lifeline`, the reading end of a pipe, Ctrl-Z stops the program as
-    it would a shell's job, until the pipe's end (see `job`). `stderr`: an inheritable descriptor that becomes the
+    default signal handlers and an empty mask. With a `lifeline`, the reading end of a pipe, Ctrl-Z stops the program
+    like a shell's job, until the pipe's end (see `hold_job`). `stderr`: an inheritable descriptor that becomes the
     program's standard error, with `close_fds` False. Raises SpawnFailed when the program could not be executed.
     """
     program = name_program(argv, env, cwd, stderr)

@@ -20,7 +20,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Values of the tool's environment that look like secrets; they are never sent in an excerpt."""
+    """Values of the tool's environment whose names look like secrets. They are never sent in an excerpt."""
     return tuple(value for name, value in environ.items() if is_secret_name(name) and len(value) >= SHORTEST)
 
 

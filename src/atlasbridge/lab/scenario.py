@@ -61,11 +61,11 @@ class BasePromptLabScenario:
 
     async def run(self) -> None:
         """Run a program, and answer it."""
-        raise NotImplementedError(f"{type(self).__name__} says nothing")  # every scenario acts something out
+        raise NotImplementedError(f"{type(self).__name__} says nothing")  # every scenario must implement it
 
     async def assert_behavior(self, result: DetectorResult) -> None:
         """Check the detector's result; raise `ScenarioFailed` with the expectation."""
-        raise NotImplementedError(f"{type(self).__name__} expects nothing")  # every scenario expects something
+        raise NotImplementedError(f"{type(self).__name__} expects nothing")  # every scenario must implement it
 
     async def perform(self) -> DetectorResult:
         """Run the whole scenario; the terminal is closed in any case."""

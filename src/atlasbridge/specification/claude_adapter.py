@@ -17,7 +17,7 @@ from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.specification.pty_supervisor import PTYSupervisor
 from atlasbridge.specification.text_detector import PromptDetector
 
-decide_prompt = Ledger.decide_prompt  # of the store
+decide_prompt = Ledger.decide_prompt
 
 __all__ = [
     "INJECT_BYTES",
