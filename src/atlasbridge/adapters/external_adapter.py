@@ -25,7 +25,7 @@ import tty
 from collections import deque
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from atlasbridge.adapters.base import BaseAdapter, PromptEvent, PromptType, Reply, validate_event
 from atlasbridge.adapters.event import prompt_of_event
@@ -232,6 +232,9 @@ REMEMBERED_KEYS = 32
 ERASED = re.compile(rb"(?:[\x00-\x7e]|[\xc0-\xff][\x80-\xbf]+)?\x7f")  # a character and the key that erased it
 
 
+T = TypeVar("T")
+
+
 class ExternalAdapter:
     def __init__(self, adapter: BaseAdapter, attach_socket: str) -> None:
         self._adapter = adapter
@@ -287,12 +290,17 @@ class ExternalAdapter:
             self._complained.add(text)
             self._tell("adapter", {"fault": text, "traceback": "".join(traceback.format_exception(error))})
 
-    async def _context(self) -> dict[str, Any]:
+    async def _call(self, method: str, otherwise: T, *arguments: Any) -> T:
+        """What a method of the adapter returns.  If it raises, the fault is reported and `otherwise` is returned."""
         try:
-            return dict(await self._adapter.snapshot_context())
+            found: T = await getattr(self._adapter, method)(*arguments)
         except Exception as error:  # the boundary to a foreign adapter
-            self._fault("snapshot_context", error)
-            return {}
+            self._fault(method, error)
+            return otherwise
+        return found
+
+    async def _context(self) -> dict[str, Any]:
+        return dict(await self._call("snapshot_context", {}) or {})
 
     async def _keep_telling(self) -> None:
         """Send the adapter's view of its session, for `atlasbridge status` and `doctor`."""
@@ -304,14 +312,11 @@ class ExternalAdapter:
     async def _ended(self, endings: ExitStatus, pid: int | None) -> int:
         """The tool's own exit status, read before the adapter can send a signal."""
         for _ in range(ENDS_LOOKS):
-            if endings.of(pid) is not None or not await self._is_healthy():
+            if endings.of(pid) is not None or not await self._call("healthcheck", False):
                 break
             await asyncio.sleep(LOOK_S / 10)
         context = await self._context()
-        try:
-            await self._adapter.terminate_session(self._session_id)
-        except Exception as error:  # the boundary to a foreign adapter
-            self._fault("terminate_session", error)
+        await self._call("terminate_session", None, self._session_id)
         seen = endings.of(pid)
         # the adapter's own value if the end was not seen
         status = int(context.get("exit_code") or 0) if seen is None else seen
@@ -326,31 +331,20 @@ class ExternalAdapter:
         while data:
             data = data[os.write(1, data) :]
 
-    async def _is_healthy(self) -> bool:
-        try:
-            return await self._adapter.healthcheck()
-        except Exception as error:  # the boundary to a foreign adapter
-            self._fault("healthcheck", error)
-            return False
-
     async def _keep_looking(self) -> None:
         """Look again without new output, because an adapter can need silence to be sure."""
         while True:
             await asyncio.sleep(LOOK_S)
-            try:
-                waits = await self._adapter.await_input_state()
-            except Exception as error:  # the boundary to a foreign adapter
-                self._fault("await_input_state", error)
+            waits: bool | None = await self._call("await_input_state", None)
+            if waits is None:
                 return
             if waits:
                 await self._look()
 
     async def _look(self) -> None:
-        try:
-            event = await self._adapter.detect_prompt(bytes(self._buffer)) if self._buffer else None
-        except Exception as error:  # the boundary to a foreign adapter: the usual detector continues
-            self._fault("detect_prompt", error)
+        if not self._buffer:
             return
+        event: PromptEvent | None = await self._call("detect_prompt", None, bytes(self._buffer))
         if event is None or event.idempotency_key in self._seen:
             return
         self._seen.append(event.idempotency_key)
