@@ -45,11 +45,10 @@ if got is not None:
 """
 # A zygote that a tool has put in the place of the person's.
 POSES = """
-import os, socket, sys
-from atlasbridge.core.host.zygote.environment_fingerprint import read_fingerprint, server_address
-path = server_address(sys.argv[1], read_fingerprint(os.environ))
-if os.path.exists(path): os.unlink(path)
-os.makedirs(os.path.dirname(path), exist_ok=True)
+import glob, os, socket, sys
+from atlasbridge.core.host.zygote.environment_fingerprint import FOLDER
+(path,) = glob.glob(os.path.join(sys.argv[1], FOLDER, "*.sock"))
+os.unlink(path)
 door = socket.socket(socket.AF_UNIX); door.bind(path); door.listen()
 open(sys.argv[2], "w").write(path)
 while True:
