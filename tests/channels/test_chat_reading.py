@@ -11,6 +11,7 @@ from tests.support.chat_stage import Stage, buttons_of, stage, text_of
 from tests.support.fake_telegram import FakeTelegram
 
 from atlasbridge.channels.transcript import last_answer, since_instruction, split_rows
+from atlasbridge.core.operations import ChangedFile, Changes
 from atlasbridge.core.prompt.model import PromptState
 from atlasbridge.core.values import replace
 
@@ -117,6 +118,31 @@ async def test_a_long_answer_is_split_and_a_very_long_one_is_a_file_with_all_of_
         on.command("last")
         await on.until(lambda: files(on), "a file")
         assert all(line.encode() in files(on)[0] for line in lines)
+
+
+CHANGED = Changes(
+    (
+        ChangedFile("src/login.py", "changed", 12, 3, "-old\n+new"),
+        ChangedFile("logo.png", "added", binary=True),
+    ),
+    2,
+    12,
+    3,
+    True,
+    True,
+    "77967ac33d15",
+)
+
+
+@CHATS
+async def test_what_a_session_has_changed_is_told_on_request_and_when_it_has_finished(chat: str) -> None:
+    async with stage(chat) as on:
+        on.hub_api.changed = CHANGED
+        record = await on.ask(prompts.IDLE)
+        assert "2 files changed, +12 −3 lines" in text_of(on.message_of(record))
+        on.command("changes")
+        await on.reads("M src/login.py  +12 −3")
+        assert "A logo.png  binary" in on.all_text() and "+new" in on.all_text()
 
 
 @CHATS

@@ -369,8 +369,8 @@ async def test_commands_tell_what_runs_and_what_waits(
     await channel.notify("Session ended", session)
     await server.until(lambda: "Session ended" in ada.last()["text"], "the notice")
     assert [command["command"] for command in server.commands] == [
-        "status", "sessions", "screen", "picture", "last", "transcript", "queue", "get", "switch", "new", "esc",
-        "resume", "stop", "later", "snooze", "all", "grant", "mute", "away", "here", "help",
+        "status", "sessions", "screen", "picture", "last", "transcript", "queue", "changes", "get", "switch", "new",
+        "esc", "resume", "stop", "later", "snooze", "all", "grant", "mute", "away", "here", "help",
     ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.operations import Caller, HubAs, Operation, Refused
+from atlasbridge.core.operations import Caller, Changes, HubAs, Operation, Refused
 from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.question import RemoteQuestion
@@ -42,6 +42,11 @@ class BareQuestions:
 
 
 class BareHubApi:
+    changed: Changes | None = None  # what every session has changed; None: nobody can tell
+
+    async def do_changes(self, caller: Caller, session_id: str) -> Changes | Refused:
+        return self.changed or Refused("unavailable", "the session's folder cannot be read")
+
     def by(self, caller: Caller) -> HubAs:
         return HubAs(self._perform, caller)
 

@@ -23,7 +23,7 @@ from atlasbridge.channels.transcript import last_answer, rows_of, since_instruct
 from atlasbridge.core.clock import Clock, parse_duration
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.operations import Caller, Granted, HubAs, HubOperations, Operation, Refused
+from atlasbridge.core.operations import Caller, Changes, Granted, HubAs, HubOperations, Operation, Refused
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.gate import SHORT_ID
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, PromptState
@@ -44,6 +44,7 @@ COMMANDS = {
     "last": "a session's last answer in full: {sign}last NAME",
     "transcript": "all that a session said since the last prompt: {sign}transcript NAME",
     "queue": "an instruction for when it is done: {sign}queue TEXT; what waits: {sign}queue; back: {sign}queue off ID",
+    "changes": "what a session has changed since it began: {sign}changes NAME",
     "get": "a file of a session's folder: {sign}get PATH",
     "switch": "send plain texts to one session: {sign}switch NAME, {sign}switch off",
     "new": _of(HubOperations.launch, "{sign}new NAME, or {sign}new NAME: FIRST INSTRUCTION"),
@@ -191,6 +192,29 @@ def render_status(prompts: list[PromptRecord], sessions: list[SessionRecord]) ->
     return "\n".join([*head, f"Finished, ready for the next instruction: {', '.join(resting)}"] if resting else head)
 
 
+def count_changes(found: Changes) -> str:
+    """In one line."""
+    if not found.count:
+        return (
+            "nothing has changed since it began." if found.whole else "no change was found; the folder is very large."
+        )
+    files = f"{found.count} file{'s' * (found.count != 1)} changed"
+    counts = f", +{found.added} −{found.removed} lines" if found.repository else ""
+    return f"{files}{counts}{'' if found.whole else ' (not all of the folder could be looked at)'}"
+
+
+def list_changes(found: Changes) -> list[str]:
+    """A line per file, as many as a message can hold."""
+    signs = {"added": "A", "changed": "M", "removed": "D", "written": "·"}
+    lines = []
+    for one in found.files[:LISTED_FILES]:
+        why = "binary" if one.binary else "large" if one.large else "not known before" if one.unknown else ""
+        counts = why or (f"+{one.added} −{one.removed}" if found.repository else "")
+        lines.append(f"{signs[one.status]} {one.path[-120:]}  {counts}".rstrip())
+    more = found.count - len(lines)
+    return [*lines, f"… and {more} more"] if more > 0 else lines
+
+
 def describe_commands(sign: str) -> dict[str, str]:
     return {name: what.format(sign=sign) for name, what in COMMANDS.items()}
 
@@ -323,6 +347,8 @@ def _begin(record: PromptRecord) -> str:
 
 ESC = b"\x1b"
 LISTED_TEXT = 200
+LISTED_FILES = 15
+CUT = "\n… (cut here)"
 LOOKED_BACK = 20  # prompts: where the last instruction is looked for
 NO_ANSWER = "That session does not answer."
 
@@ -335,6 +361,7 @@ class SessionCommands:
         "picture",
         "last",
         "transcript",
+        "changes",
         "get",
         "queue",
         "new",
@@ -364,6 +391,8 @@ class SessionCommands:
         if command.name == "resume":
             resumed = await self._hub_api.by(self._speaker.caller(identity)).resume(session.session_id)
             return Spoken(resumed.message if isinstance(resumed, Refused) else f"{session_name(session)} was resumed.")
+        if command.name == "changes":
+            return await self._changes(session, identity)
         return await self._read(command.name, session)
 
     def meant(self, chat: str, rest: str) -> SessionRecord | None:
@@ -390,6 +419,15 @@ class SessionCommands:
         )
         rows = pick(rows_of(screen), self._given(session))
         return Spoken(f"{title}, {about}:", "\n".join(rows), f"{what}.txt", split=True)
+
+    async def _changes(self, session: SessionRecord, identity: str) -> Spoken:
+        """The files in the message, the differences as text below it or as a file."""
+        found = await self._hub_api.by(self._speaker.caller(identity)).changes(session.session_id)
+        if isinstance(found, Refused):
+            return Spoken(found.message)
+        listed = "\n".join([f"{session_name(session)}: {count_changes(found)}", *list_changes(found)])
+        diffs = "\n\n".join(f"{one.path}\n{one.diff}{CUT if one.cut else ''}" for one in found.files if one.diff)
+        return Spoken(listed, diffs, "changes.diff", split=True) if diffs else Spoken(listed)
 
     async def _picture(self, session: SessionRecord, title: str) -> Spoken:
         screen = await self._hub_api.screen(session.session_id, styled=True)

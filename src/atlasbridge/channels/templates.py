@@ -23,6 +23,7 @@ from atlasbridge.core.scheduler.times import LIMIT
 from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord
 
 LABEL_LIMIT = 40
+CHANGED = "changed"  # the constraint under which a chat keeps what a finished agent has changed
 LIMIT_BUTTON, CONTINUE = "limit", "continue"  # what a button carries, and what it answers when a usage limit is over
 HEADLINE_LIMIT = 110
 LISTED_LIMIT = 200  # of a choice's label, where it is written out
@@ -153,7 +154,9 @@ def render_hint(prompt: Prompt, prompt_id: str) -> str:
             f"or with: atlasbridge reply {short_id(prompt_id)} -"
         )
     if prompt.idle and not is_ambiguous(prompt):
-        return f"Reply to this message with the next {wanted_next(prompt)}."
+        changed = prompt.constraints.get(CHANGED)
+        said = f"✏️ {escape_controls(changed, keep_lines=False)}\n" if isinstance(changed, str) else ""
+        return f"{said}Reply to this message with the next {wanted_next(prompt)}."
     if prompt.fields:
         names = [escape_controls(field.label, keep_lines=False) for field in prompt.fields]
         return f"A form: reply with its fields, such as “{names[0]}: …; {names[-1]}: …”. The others stay."

@@ -585,6 +585,30 @@ class Words:
 
 
 @frozen
+class ChangedFile:
+    path: str
+    status: Annotated[Literal["added", "changed", "removed", "written"], Is("written: nothing is known of it before")]
+    added: Annotated[int, Is("lines")] = 0
+    removed: Annotated[int, Is("lines")] = 0
+    diff: str = ""
+    cut: Annotated[bool, Is("`diff` is only its beginning")] = False
+    binary: bool = False
+    large: bool = False
+    unknown: Annotated[bool, Is("what it held before cannot be read")] = False
+
+
+@frozen
+class Changes:
+    files: tuple[ChangedFile, ...]
+    count: Annotated[int, Is("of all files, also of those that are not listed")]
+    added: int
+    removed: int
+    whole: Annotated[bool, Is("false: the folder is too large to be looked through")]
+    repository: bool
+    commit: Annotated[str, Is("what it is compared with")] = ""
+
+
+@frozen
 class ScreenShown:
     screen: dict[str, object]
 
@@ -1056,6 +1080,10 @@ class HubOperations:
     @operation("GET /sessions/{session_id}/words", page=True)
     def words(self, session_id: SessionId, last: Annotated[bool, Is("its last answer alone")] = False) -> Words:
         """What the session said since its last instruction, as text."""
+
+    @operation("GET /sessions/{session_id}/changes")
+    def changes(self, session_id: SessionId) -> Changes:
+        """What has changed in the session's folder since it began."""
 
     @operation("GET /sessions/{session_id}/screen", page=True, name="screen")
     def screen(
