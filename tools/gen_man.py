@@ -12,14 +12,14 @@ import click
 
 from atlasbridge import __version__
 from atlasbridge.cli.catalogue import COMMANDS, sentence_of
-from atlasbridge.cli.main import cli
+from atlasbridge.cli.main import cli, root_context
 
 SECTION = 1
 
 
 def render_all() -> dict[str, str]:
     """File name and text of every page."""
-    context = click.Context(cli, info_name="atlasbridge")
+    context = root_context()
     pages = {"atlasbridge.1": _overview()}
     for name in COMMANDS:
         command = cli.get_command(context, name)
@@ -62,14 +62,14 @@ def _page(name: str, command: click.Command, title: str = "") -> str:
 
 
 def _options(command: click.Command, heading: str = ".SH OPTIONS") -> list[str]:
-    context = click.Context(command)
+    context = click.Context(command, parent=root_context())
     rows = [row for item in command.get_params(context) if (row := item.get_help_record(context))]
     listed = [f".TP\n.B {_plain(names)}\n{_plain(text) or _plain(names)}" for names, text in rows]
     return [heading, *listed] if listed else []
 
 
 def _usage(command: click.Command) -> str:
-    return _plain(" ".join(command.collect_usage_pieces(click.Context(command))))
+    return _plain(" ".join(command.collect_usage_pieces(click.Context(command, parent=root_context()))))
 
 
 def _help(command: click.Command) -> str:

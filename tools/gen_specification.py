@@ -5,20 +5,27 @@ A test compares the page with what this prints, and looks for every test that th
 
 from __future__ import annotations
 
+import ast
 import tomllib
+from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "docs" / "specification.toml"
 PAGE = ROOT / "docs" / "reference" / "specification.md"
+PTYPOOL_EXAMPLES = "tests/ptypool/test_specification_examples.py"
 STATES = {"works": "works", "differs": "differs knowingly", "part": "in part", "missing": "missing"}
 _HEAD = """# The specification, item by item
 
 Made from `docs/specification.toml`; a test looks for every test that is named here. Five design documents describe
 AtlasBridge: on reliability, on the architecture, on the Claude adapter, on the frozen adapter interface, on terminal
 sessions (`ptypool`). Listed is what they demand, section by section; "in part" and "missing" say what is not shown.
-Every example of the documents is kept verbatim in `tests/specification/examples.md` and run by `test_examples.py`.
+Every example of the documents (imports, calls, command lines, configuration, diagrams) is kept verbatim in
+`tests/specification/examples.md` and run against a real hub or terminal. Where a section has an example, an item of it
+"works" only if it names a test that runs an example of that document (marked `▶`); what a document says without an
+example is shown by the tests that are named.
 """
 
 
@@ -27,10 +34,29 @@ def requirements() -> list[dict[str, Any]]:
     return found
 
 
+@cache
+def example_tests() -> dict[str, set[str]]:
+    """The tests that run examples (`@example("architecture", 4)`), by document."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for file in [*(ROOT / "tests" / "specification").glob("test_*.py"), ROOT / PTYPOOL_EXAMPLES]:
+        for node in ast.parse(file.read_text("utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                for mark in node.decorator_list:
+                    if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Name) and mark.func.id == "example":
+                        found[ast.literal_eval(mark.args[0])].add(f"{file.relative_to(ROOT)}::{node.name}")
+    return found
+
+
+def rests_on_an_example(item: dict[str, Any]) -> bool:
+    return bool(example_tests()[item["document"]] & set(item["tests"]))
+
+
 def render_page() -> str:
     items = requirements()
     counted = [f"{sum(item['state'] == state for item in items)} {words}" for state, words in STATES.items()]
-    parts = [_HEAD, f"{len(items)} items: {', '.join(counted)}.", "", *_by_document(items)]
+    by_example = sum(item["state"] == "works" and rests_on_an_example(item) for item in items)
+    counts = f"{len(items)} items: {', '.join(counted)}. {by_example} of those that work rest on an example."
+    parts = [_HEAD, counts, "", *_by_document(items)]
     for document in dict.fromkeys(item["document"] for item in items):
         parts += [
             "",
@@ -54,7 +80,8 @@ def _by_document(items: list[dict[str, Any]]) -> list[str]:
 
 def _row(item: dict[str, Any]) -> str:
     state = STATES[item["state"]] + (f". {item['note']}" if item.get("note") else "")
-    shown = "<br>".join(f"`{test.removeprefix('tests/')}`" for test in item["tests"])
+    runs = example_tests()[item["document"]]
+    shown = "<br>".join(f"{'▶ ' * (test in runs)}`{test.removeprefix('tests/')}`" for test in item["tests"])
     return f"| {item['section']} | {item['says']} | {state} | {shown} |".replace("  ", " ")
 
 

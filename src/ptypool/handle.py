@@ -39,7 +39,11 @@ class Reader:
 
     async def recv_timeout(self, timeout: Duration) -> bytes | None:
         """The next chunk, b"" at the end, or None when nothing came in time."""
-        return await self._handle.read_timeout(timeout)
+        try:
+            async with asyncio.timeout(seconds(timeout)):
+                return await self._handle.read()
+        except TimeoutError:
+            return None
 
     def try_recv(self) -> bytes | None:
         """A chunk that is there, b"" at the end, else None; never waits."""
@@ -159,12 +163,13 @@ class PtyHandle:
         return await self._stream.read()
 
     async def read_timeout(self, timeout_s: Duration) -> bytes | None:
-        """The next chunk, b"" at the end, or None when nothing came in time (seconds, or a timedelta)."""
+        """Everything that has come, b"" at the end, or None when nothing came in time (seconds, or a timedelta)."""
         try:
             async with asyncio.timeout(seconds(timeout_s)):
-                return await self.read()
+                first = await self.read()
         except TimeoutError:
             return None
+        return first + self.read_all_available() if first else first
 
     def read_now(self) -> bytes | None:
         """A chunk that is there, b"" at the end, else None; never waits."""

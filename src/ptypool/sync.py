@@ -200,7 +200,7 @@ class PtyHandle:
         return now_or_later(self._handle.read())
 
     def read_timeout(self, timeout: Duration) -> Any:
-        """The next chunk, b"" at the end, or None when nothing came in time."""
+        """Everything that has come, b"" at the end, or None when nothing came in time."""
         return now_or_later(self._handle.read_timeout(timeout))
 
     def read_all_available(self) -> bytes:
@@ -254,7 +254,7 @@ class Reader(_Part):
         return self._handle.read()
 
     def recv_timeout(self, timeout: Duration) -> Any:
-        return self._handle.read_timeout(timeout)
+        return now_or_later(self._handle._handle.reader.recv_timeout(timeout))
 
     def try_recv(self) -> bytes | None:
         """A chunk that is there, b"" at the end, else None."""

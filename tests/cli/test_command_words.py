@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from atlasbridge.cli.catalogue import COMMANDS, GROUPS, render_help
 from atlasbridge.cli.help import find_help, man_pages
-from atlasbridge.cli.main import cli
+from atlasbridge.cli.main import cli, root_context
 from atlasbridge.cli.printing import fold, lay_out
 from atlasbridge.cli.run import parse_run
 
@@ -26,7 +26,7 @@ def leaves() -> list[tuple[str, click.Command]]:
                 walk(f"{name} {word}", inner)
         found.append((name, command))
 
-    context = click.Context(cli)
+    context = root_context()
     for name in COMMANDS:
         command = cli.get_command(context, name)
         assert command is not None

@@ -42,6 +42,17 @@ while True:
 """
 
 
+# Takes one key for each question, and shows which ones it got.
+ONE_KEY = r"""
+import os, tty
+tty.setraw(0)
+for name in ("first", "second", "third"):
+    os.write(1, f"Remove the {name} folder? (yes/no) ".encode())
+    key = os.read(0, 1).decode()
+    os.write(1, f"\r\n{name}={key}.\r\n".encode())
+"""
+
+
 @pytest.fixture
 def operator(home: Path) -> Iterator[Operator]:
     person = Operator(home)
@@ -78,6 +89,26 @@ def test_an_answer_that_the_tool_keeps_and_does_not_take_is_still_there_and_goes
         assert operator.reply(operator.open_prompt()["prompt_id"], "5", "--text")[0] == 0
         terminal.wait_for("got=5")
         assert f"got=5{words}" not in terminal.text()
+
+
+def test_a_tool_that_takes_the_first_key_of_a_word_gets_no_more_and_that_is_told(
+    home: Path, operator: Operator
+) -> None:
+    with run_in(home, sys.executable, "-c", ONE_KEY, options=()) as terminal:
+        first = operator.open_prompt()
+        status, answer = operator.reply(first["prompt_id"], "y")
+        assert status == 0
+        assert "the first key of" in answer["message"], answer
+        terminal.wait_for("first=y.")
+        second = operator.open_prompt()
+        assert "Remove the second folder?" in second["excerpt"]
+        assert "second=" not in terminal.text(), "the rest of the word was not typed"
+        assert '"way":"first_key"' in operator.command("audit", "show", "--json").stdout.replace(" ", "")
+        assert operator.reply(second["prompt_id"], "n")[0] == 0
+        terminal.wait_for("second=n.")
+        assert operator.reply(operator.open_prompt()["prompt_id"], "y")[0] == 0
+        terminal.wait_for("third=y.")
+        assert terminal.wait_exit() == 0
 
 
 def test_the_address_of_the_page_is_shown_once(home: Path, operator: Operator) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.integrations.conftest import HubApi
 from tests.support.hubs import HubProcess, free_port, hub_process, with_page
 from tests.support.person import Person
-from tests.support.waiting import written
+from tests.support.waiting import wait_for, written
 
 from atlasbridge.client import AsyncClient, Client, Question, Refused
 from atlasbridge.core.errors import ConfigError, HubUnavailable
@@ -93,11 +93,15 @@ def test_a_hub_that_is_killed_asks_the_same_question_and_loses_no_answer(
         hub_api.hub.kill_9()
         taken = bool(answering and answering.result(60))
         hub_api.hub.start()
+
+        def answer_again() -> bool:
+            for prompt in hub_api.prompts():
+                assert not taken and prompt["prompt_id"] == before["prompt_id"]
+                hub_api.try_reply(prompt["prompt_id"], "second")
+            return asked.done()
+
         try:
-            while not asked.done():
-                for prompt in hub_api.prompts():
-                    assert not taken and prompt["prompt_id"] == before["prompt_id"]
-                    hub_api.try_reply(prompt["prompt_id"], "second")
+            wait_for(answer_again, "the answer")
             assert asked.result().words in (("first",) if taken else ("first", "second"))
         finally:
             leave.set()  # or a failure would wait for an answer for ever

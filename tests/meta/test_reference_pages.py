@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import click
 import pytest
 from tools.gen_docs import PAGES, REFERENCE, explain_event
 from tools.gen_map import PICTURE, render_map
 
 from atlasbridge.channels.registry import CHANNEL_SETTINGS
 from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, render_help
-from atlasbridge.cli.main import cli
+from atlasbridge.cli.main import cli, root_context
 from atlasbridge.config.load import setting_paths
 from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.core.audit.events import AuditEvent
@@ -39,7 +38,7 @@ def test_every_page_is_in_the_menu_of_the_site() -> None:
 
 
 def test_every_command_exists_and_explains_itself() -> None:
-    context = click.Context(cli)
+    context = root_context()
     for name in COMMANDS:
         command = cli.get_command(context, name)
         assert command is not None and command.help, name

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.gen_specification import PAGE, STATES, render_page, requirements
+from tools.gen_specification import PAGE, STATES, render_page, requirements, rests_on_an_example
 
 ROOT = Path(__file__).parents[2]
 ITEMS = requirements()
@@ -85,3 +85,41 @@ def test_what_is_said_to_work_is_shown_by_a_named_test_that_does_more_than_impor
         if item["state"] == "works" and not [test for test in item["tests"] if "::" in test and test != imports]
     ]
     assert weak == []
+
+
+WITH_EXAMPLES = {  # the beginnings of the sections that have a block of code, a command line, a file or a diagram
+    "reliability": (
+        "2. Four tasks",
+        "2. pty_reader",
+        "2. stdin_relay",
+        "2. stall_watchdog",
+        "2. response_consumer",
+        "2. Injection gate",
+        "3. Gating criteria",
+        "4. Combination",
+        "4. Ambiguity protocol",
+        "5. Prompt Lab",
+        "7. Regression",
+    ),
+    "architecture": (
+        *("2. ", "3. Components", "4.2", "4.6", "5.4", "5.5", "5.6", "5.7", "6. ", "7.1", "7.2", "7.3", "7.5"),
+        *("8.1", "9.1", "9.4", "10.1", "10.3", "10.5"),
+    ),
+    "Claude adapter": ("2. ", "3.2 Patterns", "4.1", "4.2", "7. "),
+    "adapter interface": ("2. ", "4. ", "5. ", "6.2", "7. ", "8. New adapters", "9. "),
+    "at-session": (
+        *("PtyPool", "PtyHandle", "Channel Protocol", "PTY Lifecycle", "PtyError Types", "CLI Adapters"),
+        *("Usage Examples", "Implementation Details", "Testing"),
+    ),
+}
+
+
+def test_where_a_document_has_an_example_only_that_example_makes_an_item_work() -> None:
+    without = [
+        f"{item['document']}: {item['section']}: {item['says']}"
+        for item in ITEMS
+        if item["state"] == "works"
+        and item["section"].startswith(WITH_EXAMPLES[item["document"]])
+        and not rests_on_an_example(item)
+    ]
+    assert without == []

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.specification.documents import example
 
 from ptypool.cli_adapter import CliAdapter, CliType, adapter_for
 from ptypool.pty_pool import PtyError, PtyHandle, PtyPool
@@ -31,6 +32,9 @@ def output_until(handle: PtyHandle, wanted: str, within_s: float = 20.0) -> str:
     return output
 
 
+@example("at-session", 3)
+@example("at-session", 4)
+@example("at-session", 5)
 def test_the_life_of_a_pty_in_its_three_phases() -> None:
     pool = PtyPool.new(10)
     handle = pool.spawn("bash", [], [("TERM", "xterm")])
@@ -44,6 +48,7 @@ def test_the_life_of_a_pty_in_its_three_phases() -> None:
     assert pool.active_count() == 0
 
 
+@example("at-session", 8)
 def test_basic_pty_spawn(tmp_path: Path) -> None:
     (tmp_path / "a-file-to-be-seen").touch()
     pool = PtyPool(10)
@@ -60,6 +65,7 @@ def test_basic_pty_spawn(tmp_path: Path) -> None:
     pool.release(handle.id)
 
 
+@example("at-session", 9)
 def test_using_cli_adapters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     claude = tmp_path / "bin" / "claude"
     claude.parent.mkdir()
@@ -93,6 +99,7 @@ sleep 60
     assert "Add error handling to the main function" in output_str
 
 
+@example("at-session", 10)
 def test_capacity_management() -> None:
     pool = PtyPool(2)
 
@@ -116,6 +123,7 @@ def test_capacity_management() -> None:
     assert not h1.is_alive()
 
 
+@example("at-session", 1)
 def test_a_clone_is_the_same_pool_and_outlives_the_name_it_was_made_from() -> None:
     pool = PtyPool(2)
     other, copied = pool.clone(), copy.copy(pool)
@@ -128,6 +136,7 @@ def test_a_clone_is_the_same_pool_and_outlives_the_name_it_was_made_from() -> No
     assert not handle.is_alive()
 
 
+@example("at-session", 6)
 def test_an_adapter_written_from_the_specification_alone_is_one() -> None:
     class Mine:
         def cli_type(self) -> CliType:
@@ -150,6 +159,7 @@ def test_an_adapter_written_from_the_specification_alone_is_one() -> None:
         assert Mine().spawn(pool, "a task", "/").is_alive()
 
 
+@example("at-session", 11)
 def test_resizing_a_pty() -> None:
     pool = PtyPool(5)
     handle = pool.spawn("sh", [], [("PS1", "")])
@@ -177,6 +187,7 @@ def spawn_with_retry(pool: PtyPool, name: str, waiting: threading.Event) -> str:
         return f"Spawn failed: {failure}"
 
 
+@example("at-session", 12)
 def test_error_handling() -> None:
     pool = PtyPool(1)
     assert "my-cli was not found" in spawn_with_retry(pool, "my-cli", threading.Event())
@@ -191,6 +202,7 @@ def test_error_handling() -> None:
     pool.close()
 
 
+@example("at-session", 12)
 def test_an_error_is_matched_by_its_variant() -> None:
     match PtyError.AtCapacity(3):
         case PtyError.AtCapacity(max=maximum):
@@ -206,6 +218,7 @@ def test_an_error_is_matched_by_its_variant() -> None:
             pool.release(handle.id)
 
 
+@example("at-session", 1)
 def test_the_fields_of_a_handle_do_what_their_names_say() -> None:
     with PtyPool(1) as pool:
         handle = pool.spawn("sh", ["-c", "read line; echo got $line"])
@@ -237,6 +250,7 @@ def test_the_names_of_the_tools_are_those_of_the_specification() -> None:
     assert [CliType.Claude, CliType.Codex, CliType.Gemini, CliType.OpenCode] == list(CliType)
 
 
+@example("at-session", 5)
 def test_a_pool_that_is_dropped_leaves_no_child_behind() -> None:
     from ptypool.sync import call
 
@@ -247,6 +261,7 @@ def test_a_pool_that_is_dropped_leaves_no_child_behind() -> None:
     assert not call(inner.is_alive)
 
 
+@example("at-session", 2)
 def test_backpressure_stops_the_sender_and_nobody_else() -> None:
     """A child that does not read: the 257th message waits, other handles go on."""
     with PtyPool(2) as pool:
@@ -276,6 +291,7 @@ def _until_error(work: object) -> None:
         work()
 
 
+@example("at-session", 8)
 async def test_basic_pty_spawn_with_await_as_it_is_written(tmp_path: Path) -> None:
     pool = PtyPool.new(10)
     handle = pool.spawn("bash", [], [("PS1", "$ ")], tmp_path)
@@ -292,6 +308,7 @@ async def test_basic_pty_spawn_with_await_as_it_is_written(tmp_path: Path) -> No
     assert pool.active_count() == 0
 
 
+@example("at-session", 9)
 async def test_a_cli_adapter_is_spawned_with_await_as_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

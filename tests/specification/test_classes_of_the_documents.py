@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.specification.documents import example
 from tests.support.ledgers import ask, open_ledger
 
 from atlasbridge.core.prompt.model import PromptState
@@ -32,6 +33,7 @@ async def running(supervisor: reliability.PTYSupervisor) -> AsyncIterator[asynci
         await asyncio.gather(task, return_exceptions=True)
 
 
+@example("reliability", 1)
 async def test_the_supervisor_brings_a_prompt_and_types_the_response(tmp_path: Path) -> None:
     shown, log = io.BytesIO(), tmp_path / "own.log"
     audit = architecture.AuditWriter(log)
@@ -41,15 +43,18 @@ async def test_the_supervisor_brings_a_prompt_and_types_the_response(tmp_path: P
         event = await supervisor.prompts.get()
         assert (event.prompt_type, event.session_id) == ("yes_no", supervisor.session_id)
         assert supervisor.state is SupervisorState.AWAITING_RESPONSE
+        assert b"Continue? (y/n)" in shown.getvalue(), "the terminal shows a question before anybody is asked"
         await supervisor.responses.put((event.prompt_id, "y"))
         await supervisor.responses.put((event.prompt_id, "n"))  # the second tap of the same button
         assert await task == 0
+        assert asyncio.all_tasks() - {asyncio.current_task()} == set(), "the tool's end ends the four tasks"
     assert b"got 'y'" in shown.getvalue() and str(supervisor.state) == "done"
     audit.close()
     assert architecture.verify_chain(log) == (True, 4)
     assert "REPLY_INJECTED" in log.read_text()
 
 
+@example("reliability", 1)
 async def test_the_supervisor_refuses_a_second_response_and_one_for_nothing() -> None:
     supervisor = reliability.PTYSupervisor([sys.executable, "-c", QUESTION + "; input()"])
     async with running(supervisor):
@@ -61,6 +66,40 @@ async def test_the_supervisor_refuses_a_second_response_and_one_for_nothing() ->
         assert [prompt_id for prompt_id, _ in supervisor.refused] == [event.prompt_id, "nothing"]
 
 
+@example("reliability", 1)
+@example("reliability", 2)
+async def test_keys_wait_while_the_gate_is_held_and_an_injection_gives_up_after_its_time() -> None:
+    keyboard, person = os.pipe()
+    shown = io.BytesIO()
+    supervisor = reliability.PTYSupervisor(
+        [sys.executable, "-c", QUESTION], terminal=shown, keyboard=keyboard, injection_timeout_seconds=0.2
+    )
+    async with running(supervisor) as task:
+        event = await supervisor.prompts.get()
+        async with supervisor._injection_gate:
+            os.write(person, b"n\r")
+            await supervisor.responses.put((event.prompt_id, "y"))
+            while not supervisor.refused:
+                await asyncio.sleep(0.02)
+            assert supervisor.refused == [(event.prompt_id, "another response is still being typed")]
+            assert b"got" not in shown.getvalue() and not task.done()
+        assert await task == 0
+    os.close(person)
+    assert b"got 'n'" in shown.getvalue()
+
+
+@example("reliability", 1)
+async def test_the_watchdog_tells_one_stall_once() -> None:
+    silent = [sys.executable, "-c", "print('working', flush=True); import sys; sys.stdin.readline()"]
+    supervisor = reliability.PTYSupervisor(silent, stuck_timeout_seconds=0.5, stuck_poll_interval_seconds=0.1)
+    async with running(supervisor):
+        event = await supervisor.prompts.get()
+        assert "working" in event.excerpt
+        await asyncio.sleep(1.5)
+        assert supervisor.prompts.empty()
+
+
+@example("reliability", 1)
 async def test_the_supervisor_relays_the_keyboard_and_returns_the_exit_status() -> None:
     keyboard, person = os.pipe()
     shown = io.BytesIO()

@@ -22,20 +22,22 @@ import sys
 import textwrap
 import time
 import types
+import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.specification.documents import BLOCKS, block, example
+from tests.specification.rust import names, python
 from tests.support.fake_telegram import FakeTelegram
 from tests.support.hubs import NO_WEB, HubProcess, hub_process
 from tests.support.ledgers import ask, open_ledger
 from tests.support.playbook import READING, Playbook, Raised
+from tests.support.terminal import ATLASBRIDGE, Terminal
 from tests.support.waiting import wait_for
 
 from atlasbridge.adapters import base
@@ -261,6 +263,14 @@ def test_two_real_sessions_go_through_the_sequence_and_get_their_own_replies(hub
         injected = mine[names.index("REPLY_INJECTED")]
         assert set(json.loads(block("architecture", 21))) <= set(injected)
         assert (injected["value"], injected["source"]) == (value, "operator")
+    log = hub.home.root / "audit.log"
+    whole = log.read_text()
+    assert run(hub.command("audit", "verify"), environ=hub.environ).returncode == 0
+    log.write_text(whole.replace('"value":"y"', '"value":"n"', 1).replace('"value": "y"', '"value": "n"', 1))
+    assert log.read_text() != whole
+    changed = run(hub.command("audit", "verify"), environ=hub.environ)
+    assert changed.returncode == 1 and "entry" in changed.stdout + changed.stderr, changed
+    log.write_text(whole)
     for session in hub.json("ps"):
         assert set(re.findall(r"^(\w+)", block("architecture", 11), re.MULTILINE)) <= set(session)
         assert re.fullmatch(
@@ -306,6 +316,13 @@ def test_the_guarded_update_of_the_document_changes_one_row_of_a_real_store(tmp_
     given |= {"expected_current_status": "awaiting_reply", "new_status": "canceled"}
     with sqlite3.connect(tmp_path / "atlasbridge.db") as store:
         update = block("architecture", 10)
+        assert re.fullmatch(r"[0-9a-f]{32}", record.nonce)
+        names = ", ".join(
+            row[1] for row in store.execute("PRAGMA table_info(prompts)") if row[1] not in ("id", "nonce")
+        )
+        second = f"INSERT INTO prompts (id, nonce, {names}) SELECT 'second', 'other', {names} FROM prompts"
+        with pytest.raises(sqlite3.IntegrityError):  # a session has one open prompt
+            store.execute(second)
         assert store.execute(update, {**given, "nonce": "another"}).rowcount == 0
         assert store.execute(update, {**given, "now": "9999"}).rowcount == 0
         assert store.execute(update, given).rowcount == 1
@@ -362,15 +379,45 @@ def test_the_tables_have_the_columns_of_the_document(tmp_path: Path) -> None:
             found = {row[1] for row in store.execute(f"PRAGMA table_info({table})")}
             assert wanted - found <= {"telegram_msg_id"}
         assert "message_id" in {row[1] for row in store.execute("PRAGMA table_info(deliveries)")}
+        assert store.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert (tmp_path / "atlasbridge.db").stat().st_mode & 0o077 == 0
 
 
 @example("architecture", 13)
-def test_text_that_could_mean_two_sessions_is_asked_back() -> None:
-    from atlasbridge.channels import commands as chat
-    from atlasbridge.channels.target import WHICH
+def test_text_that_could_mean_two_sessions_is_asked_back(telegram: FakeTelegram) -> None:
+    """A reply to a prompt's message answers that prompt; plain text is asked back until one prompt is left."""
+    assert "Multiple active sessions. Please reply directly" in block("architecture", 13)
+    ada = telegram.person(ADA)
 
-    assert "reply to" in WHICH.lower() and "switch" in chat.COMMANDS
-    assert "/switch" in block("architecture", 13)
+    def asked() -> list[Any]:
+        return [one for one in ada.sees() if "name of it" in one["text"] and "Expires in" in one["text"]]
+
+    with hub_process(telegram_settings(telegram)) as hub:
+        for _ in range(2):
+            hub.cli(
+                "run", "--detach", "--", sys.executable, "-c", "print('got', input('Enter the name of it: ')); input()"
+            )
+        telegram.wait_for(lambda: len(asked()) == 2, "both prompts", 60)
+        telegram.pass_time(5)
+        ada.write("blue")
+        telegram.wait_for(lambda: "Which one do you mean?" in ada.last()["text"], "the question back", 60)
+        sessions = hub.json("ps")
+        assert not any(shows(hub, one["session_id"], "got blue") for one in sessions)
+        ada.write("green", reply_to=asked()[0])
+        telegram.wait_for(lambda: any(shows(hub, one["session_id"], "got green") for one in sessions), "the reply", 60)
+        done = next(one["session_id"] for one in sessions if shows(hub, one["session_id"], "got green"))
+        hub.cli("kill", done)
+        telegram.wait_for(lambda: len(hub.json("ps")) == 1, "one session left", 60)
+        telegram.pass_time(5)
+        ada.write("red")
+        (left,) = hub.json("ps")
+        telegram.wait_for(lambda: shows(hub, left["session_id"], "got red"), "the plain text", 60)
+
+
+def telegram_settings(telegram: FakeTelegram) -> str:
+    return NO_WEB + (
+        f'[channels.telegram]\nbot_token = "{telegram.token}"\nallowed_users = [{ADA}]\napi_url = "{telegram.url}"\n'
+    )
 
 
 @example("architecture", 22)
@@ -404,13 +451,10 @@ def test_a_session_of_claude_is_started_asked_answered_and_ended_in_the_document
     telegram: FakeTelegram, tmp_path: Path
 ) -> None:
     ada = telegram.person(ADA)
-    settings = NO_WEB + (
-        f'[channels.telegram]\nbot_token = "{telegram.token}"\nallowed_users = [{ADA}]\napi_url = "{telegram.url}"\n'
-    )
     words = block("Claude adapter", 1).split()
     assert words[:3] == ["atlasbridge", "run", "claude"]
     environ = stub_claude(tmp_path, "import sys\nprint(sys.argv[1:], input('Continue? (y/n) '))")
-    with hub_process(settings) as hub:
+    with hub_process(telegram_settings(telegram)) as hub:
         hub.environ |= {**environ, "ATLASBRIDGE_CAPTURE_PROMPTS": "1"}
         assert "ATLASBRIDGE_CAPTURE_PROMPTS=1" in block("adapter interface", 23)
         hub.cli("run", "--detach", "claude", "--model", "opus")
@@ -423,6 +467,23 @@ def test_a_session_of_claude_is_started_asked_answered_and_ended_in_the_document
         ]
         assert order == sorted(order), texts
         wait_for(lambda: list((hub.home.root / "captured_scenarios").glob("*.json")), "the captured prompt")
+
+
+@example("Claude adapter", 1)
+def test_claude_has_the_terminals_size_and_colours_and_the_terminal_is_restored(
+    hub: HubProcess, tmp_path: Path
+) -> None:
+    words = block("Claude adapter", 1).split()[1:3]
+    shows = "import os, sys; print(os.get_terminal_size(), sys.argv[1:], '\\x1b[31mred\\x1b[0m', flush=True); input()"
+    environ = {**hub.environ, **stub_claude(tmp_path, shows)}
+    with Terminal((*ATLASBRIDGE, *words, "--model", "opus"), hub.home.root, rows=31, cols=97, env=environ) as terminal:
+        terminal.wait_for("red")
+        assert "columns=97, lines=31" in terminal.text() and "'--model', 'opus']" in terminal.text()
+        assert b"\x1b[31mred\x1b[0m" in terminal.output
+        assert terminal.is_raw()
+        terminal.type("\r")
+        assert terminal.wait_exit() == 0
+        assert terminal.settings() == terminal.settings_before
 
 
 PATTERNS = {2: "yes_no", 3: "confirm_enter", 4: "multiple_choice", 5: "free_text"}
@@ -505,6 +566,50 @@ def test_the_frozen_interface_is_that_of_the_document(monkeypatch: pytest.Monkey
         }
 
 
+@example("adapter interface", 1)
+async def test_the_eight_methods_do_what_their_descriptions_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATLASBRIDGE_SECRET", "hidden")
+    described = block("adapter interface", 1)
+    adapter = adapter_interface.AdapterRegistry.get("no-such-tool")()
+    with pytest.raises(base.AdapterStartError):
+        await adapter.start_session(["no-such-program-anywhere"])
+    code = (
+        "import os; print('x' * 5000, 'ATLASBRIDGE_SECRET' in os.environ, os.environ['MORE'], flush=True); " + ANSWERED
+    )
+    session_id = await adapter.start_session([sys.executable, "-c", code], {"MORE": "given"})
+    assert uuid.UUID(session_id).version == 4
+    stream, seen = adapter.read_stream(), b""
+    events: list[base.PromptEvent] = []
+    async with asyncio.timeout(60):
+        while not events:
+            chunk = await anext(stream)
+            assert 1 <= len(chunk) <= 1024 and "(1–1024 bytes)" in described
+            seen += chunk
+            events = [one for one in [await adapter.detect_prompt(seen[-4096:])] if one is not None]
+        (event,) = events
+        assert b"False given" in seen and event.prompt_type == "yes_no"
+        assert await adapter.detect_prompt(seen[-4096:]) is None, "never the same prompt twice"
+        while not await adapter.await_input_state():
+            await asyncio.sleep(0.05)
+        snapshot = await adapter.snapshot_context()
+        wanted = re.findall(r'^ +"(\w+)": \w', described, re.MULTILINE)
+        assert len(wanted) == 8 and set(wanted) <= set(snapshot) and snapshot["session_id"] == session_id
+        assert await adapter.healthcheck() is True
+        reply = base.Reply(event.prompt_id, session_id, "y", "0" * 32, "cli:local", event.timestamp, "append")
+        with pytest.raises(base.ReplayAttackError):
+            await adapter.inject_reply(reply)
+        reply = dataclasses.replace(reply, nonce=event.constraints["nonce"])
+        await adapter.inject_reply(reply)
+        while b"got y" not in seen:
+            seen += await anext(stream)
+        with pytest.raises(base.ReplayAttackError):
+            await adapter.inject_reply(reply)
+    await adapter.terminate_session(session_id)
+    assert await adapter.healthcheck() is False
+    with pytest.raises(base.AdapterInjectionError):
+        await adapter.inject_reply(dataclasses.replace(reply, prompt_id=str(uuid.uuid4()), nonce="1" * 32))
+
+
 @pytest.mark.parametrize(
     ("number", "policy", "values"), [(2, "append", "y 7 word"), (3, "none", "q x"), (4, "replace", r"\x1b \x03")]
 )
@@ -518,6 +623,7 @@ def test_the_newline_policies_write_the_documents_bytes(number: int, policy: str
 
 
 @example("adapter interface", 5)
+@example("architecture", 5)
 def test_the_key_is_made_by_the_documents_function() -> None:
     theirs = executed(block("adapter interface", 5))["make_idempotency_key"]
     for _ in range(20):
@@ -605,44 +711,197 @@ def test_a_scenario_file_runs_as_it_is_written(hub: HubProcess, tmp_path: Path) 
 # ------------------------------------------------------------------ at-session
 
 
-@example("at-session", 1)
-@example("at-session", 2)
+def example_in_python(*numbers: int, said: list[str], wrapped: bool = False, sleep_s: float = 0.5) -> dict[str, Any]:
+    """The Rust of the document as Python; a fragment becomes the body of `main`."""
+    code = python("".join(block("at-session", number) for number in numbers))
+    if wrapped:
+        code = "async def main():\n" + textwrap.indent(code, "    ")
+    return executed(code, **names(said, sleep_s))
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Path]:
+    """Makes a program of that name, which is found first."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    def make(name: str, code: str) -> Path:
+        (tmp_path / name).write_text(f"#!/bin/sh\n{code}\n")
+        (tmp_path / name).chmod(0o755)
+        return tmp_path / name
+
+    return make
+
+
 @example("at-session", 3)
 @example("at-session", 4)
 @example("at-session", 5)
+async def test_a_pty_is_spawned_used_and_cleaned_up_as_the_document_writes_it() -> None:
+    said: list[str] = []
+    made = example_in_python(3, 4, 5, said=said, wrapped=True)
+    pools = capture(made)
+    await asyncio.wait_for(made["main"](), 30)
+    assert said and said[0].startswith("Output: ")
+    assert [(pool.active_count(), pool.available()) for pool in pools] == [(0, 10)]
+
+
+async def until_empty(pool: Any) -> None:
+    """Inside a loop a kill that is not awaited goes on beside it: the slot is free when the child is gone."""
+    async with asyncio.timeout(30):
+        while pool.active_count():
+            await asyncio.sleep(0.02)
+
+
+def capture(made: dict[str, Any]) -> list[Any]:
+    """The pools that an example makes."""
+    pools: list[Any] = []
+
+    def new(max_ptys: int) -> Any:
+        pools.append(pty_pool.PtyPool.new(max_ptys))
+        return pools[-1]
+
+    made["PtyPool"] = types.SimpleNamespace(new=new)
+    return pools
+
+
+@example("at-session", 8)
+async def test_the_example_of_a_shell_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a-file-to-be-seen").touch()
+    monkeypatch.chdir(tmp_path)
+    said: list[str] = []
+    await asyncio.wait_for(example_in_python(8, said=said, sleep_s=3.0)["main"](), 60)
+    assert len(said) == 1 and "a-file-to-be-seen" in said[0] and f"{tmp_path}\r\n" in said[0]
+
+
 @example("at-session", 6)
 @example("at-session", 7)
-@example("at-session", 8)
 @example("at-session", 9)
+async def test_the_example_of_a_cli_adapter_runs_as_it_is_written(
+    program: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    """Only the folder of the example is another, because `/path/to/project` is nowhere."""
+    program("claude", """echo "in $PWD: $*"; echo '{"type": "result", "is_error": false}'; sleep 60""")
+    said: list[str] = []
+    made = example_in_python(9, said=said)
+    adapter = made["adapter_for"](made["CliType"].Claude)
+    for name in re.findall(r"fn (\w+)\(", block("at-session", 6)):
+        assert callable(getattr(adapter, name)), name
+    assert "adapter_for" in block("at-session", 7)
+    assert [made["adapter_for"](kind).binary_name() for kind in made["CliType"]] == [
+        "claude",
+        "codex",
+        "gemini",
+        "opencode",
+    ]
+    with pytest.raises(ValueError, match="nonesuch"):
+        made["adapter_for"]("nonesuch")
+    spawn = adapter.spawn
+    made["adapter_for"] = lambda kind: adapter
+    adapter.spawn = lambda pool, task, workdir: spawn(pool, task, str(tmp_path))
+    pools = capture(made)
+    await asyncio.wait_for(made["main"](), 60)
+    assert "Add error handling to the main function" in "".join(said) and f"in {tmp_path}" in "".join(said)
+    assert said[-1] == "Task status: completed"
+    await until_empty(pools[0])
+
+
 @example("at-session", 10)
+async def test_the_example_of_a_full_pool_runs_as_it_is_written() -> None:
+    said: list[str] = []
+    made = example_in_python(10, said=said)
+    pools = capture(made)
+    await asyncio.wait_for(made["main"](), 60)
+    assert said[:2] == ["Active: 2/2", "Pool full! Max capacity: 2"] and said[2].startswith("Spawned after release: ")
+    await until_empty(pools[0])
+    assert pools[0].available() == 2
+
+
 @example("at-session", 11)
+def test_the_example_of_a_new_size_runs_as_it_is_written(program: Callable[[str, str], Path], tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    program("vim", f"trap 'stty size > {seen}; exit' TERM; while :; do sleep 0.05; done")
+    made = example_in_python(11, said=[])
+    pools = capture(made)
+    slow = made["PtyPool"].new
+
+    def spawn_and_wait(max_ptys: int) -> Any:
+        pool = slow(max_ptys)
+        spawn = pool.spawn
+
+        def spawned(*words: Any) -> Any:
+            handle = spawn(*words)
+            time.sleep(1.0)  # until the program has set its trap
+            return handle
+
+        return types.SimpleNamespace(spawn=spawned, release=pool.release)
+
+    made["PtyPool"] = types.SimpleNamespace(new=spawn_and_wait)
+    made["main"]()
+    assert seen.read_text().split() == ["40", "120"] and pools[0].active_count() == 0
+
+
 @example("at-session", 12)
+async def test_the_example_of_errors_runs_as_it_is_written(program: Callable[[str, str], Path]) -> None:
+    said: list[str] = []
+    retry = example_in_python(12, said=said, sleep_s=0.05)["spawn_with_retry"]
+    pool = pty_pool.PtyPool.new(1)
+    failed = await asyncio.wait_for(retry(pool), 30)
+    assert isinstance(failed.error, pty_pool.PtyError.SpawnFailed) and said[-1].startswith("Spawn failed: my-cli")
+    program("my-cli", "sleep 60")
+    holder = pool.spawn("cat", [], [])
+    waiting = asyncio.create_task(retry(pool))
+    while "Pool at capacity (1), waiting..." not in said:
+        await asyncio.sleep(0.02)
+    pool.kill(holder.id)
+    assert (await asyncio.wait_for(waiting, 30)).value is None and said[-1].startswith("Spawned: ")
+    pool.close()
+
+
+@example("at-session", 1)
+@example("at-session", 2)
 @example("at-session", 13)
 @example("at-session", 14)
 @example("at-session", 15)
 @example("at-session", 16)
-def test_every_call_of_the_examples_has_its_name_here() -> None:
-    """Rust cannot run here: `tests/ptypool/test_specification_examples.py` has each example in Python, line by line."""
-    calls = set()
-    for number in range(3, 13):
-        calls |= set(re.findall(r"\b(?:pool|handle|adapter|h1|h2|h3)\.(\w+)\(", block("at-session", number)))
-        calls |= set(re.findall(r"\bfn (\w+)\(", block("at-session", number))) - {"main", "spawn_with_retry"}
-    assert {"spawn", "kill", "release", "send_line", "read_timeout", "resize", "parse_status_output"} <= calls
-    owners = [
-        pty_pool.PtyPool,
-        import_module("ptypool.sync").PtyHandle,
-        import_module("ptypool.cli_adapter").CliAdapter,
-    ]
-    owners.append(import_module("ptypool.cli_adapter"))
-    assert [name for name in sorted(calls) if not any(hasattr(owner, name) for owner in owners)] == []
+def test_a_handle_has_the_parts_of_the_drawing_and_its_channels_do_what_the_loops_do() -> None:
     pool = pty_pool.PtyPool.new(1)
-    handle = pool.spawn("true", [], [])
+    handle = pool.spawn("sh", ["-c", "stty -echo; echo ready; exec cat"], [])
+    ready = b""
+    while not ready.endswith(b"ready\r\n"):
+        ready += handle.reader.recv()
     for name in re.findall(r"│  - (\w+):", block("at-session", 1).partition("PtyHandle            │")[2]):
         assert hasattr(handle, name), name
-    pool.kill(handle.id)
-    source = (ROOT / "tests" / "ptypool" / "test_specification_examples.py").read_text("utf-8")
-    for title in ("basic_pty_spawn", "using_cli_adapters", "capacity_management", "resizing_a_pty", "error_handling"):
-        assert f"def test_{title}" in source
+    assert "reader.recv()" in block("at-session", 2) and "writer.send()" in block("at-session", 2)
+    assert "writer_rx.recv()" in block("at-session", 14) and "Ok(0) => break" in block("at-session", 13)
+    sent = b"x" * 3000 + b"\n"
+    for number in range(20):
+        handle.writer.send(b"%d " % number + sent)
+    handle.writer.send(b"\x04")
+    seen = b""
+    while chunk := handle.reader.recv():
+        assert len(chunk) <= 8192, "the reader reads 8 KB at most"
+        seen += chunk
+    assert seen.count(b"x") == 20 * 3000, "nothing is lost"
+    numbers = [int(number) for number in re.findall(rb"^(\d+) x", seen, re.MULTILINE)]
+    assert numbers == list(range(20)), "in the order in which they were sent"
+    assert handle.reader.recv() == b"", "the end stays the end"
+    assert handle.wait() == 0 and not handle.is_alive()
+    with pytest.raises(pty_pool.PtyError.Io):
+        handle.send(b"more")
+    with pytest.raises(pty_pool.PtyError.SpawnFailed):  # what fails in one call leaves the pool as it was
+        pool.release(handle.id)
+        pool.spawn("no-such-program-anywhere", [], [])
+    with pytest.raises(pty_pool.PtyError.HandleNotFound) as missing:
+        pool.release(handle.id)
+    assert missing.value.advice
+    both = pool.spawn("sh", ["-c", "echo out; echo err >&2; sleep 60"], [])
+    seen = b""
+    while b"out" not in seen or b"err" not in seen:
+        seen += both.read_all_available()
+    assert both.is_alive()
+    pool.kill(both.id)
+    assert not both.is_alive()
+    assert pool.available() == 1 and "at-session" in block("at-session", 16)
+    pool.close()
 
 
 def test_every_example_is_named_by_a_test() -> None:

@@ -31,8 +31,10 @@ class Person:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{home.socket}\n")
         self._process.stdin.flush()
-        _, (fd,), _, _ = socket.recv_fds(self.hatch, 1, 1)
-        with socket.socket(fileno=fd) as link, link.makefile("rb") as lines:
+        _, fds, _, _ = socket.recv_fds(self.hatch, 1, 1)
+        if not fds:
+            raise ConnectionRefusedError(f"nobody listens at {home.socket}")
+        with socket.socket(fileno=fds[0]) as link, link.makefile("rb") as lines:
             link.settimeout(60)
             link.sendall(wire.encode({"op": op, **fields}))
             answer: dict[str, Any] = json.loads(lines.readline())

@@ -39,6 +39,7 @@ class FakeDetector:
     def __init__(self) -> None:
         self.screen: Any = Screen(24, 80)
         self.despite_busy = False
+        self.first_keys = 0
         self.secrets: tuple[str, ...] = ()
         self.open_prompt: Prompt | None = None
         self.events: list[tuple[Event, float]] = []
@@ -62,6 +63,9 @@ class FakeDetector:
 
     def has_left(self, digest: str) -> bool:
         return not self.shows(digest)
+
+    def took_first_key(self) -> None:
+        self.first_keys += 1
 
     def begun(self, now: float) -> bool:
         return False

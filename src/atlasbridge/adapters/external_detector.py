@@ -74,6 +74,9 @@ class ExternalDetector:
     def has_left(self, digest: str) -> bool:
         return self._usual.has_left(digest) if self._told is None else self._told.digest != digest
 
+    def took_first_key(self) -> None:
+        self._usual.took_first_key()
+
     def begun(self, now: float) -> bool:
         """Whether half a line was typed is not visible where an adapter reads it."""
         return self._told is None and self._usual.begun(now)

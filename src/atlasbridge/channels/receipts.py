@@ -18,8 +18,9 @@ STAGE_WORDS = {
     "typed": "typed",
     "answered_elsewhere": "received, being typed",
     "still_there": "typed, but the question is still there. Look at the terminal",
+    "first_key": "the tool took the first key, the rest was not typed",
 }
-STAGE_MARKS = {"received": "📨", "answered_elsewhere": "📨", "typed": "⌨", "still_there": "⚠"}
+STAGE_MARKS = {"received": "📨", "answered_elsewhere": "📨", "typed": "⌨", "still_there": "⚠", "first_key": "⌨"}
 WITHDRAWN = {
     "It was answered at the terminal.": "answered at the terminal",
     "The tool moved on.": "the tool moved on",

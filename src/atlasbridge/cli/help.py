@@ -32,9 +32,9 @@ def command(words: tuple[str, ...], man: Path | None) -> None:
 
 
 def find_help(words: tuple[str, ...]) -> str:
-    from atlasbridge.cli.main import cli
+    from atlasbridge.cli.main import cli, root_context
 
-    context = click.Context(cli, info_name="atlasbridge")
+    context = root_context()
     found: click.Command = cli
     for word in words:
         inner = found.get_command(context, word) if isinstance(found, click.Group) else None
@@ -64,9 +64,9 @@ def text_of(found: click.Command, context: click.Context) -> str:
 
 def man_pages() -> Iterator[tuple[str, str]]:
     """(file name, text): one of the whole and one for each command, with its subcommands."""
-    from atlasbridge.cli.main import cli
+    from atlasbridge.cli.main import cli, root_context
 
-    context = click.Context(cli, info_name="atlasbridge")
+    context = root_context()
     yield "atlasbridge.1", render_man("atlasbridge", "asks you where you are", [("DESCRIPTION", render_help())])
     for name in (name for group in GROUPS.values() for name in group):
         found = cli.get_command(context, name)

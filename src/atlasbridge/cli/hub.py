@@ -158,7 +158,7 @@ def status(as_json: bool) -> None:
         click.echo(f"atlasbridge: {said}\n  {HINT}", err=True)
 
 
-_WAYS = {"keys": "typed", "hook": "taken by their tool's own hook"}
+_WAYS = {"keys": "typed", "hook": "taken by their tool's own hook", "first_key": "taken by their first key"}
 
 
 def print_status(answer: dict[str, Any]) -> None:

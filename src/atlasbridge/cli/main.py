@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -72,6 +73,11 @@ def cli(ctx: click.Context, version: bool) -> None:
         click.echo(f"atlasbridge {__version__}")
     elif ctx.invoked_subcommand is None:
         click.echo(render_help())
+
+
+def root_context(**settings: Any) -> click.Context:
+    """For help outside a call of `cli`: click keeps the help option with which a command was first asked."""
+    return click.Context(cli, info_name="atlasbridge", **cli.context_settings, **settings)
 
 
 # What root does for the hub of this machine: as the hub's own user, with the hub's own files.

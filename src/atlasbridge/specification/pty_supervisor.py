@@ -59,8 +59,6 @@ class PTYSupervisor:
         self._poll_s, self._injection_s = stuck_poll_interval_seconds, injection_timeout_seconds
         self._state = SupervisorState.RUNNING
         self._injection_gate = asyncio.Lock()
-        self._relay_open = asyncio.Event()
-        self._relay_open.set()
         self._output_buffer = bytearray()
         self._asked: dict[str, PromptEvent] = {}
 
@@ -99,11 +97,11 @@ class PTYSupervisor:
             await self._look()
 
     async def stdin_relay(self) -> None:
-        """Keys wait while a response is typed."""
+        """Keys wait while the injection gate is held."""
         assert self._keyboard is not None
         while keys := await asyncio.to_thread(os.read, self._keyboard, MOST_KEYS):
-            await self._relay_open.wait()
-            await self.adapter.type_keys(keys)
+            async with self._injection_gate:
+                await self.adapter.type_keys(keys)
 
     async def stall_watchdog(self) -> None:
         while True:
@@ -145,7 +143,6 @@ class PTYSupervisor:
             self.refused.append((prompt_id, "another response is still being typed"))
             return False
         try:
-            self._relay_open.clear()
             self._state = SupervisorState.INJECTING
             await self.adapter.inject_reply(reply)
         except (AdapterInjectionError, ReplayAttackError) as error:
@@ -153,7 +150,6 @@ class PTYSupervisor:
             return False
         finally:
             self._state = SupervisorState.RUNNING
-            self._relay_open.set()
             self._injection_gate.release()
         self._output_buffer.clear()
         said = {"secret": True} if event.constraints.get("secret") else {"value": value}

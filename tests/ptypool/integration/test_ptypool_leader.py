@@ -6,11 +6,12 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from tests.ptypool.waiting import drain_fd, open_descriptors
-from tests.support.waiting import wait_for
+from tests.support.waiting import DEADLINE_S, wait_for
 
 from ptypool import SpawnFailed, spawn_process
 from ptypool.leader import Leader, LeaderGone
@@ -23,7 +24,7 @@ print(os.getsid(0) == os.getpid() == os.getpgrp() == os.tcgetpgrp(os.open("/dev/
 print(sorted(os.environ.items()), os.getcwd(), oct(os.umask(0)), sys.argv[1:])
 print([status[name].strip() for name in ("SigBlk", "SigIgn", "SigCgt")])
 print(os.get_terminal_size(0), termios.tcgetattr(0)[:4])
-print([(fd, os.readlink(f"/proc/self/fd/{fd}")) for fd in range(3, 40) if os.path.exists(f"/proc/self/fd/{fd}")])
+print([(fd, os.readlink(f"/proc/self/fd/{fd}")) for fd in range(3, 256) if os.path.exists(f"/proc/self/fd/{fd}")])
 """
 
 
@@ -35,8 +36,21 @@ def output_of(process: SpawnedProcess) -> str:
         os.waitpid(process.pid, 0)
 
 
+@contextmanager
+def opened_at(path: str, *numbers: int) -> Iterator[None]:
+    """The file, inheritable, at numbers that no earlier test of the process has in use."""
+    with open(path, "rb") as file:
+        placed = [os.dup2(file.fileno(), number, inheritable=True) for number in numbers]
+    try:
+        yield
+    finally:
+        for fd in placed:
+            os.close(fd)
+
+
 @pytest.fixture
-def leader() -> Leader:
+def leader(monkeypatch: pytest.MonkeyPatch) -> Leader:
+    monkeypatch.setattr("ptypool.leader._PATIENCE_S", DEADLINE_S)  # a crowded machine may let it wait longer than 2 s
     return Leader()
 
 
@@ -45,11 +59,9 @@ def things_to_inherit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     """A folder, a umask and files at numbers where the leader has its own."""
     monkeypatch.chdir(tmp_path)
     umask = os.umask(0o027)
-    placed = [os.dup2(os.open("/etc/passwd", os.O_RDONLY), fd, inheritable=True) for fd in (30, 33)]
-    yield
+    with opened_at("/etc/passwd", 200, 203):
+        yield
     os.umask(umask)
-    for fd in placed:
-        os.close(fd)
 
 
 @pytest.mark.usefixtures("things_to_inherit")
@@ -70,12 +82,10 @@ def test_where_nothing_arrives_closed_on_exec_a_program_has_nothing_open_all_the
 
 
 def test_what_is_open_at_its_own_numbers_is_not_lost(leader: Leader) -> None:
-    leader.move_above(60)
-    low = [os.dup2(os.open(os.devnull, os.O_RDONLY), fd, inheritable=True) for fd in (50, 55)]
-    words = [sys.executable, "-c", "import os; print([os.readlink(f'/proc/self/fd/{fd}') for fd in (50, 55)])"]
-    assert output_of(leader.start(words)) == f"{['/dev/null'] * 2}\r\n"
-    for fd in low:
-        os.close(fd)
+    leader.move_above(240)
+    words = [sys.executable, "-c", "import os; print([os.readlink(f'/proc/self/fd/{fd}') for fd in (220, 225)])"]
+    with opened_at(os.devnull, 220, 225):
+        assert output_of(leader.start(words)) == f"{['/dev/null'] * 2}\r\n"
 
 
 def test_an_environment_larger_than_any_buffer_arrives_whole(leader: Leader) -> None:

@@ -128,7 +128,7 @@ def cut_bytes(text: str, most: int) -> str:
 log = logging.getLogger(__name__)
 SINCE = "ntfy.since"
 LONGEST_SAID = 400
-ENDS = frozenset({"taken", "withdrawn", "expired", "default_typed", "canceled", "failed", "still_there"})
+ENDS = frozenset({"taken", "first_key", "withdrawn", "expired", "default_typed", "canceled", "failed", "still_there"})
 
 
 class NtfyChannel(BaseChannel):

@@ -23,6 +23,7 @@ from atlasbridge.core.prompt.answer_text import label_answer
 from atlasbridge.core.prompt.gate import fate
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import (
+    FIRST_KEY,
     Answer,
     Prompt,
     PromptRecord,
@@ -274,26 +275,27 @@ class PromptLife:
                 log.warning("a host said %r of prompt %s", outcome, prompt_id)
 
     def effect(self, prompt_id: str, outcome: str, detail: str = "") -> None:
-        if outcome == "taken" and self.take(prompt_id):
+        if outcome == "taken" and self.take(prompt_id, detail):
             return
         self._injected(prompt_id, detail)  # whoever sees an effect has typed, whichever word comes first
         if outcome == "taken":
-            self.take(prompt_id)
+            self.take(prompt_id, detail)
         else:
             record = self.hub.ledger.fail(prompt_id, "still_there")
             if record is not None:
                 sentence = "It was typed, but the prompt is still there. Look at the terminal."
                 self._end(record, "prompt.failed", "still_there", sentence, reason="still_there")
 
-    def take(self, prompt_id: str) -> bool:
+    def take(self, prompt_id: str, detail: str = "") -> bool:
         """False: it was not known to be typed."""
         record = self.hub.ledger.resolve(prompt_id)
         if record is not None:
-            self._taken(record)
+            self._taken(record, detail)
         return record is not None
 
-    def _taken(self, record: PromptRecord) -> None:
-        self._finish(record, "prompt.resolved", self.receipts.taken(record), **decision_of(record))
+    def _taken(self, record: PromptRecord, detail: str = "") -> None:
+        way = {"way": detail} if detail == FIRST_KEY else {}
+        self._finish(record, "prompt.resolved", self.receipts.taken(record, detail), **decision_of(record), **way)
 
     def fail(self, prompt_id: str, reason: str) -> None:
         record = self.hub.ledger.fail(prompt_id, reason)
@@ -327,11 +329,11 @@ class PromptLife:
             self.escalation.resume(record, session)
 
     def _injected(self, prompt_id: str, detail: str = "") -> None:
-        way = "hook" if detail == "hook" else "keys"
+        way = detail if detail in ("hook", FIRST_KEY) else "keys"
         record = self.hub.ledger.inject(prompt_id, way)
         if record is None:
             return
-        receipt = self.receipts.typed(record)
+        receipt = self.receipts.typed(record, way)
         self._publish("prompt.injected", record, **decision_of(record), way=way)
         self.hub.router.update(record, receipt)
         self.hub.hosts.tell_word(prompt_id, receipt)

@@ -14,7 +14,7 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.answer_text import HERE, TIMER, call_person, quote_answer
-from atlasbridge.core.prompt.model import PromptRecord, Receipt, Refusal
+from atlasbridge.core.prompt.model import FIRST_KEY, PromptRecord, Receipt, Refusal
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
@@ -46,7 +46,9 @@ class Receipts:
     def received(self, record: PromptRecord) -> Receipt:
         return self.make("received", f"Answered with {_answer(record)} by {self._who(record)}.", record)
 
-    def typed(self, record: PromptRecord) -> Receipt:
+    def typed(self, record: PromptRecord, way: str = "keys") -> Receipt:
+        if way == FIRST_KEY:
+            return self.make("typed", self._first_key(record), record)
         if record.decided_by == TIMER:
             sentence = (
                 f"Nobody answered in time: a timer sent the safe default {_answer(record)} to {self._name(record)}."
@@ -60,7 +62,12 @@ class Receipts:
         known = record.decided_by != HERE or elsewhere or self._ledger.name_of(HERE)
         return f", answered by {self._who(record)}" if known else ""
 
-    def taken(self, record: PromptRecord) -> Receipt:
+    def _first_key(self, record: PromptRecord) -> str:
+        return f"The tool took the first key of {_answer(record)}; the rest was not typed{self._by(record)}."
+
+    def taken(self, record: PromptRecord, way: str = "keys") -> Receipt:
+        if way == FIRST_KEY:
+            return self.make("first_key", self._first_key(record), record)
         if record.decided_by == TIMER:
             sentence = f"Nobody answered in time; the tool took the timer's safe default {_answer(record)}."
             return self.make("taken", sentence, record)

@@ -141,6 +141,7 @@ class Detector:
         self._exited = False
         self._now = 0.0
         self._facts = Facts()
+        self._single: set[str] = set()  # programs that take an answer by its first key, and need no Enter
         self._why: list[str] = ["nothing has been judged yet"]
 
     def handle(self, event: Event, now: float) -> list[Command]:
@@ -184,6 +185,11 @@ class Detector:
         """Is it gone?  Unlike `still_shows`, half an answer behind it does not make it gone."""
         found = self._recognise_open() if self._is_open(digest) else None
         return found is None or not self._is_same(found)
+
+    def took_first_key(self) -> None:
+        """The program took the answer to the open prompt before its Enter: it is typed without one from now on."""
+        if self._open is not None and self._open.facts.command and not self.dialect.idles:
+            self._single.add(self._open.facts.command)
 
     def _is_open(self, digest: str) -> bool:
         return self._open is not None and self._open.prompt.digest == digest and not self._exited
@@ -288,7 +294,7 @@ class Detector:
         if self.screen_history.notice_change():
             self._votes.clear()
         self._votes.append(probe.state)
-        self._facts = facts_of(probe, view.row)
+        self._facts = replace(facts_of(probe, view.row), single=probe.command in self._single)
         found = self.screen_history.recognise(self._facts)
         self.screen_history.notice_finding(found)
         self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
@@ -373,11 +379,12 @@ class Detector:
             return self._withdraw("answered")
         if now - answered.at >= self.settings.effect_s:
             self.screen_history.remember_rejected(opened.behind)
+            self._single.discard(opened.facts.command)  # here it wants its Enter
             self._open, self._answered = None, None
         return []
 
     def _consider(self, found: Finding, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
-        moment = self.screen_history.moment(now, self._typed_at, self._next_command(found))
+        moment = self.screen_history.moment(now, self._typed_at, self._next_command(found), found.row)
         verdict, why = self._verdict(found, view, probe, moment, now)
         if verdict and self._awaits_hook(found, view, moment, now):
             verdict, why = False, "its hook may still say what it wants"

@@ -15,7 +15,7 @@ from atlasbridge.core.detection.signals import SURE, Moment
 from atlasbridge.core.prompt.keys import NAMED, Stands, Step
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition.dialect import Dialect
-from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.finding import FOOTER, Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.recognition.widgets.known_dialog import marked_rows, titled
 from atlasbridge.core.screen.screen import Screen
@@ -145,8 +145,9 @@ class ScreenHistory:
         return True
 
     def notice_finding(self, found: Finding) -> None:
-        """A dialog settles by itself, whatever moves elsewhere on the screen; so does a question beyond doubt."""
-        digest = digest_of(found) if found.structural or found.score >= SURE else ""
+        """A dialog settles by itself, whatever moves elsewhere on the screen; so does a question beyond doubt, and the
+        line at the foot of a full screen."""
+        digest = digest_of(found) if found.structural or found.score >= SURE or found.rule == FOOTER else ""
         if digest != self._seen:
             self._seen, self._seen_since = digest, self.last_output
 
@@ -187,7 +188,7 @@ class ScreenHistory:
         """What moves because of keys has no rhythm of its own."""
         self._changes.clear()
 
-    def moment(self, now: float, typed_at: float | None, attended: bool) -> Moment:
+    def moment(self, now: float, typed_at: float | None, attended: bool, row: int) -> Moment:
         times = list(self._changes)
         gaps = [later - earlier for earlier, later in pairwise(times)]
         regular = len(gaps) == 3 and max(gaps) < SLOWEST_RHYTHM_S and max(gaps) < 2.5 * min(gaps) + 0.03
@@ -199,6 +200,7 @@ class ScreenHistory:
             rest_s=rhythm if calm < rhythm else 0.0,
             typed_s=None if typed_at is None else now - typed_at,
             calm_s=calm + GRAIN_S,
+            row_s=now - self._moved_at(row) + GRAIN_S,
             attended=attended,
             rewritten=self._rewritten,
         )

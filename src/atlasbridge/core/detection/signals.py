@@ -30,6 +30,7 @@ class Moment:
     calm_s: float = 60.0  # since any cell changed, blinking ones included
     attended: bool = False  # a person at the terminal has just sent a line at this very prompt
     rewritten: int = 0  # how often the line of the cursor was begun anew: what shows how far it is does so
+    row_s: float = 60.0  # since the row of what asks changed
 
 
 @frozen

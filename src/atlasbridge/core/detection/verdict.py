@@ -13,7 +13,7 @@ from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.signals import KNOWN, MEDIUM, SURE, Moment, Patience
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition.dialect import Dialect
-from atlasbridge.core.recognition.finding import DRAWN_FIELD, DRAWN_SCREEN, PASSING, Finding
+from atlasbridge.core.recognition.finding import DRAWN_FIELD, DRAWN_SCREEN, FOOTER, PASSING, Finding
 from atlasbridge.core.values import frozen, replace
 
 UNSEEN_S = 1.5  # a reader that cannot be seen: longer than most programs work without a word
@@ -151,7 +151,8 @@ def _wavers(case: Situation) -> bool:
 def _moves(case: Situation) -> bool:
     stirs = bool(case.moment.rest_s) or case.moment.calm_s < case.patience.polling_s
     sure = case.found.score >= SURE and case.moment.settled_s >= case.patience.stranger_s  # a clock beside a question
-    return stirs and not case.found.structural and not sure
+    foot = case.found.rule == FOOTER and min(case.moment.row_s, case.moment.settled_s) >= TICK_S  # or above it
+    return stirs and not case.found.structural and not sure and not foot
 
 
 def _only_shows(case: Situation) -> bool:
@@ -199,7 +200,7 @@ EVIDENCE: dict[str, Evidence] = {
     "a screen that this tool's dialect does not know": lambda case: (
         case.dialect.idles and (case.found.score < KNOWN or case.found.detached)
     ),
-    "a live display, and no line at its foot": lambda case: case.shows and case.found.rule != "footer",
+    "a live display, and no line at its foot": lambda case: case.shows and case.found.rule != FOOTER,
     "a line above the cursor, of a program that also serves others": _only_shows,
     "a line above the cursor that says nothing": lambda case: case.found.detached and case.found.score < MEDIUM,
     "a doubtful line, and a brisk timer": _shows_progress,

@@ -40,7 +40,7 @@ from atlasbridge.core.ids import new_id
 from atlasbridge.core.patterns import compile_next
 from atlasbridge.core.ports import WaitingProbe
 from atlasbridge.core.prompt.codec import encode_prompt
-from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.prompt.model import FIRST_KEY, Prompt
 from atlasbridge.core.prompt.redact import redact_prompt, remembered, typed_text
 from atlasbridge.core.screen.queries import FOCUS_GAINED, FOCUS_LOST, keys_of
 from atlasbridge.core.session.settings import SessionSettings
@@ -144,6 +144,9 @@ class StallWatchdog:
         """Why something is asked now, or nothing: the last judgement."""
         return self._detector.explain()
 
+    def took_first_key(self) -> None:
+        self._detector.took_first_key()
+
     def has_left(self, digest: str) -> bool:
         """Is this prompt gone from the screen, as far as output was taken in?"""
         return self._detector.has_left(digest)
@@ -165,7 +168,7 @@ class StallWatchdog:
     def end_typing(self, prompt_id: str, outcome: Outcome) -> None:
         with self.lock:
             self._typing = False
-            if outcome.outcome == "failed":
+            if outcome.outcome == "failed" or outcome.detail == FIRST_KEY:
                 self._typed.record(prompt_id, outcome)
             self._typed.watch_until(prompt_id, self._clock.now() + self._settings.effect_timeout_s)
         self.wake()

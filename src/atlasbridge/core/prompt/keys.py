@@ -42,16 +42,19 @@ _LETTERS = {
     "0": b"\0",
 }
 KEYS_LIMIT = 256
+_CONTROL = lazy(r"(?:ctrl|control|c(?=[-+])|\^)[-+]?([a-z@\[\\\]^_])", re.IGNORECASE)
+
+
+def named_key(word: str) -> bytes:
+    """The key that a question names: `esc`, `^C`, `C-r`; b"" for any other word."""
+    control = _CONTROL.fullmatch(word)
+    return bytes([ord(control[1].upper()) & 0x1F]) if control else NAMED.get(word.lower(), b"")
 
 
 def parse_keys(text: str) -> bytes:
     """The bytes of `text`; raises ValueError where it cannot be meant."""
-    low = text.strip().lower()
-    if low in NAMED:
-        return NAMED[low]
-    control = re.fullmatch(r"(?:ctrl|control|c|\^)[-+]?([a-z@\[\\\]^_])", low)
-    if control and len(low) > 1 and not re.fullmatch(r"c[a-z]", low):
-        return bytes([ord(control[1].upper()) & 0x1F])
+    if named := named_key(text.strip()):
+        return named
     data = _ESCAPE.sub(_unescape, text.encode())
     if len(data) > KEYS_LIMIT:
         raise ValueError(f"more than {KEYS_LIMIT} bytes")

@@ -359,11 +359,15 @@ class InboundReply:
     context: Mapping[str, Any] = field(default_factory=dict)
 
 
+FIRST_KEY = "first_key"
+
+
 @frozen
 class Receipt:
     """What became of a prompt or a reply, for the person: stage is "received", "typed", "taken", "still_there",
-    "withdrawn", "expired", "default_typed", "canceled", "failed", "answered_elsewhere", "reminder",
-    "voted" (others must agree, too), "postponed", "snoozed", "revoked" (something for later; it is still open)."""
+    "first_key" (the tool took the first key, the rest was held back), "withdrawn", "expired", "default_typed",
+    "canceled", "failed", "answered_elsewhere", "reminder", "voted" (others must agree, too), "postponed", "snoozed",
+    "revoked" (something for later; it is still open)."""
 
     stage: str
     sentence: str

@@ -21,6 +21,7 @@ _LEFT_APART = lazy(rf"^\s*+[{_SIDES}](?:\s{{1,2}}|$)")
 _RIGHT_APART = lazy(rf"(?<!\s)\s{{2,}}+[{_SIDES}]\s*+$")
 DRAWN_FIELD = "drawn-field"  # something to type into is on the screen, and nobody knows what for
 DRAWN_SCREEN = "drawn-screen"  # the program draws its screen, hides the cursor, and nothing there is understood
+FOOTER = "footer"  # a line to type into at the foot of a full screen
 PASSING = "passing"  # it says itself that it goes on without an answer
 ASKS_ABROAD = "asks-abroad"  # yes or no in words alone: which key says it is a good guess, no more
 
@@ -34,11 +35,12 @@ class Facts:
     reading: bool = False  # a process blocks in read, nothing else
     command: str = ""  # the process that waits
     blind: bool = False  # nobody can tell what the program does: silence is all there is to go by
+    single: bool = False  # it has taken an earlier answer by its first key
 
     @property
     def one_key(self) -> bool:
         """Neither line editing nor an editor of its own: the program wants a single key (`read -n 1`)."""
-        return self.canonical is False and self.echo is True
+        return self.canonical is False and (self.echo is True or self.single)
 
 
 @frozen
@@ -79,8 +81,11 @@ class Finding:
     at_work: tuple[int, ...] = ()  # rows beside an input box in which a tool without a dialect says that it works
 
 
-def typed_line(words: str) -> tuple[Step, ...]:
-    """A word and its Enter as two events, as raw programs need them; a line discipline does not mind."""
+def typed_line(words: str, raw: bool = False) -> tuple[Step, ...]:
+    """A word and its Enter as two events, as raw programs need them; a line discipline does not mind.  A raw program
+    may take the first letter for all of it: the rest would answer what comes next."""
+    if raw and len(words) > 1:
+        return (Step(words[:1].encode(), When.MAY_LEAVE), *typed_line(words[1:]))
     return (Step(words.encode(), When.DRAINED), Step(ENTER))
 
 

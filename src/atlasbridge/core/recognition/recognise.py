@@ -26,7 +26,7 @@ from atlasbridge.core.recognition.widgets.input_box import recognise_input_box
 from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog, recognise_region
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.pointed_list import recognise_pointed
-from atlasbridge.core.recognition.widgets.resting_screen import has_bar, recognise_footer, whole_screen
+from atlasbridge.core.recognition.widgets.resting_screen import has_bar, recognise_foot, whole_screen
 from atlasbridge.core.screen.frames import is_drawn
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
@@ -94,7 +94,7 @@ def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding:
             return found
     full = view.alternate or facts.command in dialect.screen_programs or has_bar(view)
     if full and facts.canonical is not True:
-        asked = recognise_line(view, facts, dialect, strict=True) or recognise_footer(view, facts, dialect)
+        asked = recognise_foot(view, facts, dialect)
         return replace(asked or whole_screen(view, facts, dialect), barred=has_bar(view))
     found = recognise_line(view, facts, dialect)
     if found and found.rule in GUESSES and facts.canonical is False:

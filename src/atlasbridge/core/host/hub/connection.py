@@ -297,7 +297,7 @@ class HubSide:
         outcome = "typed" if late else known.outcome
         self.post({"m": "typed", "prompt_id": prompt_id, "outcome": outcome, "detail": known.detail})
         if late:
-            self.post({"m": "effect", "prompt_id": prompt_id, "outcome": known.outcome})
+            self.post({"m": "effect", "prompt_id": prompt_id, "outcome": known.outcome, "detail": known.detail})
 
     def _send_screen(self, request: str, styled: bool, past: bool = False) -> int:
         """Returns the screen's version, by which a viewer knows whether it has changed."""

@@ -14,8 +14,8 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.host.terminal.input_writer import InputWriter
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.watchdog import StallWatchdog
-from atlasbridge.core.prompt.keys import ESC, Only, Reach, Shows, Stands, Step, When, encode_until
-from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.prompt.keys import ENTER, ESC, Only, Reach, Shows, Stands, Step, When, encode_until
+from atlasbridge.core.prompt.model import FIRST_KEY, Prompt
 from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.session.settings import SessionSettings
@@ -118,21 +118,24 @@ class Walk:
         for number, step in enumerate(steps, 1):
             if number > 1:
                 why = self._moved(steps[number - 2], typing)
+                if why and _decides(steps[number - 2].keys):
+                    return Outcome("typed", FIRST_KEY)
                 if why:
                     return Outcome("failed", f"stopped after key {number - 1} of {len(steps)}: {why}")
                 before = self.watch.screen.version
                 if not self.input_writer.send(step.keys):
                     return GONE
-            ended = self._finish(step, before, typing, number, len(steps))
+            ended = self._finish(step, before, typing, number, steps)
             if ended is not None:
                 return ended
         return Outcome("typed")
 
-    def _finish(self, step: Step, before: int, typing: Typing, number: int, count: int) -> Outcome | None:
+    def _finish(self, step: Step, before: int, typing: Typing, number: int, steps: tuple[Step, ...]) -> Outcome | None:
         """Wait for what the step asks for; an outcome ends the walk."""
+        count = len(steps)
         match step.until:
             case When.MAY_LEAVE:
-                return self._leaves(typing, number, count)
+                return self._leaves(typing, number, steps)
             case Only(text):
                 return None if self._came_to(text, before, typing) and self._closed(step, typing) else Outcome("typed")
             case Reach(text):
@@ -178,9 +181,12 @@ class Walk:
         above = screen.line(row - 1) if row else ""
         return bool(tail) and "".join((above + screen.line(row)[:col]).split()).endswith(tail)
 
-    def _leaves(self, typing: Typing, number: int, count: int) -> Outcome | None:
-        """Whether the tool takes the key by itself: then what was to follow would answer the next prompt."""
+    def _leaves(self, typing: Typing, number: int, steps: tuple[Step, ...]) -> Outcome | None:
+        """Whether the tool takes the key by itself: then what was to follow would answer the next prompt.  Where more
+        of a word follows, a line that shows its first letter is one to type into."""
         drained = self._drained()
+        rest = any(step.keys != ENTER for step in steps[number:])
+        shown = self._held(lambda: rest and self._stands(steps[number - 1].keys))
         give_up_at = self.clock.now() + self.settings.step_timeout_s
         wait_until: float | None = None  # counts from when the tool has read the key
         while self.clock.now() < give_up_at:
@@ -188,16 +194,19 @@ class Walk:
             with self.watch.lock:
                 self.watch.absorb()
                 if self.watch.has_left(typing.prompt.digest):
-                    return Outcome("typed")
+                    self.watch.took_first_key()
+                    return Outcome("typed", FIRST_KEY if rest else "")
+                if shown():
+                    return None
             if wait_until is None and drained():
                 wait_until = self.clock.now() + _TAKEN_S
             if wait_until is not None and self.clock.now() >= wait_until:
                 if not self._same_reader(typing):
-                    return Outcome("typed")  # it reads no more keys: this one was taken
+                    return Outcome("typed", FIRST_KEY if rest else "")  # it reads no more keys: this one was taken
                 if not self.watch.works():
                     return None
         if wait_until is None:
-            return Outcome("failed", f"stopped after key {number} of {count}: the tool does not read it")
+            return Outcome("failed", f"stopped after key {number} of {len(steps)}: the tool does not read it")
         return Outcome("typed", "the tool works on it; no Enter was added")
 
     # Conditions
@@ -309,6 +318,11 @@ class Walk:
         """TEXT is the choice that is highlighted now."""
         with self.watch.lock:
             return is_highlighted(View.of(self.watch.screen), text, self._among)
+
+
+def _decides(keys: bytes) -> bool:
+    """A letter or Enter; what empties a line or moves a highlight decides nothing."""
+    return (keys[:1] >= b" " and keys[:1] != b"\x7f") or keys == ENTER
 
 
 def is_same_mode(one: LineFlags, other: LineFlags) -> bool:

@@ -9,7 +9,7 @@ import re
 
 from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.keys import ENTER, Step, When
+from atlasbridge.core.prompt.keys import ENTER, Step, When, named_key
 from atlasbridge.core.prompt.model import Choice
 from atlasbridge.core.recognition.dialect import Dialect, Rule
 from atlasbridge.core.recognition.finding import typed_line
@@ -17,7 +17,7 @@ from atlasbridge.core.recognition.kinds import is_always
 from atlasbridge.core.screen.view import View
 
 _CODED = lazy(r"[\[(]([A-Za-z?]{1,3})[\])]\s+([^\s(),:][^(),:]{0,60}?)\s*(?=,|:|\?|$|[\[(])")
-_OFFER = r"(?:\w\(\w{1,20}\)|\[?\(?[\w?.*+!-]{1,24}\)?\]?)"  # of a group: `y`, `[yes]`, `d(iff)`
+_OFFER = r"(?:\^\w|\w\(\w{1,20}\)|\[?\(?[\w?.*+!-]{1,24}\)?\]?)"  # of a group: `y`, `[yes]`, `d(iff)`, `^C`
 _GROUP = lazy(rf"[\[({{<]((?:{_OFFER}(?:\s*[,/|]\s*|\s+or\s+)){{1,30}}{_OFFER})[\])}}>]")
 _KEYS = lazy(r"[\[(]((?:[^\s,\])]{1,2},){2,}[^\s,\])]{1,2})[\])]")  # `[y,n,j,J,/,e,?]`: any sign is a key
 _SLASHED = lazy(r"((?:[A-Z][A-Za-z']{1,15}/){1,5}[A-Z][A-Za-z']{1,15})\s*[?:]\s*$")  # `Retry/Ignore/Cancel?`
@@ -25,7 +25,7 @@ _BEHIND = lazy(r"[?:]\s+((?:[\w?]{1,6}/){2,6}[\w?]{1,6})\W*$")  # `Merge? y/n/al
 _DOTTED = lazy(r"[\[(]([a-zA-Z?]{2,14})(?:\.{3}|…)[\])]")  # `[ynW...], or ? for more options:`
 _FRACTION = lazy(r"[\d.]++[a-zA-Z%]{0,3}+\s*+/\s*+[\d.]++[a-zA-Z%]{0,3}+")
 _SPELLED = lazy(r"(?<![\w'-])(?:[\w'-]*+[\[(]\w[\])][\w' -]*+)(?:\s*+[/,|]\s*+[\w'-]*+[\[(]\w[\])][\w' -]*+)+")
-_MARKED_WORD = lazy(r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]+|(?<!\w)\w\)[a-z][a-z'-]{2,}")
+_MARKED_WORD = lazy(r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]+|(?<!\w)\w\)[a-z][a-z'-]{2,}|(?<!\w)'\w'[a-z]{2,}")
 _KEY_BEHIND = lazy(
     r"(?<![\w(])([^\W\d_][\w' -]{1,24}) [\[(]([^\W\d_])[\])](?=\s*[,;/|?:]|\s+or\s|\s*$)"
 )  # `Replace (r), `
@@ -35,7 +35,7 @@ _YES_TOKEN = lazy(r"\byes\b", re.IGNORECASE)
 _NO_TOKEN = lazy(r"\bno\b", re.IGNORECASE)
 _QUOTED_YES = lazy(r"[\"'`“‘<](yes|y)[\"'`”’>]", re.IGNORECASE)
 _QUOTED_NO = lazy(r"[\"'`“‘<](no|n)[\"'`”’>]", re.IGNORECASE)
-_KEYS_BELOW = lazy(r"(?<!\S)([^\W\d_])\s{1,3}+([^\W\d_]{2,20})(?!\S)")
+_KEYS_BELOW = lazy(r"(?<!\S)(\^?[^\W\d_])\s{1,3}+([^\W\d_]{2,20})(?!\S)")
 _TOLD_YES = lazy(r"\b(?:type|enter|write|answer)(?:\s+in)?\s+(yes)\b(?!\W{1,3}(?:or\W+)?no\b)", re.IGNORECASE)
 
 
@@ -90,7 +90,8 @@ def _ends_asking(rest: str) -> bool:
 
 def marked_words(text: str) -> list[str]:
     """`(m)odified or (d)eleted`, `a)utorename A)utorename-all`: words of a sentence, each with the letter to type."""
-    words = [word if word[0] in "([" else f"({word}" for word in _MARKED_WORD.findall(text)]
+    found = (re.sub(r"^'(\w)'", r"(\1)", word) for word in _MARKED_WORD.findall(text))
+    words = [word if word[0] in "([" else f"({word}" for word in found]
     words = words or [one[0] for one in _KEY_BEHIND.finditer(text) if one[2].lower() in one[1].lower()]
     keys = [key_of(word) for word in words]
     return words if len(words) >= 2 and len(set(keys)) == len(keys) else []
@@ -118,16 +119,14 @@ def typing_hint(view: View) -> str:
     return ""
 
 
-def keys_below(view: View) -> tuple[str, str]:
-    """An editor's ` O Oui` and ` N Non` at the foot of the screen: the keys for yes and for no; "": not there."""
-    listed = [
-        (match[1], match[2])
-        for at in range(view.row + 1, len(view.lines))
-        for match in _KEYS_BELOW.finditer(view.lines[at])
-    ]
-    yes = [key for key, label in listed if vocabulary.begins("agree", label)]
-    no = [key for key, label in listed if vocabulary.answers_as(label, "refuse")]
-    return (yes[0], no[0]) if len(yes) == len(no) == 1 else ("", "")
+def keys_below(view: View) -> list[tuple[str, str]]:
+    """An editor's ` O Oui`, ` N Non` and `^C Annuler` at the foot of the screen: keys and what they say, the one for
+    yes and the one for no first; none where it is not these two that are told."""
+    rows = view.lines[view.row + 1 :]
+    listed = [(match[1], match[2]) for row in rows for match in _KEYS_BELOW.finditer(row)]
+    yes = [one for one in listed if vocabulary.begins("agree", one[1])]
+    no = [one for one in listed if vocabulary.answers_as(one[1], "refuse")]
+    return [*yes, *no, *(one for one in listed if one not in (*yes, *no))] if len(yes) == len(no) == 1 else []
 
 
 def yes_no_choices(
@@ -137,11 +136,11 @@ def yes_no_choices(
     default = _yes_no_default(text) or _capital(text, yes, no)
 
     def steps(word: str) -> tuple[Step, ...]:
-        if one_key:
-            return (Step(word[:1].encode()),)
+        if one_key or (raw and named_key(word)):
+            return (Step(named_key(word) or word[:1].encode()),)
         if raw and len(word) == 1:
             return (*clear, Step(word.encode(), When.MAY_LEAVE), Step(ENTER))  # many libraries take the letter at once
-        return (*clear, *typed_line(word))
+        return (*clear, *typed_line(word, raw))
 
     choices = [
         Choice("y", "Yes" if len(yes) < 3 else yes, steps(yes), default=default == "y"),

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.keys import ENTER, Step, When
+from atlasbridge.core.prompt.keys import ENTER, Step, When, named_key
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition.finding import Facts, Finding, compact, typed_line
 from atlasbridge.core.recognition.question import context_above, stands_alone
@@ -54,11 +54,13 @@ def line_finding(view: View, line: Line, facts: Facts, rule: str, kind: PromptTy
 
 def typed_key(key: str, facts: Facts) -> tuple[Step, ...]:
     """A raw program may take a single key at once: then an Enter behind it would answer the next prompt."""
+    if facts.canonical is False and (named := named_key(key)):
+        return (Step(named),)
     if facts.one_key and len(key) == 1:
         return (Step(key.encode()),)
     if facts.canonical is False and len(key) == 1:
         return (Step(key.encode(), When.MAY_LEAVE), Step(ENTER))
-    return typed_line(key)
+    return typed_line(key, facts.canonical is False)
 
 
 def limits(text: str) -> dict[str, object]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.keys import ENTER, Step, When
+from atlasbridge.core.prompt.keys import ENTER, Step, When, named_key
 from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
@@ -170,7 +170,8 @@ def by_rule(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding |
 
 def _asked_abroad(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
     """Yes or no in another language, with no hint what to type: y and n are what all of them take."""
-    yes, no = inline.keys_below(view) if facts.canonical is False else ("", "")
+    told = inline.keys_below(view) if facts.canonical is False else []
+    yes, no = (told[0][0], told[1][0]) if told else ("", "")
     language = spoken_in("confirm", "asks", line.text)
     shaped = yes and no and line.text.rstrip().endswith(("?", "？", ")"))  # whatever its words are
     if not (language or shaped) or speaks("confirm", "unless", line.text):
@@ -200,9 +201,10 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
         in_words = hint or _IN_WORDS.search(line.text)
         one_key = ((rule.key or view.alternate) and raw and not in_words) or facts.one_key
         asked = f"{line.text} {hint}".strip()
-        found = replace(
-            found, choices=inline.yes_no_choices(asked, rule, one_key, facts.canonical is False, clear, dialect)
-        )
+        choices = inline.yes_no_choices(asked, rule, one_key, raw, clear, dialect)
+        told = inline.keys_below(view)[2:] if raw else []
+        others = [choice_of(key, label, (Step(named_key(key) or key.encode()),), dialect) for key, label in told]
+        found = replace(found, choices=(*choices, *others))
     if rule.secret:
         found = replace(found, constraints={**found.constraints, "secret": True})
     if rule.idle:
@@ -262,7 +264,7 @@ def offered_finding(
     for word in words:
         key, label = keyed(word, as_written=bool(spelled) or ", " in line.text, cased=cased)
         single = facts.one_key or (view.alternate and facts.canonical is False)
-        steps = (Step(key.encode()),) if single else (*found.text_steps, *typed_key(key, facts))
+        steps = (Step(named_key(key) or key.encode()),) if single else (*found.text_steps, *typed_key(key, facts))
         is_default = default.lower() in (key.lower(), label.lower()) if default else False
         choices.append(choice_of(key, label, steps, dialect, is_default))
     every = dialect.idles and any(choice.label.lower() == "all" for choice in choices)  # of what, is told elsewhere

@@ -1,23 +1,31 @@
 """Pagers, editors and other full-screen programs: the line in which they ask, or, at rest, that a person must look.
 
-They ask in a bar, in the last row, or apart near the foot.
+They ask in a bar, in the last row, apart near the foot, or in a box without buttons.  The cursor may stand elsewhere.
 """
 
 from __future__ import annotations
 
+import re
+
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.keys import Step, When
+from atlasbridge.core.prompt.keys import NAMED, Step, When
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, steady
-from atlasbridge.core.recognition.finding import Facts, Finding, cut, without_drawing
+from atlasbridge.core.recognition.finding import FOOTER, Facts, Finding, compact, cut, without_drawing
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE, Line, line_finding
-from atlasbridge.core.screen.frames import is_drawn
+from atlasbridge.core.recognition.widgets.line_question import recognise_line
+from atlasbridge.core.recognition.widgets.list_rows import ground_of
+from atlasbridge.core.screen.frames import find_frames, inside, is_drawn
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 _ASKED_BELOW = lazy(r"^(?P<ask>\W{0,3}[^\W\d_][^:?]{1,60}(?:\[[^\]]*\])?[:?])\s(?P<filled>\S.*)?$")
+_APART = "   "  # between the keys that a row explains and the line to type into
+_FILL_IN = lazy(r"^\W{0,3}(?:please )?(?:enter|type|input|give|specify)\b.{2,100}:$", re.IGNORECASE)
+_BAR = lazy(r"[─━═=_*-]{2}.*[─━═=_*-]{2}$|~$")  # between what is shown and the line that asks
+_BOX_ROWS = 12  # of a box that asks: a higher one is a part of the screen
 
 
 def has_bar(view: View) -> bool:
@@ -36,25 +44,95 @@ def whole_screen(view: View, facts: Facts, dialect: Dialect) -> Finding:
 
 
 def _glimpse(view: View, row: int) -> str:
-    """What stands around the cursor, as much as fits; from the cursor on where it is high up, else up to it."""
+    """What stands around the cursor, as much as fits; from the cursor on where it is high up, else up to it.  What an
+    editor says in its last row stands first."""
+    last = view.lines[-1].strip() if row < len(view.lines) - 1 else ""
     above, below = (without_drawing("\n".join(lines)) for lines in (view.lines[:row], view.lines[row:]))
-    return below[:EXCERPT_LIMIT].strip() if len(below) >= EXCERPT_LIMIT else cut(f"{above}\n{below}") or view.text()
+    if len(below) < EXCERPT_LIMIT:
+        return cut(f"{above}\n{below}") or view.text()
+    return f"{last}\n{below}"[:EXCERPT_LIMIT].strip()
+
+
+def recognise_foot(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """The line that asks on a full screen: the last one of a box, the cursor's, or one of the last two."""
+    box = _box(view)
+    found = recognise_line(box, facts, dialect, strict=True) if box else None
+    if found is not None and found.score >= numbers.SURE:
+        return _by_itself(found)
+    found = recognise_line(_below_bar(view, view.row), facts, dialect, strict=True)
+    found = found or recognise_footer(view, facts, dialect)
+    if found is not None or dialect.idles:
+        return found and _by_itself(found)
+    for row in (len(view.lines) - 1, len(view.lines) - 2):
+        here = _below_bar(replace(view, row=row, col=len(view.lines[row]), before=None, cursor_visible=True), row)
+        asks = view.lines[row].rstrip().endswith((":", "?", ")", "]", ">"))
+        found = recognise_line(here, facts, dialect, strict=True) if asks else None
+        if found is not None and (found.choices and (found.score >= numbers.SURE or found.rule == "offered")):
+            return _by_itself(found)
+        if not view.cursor_visible and _FILL_IN.match(view.lines[row]) and not "".join(view.lines[row + 1 :]).strip():
+            return _fill_in(here, view.lines[row].strip(), "", facts)
+    return None
+
+
+def _by_itself(found: Finding) -> Finding:
+    """Its line is all that is asked, whatever moves elsewhere; what it is about may be the row that is lit above."""
+    if not found.choices:
+        return found
+    asked = found.question or found.core
+    return replace(found, structural=True, alone=False, core=asked, excerpt=compact(asked))
+
+
+def _below_bar(view: View, row: int) -> View:
+    """The picture without what stands above the lowest bar or gap over this row: that is shown, and not asked.  Where
+    the row is a bar itself, it is all that asks."""
+    ends = [at for at in range(row - 1, -1, -1) if _is_ground(view, row) or _is_bar(view, at)]
+    first = ends[0] + 1 if ends else 0
+    return replace(view, lines=("",) * first + view.lines[first:], scrolled=0 if ends else view.scrolled)
+
+
+def _is_bar(view: View, at: int) -> bool:
+    gap = at > 0 and not view.lines[at].strip() and not view.lines[at - 1].strip()
+    return gap or _BAR.match(view.lines[at]) is not None or _is_ground(view, at)
+
+
+def _is_ground(view: View, at: int) -> bool:
+    """The row has a ground of its own from end to end."""
+    row = view.lines[at]
+    return bool(row) and all(ground_of(view.style(at, col)) for col in (0, len(row) // 2, len(row) - 1))
+
+
+def _box(view: View) -> View | None:
+    """A small box in front of everything else, with the cursor behind its last words."""
+    boxes = [one for one in find_frames(view.lines) if one.bottom - one.top <= _BOX_ROWS]
+    boxes = [one for one in boxes if not view.cursor_visible or one.top < view.row < one.bottom]
+    if not view.alternate or len(boxes) != 1:
+        return None
+    lines = tuple(row.rstrip() for row in inside(view.lines, boxes[0]))
+    last = max((at for at, row in enumerate(lines) if row.strip()), default=-1)
+    return View(lines, last, len(lines[last]), alternate=True, cols=view.cols) if last >= 0 else None
 
 
 def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """Full-screen programs ask in a bar, or in the very last row: `File Name to Write: out.txt`."""
     bar = bool(view.style(view.row, 0) & REVERSE) or view.row == len(view.lines) - 1 or _stands_apart(view)
-    asked = _ASKED_BELOW.match(view.before_cursor()) if bar and view.cursor_visible else None
-    if asked is None:
-        return None
-    filled = asked["filled"] or ""
-    line = Line(asked["ask"].strip(), view.row)
-    found = line_finding(view, line, facts, "footer", PromptType.TYPE_FREE_TEXT, numbers.LIKELY)
-    clear = (Step(BACKSPACE * len(filled), When.REDRAWN),) if filled else ()
-    return replace(found, excerpt=found.core, question=found.core, line_mode=False, filled=filled, text_steps=clear)
+    keys, gap, line = view.before_cursor().rpartition(_APART)
+    line = line if not {":", "?"} & set(keys) else f"{keys}{gap}{line}"
+    asked = _ASKED_BELOW.match(line) if bar and view.cursor_visible else None
+    return _fill_in(view, asked["ask"].strip(), asked["filled"] or "", facts) if asked else None
+
+
+def _fill_in(view: View, asked: str, filled: str, facts: Facts) -> Finding:
+    """Any text, in place of what stands there before and behind the cursor."""
+    line = Line(asked, view.row)
+    found = line_finding(view, line, facts, FOOTER, PromptType.TYPE_FREE_TEXT, numbers.LIKELY)
+    behind = view.behind_cursor()
+    keys = BACKSPACE * len(filled) + NAMED["delete"] * len(behind)
+    clear = (Step(keys, When.REDRAWN),) if keys else ()
+    found = replace(found, excerpt=asked, question=asked, line_mode=False, filled=filled + behind, text_steps=clear)
+    return replace(found, whole=True, alone=False)
 
 
 def _stands_apart(view: View) -> bool:
-    """Near the foot of the screen, with nothing right above and below it but frames."""
-    beside = [view.lines[at] for at in (view.row - 1, view.row + 1) if 0 <= at < len(view.lines)]
-    return view.row >= len(view.lines) - numbers.EDGE_ROWS and all(is_drawn(line) for line in beside)
+    """Near the foot of the screen, with nothing right above it but a frame; what stands below it explains keys."""
+    above = view.lines[view.row - 1] if view.row else ""
+    return view.row >= len(view.lines) - numbers.EDGE_ROWS and is_drawn(above) and not view.behind_cursor()

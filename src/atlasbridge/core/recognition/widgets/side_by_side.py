@@ -11,7 +11,7 @@ import re
 from collections import Counter
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.keys import ENTER, Step
+from atlasbridge.core.prompt.keys import Step, named_key
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
@@ -39,7 +39,6 @@ _PRESS = lazy(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s
 _KEY_IN_A_ROW = lazy(r"[\[(<](\w|esc|enter|tab|space)[\])>]\s([^\W\d_][^\[\](){}<>]*?)(?=\s{2,}|$)", re.IGNORECASE)
 _TOLD_KEY = lazy(r"(?<!\w)(enter|esc)(?:ape)?\s+to\s+(\w+)", re.IGNORECASE)
 _KEY_ROW_RULE = MenuRule("keys-in-a-row", across=True)
-_NAMES = {"enter": ENTER, "return": ENTER, "space": b" ", "esc": b"\x1b", "tab": b"\t"}
 
 
 def find_across(view: View, labels: str) -> Menu | None:
@@ -145,7 +144,7 @@ def find_key_row(view: View) -> tuple[Menu, list[bytes]] | None:
         found = list(_KEY_IN_A_ROW.finditer(rows[at]))
         if len(found) >= 2 and not _KEY_IN_A_ROW.sub("", rows[at]).strip():
             menu = Menu(tuple(Item(at, one.start(2), one[2]) for one in found), -1, "keys")
-            return menu, [_NAMES.get(one[1].lower(), one[1].encode()) for one in found]
+            return menu, [named_key(one[1]) or one[1].encode() for one in found]
     return None
 
 
@@ -192,11 +191,10 @@ def recognise_key_rows(view: View, facts: Facts, dialect: Dialect) -> Finding | 
     ]
     if len(rows) < 2 or view.bottom() - rows[-1][0] > numbers.EDGE_ROWS:
         return None
-    if _is_typed_into(view, rows[0][0]) and all(key[1].lower() in _NAMES for _, key in rows):
+    if _is_typed_into(view, rows[0][0]) and all(named_key(key[1]) for _, key in rows):
         return None  # these keys only end what is typed
     choices = tuple(
-        choice_of(match[1], match[2], (Step(_NAMES.get(match[1].lower(), match[1].encode())),), dialect)
-        for _, match in rows
+        choice_of(match[1], match[2], (Step(named_key(match[1]) or match[1].encode()),), dialect) for _, match in rows
     )
     top = rows[0][0]
     head = view.lines[top - 1] if top else ""
