@@ -73,10 +73,9 @@ class HubProcess:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ATLASBRIDGE_")}
         self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root), "ATLASBRIDGE_SESSION_ZYGOTE": "0"}
 
-    def cli(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*arguments), env=self.environ, input=given, capture_output=True, text=True, timeout=60
-        )
+    def cli(self, *arguments: str, given: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        words = self.command(*arguments)
+        return subprocess.run(words, env=self.environ, input=given, capture_output=True, text=True, timeout=60, cwd=cwd)
 
     def json(self, *arguments: str) -> Any:
         done = self.cli(*arguments, "--json")

@@ -547,6 +547,13 @@ class Resumed:
 
 
 @frozen
+class Sized:
+    session_id: str
+    rows: int
+    cols: int
+
+
+@frozen
 class Ending:
     session_id: Annotated[str, Is(only="socket")] = ""
     pid: Annotated[int, Is(only="socket")] = 0
@@ -1068,6 +1075,15 @@ class HubOperations:
     @operation("POST /sessions/{session_id}/resume", scope="admin")
     def resume(self, session_id: SessionId) -> Resumed:
         """Resume a session that Ctrl-Z has stopped."""
+
+    @operation("POST /sessions/{session_id}/size", scope="admin", page=True)
+    def lend_size(
+        self,
+        session_id: SessionId,
+        rows: Annotated[int, Is("0: its own size again", least=0, most=200)] = 0,
+        cols: Annotated[int, Is("0: its own size again", least=0, most=300)] = 0,
+    ) -> Sized:
+        """Give a session that no terminal shows the size of the screen that watches it, until that is closed."""
 
     @operation("POST /sessions/{session_id}/end", scope="admin", name="kill")
     def end(self, session_id: SessionId, force: bool = False) -> Ending:

@@ -41,6 +41,7 @@ from atlasbridge.core.store.verify import Seen
 
 log = logging.getLogger(__name__)
 
+LEAST_SIZE = (8, 20)
 CHANGES_S = 10.0  # for a look through a session's folder
 CHANGES = Path(__file__).parents[1] / "session" / "changes.py"
 
@@ -321,6 +322,18 @@ class Operations:
         if not await self._hub_api.send(session.session_id, "continue"):
             return Refused("not_resumed", AWAY, AGAIN)
         return table.Resumed(session.session_id, True)
+
+    async def lend_size(self, caller: Caller, session_id: str, rows: int = 0, cols: int = 0) -> table.Sized | Refused:
+        session = self._running(session_id)
+        if isinstance(session, Refused):
+            return session
+        if session.attached and rows:
+            return Refused("attached", "A terminal shows this session: it keeps that terminal's size.")
+        if rows and cols and (rows < LEAST_SIZE[0] or cols < LEAST_SIZE[1]):
+            return Refused("bad_value", f"A session has at least {LEAST_SIZE[0]} rows of {LEAST_SIZE[1]} letters.")
+        if not await self._hub_api.send(session.session_id, "size", rows=rows, cols=cols):
+            return Refused("unavailable", AWAY, AGAIN)
+        return table.Sized(session.session_id, rows, cols)
 
     async def end(self, caller: Caller, session_id: str, force: bool = False) -> table.Ending | Refused:
         session = self._running(session_id)

@@ -124,12 +124,24 @@ export function sessionView(main, page, id) {
     show(changed, el("p", {}, t("Looking through the folder …")));
     try { show(changed, ...changesOf(await get(`/sessions/${id}/changes`))); } catch (error) { show(changed, el("p", {}, error.message)); }
   }
+  let lent = false; // this session has the size of this screen
+  const lend = el("button", { type: "button", "aria-pressed": "false", on: { click: () => lendSize(!lent) } }, t("Fit to my screen"));
+  async function lendSize(on) {
+    const { rows, cols } = on ? screen.room() : { rows: 0, cols: 0 };
+    try {
+      await post(`/sessions/${id}/size`, { rows, cols });
+      lent = on;
+      lend.setAttribute("aria-pressed", String(on));
+      screen.node.classList.toggle("lent", on);
+    } catch (error) { toast(error.message); }
+  }
   const tools = el("div", { cls: "tools", role: "toolbar", "aria-label": t("The screen") }, offers("words") ? asText : null, offers("changes") ? asChanges : null, offers("past") ? above : null,
+    may("admin") && offers("size") ? lend : null,
     el("button", { type: "button", on: { click: () => screen.grow(-1) } }, "A−", el("span", { cls: "unseen" }, ` ${t("smaller letters")}`)),
     el("button", { type: "button", on: { click: () => screen.grow(1) } }, "A+", el("span", { cls: "unseen" }, ` ${t("larger letters")}`)),
     el("button", { type: "button", on: { click: copy } }, t("Copy")),
     el("button", { type: "button", on: { click: full } }, t("Full screen")));
-  const refit = () => screen.fit(screen.cols);
+  const refit = () => { if (lent) lendSize(true); else screen.fit(screen.cols); };
   box.append(tools, screen.node, said, changed);
 
   show(main, el("div", { cls: "head session-head" }, el("div", { cls: "grow" }, el("a", { cls: "back", href: "#sessions" }, `‹ ${t("Sessions")}`), el("div", { cls: "row" }, title, state), about)),
