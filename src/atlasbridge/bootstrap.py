@@ -295,7 +295,7 @@ def host_parts(
         settings = replace(detector_settings(detection, plan.environ), folder=plan.cwd, hook_s=start.hook_s)
         detector = make_detector(home, plan, size, settings)
         if start.outside and plan.environ.get(CAPTURE) != "1":
-            from atlasbridge.adapters.external_detector import ExternalDetector
+            from atlasbridge.adapters.external_adapter import ExternalDetector
 
             return ExternalDetector(detector), _probe(pty, console)
         return detector, _probe(pty, console)

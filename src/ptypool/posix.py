@@ -3,15 +3,209 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import os
+import re
 import signal
+import termios
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from ptypool.errors import PtyIoError
 from ptypool.exit import ExitWatch
+from ptypool.flow import Inbox, Outbox
 from ptypool.process import SpawnedProcess, spawn_process
-from ptypool.stream import TerminalStream
-from ptypool.terminal import TermiosAttributes
+from ptypool.terminal import CANONICAL_LINE_LIMIT, TermiosAttributes, line_enders, set_window_size, window_size
 from ptypool.termination import terminate_group, termination_steps
+
+# TerminalStream: moves bytes between a terminal's master side and two bounded boxes, without a thread.
+#
+# It owns the descriptor. It knows nothing of processes: the handle tells it when to drain and when to close.
+
+_READ_SIZE = 65536
+_READS_PER_TURN = 16
+_LAST_READS = 256
+
+
+class TerminalStream:
+    def __init__(self, loop: asyncio.AbstractEventLoop, fd: int, on_end: Callable[[], None]) -> None:
+        self._loop = loop
+        self._fd = fd
+        self._on_end = on_end
+        self._inbox, self._outbox = Inbox(), Outbox()
+        self._reading = self._draining = False
+        self._line_length = 0
+        self._last_size = window_size(fd)
+        os.set_blocking(fd, False)
+        self._start_reading()
+
+    @property
+    def closed(self) -> bool:
+        return self._fd < 0
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the kernel will not give any more output."""
+        return self._inbox.at_end
+
+    @property
+    def backlog(self) -> int:
+        """Chunks that were read from the terminal and that nobody has taken yet."""
+        return len(self._inbox)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self._last_size if self.closed else window_size(self._fd)
+
+    async def read(self) -> bytes:
+        while (chunk := self._inbox.take()) is None:
+            await self._inbox.wait()
+        self._resume_reading()
+        return chunk
+
+    def read_now(self) -> bytes | None:
+        if not len(self._inbox):
+            self._fill_inbox()
+        chunk = self._inbox.take()
+        self._resume_reading()
+        return chunk
+
+    def read_available(self) -> bytes:
+        self._fill_inbox()
+        chunks = [self._inbox.take() or b"" for _ in range(len(self._inbox))]
+        self._resume_reading()
+        return b"".join(chunks)
+
+    async def write(self, message: bytes) -> None:
+        await self._outbox.reserve()
+        try:
+            self._check_lines(message)
+        except PtyIoError:
+            self._outbox.cancel()
+            raise
+        self._outbox.put(message)
+        if len(self._outbox) == 1:
+            self._write_some()
+
+    async def flush(self) -> None:
+        await self._outbox.wait_empty()
+
+    def resize(self, cols: int, rows: int) -> None:
+        try:
+            set_window_size(self._open_fd(), rows, cols)
+        except OSError as error:
+            raise PtyIoError.from_os("cannot resize the terminal", error) from error
+
+    def set_attributes(self, attributes: TermiosAttributes) -> None:
+        try:
+            termios.tcsetattr(self._open_fd(), termios.TCSAFLUSH, attributes)
+        except termios.error as error:
+            raise PtyIoError(f"cannot set the terminal: {error.args[1]}", error.args[0]) from error
+
+    def drain(self) -> None:
+        """From now on take everything and keep the newest, so that no child blocks on a full terminal."""
+        self._draining = True
+        self._start_reading()
+
+    def stop_writing(self, reason: str) -> None:
+        self._outbox.fail(PtyIoError(reason, errno.EPIPE))
+        self._forget_writer()
+
+    def close(self) -> None:
+        """Take what the kernel still has, then hang up."""
+        if self._fd < 0:
+            return
+        self._draining = True
+        for _ in range(_LAST_READS):  # bounded: a daemon may still hold the other side and write on
+            if self._inbox.at_end or not self._read_once():
+                break
+        with contextlib.suppress(OSError):
+            self._last_size = window_size(self._fd)
+        self._stop_reading()
+        self.stop_writing("the terminal is closed")
+        self._inbox.end()
+        fd, self._fd = self._fd, -1
+        os.close(fd)
+
+    def _start_reading(self) -> None:
+        if not self._reading and self._fd >= 0 and not self._inbox.at_end:
+            self._loop.add_reader(self._fd, self._fill_inbox)
+            self._reading = True
+
+    def _stop_reading(self) -> None:
+        if self._reading and not self._loop.is_closed():
+            self._loop.remove_reader(self._fd)
+        self._reading = False
+
+    def _resume_reading(self) -> None:
+        if self._inbox.wants_more:
+            self._start_reading()
+
+    def _fill_inbox(self) -> None:
+        """Take what the kernel has, a few chunks at a time so that other terminals get their turn."""
+        if self._fd < 0 or self._inbox.at_end:
+            return
+        for _ in range(_READS_PER_TURN):
+            if self._inbox.full and not self._draining:
+                self._stop_reading()
+                return
+            if not self._read_once():
+                break
+        if self._inbox.at_end:
+            self._stop_reading()
+            self._on_end()
+
+    def _read_once(self) -> bool:
+        """Whether there may be more."""
+        try:
+            chunk = os.read(self._fd, _READ_SIZE)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            # EIO means that nobody holds the other side any more: the end, not a fault.
+            self._inbox.end(None if error.errno == errno.EIO else PtyIoError.from_os("cannot read the terminal", error))
+            return False
+        if not chunk:
+            self._inbox.end()
+            return False
+        self._inbox.put(chunk, drop_oldest=self._draining)
+        return True
+
+    def _write_some(self) -> None:
+        while (message := self._outbox.first()) is not None:
+            try:
+                self._outbox.advance(os.write(self._fd, message))
+            except BlockingIOError:
+                self._loop.add_writer(self._fd, self._write_some)
+                return
+            except OSError as error:
+                self._outbox.fail(PtyIoError.from_os("cannot write to the terminal", error))
+        self._forget_writer()
+
+    def _forget_writer(self) -> None:
+        if self._fd >= 0 and not self._loop.is_closed():
+            self._loop.remove_writer(self._fd)
+
+    def _check_lines(self, message: bytes) -> None:
+        """Refuse a line that a canonical terminal would cut without a word."""
+        enders = line_enders(self._open_fd())
+        if enders is None:
+            self._line_length = 0
+            return
+        pieces = re.split(b"[" + re.escape(enders) + b"]", message)
+        lengths = [self._line_length + len(pieces[0]), *map(len, pieces[1:])]
+        if max(lengths) >= CANONICAL_LINE_LIMIT:
+            raise PtyIoError(
+                f"a line of {max(lengths)} bytes is longer than the {CANONICAL_LINE_LIMIT - 1} that the terminal takes",
+                errno.EMSGSIZE,
+                "Send shorter lines, or wait until the program has switched the terminal to raw mode.",
+            )
+        self._line_length = lengths[-1]
+
+    def _open_fd(self) -> int:
+        if self._fd < 0:
+            raise PtyIoError("the terminal is closed", errno.EBADF)
+        return self._fd
 
 
 class Posix:

@@ -16,12 +16,12 @@ from tests.support.fake_matrix import ROOM, TOKEN, FakeMatrix
 from tests.support.fake_ntfy import FakeNtfy
 from tests.support.fake_slack import FakeSlack
 from tests.support.fake_telegram import FakeTelegram
+from tests.support.memory_channel import MemoryChannel
 
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.desktop.channel import DesktopChannel
 from atlasbridge.channels.local import LocalChannel
 from atlasbridge.channels.matrix.channel import MatrixChannel
-from atlasbridge.channels.memory import MemoryChannel
 from atlasbridge.channels.ntfy.channel import NtfyChannel, encode_said
 from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.channels.telegram import TelegramChannel

@@ -170,7 +170,7 @@ def test_a_reload_takes_a_good_configuration_and_refuses_a_bad_one(hub: HubProce
     hub.home.config.write_text(NO_WEB + "[prompts]\ntimeout_seconds = -1\n")
     refused = hub.cli("hub", "reload")
     assert refused.returncode == 2 and "line 4" in refused.stderr and "prompts.timeout_seconds" in refused.stderr
-    hub.home.config.write_text(NO_WEB + "[channels.memory]\n")
+    hub.home.config.write_text(NO_WEB + '[channels.desktop]\nprogram = "true"\n')
     os.kill(hub.pid, signal.SIGHUP)
     wait_for(lambda: len(hub.ask("status")["channels"]) == 2)
 

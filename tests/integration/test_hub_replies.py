@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.support.fake_host import FREE_TEXT, SECRET, UNKNOWN, YES_NO, FakeHost
 from tests.support.hubs import LiveHub, channel_named, live_hub, stage_of, why
+from tests.support.memory_channel import MemoryChannel
 from tests.support.waiting import in_thread, until
 
-from atlasbridge.channels.memory import MemoryChannel
 from atlasbridge.core.prompt.model import InboundReply, Prompt, PromptState, Receipt, Refusal, Reject
 from atlasbridge.core.routing.channel_worker import WorkerSettings
 from atlasbridge.core.routing.policy import PolicySettings

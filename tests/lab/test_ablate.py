@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.figures.ablate import Picture, Weight, pictures_of, render_page, weigh
+
 from atlasbridge.core import vocabulary
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.finding import Facts
 from atlasbridge.core.screen.view import View
-from atlasbridge.lab.ablate import Picture, Weight, pictures_of, render_page, weigh
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 LINE = Facts(canonical=True, echo=True, reading=True)

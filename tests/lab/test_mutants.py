@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.figures.mutants import MUTATIONS, dialogs_of, judge_mutant, judge_words_of_work
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.recognition.dialect import compiled
-from atlasbridge.lab.mutants import MUTATIONS, dialogs_of, judge_mutant, judge_words_of_work
 
 DIALOGS = list(dialogs_of(Path(__file__).parents[1] / "corpus"))
 WORDS_OF_WORK = {

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tools.gen_verdict import PAGE
-
-from atlasbridge.lab.accuracy import put_into, render_verdict
+from tests.figures.__main__ import DETECTION_PAGE
+from tests.figures.accuracy import put_into, render_verdict
 
 
 def test_the_page_shows_the_table() -> None:
-    assert render_verdict() in PAGE.read_text("utf-8"), "run: python tools/gen_verdict.py"
+    assert render_verdict() in DETECTION_PAGE.read_text("utf-8"), "run: python -m tests.figures verdict"
 
 
 def test_a_page_without_its_place_is_not_written() -> None:

@@ -308,3 +308,9 @@ def test_suggested_rules_allow_an_agents_day(parser: ShellParser) -> None:
 def test_reading_a_command_is_cheap() -> None:
     words = ["git", "log", "--oneline", "-5", "--", *(f"src/a{number}.py" for number in range(2000))]
     assert len(read_words(words, WorkFolder(HERE)).needs) == len(words)
+
+
+def test_a_script_of_sed_that_could_be_read_in_many_ways_does_not_stop_the_hub(parser: ShellParser) -> None:
+    """Flags, line numbers and commands without a mark between them had four readings each: a hub thought for ever."""
+    for script in ("s/a/b/11p" * 60 + "x", " " * 5000 + "x", "1" * 5000 + "x"):
+        assert judge(rule("sed", REST), case(f"sed '{script}' notes.txt"), parser).verdict is not Say.ALLOW

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from atlasbridge.lab.accuracy import Moment, corpus_cases, gating_matrix, judge_case, judge_moment, render_page, spans
 from atlasbridge.lab.replay import read_recording
+from tests.figures.accuracy import Moment, corpus_cases, gating_matrix, judge_case, judge_moment, render_page, spans
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 CASES = corpus_cases(CORPUS)

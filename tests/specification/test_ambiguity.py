@@ -14,8 +14,7 @@ from atlasbridge.channels.free_text import reads_as_words
 from atlasbridge.channels.matrix.templates import CANCEL, SHOW, YES, reactions
 from atlasbridge.channels.receipts import render_answer
 from atlasbridge.channels.templates import render_buttons, render_hint
-from atlasbridge.core.prompt.answer import decide_answer, encode_answer
-from atlasbridge.core.prompt.answer_text import label_answer, quote_answer
+from atlasbridge.core.prompt.answer import decide_answer, encode_answer, label_answer, quote_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Confidence, Prompt, PromptType, Reject
 
 TEXT = Prompt(PromptType.TYPE_FREE_TEXT, 0.9, "Enter your name:")

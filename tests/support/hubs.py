@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.fake_host import FakeHost
+from tests.support.memory_channel import MemoryChannel
 from tests.support.sessions import end_all
 from tests.support.waiting import until, wait_for
 
-from atlasbridge.channels.memory import MemoryChannel
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.request import HubClient

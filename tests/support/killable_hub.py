@@ -18,7 +18,6 @@ from tests.support.deadly_calls import arm
 
 import atlasbridge.bootstrap
 import atlasbridge.channels.local
-import atlasbridge.channels.memory
 import atlasbridge.cli.run
 import atlasbridge.config.model
 import atlasbridge.core.client.client

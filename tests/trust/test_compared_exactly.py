@@ -7,12 +7,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.figures.accuracy import corpus_cases
 from tests.support.changed_cells import dialogs, unnoticed
 from tests.support.playbook import POLLING, READING, Nothing, Playbook, Raised
 from tests.trust.test_shown_verbatim import CLAUDE
 
 from atlasbridge.core.detection.events import Resized
-from atlasbridge.lab.accuracy import corpus_cases
 
 CASES = corpus_cases(Path(__file__).parents[1] / "corpus")
 TOOLS = sorted({case.parts[-3] for case in CASES})

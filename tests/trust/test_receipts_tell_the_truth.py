@@ -16,7 +16,7 @@ from tests.support.waiting import wait_for
 
 from atlasbridge.core.daemon import replies
 from atlasbridge.core.prompt import gate
-from atlasbridge.core.prompt.answer_text import label_answer
+from atlasbridge.core.prompt.answer import label_answer
 from atlasbridge.core.prompt.model import (
     Answer,
     AnswerKind,

@@ -11,7 +11,7 @@ from tests.support.fake_host import FakeHost
 from tests.support.hubs import LiveHub, live_hub
 
 from atlasbridge.core.ancestry import started_at
-from atlasbridge.core.daemon.unasked import TypedWord, find_unasked, read_words
+from atlasbridge.core.daemon.sessions import TypedWord, find_unasked, read_words
 from atlasbridge.core.host.hub.connection import Words
 from atlasbridge.core.peer import Peer
 

@@ -1,1 +1,1 @@
-"""Where people are asked: each channel carries prompts out and replies in, and decides nothing."""
+"""Channels ask people: each one sends prompts out and brings replies back. A channel decides nothing."""

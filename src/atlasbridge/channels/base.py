@@ -1,7 +1,7 @@
-"""The class every channel derives from.  A channel only carries; the gate decides.
+"""The base class of every channel. A channel transports prompts and replies; the gate decides.
 
-The four methods of the specification (`send_prompt`, `receive_reply`, `notify`, `close`) are abstract; the others have
-defaults that suit a channel which cannot edit what it sent.
+The four methods of the specification (`send_prompt`, `receive_reply`, `notify`, `close`) are abstract. The other
+methods have defaults for channels that cannot edit a message after sending it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from atlasbridge.core.session.model import SessionRecord
 
 class BaseChannel(ABC):
     name: ClassVar[str]
-    remote: ClassVar[bool] = True  # text leaves this machine: secrets are never asked or answered here
-    personal: ClassVar[bool] = False  # each person has a chat of their own: what one may not see goes to the others
+    # messages leave this machine, so the channel never asks for secrets and never accepts them
+    remote: ClassVar[bool] = True
+    # each person has their own chat, so a prompt can go only to the people who are allowed to see it
+    personal: ClassVar[bool] = False
 
     def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
         """`settings` is the channel's own table of the configuration, already checked by its pydantic model."""
@@ -32,26 +34,27 @@ class BaseChannel(ABC):
 
     @abstractmethod
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
-        """Show the prompt to every operator.  Returns an opaque message id; ChannelError: nobody was reached."""
+        """Show the prompt to every operator and return an opaque message id. Raises ChannelError if it reached
+        no one."""
 
     @abstractmethod
     async def receive_reply(self) -> InboundReply:
         """Wait for the next reply."""
 
     async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
-        """Tell the sender in one sentence what became of this reply."""
+        """Tell the sender of the reply, in one sentence, whether it was accepted."""
         await self.notify(outcome.sentence)
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
-        """Edit what was shown: answered (by whom), withdrawn, expired, typed, taken."""
+        """Edit the message after the prompt was answered, withdrawn or expired, or its answer was typed or taken."""
         await self.notify(receipt.sentence)
 
     @abstractmethod
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
-        """A message that asks nothing."""
+        """Send a message that needs no answer."""
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:  # noqa: B027 - its prompts are shown anyway
-        """One message about many prompts, the same one again for the same key.  Who cannot edit says nothing."""
+        """Send one message about many prompts; edit it when the same key comes again. The default does nothing."""
 
     @abstractmethod
     async def close(self) -> None:

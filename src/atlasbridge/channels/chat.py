@@ -1,6 +1,6 @@
-"""What Telegram and Slack have in common: prompts out to every operator, receipts into their titles, replies in.
+"""The part that Telegram and Slack share: send prompts to every operator, show receipts in titles, receive replies.
 
-A chat channel adds its wire, its looks and its ears.  It carries; the gate decides.
+Each chat channel adds its transport, its rendering and its parsing. The gate decides about replies.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, R
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace
 
-# What was asked and ended while the link to a chat was down, for the note on its return.  Pure.
+# The summary of prompts that came and ended while the connection to the chat was down. Pure.
 
 LOOK_BACK = 200
 MOST_LISTED = 10
@@ -50,7 +50,7 @@ LINE_LIMIT = 90
 
 
 def find_missed(hub_api: HubApi, channel: str, since: float) -> list[PromptRecord]:
-    """Prompts of this channel's sessions that came and went since then and were never shown here, oldest first."""
+    """Return the prompts that came and ended since then and were never shown on this channel, oldest first."""
     found = []
     for record in hub_api.history(limit=LOOK_BACK):
         if parse_iso(record.created_at) < since:
@@ -69,7 +69,7 @@ def _was_for(hub_api: HubApi, channel: str, record: PromptRecord) -> bool:
 
 
 def render_missed(hub_api: HubApi, records: list[PromptRecord], call: Callable[[str], str]) -> str:
-    """What nobody answered first; what somebody did elsewhere is counted."""
+    """List the unanswered prompts first; only count the prompts that were answered elsewhere."""
     lost = [record for record in records if not record.decided_by or is_timer(record.decided_by)]
     lines = [_line(hub_api, record, call) for record in lost[:MOST_LISTED]]
     more = len(records) - len(lines)
@@ -97,7 +97,8 @@ LATE = (Refusal.NOT_OPEN, Refusal.BAD_NONCE, Refusal.EXPIRED)
 NOTE_EVERY_S = 15.0
 KEPT_ENDS = 500
 DIGEST_LIFE_S = 60.0
-CURRENT_S, LAST_CURRENT_S, EACH_CURRENT_S = 30.0, 10.0, 5.0  # how often the time left is written anew; near its end
+# how often the remaining time is updated: normally, near the deadline, and per open prompt
+CURRENT_S, LAST_CURRENT_S, EACH_CURRENT_S = 30.0, 10.0, 5.0
 MOST_CURRENT = 20
 STARTED_S = 2.0
 CHANGED_S = 2.0  # a message about a finished agent waits so long for what it has changed
@@ -105,16 +106,16 @@ FEW_PENDING = 4
 
 
 class ChatChannel(BaseChannel):
-    """`title` is how the service is called; `sign` begins a command there, `muted` says what muting does."""
+    """`title` is the name of the service, `sign` starts a command there, `muted` describes what muting does."""
 
-    remote = True  # whatever is said here leaves this machine
+    remote = True  # every message leaves this machine
     personal = True
     title: ClassVar[str]
     sign: ClassVar[str]
     muted: ClassVar[str]
 
     def _furnish(self, own: Any, wire: Wire, rate: Callable[[str], float]) -> None:
-        """Everything both chats need, once the channel has its settings and its wire."""
+        """Create the parts that both chats need, after the channel has its settings and its wire."""
         hub_api, clock, name = self.hub_api, self.clock, type(self).name
         self._host = own.host_name or platform.node() or "this machine"
         self._outbox = Outbox(wire, clock, rate, own.backoff_first_s)
@@ -130,11 +131,11 @@ class ChatChannel(BaseChannel):
         self._ends: OrderedDict[str, Outcome] = OrderedDict()
         self._told_timers: OrderedDict[str, None] = OrderedDict()
         self._digests: OrderedDict[tuple[str, str], asyncio.Future[Place]] = OrderedDict()
-        self._started: OrderedDict[str, asyncio.Task[Any]] = OrderedDict()  # by session: the notice that it began
+        self._started: OrderedDict[str, asyncio.Task[Any]] = OrderedDict()  # by session: the notice that it started
         self._noted_at = float("-inf")
         self._deaf_since: float | None = None
 
-    # what a chat adds
+    # implemented by each chat
 
     @abstractmethod
     async def _serve(self) -> None:
@@ -142,11 +143,11 @@ class ChatChannel(BaseChannel):
 
     @abstractmethod
     async def _replay(self) -> None:
-        """Take up what an earlier process had received and died over."""
+        """Process the updates that an earlier process received but did not finish."""
 
     @abstractmethod
     async def _chats(self) -> list[str]:
-        """Where everybody is asked."""
+        """The chats in which every operator is asked."""
 
     @abstractmethod
     def _paint_prompt(self, event: PromptRecord, session: SessionRecord, chat: str, short: bool) -> Params: ...
@@ -159,24 +160,24 @@ class ChatChannel(BaseChannel):
 
     @abstractmethod
     def _beside(self, place: Place) -> Params:
-        """What makes a message stand next to this one, loud."""
+        """Parameters that place a message, with sound, next to the message at `place`."""
 
     @abstractmethod
     def _tell(self, token: Any, sentence: str) -> None:
-        """Say this to whoever sent the reply with this token."""
+        """Send this sentence to the sender of the reply with this token."""
 
-    # what the hub calls
+    # called by the hub
 
     async def start(self) -> None:
         self._shown.load()
         if last := self.hub_api.recall(f"{self.name}.last_poll"):
-            # on the steady clock's scale, so that both kinds of gap are measured alike
+            # Convert to the monotonic clock, so that both kinds of gap are measured on the same scale.
             self._deaf_since = self.clock.now() - max(0.0, self.clock.wall() - parse_iso(last))
         self._tasks.hold(self._listen())
         self._tasks.hold(self._keep_current())
 
     async def _keep_current(self) -> None:
-        """The time that is left is written anew now and then: more often near its end, less often where many wait."""
+        """Update the remaining time: more often near the deadline, less often when many prompts are open."""
         while True:
             records = [one for one in self.hub_api.open_prompts() if self._shown.places(one.prompt_id)]
             now = self.clock.wall()
@@ -186,7 +187,7 @@ class ChatChannel(BaseChannel):
                 self._write_current(self.hub_api.prompt(record.prompt_id))
 
     def _write_current(self, record: PromptRecord | None) -> None:
-        """A list that a person may be marking or paging in is left alone."""
+        """Skip lists with marks or pages, because a person could be using them."""
         if record is None or record.state not in OPEN or record.prompt.idle:
             return
         if record.prompt.constraints.get("multi_select") or len(record.prompt.choices) > MOST_CURRENT:
@@ -202,7 +203,7 @@ class ChatChannel(BaseChannel):
         await self._serve()
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
-        """After the notice that its session has started, where that is still on its way."""
+        """Wait for the pending notice that the session started, so that the prompt comes after it."""
         if started := self._started.pop(session.session_id, None):
             await asyncio.wait([started], timeout=STARTED_S)
         if event.prompt.idle and not event.prompt.constraints.get("commands"):
@@ -227,44 +228,46 @@ class ChatChannel(BaseChannel):
         return replace(event, prompt=replace(event.prompt, constraints=constraints))
 
     def _addressed(self, event: PromptRecord, known: list[str]) -> list[str]:
-        """Where those are whom this prompt is for now; a group is everybody's."""
+        """Return the chats of the people whom this prompt is for now, or all readable chats if they have none of their
+        own."""
         chats = self._readable(event.session_id, known)
         only = self.hub_api.tone(event.prompt_id, self.name).only
         return chats if only is None else [chat for chat in chats if self._owner(chat) in only] or chats
 
     def _readable(self, session_id: str, chats: list[str]) -> list[str]:
-        """Where nobody reads of a session who may not."""
+        """Return the chats in which every reader is allowed to see the session."""
         readers = self.hub_api.readers(session_id, self.name)
         return chats if readers is None else [chat for chat in chats if self._owner(chat) in readers]
 
     def _owner(self, chat: str) -> str:
-        """The identity of the one person who reads this chat; "": several do."""
+        """The identity of the only person who reads this chat, or "" if several people read it."""
         return ""
 
     def is_alone(self, chat: str, identity: str) -> bool:
-        """Whether nobody but that person reads what is said there."""
+        """Whether that person is the only reader of the chat."""
         return self._owner(chat) == identity
 
     def _is_silent(self, prompt_id: str, chat: str) -> bool:
-        """Whether this prompt comes without a sound there: muted, quiet hours, or one of many."""
+        """Whether this prompt makes no sound in the chat: it is muted, or the tone of the prompt is silent for its
+        owner."""
         tone = self.hub_api.tone(prompt_id, self.name)
         return self._commands.is_muted(chat) or not tone.sounds_for(self._owner(chat))
 
     @property
     def _hushed(self) -> Params:
-        """What makes a message come without a sound, where the service can do that."""
+        """Parameters that make a message silent, if the service supports that."""
         return {}
 
     @property
     @abstractmethod
     def _hint(self) -> str:
-        """What to do when nobody could be reached."""
+        """What the operator should do if the prompt reached no one."""
 
     async def receive_reply(self) -> InboundReply:
         return await self._replies.get()
 
     def answered(self, reply: InboundReply, outcome: Receipt | Reject, seen_before: bool) -> str:
-        """What the sender of a reply is told; "" for nothing: the message itself says it."""
+        """Return the text for the sender of a reply, or "" if an earlier copy of it has probably been answered."""
         if isinstance(outcome, Receipt):
             self._throttle.forgive(reply.session_id)
             return self._people.rename(outcome.sentence, outcome.by)
@@ -272,11 +275,11 @@ class ChatChannel(BaseChannel):
         if outcome.reason is Refusal.BAD_VALUE and not reply.nonce:
             self._throttle.forgive(reply.session_id)
         if seen_before and outcome.reason in LATE:
-            return ""  # the same once more after a restart: its first copy may have answered
+            return ""  # a copy after a restart: the first copy has probably been answered
         return self._explain(reply.prompt_id, outcome)
 
     def _explain(self, prompt_id: str, refusal: Reject) -> str:
-        """Who lost a race hears who won, and with what."""
+        """Tell the sender of a late reply who answered first, and with what."""
         record = self.hub_api.prompt(prompt_id)
         if record is None:
             return refusal.sentence
@@ -318,7 +321,7 @@ class ChatChannel(BaseChannel):
         return render_outcome(event, receipt, answer, who, moment, receipt.stage == "expired")
 
     def _is_news(self, event: PromptRecord, receipt: Receipt) -> bool:
-        """A timer's decision is a message of its own, once: an edit makes no sound."""
+        """Whether a timer's decision needs a new message. It is sent once, because an edit makes no sound."""
         typed = timer_typed(event, receipt)
         by_timer = typed and receipt.stage in ("default_typed", "taken")
         nobody = receipt.stage == "expired" and not typed and not event.prompt.idle
@@ -336,11 +339,11 @@ class ChatChannel(BaseChannel):
             self._outbox.post(place[0], notice | self._beside(place) | hushed, EDIT)
 
     def _paint_reminder(self, sentence: str, event: PromptRecord, chat: str) -> Params:
-        """With buttons to be asked again later, where the chat has buttons."""
+        """Render a reminder. Chats with buttons add buttons to snooze the prompt."""
         return self._paint_notice(sentence, None, chat)
 
     def _put_off(self, place: Place, event: PromptRecord, session: SessionRecord, receipt: Receipt) -> None:
-        """Something was said for later: it is still open, and its time is another now."""
+        """The prompt was postponed: it is still open, with a new deadline."""
         sentence = f"⏰ {self._people.rename(receipt.sentence, receipt.by)}"
         notice = self._paint_notice(sentence, None, place[0]) | self._beside(place) | self._hushed
         self._outbox.post(place[0], notice, EDIT)
@@ -351,7 +354,7 @@ class ChatChannel(BaseChannel):
             self._tasks.hold(self._digest((key, chat), f"🗂 {text}", loud))
 
     async def _digest(self, key: tuple[str, str], text: str, loud: bool) -> None:
-        """Posted once, edited from then on; who comes while it is being posted waits for its place."""
+        """Post the digest once, then edit it. A second call during the first post waits for the message id."""
         chat = key[1]
         params = self._paint_notice(text, None, chat)
         known = self._digests.get(key)
@@ -380,9 +383,10 @@ class ChatChannel(BaseChannel):
         chats = await self._chats()
         for chat in chats if session is None else self._readable(session.session_id, chats):
             if session is None or not self._commands.is_muted(chat):
-                hushed = self._hushed if session is not None else {}  # that a session began or ended wakes nobody
+                hushed = self._hushed if session is not None else {}  # the start or end of a session makes no sound
                 begins = session is not None and session.state is SessionState.ACTIVE
-                first = begins and self._outbox.pending < FEW_PENDING  # before its first prompt; many would hold it up
+                # before its first prompt, unless that would delay it behind many others
+                first = begins and self._outbox.pending < FEW_PENDING
                 notice = self._paint_notice(message, session, chat) | hushed
                 self._outbox.post(chat, notice, QUESTION if first else NOTICE)
 
@@ -396,14 +400,14 @@ class ChatChannel(BaseChannel):
             report["refused"] = list(self._outbox.refused)
         return report
 
-    # what inbound calls
+    # called by inbound
 
     def deliver(self, reply: InboundReply) -> None:
         _keep(self._given, (reply.prompt_id, reply.identity), reply.value, KEPT_ENDS)
         self._replies.put_nowait(reply)
 
     def speak(self, identity: str, prompt_id: str, value: str, token: Any, **fields: Any) -> InboundReply:
-        """A reply as this person would send it here."""
+        """Build a reply as this person would send it on this channel."""
         place = self.caller(identity).place
         return InboundReply(self.name, identity, prompt_id, value, token=token, place=place, **fields)
 
@@ -411,7 +415,7 @@ class ChatChannel(BaseChannel):
         return Caller(identity, self.name, f"{self._people.call(identity)} in {self.title}")
 
     async def put_off(self, identity: str, record: PromptRecord, nonce: str, what: str) -> str:
-        """A button that is for later; returns what to say."""
+        """Handle a "later" button; return the text for the person."""
         if not nonce or not record.nonce.startswith(nonce):
             return NOT_OURS
         return self._people.rename(await press_later(self.hub_api.by(self.caller(identity)), record, what), identity)
@@ -421,24 +425,25 @@ class ChatChannel(BaseChannel):
         self._tasks.hold(self.notify(PAUSED, self._session(record)))
 
     def settle_which(self, place: Place, record: PromptRecord) -> None:
-        """The question back has its answer: its buttons go."""
+        """The person chose a prompt: replace the question and its buttons by the choice."""
         meant = f"↪ {render_brief(record.prompt, self._session(record))}"
         self._outbox.edit(place, self._paint_notice(meant, None, place[0]))
 
     def tidy(self, place: Place, record: PromptRecord) -> None:
-        """A copy whose sending was never confirmed was pressed after the end: it gets the title of the others."""
+        """Edit an unconfirmed copy of the message that was pressed after the prompt ended: it gets the final title."""
         if end := self._ends.get(record.prompt_id):
             self._outbox.edit(place, self._paint_outcome(record, self._session(record), end))
 
     async def request_again(self, record: PromptRecord, identity: str) -> str:
-        """Have the hub raise what is still on the screen once more; returns what to say."""
+        """Ask the hub to raise the prompt again if it is still on the screen; return the text for the person."""
         asked = await self.hub_api.by(self.caller(identity)).again(record.prompt_id)
         return asked.message if isinstance(asked, Refused) else "Asked again."
 
-    # the link's ups and downs
+    # connection state
 
     def heard(self) -> None:
-        """Durable, but seldom: a restart measures with it how long nobody listened."""
+        """Store the time of the last contact, at most every few seconds. After a restart it tells how long the channel
+        was offline."""
         now = self.clock.now()
         if now - self._noted_at >= NOTE_EVERY_S:
             self._noted_at = now
@@ -449,7 +454,8 @@ class ChatChannel(BaseChannel):
             self._deaf_since = since or self.clock.now()
 
     async def came_back(self) -> float:
-        """Tell what came and went meanwhile; returns how long nobody listened."""
+        """Report the prompts that came and ended while the channel was offline; return the length of the gap in
+        seconds."""
         if self._deaf_since is None:
             return 0.0
         gap_s = self.clock.now() - self._deaf_since
@@ -459,8 +465,6 @@ class ChatChannel(BaseChannel):
             told = render_missed(self.hub_api, missed, self._people.call)
             await self.notify(f"📭 I was offline for {render_left(gap_s)}. Meanwhile:\n{told}")
         return gap_s
-
-    # the rest
 
     def _session(self, event: PromptRecord) -> SessionRecord:
         found = self.hub_api.session(event.session_id)

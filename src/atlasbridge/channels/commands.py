@@ -1,6 +1,7 @@
-"""What a person can say to the bot: sessions, status, screen, new, esc, stop, mute.  Parsing and texts are pure.
+"""The commands that a person can send to the bot: sessions, status, screen, new, esc, stop, mute. Parsing and texts are
+pure.
 
-Each chat has its own sign before a command (`/`, or `!` where the service keeps the slash for itself).
+Each chat has its own sign before a command: `/`, or `!` where the service reserves the slash.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from atlasbridge.core.session.model import SessionRecord
 
 
 def _of(operation: Operation[..., Any], use: str = "") -> str:
-    """The sentence of the table, and how it is said here."""
+    """The summary of the operation from the table, and how to use it in a chat."""
     about = operation.about[:1].lower() + operation.about[1:].rstrip(".")
     return f"{about}: {use}" if use else about
 
@@ -79,8 +80,8 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """An answer in words; with a `screen` or a `file`, the words are its title.  `name` is what a file is called;
-    `split`: rather several messages than a file, where a few are enough."""
+    """A text answer. With a `screen` or a `file`, the text is its title and `name` is the file name. `split` prefers a
+    few messages to a file."""
 
     text: str
     screen: str | None = None
@@ -91,7 +92,7 @@ class Spoken:
 
 
 def parse_command(text: str, bot_name: str, sign: str = "/") -> Command | None:
-    """None when the text is no command, or one for another bot in the group."""
+    """Return None if the text is not a command, or is a command for another bot in the group."""
     match = _COMMAND.fullmatch(text.strip())
     if match is None or match["sign"] != sign or (match["bot"] and match["bot"].lower() != bot_name.lower()):
         return None
@@ -99,12 +100,13 @@ def parse_command(text: str, bot_name: str, sign: str = "/") -> Command | None:
 
 
 def is_about(command: Command) -> bool:
-    """Whether a command that replies to a prompt's message speaks of that prompt: then its id need not be said."""
+    """Whether a command that replies to a prompt's message applies to that prompt, so that its id can be omitted."""
     return command.name in ("later", "snooze") and command.rest.lower() != "off"
 
 
 def parse_span(text: str) -> float | None:
-    """Seconds: "" is an hour, "off" is 0, "30" and "30m" are minutes, "1h30m", "2d"; None when it is none of these."""
+    """Return seconds: "" is an hour, "off" is 0, "30" and "30m" are minutes, also "1h30m" and "2d". None for anything
+    else."""
     if text.lower() in ("off", "0"):
         return 0.0
     if not text:
@@ -128,7 +130,7 @@ def parse_grant(text: str) -> tuple[str, float | None, int | None, bool] | None:
 
 
 def render_grant(made: Granted | Refused, sign: str) -> str:
-    """In words what is allowed, with examples of what is and what is not."""
+    """Describe what is allowed, with examples of what is and what is not."""
     if isinstance(made, Refused):
         return made.message
     lines = [f"{'Granted' if made.grant_id else 'It would be'}: {made.words}."]
@@ -141,8 +143,8 @@ def render_grant(made: Granted | Refused, sign: str) -> str:
 
 
 def find_session(sessions: list[SessionRecord], start: str) -> SessionRecord | None:
-    """The one active session that is called so, or whose id begins like this; a tool that starts a session under the id
-    of another one as its name makes both of them doubtful."""
+    """Return the only active session with this name, or whose id starts with this text. If the name of one session is
+    the id of another, both are ambiguous and None is returned."""
     wanted = start.strip().lower()
     running = active(sessions)
     labelled = [one for one in running if wanted and one.label.lower() == wanted]
@@ -155,7 +157,7 @@ def find_session(sessions: list[SessionRecord], start: str) -> SessionRecord | N
 
 
 def find_prompt(hub_api: HubApi, named: str) -> PromptRecord | None:
-    """By the session's name: what it asks now; also by the prompt's id, or the beginning of it."""
+    """Find a prompt by the name of its session (its current prompt), or by the prompt's id or the start of the id."""
     session = find_session(hub_api.sessions(), named)
     asked = [one for one in hub_api.open_prompts() if session is not None and one.session_id == session.session_id]
     return asked[0] if len(asked) == 1 else hub_api.prompt(named)
@@ -179,7 +181,7 @@ def render_sessions(sessions: list[SessionRecord], prompts: list[PromptRecord], 
 
 
 def render_status(prompts: list[PromptRecord], sessions: list[SessionRecord]) -> str:
-    """What asks first, the soonest deadline at the top; sessions that only rest stand apart."""
+    """List the open prompts first, the soonest deadline at the top. Idle sessions are listed separately."""
     names = {session.session_id: templates.session_name(session) for session in sessions}
     asking = sorted((one for one in prompts if not one.prompt.idle), key=lambda one: one.expires_at)
     resting = [names.get(one.session_id, "?") for one in prompts if one.prompt.idle]
@@ -224,9 +226,9 @@ def render_help(sign: str) -> str:
     return "\n".join(["Tap a button, or reply to a prompt with text.", *lines])
 
 
-# Commands of a chat that answer, or put an answer off: later, snooze, all.  The gate decides each for itself.
+# Chat commands that answer a prompt or postpone the answer: later, snooze, all. The gate decides about each reply.
 
-MOST_WORDS = 3  # of a moment: "fri 12:00", "in 2 hours"
+MOST_WORDS = 3  # words in a time: "fri 12:00", "in 2 hours"
 MOST_AT_ONCE = 50
 LISTED = 12
 NOT_OURS = "This button is not one of mine."
@@ -234,17 +236,18 @@ BEGINNING = 80  # characters of a question in a list
 
 
 class Speaker(Protocol):
-    """The channel: says who a person is, makes a reply as they would send it, and hands it on."""
+    """The channel: it identifies a person, builds replies in their name and delivers them."""
 
     def speak(self, identity: str, prompt_id: str, value: str, token: Any, **fields: Any) -> InboundReply: ...
     def caller(self, identity: str) -> Caller: ...
     def deliver(self, reply: InboundReply) -> None: ...
     def is_alone(self, chat: str, identity: str) -> bool:
-        """Whether nobody but that person reads what is said there."""
+        """Whether that person is the only reader of the chat."""
 
 
 async def press_later(hub: HubAs, record: PromptRecord, what: str) -> str:
-    """A button that is for later: "limit", or minutes until it is asked again.  Returns what to say."""
+    """Handle a "later" button: "limit", or the minutes until the prompt is asked again. Returns the text for the
+    person."""
     if what == LIMIT_BUTTON:
         return (await hub.postpone(record.prompt_id, CONTINUE, "limit-resets", as_text=True)).message
     if what.isdecimal():
@@ -280,7 +283,7 @@ class AnswerCommands:
         return await self._postpone(record, words[1:], identity)
 
     async def _postpone(self, record: PromptRecord, words: list[str], identity: str) -> str:
-        """As many words as a moment can have; the rest is the answer."""
+        """Read as many words as possible as the time; the rest is the answer."""
         said = f"Say {self._sign}later {self._name(record)} 06:00 VALUE, or limit-resets for the time."
         for count in range(min(MOST_WORDS, len(words) - 1), 0, -1):
             when, value = " ".join(words[:count]), " ".join(words[count:])
@@ -309,7 +312,7 @@ class AnswerCommands:
         return (await self._hub_api.by(self._speaker.caller(identity)).snooze(record.prompt_id, span_s)).message
 
     def _all(self, rest: str, identity: str, token: Any) -> str:
-        """Only what is named is answered; alone it says what there is to name."""
+        """Answer only the prompts that are named. Without ids, list the prompts that can be named."""
         value, *ids = rest.split() or [""]
         if not ids or len(ids) > MOST_AT_ONCE:
             return self._nameable(value)
@@ -330,7 +333,7 @@ class AnswerCommands:
         if not waiting:
             return "Nothing waits that could be answered together."
         lines = [f"{short_id(one.prompt_id)} · {self._name(one)}: “{_begin(one)}”" for one in waiting]
-        ids = " ".join(short_id(one.prompt_id) for one in waiting[:LISTED])  # no more than are shown here
+        ids = " ".join(short_id(one.prompt_id) for one in waiting[:LISTED])  # not more ids than prompts shown here
         more = [f"… and {len(lines) - LISTED} more"] if len(lines) > LISTED else []
         return "\n".join([*lines[:LISTED], *more, f"To answer these: {self._sign}all {value or 'VALUE'} {ids}"])
 
@@ -343,18 +346,18 @@ def _begin(record: PromptRecord) -> str:
     return cut_to(first_line(record.prompt), BEGINNING, len)
 
 
-# Commands of a chat about one session: its screen, what it said, its files, instructions for later, start and end.
+# Chat commands for one session: screen, transcript, files, queued instructions, start and stop.
 
 ESC = b"\x1b"
 LISTED_TEXT = 200
 LISTED_FILES = 15
 CUT = "\n… (cut here)"
-LOOKED_BACK = 20  # prompts: where the last instruction is looked for
+LOOKED_BACK = 20  # number of prompts that are searched for the last instruction
 NO_ANSWER = "That session does not answer."
 
 
 class SessionCommands:
-    """`chosen` is the session that plain texts of a chat go to."""
+    """`chosen` is the session that receives plain texts of a chat."""
 
     NAMES: ClassVar[tuple[str, ...]] = (
         "screen",
@@ -396,7 +399,7 @@ class SessionCommands:
         return await self._read(command.name, session)
 
     def meant(self, chat: str, rest: str) -> SessionRecord | None:
-        """Whom these words name; without words, the chosen one, or the only one there is."""
+        """Return the session that these words name; without words, the chosen session or the only one."""
         sessions = self._hub_api.sessions()
         wanted = rest or self._chosen(chat)
         if wanted or len(active(sessions)) != 1:
@@ -437,12 +440,13 @@ class SessionCommands:
         return Spoken(made) if isinstance(made, str) else Spoken(title, name="screen.png", file=made, picture=True)
 
     def _given(self, session: SessionRecord) -> list[str]:
-        """The last instruction that went through the hub; it is the newest unless somebody typed at the terminal."""
+        """The last instruction that went through the hub. A newer one can exist only if a person typed it at the
+        terminal."""
         records = self._hub_api.history(limit=LOOKED_BACK, session_id=session.session_id)
         return [record.decided_value for record in records if record.prompt.idle and record.decided_value][:1]
 
     async def _get(self, chat: str, rest: str, identity: str) -> Spoken:
-        """The session may be named first; else it is the chosen one, or the only one."""
+        """The first word can name the session; otherwise it is the chosen session or the only one."""
         first, _, more = rest.partition(" ")
         named = find_session(self._hub_api.sessions(), first) if more else None
         session, path = (named, more) if named else (self.meant(chat, ""), rest)
@@ -505,7 +509,7 @@ class SessionCommands:
         return f"Esc was pressed in {session_name(session)}." if typed else NO_ANSWER
 
     async def _stop(self, rest: str, identity: str) -> str:
-        """It must be named: what is ended is not to be guessed."""
+        """The session must be named, so that the wrong one is never stopped by a guess."""
         session = find_session(self._hub_api.sessions(), rest)
         if session is None:
             return self._which("stop")
@@ -522,11 +526,11 @@ def _brief(text: str) -> str:
     return line if len(line) <= LISTED_TEXT else f"{line[: LISTED_TEXT - 1]}…"
 
 
-# Carries out the commands of a chat: asks the hub, and says what to answer.  Looks are the channel's.
+# Runs the commands of a chat: it asks the hub and returns the answer. The channel renders it.
 
 
 class HubCommands:
-    """`channel` names the notes that are kept, `sign` begins a command there, `mute_effect` says what muting does."""
+    """`channel` prefixes the stored notes, `sign` starts a command, `mute_effect` describes what muting does."""
 
     def __init__(
         self, hub_api: HubApi, clock: Clock, channel: str, sign: str, mute_effect: str, speaker: Speaker
@@ -536,7 +540,7 @@ class HubCommands:
         self._speaker = speaker
 
     async def run(self, chat: str, command: Command, identity: str, token: Any = None) -> Spoken:
-        """`token`: where it was said, for whoever answers a reply that the command became."""
+        """`token` tells where the command was sent, so that a reply made from it can be answered there."""
         hub_api = self._hub_api.seen_by(identity, self._speaker.is_alone(chat, identity))
         if command.name in AnswerCommands.NAMES:
             return Spoken(await AnswerCommands(hub_api, self._sign, self._speaker).run(command, identity, token))
@@ -565,7 +569,7 @@ class HubCommands:
                 return Spoken(f"I do not know {self._sign}{command.name}.\n{render_help(self._sign)}")
 
     def meant(self, chat: str, identity: str) -> SessionRecord | None:
-        """The session that something without a name is about."""
+        """Return the session that a message without a name is about."""
         hub_api = self._hub_api.seen_by(identity, self._speaker.is_alone(chat, identity))
         return self._about_session(hub_api).meant(chat, "")
 
@@ -573,7 +577,7 @@ class HubCommands:
         return SessionCommands(hub_api, self._sign, self.chosen, self._speaker)
 
     def chosen(self, chat: str) -> str:
-        """The session that plain texts of this chat go to, or ""."""
+        """Return the session that receives plain texts of this chat, or ""."""
         return self._hub_api.recall(f"{self._channel}.switch.{chat}")
 
     def is_muted(self, chat: str) -> bool:

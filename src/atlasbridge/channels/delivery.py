@@ -1,4 +1,4 @@
-"""Shows a prompt to every operator of a chat: one must be reached, the others are tried again in the background."""
+"""Shows a prompt to every operator of a chat. One must be reached; the others are retried in the background."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from atlasbridge.core.prompt.model import PromptRecord
 OTHERS_PATIENCE_S = 1.0  # after the first operator was reached
 KEPT_UNSHOWABLE = 100
 Wanted = Callable[[], bool] | None
-Render = Callable[[str, bool], Params]  # how the prompt looks in this chat, now; True: as short as can be
+Render = Callable[[str, bool], Params]  # renders the prompt for this chat; True: as short as possible
 
 
 class Delivery:
@@ -29,7 +29,8 @@ class Delivery:
         self._unshowable: OrderedDict[tuple[str, str], Refused] = OrderedDict()
 
     async def send(self, event: PromptRecord, chats: list[str], render: Render, hint: str) -> str:
-        """Returns once somebody sees it.  A second call for the same prompt goes only where it is not shown yet."""
+        """Return as soon as one operator was reached. A second call for the same prompt skips chats that show it
+        already."""
         shown_in = {place[0] for place in self._shown.places(event.prompt_id)}
         waiting = [chat for chat in chats if chat not in shown_in]
         sends = {self._tasks.hold(self.send_to(chat, event, render)): chat for chat in waiting}
@@ -48,7 +49,7 @@ class Delivery:
         return encode_places(self._shown.spots(event.prompt_id))
 
     async def send_to(self, chat: str, event: PromptRecord, render: Render, patient: bool = False) -> None:
-        """A message that the service refuses is tried once more, shorter, and then never again."""
+        """If the service refuses the message, send a shorter one; if that is refused too, give up."""
         if known := self._unshowable.get((chat, event.prompt_id)):
             raise known
         wanted = (lambda: self._is_open(event.prompt_id)) if patient else None
@@ -71,7 +72,7 @@ class Delivery:
             raise
 
     async def _follow_up(self, task: asyncio.Task[Any], chat: str, event: PromptRecord, render: Render) -> None:
-        """Whoever was not reached for a reason that may pass is tried again while the prompt is open."""
+        """Retry chats after temporary errors while the prompt is open."""
         await asyncio.wait({task})
         fault = None if task.cancelled() else task.exception()
         if fault is not None and not isinstance(fault, Refused):
@@ -83,7 +84,7 @@ class Delivery:
 
 
 async def _first_success(tasks: set[asyncio.Task[Any]]) -> bool:
-    """Whether any of them succeeds; returns at the first that does."""
+    """Return True at the first task that succeeds, or False if none does."""
     waiting = set(tasks)
     while waiting:
         done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""What the tool asks, verbatim, and cut to the room a chat has: what is left out is always counted.  Pure."""
+"""The tool's question, verbatim and cut to the space of a chat. Omitted text is always counted. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from atlasbridge.channels.transcript import last_answer
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Confidence, Prompt, PromptType, Subject, SubjectKind
 
-LAST_OUTPUT = 2000  # characters of a screen that is shown for want of a question
+LAST_OUTPUT = 2000  # characters of a screen that is shown if no question is known
 LEAST_QUOTE = 40
 HINT = "The tool says, in its output"
-EFFECTS = "effects"  # of a prompt's constraints, as `core.policy.effects` writes them
+EFFECTS = "effects"  # key in a prompt's constraints, written by `core.policy.effects`
 Size = Callable[[str], int]
 CAPTIONS = {
     SubjectKind.COMMAND: "Command",
@@ -26,7 +26,7 @@ CAPTIONS = {
 }
 
 
-# What a card says for each effect of `core.policy.effects`: alone, and with its target.
+# The text on a card for each effect of `core.policy.effects`: alone, and with its target.
 EFFECT_WORDS = {
     "runs_downloaded": ("runs downloaded code", ""),
     "runs_hidden": ("runs code that cannot be read here", ""),
@@ -64,13 +64,13 @@ VERBS = {
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A piece of the tool's own text; `total` is how long it is whole, as the chat counts."""
+    """A piece of the tool's own text. `total` is its full length in characters."""
 
     caption: str
     text: str
     shown: int = 0
     total: int = 0
-    above: int = 0  # lines of output above the question that are no part of it, and are not sent
+    above: int = 0  # lines of output above the question that are unrelated and not sent
 
     @property
     def is_cut(self) -> bool:
@@ -78,13 +78,14 @@ class Quote:
 
 
 def is_ambiguous(prompt: Prompt) -> bool:
-    """Whether the person is first asked what to do at all."""
+    """Whether the person is asked first what to do."""
     unsure = prompt.confidence is Confidence.LOW and not prompt.choices
     return prompt.type is PromptType.TYPE_UNKNOWN or unsure
 
 
 def quotes_of(prompt: Prompt) -> list[Quote]:
-    """Subject and question as the tool has them, whole; never empty, since a quotation of nothing cannot be shown."""
+    """Return subject and question verbatim and complete. The list is never empty, because a chat cannot show an empty
+    quote."""
     question, above = _question(prompt)
     screen = escape_controls(prompt.screen).rstrip()
     if not prompt.secret and screen and is_ambiguous(prompt):
@@ -92,7 +93,7 @@ def quotes_of(prompt: Prompt) -> list[Quote]:
     elif not prompt.secret and screen and prompt.idle:
         question, above = last_words(screen)[-LAST_OUTPUT:], 0
     elif not prompt.secret and screen and not prompt.question and _is_cut(prompt.excerpt):
-        question, above = screen, 0  # nothing else says all that is asked
+        question, above = screen, 0  # no other text contains the whole question
     subject = escape_controls(prompt.subject.shown).rstrip() if prompt.subject else ""
     hint = [Quote(HINT, escape_controls(prompt.says))] if prompt.says.strip() else []
     if not subject or prompt.subject is None:
@@ -104,13 +105,14 @@ def quotes_of(prompt: Prompt) -> list[Quote]:
 
 
 def last_words(screen: str) -> str:
-    """What a finished agent said last, without its logo, its input box and the lines around that."""
+    """The last text of an idle agent, without its logo, its input box and the lines around it."""
     rows = last_answer(screen.split("\n"))
     return "\n".join(rows).strip("\n") or screen
 
 
 def _question(prompt: Prompt) -> tuple[str, int]:
-    """All of it, and what explains the choices; and how many lines of output above it were left out."""
+    """Return the question with the explanation of its choices, and the number of output lines above it that were
+    omitted."""
     question = escape_controls(prompt.question or prompt.excerpt).strip("\n").rstrip()
     asked = asked_part(question) if prompt.line_mode and not prompt.idle else question
     above = len([row for row in question.removesuffix(asked).split("\n") if row.strip()])
@@ -119,20 +121,20 @@ def _question(prompt: Prompt) -> tuple[str, int]:
 
 
 def asked_text(prompt: Prompt) -> str:
-    """What must have been read before somebody answers, as one text: the subject, the question, what explains it."""
+    """The text that a person must read before answering: the subject, the question and its explanation."""
     question, _ = _question(prompt)
     subject = escape_controls(prompt.subject.shown).strip() if prompt.subject else ""
     return f"{subject}\n\n{question}" if subject and subject not in question else question
 
 
 def lines_above(prompt: Prompt) -> int:
-    """How many lines of output above the question `asked_text` leaves out."""
+    """Return how many lines of output above the question `asked_text` omits."""
     return _question(prompt)[1]
 
 
 def asked_part(text: str) -> str:
-    """Of a text that ends with a question, the part that belongs to it: its sentence, a few lines right above it, and a
-    list with its heading.  Lines of a log are no part of it."""
+    """Return the part of a text that belongs to the question at its end: its sentence, a few lines directly above it,
+    and a list with its heading. Log lines are not part of it."""
     rows = text.split("\n")
     first = len(rows) - 1
     while first > 0 and len(rows) - first <= NEAR_ROWS:
@@ -149,19 +151,19 @@ def asked_part(text: str) -> str:
     return "\n".join(rows[listed:]).strip("\n")
 
 
-NEAR_ROWS = 4  # above the line that asks
-LOG_ROWS = 3  # so many lines that begin alike are a log or a list
+NEAR_ROWS = 4  # rows directly above the line with the question
+LOG_ROWS = 3  # this many lines with the same start are a log or a list
 LIST_ROWS = 40
 _NUMBERS = re.compile(r"\d+")
 
 
 def _says_what(text: str) -> bool:
-    """Whether it can be understood without what stands above it, as "Enter a value:" cannot."""
+    """Whether the line can be understood without the lines above it; "Enter a value:" cannot."""
     return "?" in text and sum(char.isalpha() for char in text) > LEAST_QUOTE
 
 
 def _same_shape(rows: Sequence[str], last: int) -> int:
-    """How many rows up to `last` begin alike."""
+    """Return how many rows up to `last` start alike."""
     shape = _shape(rows[last])
     first = last
     while first >= 0 and rows[first].strip() and _shape(rows[first]) == shape:
@@ -170,13 +172,13 @@ def _same_shape(rows: Sequence[str], last: int) -> int:
 
 
 def _shape(row: str) -> tuple[int, str]:
-    """How far it is set in, and its first word, in which any number is as good as another."""
+    """The indentation and the first word of a row; all numbers count as equal."""
     return len(row) - len(row.lstrip()), _NUMBERS.sub("0", row.strip().partition(" ")[0])
 
 
 def _heading_above(rows: Sequence[str], first: int) -> int:
-    """The row of a line such as "These files will be deleted:" when nothing but its list stands below it; else
-    `first`."""
+    """Return the row of a heading such as "These files will be deleted:" if no empty line separates it from the list;
+    otherwise `first`."""
     for at in range(first - 1, max(-1, first - LIST_ROWS), -1):
         if not rows[at].strip():
             break
@@ -186,7 +188,7 @@ def _heading_above(rows: Sequence[str], first: int) -> int:
 
 
 def fit_quotes(quotes: list[Quote], room: int, size: Size) -> list[Quote]:
-    """As much of each as there is room for, the first ones first; each knows how much of it is shown."""
+    """Cut the quotes to the available space, the first ones first. Each knows how much of it is shown."""
     out, left = [], room
     for place, quote in enumerate(quotes):
         reserved = LEAST_QUOTE * (len(quotes) - place - 1)
@@ -198,7 +200,7 @@ def fit_quotes(quotes: list[Quote], room: int, size: Size) -> list[Quote]:
 
 
 def count_missing(quotes: list[Quote], rest: str) -> str:
-    """ "" when everything is shown; else how much of how much, and where the rest is."""
+    """Say how much is shown and where the rest is; "" if everything is shown."""
     counted = [f"{quote.shown:,} of {quote.total:,} characters" for quote in quotes if quote.is_cut]
     above = sum(quote.above for quote in quotes)
     counted += [f"{above} {'line' if above == 1 else 'lines'} of output above it not sent"] if above else []
@@ -206,7 +208,7 @@ def count_missing(quotes: list[Quote], rest: str) -> str:
 
 
 def render_effects(prompt: Prompt) -> str:
-    """What the command does, from its parse; "": nothing of it is known."""
+    """Describe what the command does, from its parsed form; "" if nothing is known."""
     told = prompt.constraints.get(EFFECTS)
     known = [one for one in told if isinstance(one, dict) and one.get("kind") in EFFECT_WORDS] if told else []
     said = [_say_effect(str(one["kind"]), str(one.get("target") or "")) for one in known[:MOST_EFFECTS]]
@@ -220,7 +222,7 @@ def _say_effect(kind: str, target: str) -> str:
 
 
 def warn_incomplete(prompt: Prompt) -> str:
-    """What a person must know about what they read: a part is missing, or it is only what the tool drew."""
+    """Warn the reader if a part is missing, or if the text is only what the tool drew on the screen."""
     missing = prompt.constraints.get("missing_lines")
     if prompt.constraints.get("disagrees"):
         return "⚠ What the tool announced and what its screen shows are not the same. Only No can be answered."
@@ -234,12 +236,12 @@ def warn_incomplete(prompt: Prompt) -> str:
 
 
 def title_whole(prompt: Prompt) -> str:
-    """Over everything there is to read: it says so where that is not all."""
+    """The title above the whole text; it says so if the text is incomplete."""
     return "All of it:" if prompt.asked_whole else "All that could be read of it; a part is missing:"
 
 
 def whole_text(prompt: Prompt) -> str:
-    """Everything there is to read about this prompt, for "show more"."""
+    """The whole text about this prompt, for "show more"."""
     parts = [f"{quote.caption}:\n{quote.text}" if quote.caption else quote.text for quote in quotes_of(prompt)]
     screen = escape_controls(prompt.screen).rstrip()
     if screen and not any(screen in part for part in parts):
@@ -248,7 +250,7 @@ def whole_text(prompt: Prompt) -> str:
 
 
 def first_line(prompt: Prompt) -> str:
-    """How the question begins, on one line: what a notification shows.  Of a command with more lines it says so."""
+    """The start of the question on one line, for a notification. It says so if a command has more lines."""
     subject = prompt.subject
     if subject is not None and subject.shown.strip() and subject.kind is not SubjectKind.QUESTION:
         if subject.kind in (SubjectKind.EDIT, SubjectKind.FETCH) and subject.targets:
@@ -261,13 +263,13 @@ def first_line(prompt: Prompt) -> str:
 
 
 def ask_verb(prompt: Prompt) -> str:
-    """Our own word for what is asked, to stand before the quotation."""
+    """Our own words for the kind of question, shown before the quote."""
     told = prompt.subject is not None and prompt.subject.shown.strip()
     return VERBS.get(prompt.subject.kind, "") if prompt.subject is not None and told else ""
 
 
 def cut_to(text: str, room: int, size: Size) -> str:
-    """At most `room` as the chat counts, with a mark where it ends."""
+    """Cut to at most `room` in the chat's units, with a mark at the cut."""
     if size(text) <= room:
         return text
     low, high = 0, min(len(text), max(0, room - 1))

@@ -1,6 +1,6 @@
-"""A channel that carries excerpts only (`show = "excerpt"`): at most 200 characters of a question, and no screen.
+"""Restricts a channel to excerpts (`show = "excerpt"`): at most 200 characters of a question, and no screen.
 
-The channel itself knows nothing of it: what it is given to show, and what it can ask the hub for, has no more.
+The channel is unaware of it: the prompts it receives and the hub it queries contain nothing more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 
 R = TypeVar("R")
-LABEL_LIMIT = 60  # of a choice, as the adapter interface has it
+LABEL_LIMIT = 60  # characters of a choice's label, as in the adapter interface
 _WITH_OUTPUT = ("screen", "screen_stream", "why", "opt_in", "report_missed")
 _REFUSED = Refused("not_here", "This channel carries excerpts only.", "Look at the terminal, or: atlasbridge attach")
 
@@ -32,7 +32,7 @@ def narrow_record(record: PromptRecord) -> PromptRecord:
 
 
 def narrow_json(told: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for what the machine interface says of a prompt."""
+    """The same restriction for the JSON form of a prompt."""
     if "excerpt" not in told:
         return dict(told)
     excerpt = str(told["excerpt"])[:EXCERPT_LIMIT]
@@ -89,7 +89,7 @@ class _NarrowHubAs(HubAs):
 
 
 class ExcerptHubApi:
-    """The hub as such a channel may ask it.  What is not here is the hub's own."""
+    """The hub as a restricted channel sees it. Everything not defined here is passed to the real hub."""
 
     def __init__(self, inner: HubApi) -> None:
         self._inner: Any = inner
@@ -133,14 +133,14 @@ class ExcerptHubApi:
             yield narrow_json(event)
 
     def to_tell(self, after: int, limit: int) -> list[dict[str, Any]]:
-        """Of a machine that belongs to a fleet."""
+        """For a machine that belongs to a fleet."""
         return [
             {**item, "body": narrow_json(item["body"])} if item["body"] else item
             for item in self._inner.to_tell(after, limit)
         ]
 
     def shows(self, session_id: str) -> bool:
-        """No screen goes to a fleet server."""
+        """No screen is sent to a fleet server."""
         return False
 
 
@@ -149,7 +149,7 @@ def _narrow_maybe(record: PromptRecord | None) -> PromptRecord | None:
 
 
 class ExcerptChannel:
-    """The channel as the router uses it."""
+    """The restricted channel as the router uses it."""
 
     def __init__(self, inner: Channel) -> None:
         self.inner: Any = inner

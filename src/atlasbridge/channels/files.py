@@ -1,7 +1,7 @@
-"""Files between a chat and a session's folder: read from inside it, put into it, and nowhere else.
+"""Transfers files between a chat and a session's folder. It never reads or writes outside of that folder.
 
-Every part of a path is opened below the one before it and none may be a link, so that neither `..` nor a link that is
-changed meanwhile leads out (where that cannot be done, `handed_by_place`).  What looks like a secret does not leave.
+Each part of a path is opened relative to the previous one, and links are refused, so neither `..` nor a link that is
+replaced during the call leads outside. Files that look like secrets are not sent.
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.system import NO_WAIT, OWN_FILE
 
-# Files of a session's folder where a path cannot be opened part by part (Windows): a file is opened first, and then
-# the system is asked where that is which was opened.  Neither `..`, a link that is changed meanwhile, a short name nor
-# a name of a device leads out, because nothing is read or written before.
-#
-# What may pass at all is `handed`'s.
+# For systems that cannot open a path part by part (Windows): open the file first, then ask the system where the opened
+# file is. This happens before anything is read or written, so `..`, replaced links, short names and device names cannot
+# lead outside of the folder. Which files are allowed is checked further below.
 
 _DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])\s*(\..*)?", re.IGNORECASE)
 _NO_NAME = re.compile(r'[\x00-\x1f<>:"|?*\\/]|[. ]$')
@@ -35,35 +33,35 @@ Placed = Callable[[int], str]
 
 
 class OutsideFolder(OSError):
-    """What was opened is not below the folder, or nobody can tell."""
+    """The opened file is not below the folder, or its location is unknown."""
 
 
 def is_plain_name(part: str) -> bool:
-    """Whether a part of a path can be the name of a file on Windows, and of nothing else: no device, no second stream,
-    no drive, and not a name that the system takes for another one."""
+    """Whether a part of a path can only be a file name on Windows: not a device, an alternate stream or a drive, and
+    not a name that Windows would change."""
     return bool(part) and part not in (".", "..") and not _NO_NAME.search(part) and not _DEVICE.fullmatch(part)
 
 
 def safe_name(name: str) -> str:
-    """A name that is one there, too."""
+    """Return a name that is valid on Windows, too."""
     name = name.rstrip(". ") or "file"
     return f"_{name}" if _DEVICE.fullmatch(name) else name
 
 
 def plain_place(path: str) -> str:
-    """One spelling of what the system says: without the mark of long paths."""
+    """Normalise a path from the system: remove the prefix of long paths."""
     if path.startswith(_LONG_SHARE):
         return "\\\\" + path[len(_LONG_SHARE) :]
     return path.removeprefix(_LONG)
 
 
 def parts_below(folder: PurePath, place: PurePath) -> tuple[str, ...]:
-    """The way from the folder to the place; empty: it does not lie below."""
+    """Return the path from the folder to the place, or an empty tuple if it is not below the folder."""
     return place.relative_to(folder).parts if place != folder and place.is_relative_to(folder) else ()
 
 
 def open_below(folder: str, parts: list[str], placed: Placed | None = None) -> tuple[int, tuple[str, ...]]:
-    """(descriptor, its real way below the folder)."""
+    """Return the descriptor and its real path below the folder."""
     if not all(is_plain_name(part) for part in parts):
         raise FileNotFoundError(2, "No such file")
     root = _real(folder)
@@ -72,7 +70,7 @@ def open_below(folder: str, parts: list[str], placed: Placed | None = None) -> t
 
 
 def create_below(folder: str, into: str, name: str, placed: Placed | None = None) -> int:
-    """A new file, empty; FileExistsError: one of that name is there."""
+    """Create an empty file. Raises FileExistsError if the name exists."""
     root = _real(folder)
     own = root / into
     own.mkdir(mode=0o700, exist_ok=True)
@@ -86,7 +84,7 @@ def create_below(folder: str, into: str, name: str, placed: Placed | None = None
             os.close(file)
             raise OutsideFolder(20, "a link stands in the folder's place")
     except OutsideFolder:
-        path.unlink(missing_ok=True)  # it is empty, and was not there before
+        path.unlink(missing_ok=True)  # it is empty, and we created it
         raise
     return file
 
@@ -108,7 +106,7 @@ def _real(folder: str) -> Path:
 
 
 def place_of(file: int) -> str:
-    """Where an open file is, by the system's own word."""
+    """Ask the system for the path of an open file."""
     if sys.platform != "win32":
         return os.readlink(f"/proc/self/fd/{file}")
     import ctypes
@@ -122,7 +120,7 @@ def place_of(file: int) -> str:
 
 
 def windows_parts(folder: str, path: str) -> list[str] | None:
-    """A path as a person writes it there, with either slash, relative or below the folder; None: it leads elsewhere."""
+    """Split a path that a person typed: either slash, relative or below the folder. None if it leads elsewhere."""
     wanted = PureWindowsPath(path.strip())
     if wanted.drive or wanted.root:
         way = parts_below(PureWindowsPath(folder), wanted)
@@ -133,12 +131,12 @@ def windows_parts(folder: str, path: str) -> list[str] | None:
 MOST_OUT = 10 * 1024 * 1024
 MOST_IN = 10 * 1024 * 1024
 MOST_TRIES = 1000
-LOOK = 8192  # bytes by which a text is told from a picture
-INTO = "from-chat"  # the folder in the session's own where files of a chat are put
+LOOK = 8192  # bytes that are read to tell a text from a binary file
+INTO = "from-chat"  # the folder inside the session's folder that receives files from a chat
 NAME_LIMIT = 80
 BY_PARTS = hasattr(os, "O_NOFOLLOW")
 _FOLDER = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC"))
-# Hidden files are where programs keep what they log in with; these few hold none.
+# Hidden files often contain credentials; these few do not.
 _HARMLESS_HIDDEN = re.compile(
     r"\.(git(ignore|attributes|modules|hub|lab-ci\.ya?ml)|editorconfig|dockerignore|prettier(rc|ignore).*|eslint(rc|ignore).*"
     r"|clang-(format|tidy)|flake8|pylintrc|coveragerc|pre-commit-config\.ya?ml|python-version|nvmrc|tool-versions|nojekyll)"
@@ -150,27 +148,27 @@ _SECRET_NAME = re.compile(
     r"|(credentials?|secrets?|passwords?|tokens?|shadow|htpasswd|kubeconfig|wp-config\.php|local\.settings\.json)"
     r"|.*\.env(\..*)?|atlasbridge\.db.*|audit\.(log|head)"
 )
-# By what a file begins with, whatever it is called: a database, a key store, an encrypted or a memory file.
+# Content that is refused whatever the file is called: a database, a key store, an encrypted file or a memory dump.
 _SECRET_BEGINS = (
     *(b"SQLite format 3\0", b"\x03\xd9\xa2\x9a", b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce", b"age-encryption.org"),
     *(b"PuTTY-User-Key-File", b"openssh-key-v1", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x04"),
 )
-_WIDE = (b"\xff\xfe", b"\xfe\xff")  # how a text of two bytes a character begins
+_WIDE = (b"\xff\xfe", b"\xfe\xff")  # how a UTF-16 text starts
 _BAD_IN_NAME = re.compile(r"[^\w.()+-]+")
 
 
 class NotHanded(Exception):
-    """Why a file does not pass; the words are for the person."""
+    """Why a file is not transferred; the text is for the person."""
 
 
 def read_inside(folder: str, path: str) -> tuple[str, bytes]:
-    """(name, content) of a regular file below `folder`."""
+    """Return the name and content of a regular file below `folder`."""
     _refuse_elsewhere(folder)
     parts = _parts(folder, path)
     _refuse_secret(parts)
     file, way = _open_part_by_part(folder, parts) if BY_PARTS else _open_by_place(folder, parts)
     try:
-        _refuse_secret(way)  # its real name may be another one
+        _refuse_secret(way)  # its real name can be a different one
         _check(os.fstat(file))
         with os.fdopen(os.dup(file), "rb") as opened:
             return parts[-1], _content(opened)
@@ -179,7 +177,8 @@ def read_inside(folder: str, path: str) -> tuple[str, bytes]:
 
 
 def save_inside(folder: str, name: str, content: bytes) -> str:
-    """Put a file into the folder's own `from-chat`, over nothing that is there.  Returns its path in the folder."""
+    """Save a file in the `from-chat` folder without overwriting anything. Returns its path relative to the session's
+    folder."""
     _refuse_elsewhere(folder)
     if len(content) > MOST_IN:
         raise NotHanded(f"A file may have at most {MOST_IN // 2**20} MB.")
@@ -193,7 +192,7 @@ def save_inside(folder: str, name: str, content: bytes) -> str:
 
 
 def _refuse_elsewhere(folder: str) -> None:
-    """A folder of another machine must never be taken for one of the same name here."""
+    """A folder of another machine must never be mistaken for a folder of the same name here."""
     if not folder:
         raise NotHanded("That session is on another machine: its files pass through that machine's own chat only.")
 
@@ -268,7 +267,7 @@ def _parts(folder: str, path: str) -> list[str]:
 
 
 def posix_parts(folder: str, path: str) -> list[str] | None:
-    """None: it leads elsewhere."""
+    """Split a path that a person typed. None if it leads outside of the folder."""
     wanted = PurePosixPath(path.strip())
     if not wanted.is_absolute():
         return list(wanted.parts)
@@ -276,7 +275,8 @@ def posix_parts(folder: str, path: str) -> list[str] | None:
 
 
 def _open_folder(folder: str, parts: list[str]) -> int:
-    """The last folder of the way, each opened below the one before; the session's own may be reached by links."""
+    """Open the last folder of the path, each part relative to the previous one. The session's folder itself can contain
+    links."""
     try:
         where = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as fault:
@@ -317,6 +317,6 @@ def _content(opened: BinaryIO) -> bytes:
 def _why(fault: OSError) -> str:
     if isinstance(fault, FileNotFoundError):
         return "There is no such file in the session's folder."
-    if fault.errno in (errno.ELOOP, errno.ENOTDIR):  # what O_NOFOLLOW says of a link
+    if fault.errno in (errno.ELOOP, errno.ENOTDIR):  # the error of O_NOFOLLOW for a link
         return "A link, or what is no folder, stands in its way: only files inside the session's folder can be sent."
     return f"It cannot be read: {escape_controls(str(fault.strerror), keep_lines=False)}."

@@ -1,11 +1,11 @@
-"""Own words: which prompts take them, which choices stand for them, and when a text is to be read as such.  Pure."""
+"""Free text answers: which prompts accept them, which choices ask for them, and when a message is one. Pure."""
 
 from __future__ import annotations
 
 from atlasbridge.core.prompt.answer import decide_answer, named_key
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Reject
 
-SHORTEST = 2  # a single letter or a number means a choice, or nothing
+SHORTEST = 2  # a single letter or a number is a choice or meaningless
 
 
 def takes_words(prompt: Prompt) -> bool:
@@ -14,25 +14,25 @@ def takes_words(prompt: Prompt) -> bool:
     other = prompt.constraints.get("allows_other") or prompt.text_steps
     line = prompt.type is PromptType.TYPE_UNKNOWN and bool(
         prompt.end_steps
-    )  # a line is read, and nothing says for what
+    )  # the tool reads a line, but the reason is unknown
     return prompt.type is PromptType.TYPE_FREE_TEXT or line or bool(other and prompt.choices)
 
 
 def takes_keys(prompt: Prompt) -> bool:
-    """Whether a key can be pressed by its name: not for a secret, nor where there is no terminal."""
+    """Whether a key can be pressed by its name. This is impossible for a secret and without a terminal."""
     return named_key(prompt, "enter") != ""
 
 
 def needs_words(prompt: Prompt, value: str) -> bool:
-    """Whether this choice is no answer by itself: it opens a field for the person's own words."""
+    """Whether this choice needs a text: it opens a field for the person's own words."""
     found = [choice for choice in prompt.choices if choice.value == value]
     return bool(found) and takes_words(prompt) and _opens_field(prompt, found[0])
 
 
 def reads_as_words(prompt: Prompt, text: str) -> bool:
-    """Whether `text` is to be typed as it is.  What names a choice, or looks as if it should, never is."""
+    """Whether to type `text` as it is. A text that names a choice, or looks like one, is never typed."""
     if named_key(prompt, text):
-        return False  # the key is meant; who wants the word says so where it can be said
+        return False  # the person means the key
     if prompt.type is PromptType.TYPE_FREE_TEXT:
         return True
     if prompt.type is PromptType.TYPE_UNKNOWN and takes_words(prompt):

@@ -1,6 +1,6 @@
-"""Allowing something for a while from a chat's card: the offer in words with its buttons, and what became of it.
+"""Grants from a chat's card: the offer with its buttons, and the result after a button was pressed.
 
-How a button carries its value, and how a message is edited, is the channel's business.
+Each channel decides how a button carries its value and how a message is edited.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ LIMITS = "In this session unless it says folder; twelve hours at most. What a ru
 
 @dataclass(frozen=True, slots=True)
 class GrantWords:
-    """A message with its buttons (label and value), and the short word for who pressed.  `beside`: it is a new one."""
+    """A message with its buttons (label and value), and a short text for the person who pressed. `beside`: post it as a
+    new message."""
 
     text: str
     toast: str
@@ -30,7 +31,8 @@ class GrantWords:
 
 
 async def press(hub_api: HubApi, record: PromptRecord, value: str, caller: Caller) -> GrantWords | str:
-    """What a press on one of these buttons does: "" offers, the rest decides; a text where nothing could be done."""
+    """Handle a button: "" offers a grant, other values decide about it. Returns a plain text if nothing could be
+    done."""
     if value == LEAVE:
         return GrantWords(LEFT, LEFT)
     if value.startswith(REVOKE) and len(value) > 1:
@@ -64,7 +66,7 @@ def _given(made: Granted) -> GrantWords:
 
 
 def examples(made: Granted) -> list[str]:
-    """What it would allow, and what not with the reason; an older hub sends no reasons."""
+    """Examples of what the grant would allow, and of what not with the reason. Older hubs send no reasons."""
     reasons = made.why_not or ("",) * len(made.would_not)
     refused = zip(made.would_not, reasons, strict=False)
     allowed = [f"✅ {text}" for text in made.would]

@@ -1,11 +1,11 @@
-"""Who can talk to each chat service before there is a channel, for `setup`; only the one asked for is imported."""
+"""Clients of the chat services for `setup`, before a channel is configured. Only the requested one is imported."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-# What `atlasbridge setup` needs of a chat service: is the token good, who is this person, does a tap arrive.
+# Steps of `atlasbridge setup` for a chat service: check the token, identify the person, send a test prompt.
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,25 +15,25 @@ class Person:
 
 
 class Introduction(Protocol):
-    """Talks to the service before there is a channel.  Every method may raise ChannelError."""
+    """Talks to a service before a channel is configured. Every method can raise ChannelError."""
 
     async def check(self) -> str:
-        """Try the tokens against the server; returns how the bot is called there."""
+        """Check the tokens with the server; return the bot's name."""
 
     async def find_person(self, word: str, patience_s: float) -> Person | None:
-        """Wait until somebody sends this word to the bot; None: nobody did."""
+        """Wait until a person sends this word to the bot; None after the timeout."""
 
     async def prove(self, person_id: str, patience_s: float) -> bool:
         """Send a test prompt and wait for that person's tap."""
 
     def settings(self, person_ids: list[str]) -> dict[str, Any]:
-        """What belongs into the channel's table, besides the tokens."""
+        """Return the settings for the channel's table, without the tokens."""
 
     async def close(self) -> None: ...
 
 
 def how_to_start(channel: str) -> str:
-    """What a person has to do at the service before there is a token."""
+    """What a person must do at the service before they have a token."""
     if channel == "slack":
         from atlasbridge.channels.slack.setup import setup_steps
 
@@ -48,7 +48,7 @@ def how_to_start(channel: str) -> str:
 def introduce(
     channel: str, tokens: dict[str, str], api_url: str, room: str = "", people: tuple[str, ...] = ()
 ) -> Introduction:
-    """Somebody who can talk to a chat service before there is a channel, for `setup`."""
+    """Return the client for this chat service, for `setup`."""
     if channel == "matrix":
         from atlasbridge.channels.matrix.setup import MatrixIntroduction
 

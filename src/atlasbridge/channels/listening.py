@@ -1,6 +1,6 @@
-"""What every chat channel asks before it passes a reply on: who is it, was it here before, is it too much.
+"""Checks of every chat channel before it passes a reply on: known sender, not a copy, not too many replies.
 
-The answers are the channel's own politeness and thrift; whether a reply counts is decided by the gate alone.
+These checks keep a channel polite and cheap. Only the gate decides whether a reply is accepted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WITHHELD = '{"kept": "ids only: a secret is being asked for"}'
 
 
 class Strangers:
-    """Unknown people are told nothing, and noted once each."""
+    """Unknown senders get no answer and are logged once each."""
 
     def __init__(self, hub_api: HubApi, channel: str) -> None:
         self._hub_api, self._channel = hub_api, channel
@@ -35,29 +35,30 @@ class Strangers:
 
 
 class SeenUpdates:
-    """Commits every update to the hub's inbox once, and recognises its copies."""
+    """Stores every update in the hub's inbox once, and recognises copies."""
 
     def __init__(self, hub_api: HubApi, channel: str) -> None:
         self._hub_api, self._channel = hub_api, channel
         self._seen: OrderedDict[str, None] = OrderedDict()
 
     async def take(self, update_id: str, payload: str) -> str:
-        """ "new"; "copy": this process has it already; "again": an earlier process received it, perhaps in vain."""
+        """Return "new", "copy" (this process has it already) or "again" (an earlier process received it and perhaps
+        lost it)."""
         if update_id in self._seen:
             return "copy"
         secret = any(record.prompt.secret for record in self._hub_api.open_prompts())
         fresh = await self._hub_api.accept_update(self._channel, update_id, WITHHELD if secret else payload)
-        if update_id in self._seen:  # its copy came while we waited for the store
+        if update_id in self._seen:  # a copy arrived while we waited for the store
             return "copy"
         self._know(update_id)
         return "new" if fresh else "again"
 
     async def settle(self, update_id: str) -> None:
-        """It has had its effect, whatever that was."""
+        """Mark the update as processed."""
         await self._hub_api.settle_update(self._channel, update_id)
 
     def left_over(self) -> list[tuple[str, Any]]:
-        """What an earlier process had accepted when it died, with its payload; None where that was withheld."""
+        """Return updates that an earlier process accepted but did not finish. A withheld payload is None."""
         found = self._hub_api.pending_updates(self._channel)
         for update_id, _ in found:
             self._know(update_id)
@@ -70,10 +71,10 @@ class SeenUpdates:
 
 
 class Throttle:
-    """The inbound limit of each session, with one warning for each pause.
+    """Limits the replies to each session, with one warning per pause.
 
-    An answer that was accepted does not count, nor do words that did not fit: only one reply to a prompt is ever
-    accepted, and who mistypes is no attacker.  All a person says together has a wider limit of its own.
+    Accepted answers and invalid texts do not count: a prompt accepts only one reply, and a typo is not an attack. A
+    second, wider limit counts everything.
     """
 
     def __init__(self, replies_per_minute: int) -> None:
@@ -82,7 +83,7 @@ class Throttle:
         self._warned_until: dict[str, float] = {}
 
     def admit(self, session_id: str, now: float) -> tuple[str, bool]:
-        """What to tell the sender ("" when the reply may pass), and whether the operators are to be warned."""
+        """Return the text for the sender ("" if the reply is allowed), and whether to warn the operators."""
         wait_s = self._window.admit(session_id, now) or self._everything.admit(session_id, now)
         if wait_s <= 0:
             return "", False
@@ -92,7 +93,7 @@ class Throttle:
         return f"Too many replies in a minute for this session. Wait {int(wait_s) + 1} seconds.", warn
 
     def forgive(self, session_id: str) -> None:
-        """The reply that was admitted last was an honest one."""
+        """Do not count the last admitted reply, because it was legitimate."""
         self._window.forget_last(session_id)
 
 

@@ -1,6 +1,7 @@
-"""The channel of this machine: prompts are listed by `atlasbridge approvals` and answered by `atlasbridge reply`.
+"""The channel of this machine: `atlasbridge approvals` lists prompts and `atlasbridge reply` answers them.
 
-Replies come in through the hub's own socket, so nothing is carried here; that it exists makes a prompt "shown".
+Replies arrive through the hub's own socket, so this channel transports nothing. It exists so that a prompt counts as
+shown.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class LocalChannel(BaseChannel):
     def __init__(
         self, settings: Mapping[str, Any] | None = None, hub_api: HubApi | None = None, clock: Clock | None = None
     ) -> None:
-        """With nothing, as the architecture document makes one: it needs neither settings nor a hub."""
+        """All parameters are optional, because the architecture document creates the channel without any."""
         super().__init__(settings or {}, cast("HubApi", hub_api), clock or SystemClock())
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
@@ -34,21 +35,22 @@ class LocalChannel(BaseChannel):
         return await never
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
-        """`approvals` follows the event stream."""
+        """Nothing to edit: `approvals` follows the event stream."""
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
-        """Whoever looks here looks at the list itself."""
+        """No notice is needed: local users look at the list itself."""
 
     async def close(self) -> None:
         """Nothing is open."""
 
 
-# Channels that reach nobody: `NullChannel` for tests, and the local one, where the architecture document has them.
+# Channels without recipients: `NullChannel` for tests, and the local channel, at the place that the architecture
+# document gives.
 
 __all__ = ["LocalChannel", "NullChannel"]
 
 
 class NullChannel(LocalChannel):
-    """Takes every prompt and every notice, shows nothing, and never answers."""
+    """Accepts every prompt and notice, shows nothing, and never replies."""
 
     name: ClassVar[str] = "null"

@@ -1,6 +1,6 @@
-"""Which message shows which prompt, and when it stood there by the chat's own clock.
+"""Records which message shows which prompt, and since when by the chat's own clock.
 
-In memory for what this process sent, from the hub after a restart.  Which prompt a text means is decided in `target`.
+Messages of this process are in memory; older ones come from the hub. `target` decides which prompt a text means.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import PromptRecord
 
 KEPT = 1000
-READING_S = 1.0  # nobody reads and answers faster; Telegram's clock shows whole seconds
-Spot = tuple[str, str, float]  # chat, message, when it was posted (0: not known)
+READING_S = 1.0  # a person cannot read and answer faster, and Telegram's clock has whole seconds
+Spot = tuple[str, str, float]  # chat, message, time of posting (0: unknown)
 
 
 def encode_places(spots: list[Spot]) -> str:
@@ -30,7 +30,7 @@ def parse_places(text: str) -> list[Spot]:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The prompts that may have stood in a chat at a moment, and whether it is certain that they could be read."""
+    """The prompts that a chat showed at a moment, and whether it is certain that the writer could have read them."""
 
     prompts: tuple[str, ...]
     certain: bool
@@ -48,11 +48,11 @@ class Shown:
         self._lives: OrderedDict[str, _Life] = OrderedDict()
         self._prompts: dict[Place, str] = {}
         self._references: OrderedDict[Place, str] = OrderedDict()
-        self._since = clock.wall()  # what stood open before this process listened is not known for certain
+        self._since = clock.wall()  # it is uncertain what was open before this process started
         self._ahead_s = 0.0  # how far the chat's clock is ahead of ours
 
     def load(self) -> None:
-        """What an earlier process had shown and is still open."""
+        """Load the open prompts that an earlier process showed."""
         for record in self._hub_api.open_prompts():
             for delivery in self._hub_api.deliveries(record.prompt_id, self._channel):
                 self.places(record.prompt_id, delivery)
@@ -67,17 +67,18 @@ class Shown:
                 self._prompts.pop((chat, message), None)
 
     def posted(self, prompt_id: str, place: Place, at: float) -> None:
-        """It was posted just now, and the chat says when that was."""
+        """Record a new message, with its time by the chat's clock."""
         if at:
             self._ahead_s = at - self._clock.wall()
         self.add(prompt_id, place, at)
 
     def is_everybodys(self, record: PromptRecord) -> bool:
-        """Whether everybody who takes part in this channel may hear of it."""
+        """Whether every user of this channel is allowed to see the prompt."""
         return self._hub_api.readers(record.session_id, self._channel) is None
 
     def refer(self, prompt_id: str, place: Place) -> None:
-        """A message that asks for the words of one of its choices: it shows nothing, but a reply to it is meant so."""
+        """Record a message that asks for the text of a choice. It does not show the prompt, but a reply to it answers
+        the prompt."""
         self._references[place] = prompt_id
         while len(self._references) > KEPT:
             self._references.popitem(last=False)
@@ -86,7 +87,7 @@ class Shown:
         return self._references.get(place, "")
 
     def end(self, prompt_id: str) -> None:
-        """It is answered or gone, from now on."""
+        """The prompt ends now: it was answered, expired or withdrawn."""
         life = self._lives.get(prompt_id)
         if life is not None and life.ended_at is None:
             life.ended_at = self.chat_time()
@@ -104,11 +105,11 @@ class Shown:
         return [(chat, message) for chat, message, _ in self.spots(prompt_id)]
 
     def prompt_at(self, place: Place) -> str:
-        """The prompt's id, or "" when this message shows none that we know of."""
+        """Return the id of the prompt that this message shows, or "" if there is none."""
         return self._prompts.get(place, "")
 
     def standing(self, chat: str, moment: float) -> Standing:
-        """What this chat may have shown when somebody wrote there at this moment."""
+        """Return the prompts that this chat showed at the moment when a person wrote there."""
         found, certain = [], moment > self._since + self._ahead_s
         for prompt_id, life in self._lives.items():
             shown_at = [at for where, _, at in life.spots if where == chat]

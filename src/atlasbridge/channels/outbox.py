@@ -1,6 +1,6 @@
-"""What goes out to chats: questions first, in order for each chat, no faster than the service allows, through outages.
+"""Sends messages to chats: questions first, in order per chat, within the service's rate limit, with retries.
 
-Edits of one message overtake each other: only the newest is sent.  How a message travels is the wire's business.
+Only the newest edit of a message is sent. The wire does the transport.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 
-# Whose turn it is in one chat: one message at a time, a question before an edit, an edit before a notice.
+# The queue of one chat: one message at a time, questions before edits, edits before notices.
 
 QUESTION, EDIT, NOTICE = 0, 1, 2
 
@@ -46,7 +46,7 @@ class Turns:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # it was ours already
+            if turn.done() and not turn.cancelled():  # the turn was given to us already
                 self._pass_on()
             raise
 
@@ -59,7 +59,7 @@ class Turns:
         self._busy = False
 
 
-# How fast a channel may speak: token bucket and backoff.  Pure: time is an argument.
+# The rate of a channel: token bucket and backoff. Pure: time is an argument.
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class TokenBucket:
 
 @dataclass(slots=True)
 class Backoff:
-    """1 s, doubling, at most 60 s; a success starts it anew."""
+    """1 s, doubling, at most 60 s. A success resets it."""
 
     first_s: float = 1.0
     cap_s: float = 60.0
@@ -100,21 +100,22 @@ class Backoff:
 
 BURST = 3.0
 SHORT_WAIT_S = 3.0
-NOTICE_LIFE_S = 600.0  # an older notice is no news
+NOTICE_LIFE_S = 600.0  # an older notice is no longer of interest
 KEPT_REFUSALS = 5
 Place = tuple[str, str]  # chat, message
 Params = dict[str, Any]
 
 
 class Posted(NamedTuple):
-    """A message's id, and when it was posted by the chat's own clock (0: it did not say)."""
+    """A message's id, and when it was posted by the chat's own clock (0: unknown)."""
 
     message: str
     at: float = 0.0
 
 
 class Refused(ChannelError):
-    """The service understood and said no.  `flood_s`: not before that many seconds; `gone`: nobody is there."""
+    """The service refused the request. `flood_s`: retry after that many seconds; `gone`: the chat does not exist any
+    more."""
 
     def __init__(self, message: str, *, flood_s: float | None = None, gone: bool = False) -> None:
         super().__init__(message)
@@ -122,11 +123,11 @@ class Refused(ChannelError):
 
 
 class Unreachable(ChannelError):
-    """No answer, or none that makes sense: worth trying again."""
+    """No valid answer; it is worth a retry."""
 
 
 class Wire(Protocol):
-    """One try each; both raise Refused or Unreachable.  An edit that changes nothing is a success."""
+    """Each method makes one attempt and raises Refused or Unreachable. An edit that changes nothing succeeds."""
 
     async def post(self, chat: str, params: Params) -> Posted:
         """Send a message."""
@@ -144,7 +145,7 @@ class Outbox:
         self._edits: dict[Place, Params] = {}
         self._tasks = TaskSet("outbox")
         self.gone: set[str] = set()
-        self.refused: deque[str] = deque(maxlen=KEPT_REFUSALS)  # what the service would not show, newest last
+        self.refused: deque[str] = deque(maxlen=KEPT_REFUSALS)  # messages that the service refused, newest last
 
     @property
     def pending(self) -> int:
@@ -157,10 +158,10 @@ class Outbox:
         still_wanted: Callable[[], bool] | None = None,
         urgency: int = QUESTION,
     ) -> Posted:
-        """Send in this chat's turn.
+        """Send when it is this chat's turn.
 
-        Without `still_wanted` there is one try, and a ChannelError says that it failed; with it, an outage or a long
-        flood limit is waited for until the message is no longer wanted.
+        Without `still_wanted`, there is one attempt, and a failure raises ChannelError. With it, the call waits for the
+        end of an outage or a long flood limit as long as the message is still wanted.
         """
         backoff = Backoff(self._backoff_first_s)
         while still_wanted is None or still_wanted():
@@ -180,12 +181,12 @@ class Outbox:
         raise ChannelError("it was no longer wanted when the service could be reached")
 
     def post(self, chat: str, params: Params, urgency: int = NOTICE) -> None:
-        """send() in the background, through outages for a while; a refusal is logged."""
+        """Call send() in the background and retry for a while. Refusals are logged."""
         until = self._clock.now() + NOTICE_LIFE_S
         self._tasks.hold(self.send(chat, params, lambda: self._clock.now() < until, urgency))
 
     def edit(self, place: Place, params: Params) -> None:
-        """Make a message look like this, soon; what was asked for earlier is forgotten."""
+        """Edit the message soon. Earlier edits that are still waiting are dropped."""
         running = place in self._edits
         self._edits[place] = params
         if not running:
@@ -216,7 +217,7 @@ class Outbox:
                 del self._edits[place]
 
     def _turn(self, chat: str, urgency: int) -> Any:
-        """One at a time in each chat.  Waiting for better times is done outside of it."""
+        """Allow one message at a time in each chat. Callers wait for outages outside of their turn."""
         return self._turns.setdefault(chat, Turns()).take(urgency)
 
     async def _wait_for_token(self, chat: str) -> None:
@@ -224,14 +225,14 @@ class Outbox:
         await asyncio.sleep(bucket.reserve(self._clock.now()))
 
     async def _wait_out_flood(self, chat: str, patient: bool = True) -> None:
-        """The moment before which the service wants to hear nothing."""
+        """Wait until the service accepts messages again."""
         wait_s = self._not_before.get(chat, 0.0) - self._clock.now()
         if wait_s > SHORT_WAIT_S and not patient:
             raise ChannelError(f"the service wants no message to {chat} for {wait_s:.0f} s")
         await asyncio.sleep(max(0.0, wait_s))
 
     def _wait_after(self, chat: str, fault: Refused | Unreachable, backoff: Backoff) -> float:
-        """How long to wait before the next try; raises the fault when there is no sense in one."""
+        """Return how long to wait before the next attempt; raise the fault if a retry is useless."""
         if isinstance(fault, Unreachable):
             return backoff.next_wait()
         if fault.flood_s is not None:

@@ -1,6 +1,6 @@
-"""How people are called: as the configuration names them, else as they call themselves in what they send.
+"""Display names of people: from the configuration, otherwise from the messages they send.
 
-Names are kept by the hub and used in every message; only ids decide.
+The hub stores the names. They are used in messages only; decisions use ids.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class People:
         self._names: dict[str, str] = {}
 
     def learn(self, person_id: str, name: object) -> None:
-        """`person_id` as it stands in an identity behind the channel's name."""
+        """`person_id` is the part of an identity after the channel's name."""
         known = escape_controls(str(name or ""), keep_lines=False).strip()[:NAME_LIMIT]
         if known and self._names.get(person_id) != known:
             self._names[person_id] = known
@@ -29,7 +29,7 @@ class People:
         return self._names.get(person_id) or self._hub_api.recall(_key(self._channel, person_id))
 
     def call(self, identity: str) -> str:
-        """A name where one is known, else a place; an id only where there is nothing better."""
+        """Return a known name, otherwise a place; an id only as the last resort."""
         if given := self._hub_api.name_of(identity):
             return given
         channel, _, person_id = identity.partition(":")
@@ -37,7 +37,7 @@ class People:
         return known or PLACES.get(channel, "") or escape_controls(identity, keep_lines=False)
 
     def rename(self, sentence: str, identity: str) -> str:
-        """The same sentence with a name in place of an identity."""
+        """Replace the identity in the sentence by a name."""
         return sentence.replace(identity, self.call(identity)) if identity else sentence
 
 

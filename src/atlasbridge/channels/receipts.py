@@ -1,4 +1,4 @@
-"""What became of a prompt, as its title says it: which answer, by whom, when.  Pure."""
+"""The outcome of a prompt as its title shows it: the answer, by whom, and when. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from atlasbridge.channels.people import is_timer
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.prompt.answer_text import KEY_LABELS, SECRET_LABEL
+from atlasbridge.core.prompt.answer import KEY_LABELS, SECRET_LABEL
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptState, PromptType, Receipt
 
 ANSWER_LIMIT = 60
@@ -33,7 +33,7 @@ _YES = {"y": "Yes", "yes": "Yes", "n": "No", "no": "No", "enter": "Enter", "canc
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`again`: the tool still waits, and can be asked about once more."""
+    """`again`: the tool still waits, so the prompt can be raised again."""
 
     title: str
     detail: str = ""
@@ -41,7 +41,7 @@ class Outcome:
 
 
 def is_end(receipt: Receipt) -> bool:
-    """Whether nobody else can answer from here on."""
+    """Whether the prompt can no longer be answered."""
     return receipt.stage not in STILL_OPEN
 
 
@@ -50,7 +50,7 @@ def render_moment(wall: float) -> str:
 
 
 def render_answer(prompt: Prompt, value: str) -> str:
-    """An answer as a person would say it: the label of its choice, or the words in quotation marks."""
+    """An answer in readable form: the label of its choice, or the text in quotation marks."""
     word = _default_of(prompt) if value.lower() == "default" else value
     found = find_choice(prompt, word)
     if found is not None:
@@ -74,7 +74,7 @@ def refuses(prompt: Prompt, value: str) -> bool:
 
 
 def find_choice(prompt: Prompt, value: str) -> Choice | None:
-    """By value, by label, or by both as the records write them: "2. Yes, always"."""
+    """Find a choice by value, by label, or by both as the records write them: "2. Yes, always"."""
     exact = [one for one in prompt.choices if value in (one.value, one.label, f"{one.value}. {one.label}")]
     low = value.lower()
     near = [choice for choice in prompt.choices if low in (choice.value.lower(), choice.label.lower())]
@@ -82,7 +82,7 @@ def find_choice(prompt: Prompt, value: str) -> Choice | None:
 
 
 def render_outcome(record: PromptRecord, receipt: Receipt, answer: str, who: str, at: float, again: bool) -> Outcome:
-    """`answer` is the value that was given, where it is known; `who` is how its giver is called."""
+    """`answer` is the given value if it is known; `who` is the display name of the person."""
     prompt, moment = record.prompt, render_moment(at)
     detail = render_anchor(receipt)
     if is_timer(receipt.by or record.decided_by) or receipt.stage in ("expired", "default_typed"):
@@ -102,13 +102,13 @@ def render_outcome(record: PromptRecord, receipt: Receipt, answer: str, who: str
 
 
 def timer_typed(record: PromptRecord, receipt: Receipt) -> bool:
-    """Whether a timer decided it; one that only ran out, without a default, has decided nothing."""
+    """Whether a timer gave the answer. A timer without a default only lets the prompt expire."""
     typed = bool(receipt.answer or record.decided_value) or receipt.stage != "expired"
     return is_timer(receipt.by or record.decided_by) and typed
 
 
 def render_fate(record: PromptRecord, who: str) -> str:
-    """What became of a prompt that nobody here was shown, in a few words."""
+    """Describe in a few words what happened to a prompt that was not shown here."""
     match record.state:
         case PromptState.EXPIRED if not record.decided_by or not (record.decided_value or record.prompt.safe_default):
             return "nobody answered, nothing was typed"
@@ -127,7 +127,8 @@ def render_fate(record: PromptRecord, who: str) -> str:
 
 
 def render_anchor(receipt: Receipt) -> str:
-    """The audit log's head when this was decided: whoever keeps the message can tell that the log was not rewritten."""
+    """The head of the audit log at the time of the decision. A saved message can later prove that the log was not
+    rewritten."""
     count, _, head = receipt.audit_head.rpartition(":")
     return f"audit {count or '?'}:{head[:HEAD_CHARS]}" if head else ""
 

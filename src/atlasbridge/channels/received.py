@@ -1,7 +1,6 @@
-"""Photos, files and voice notes that a person sends into a chat: put into the session's folder, or made into words.
+"""Photos, files and voice notes from a chat: saved in the session's folder, or transcribed.
 
-How they are fetched is each chat's own.  Words that were heard are never an answer by themselves: they are shown, and
-a tap sends them.
+Each chat downloads them itself. A transcript is never an answer by itself: it is shown first, and a tap sends it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ NOTHING_HEARD = "Nothing could be made out. Write it instead."
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A file on its way: what it is called, how large it says it is, and how to get it (None: it is too large)."""
+    """An incoming file: its name, its size as announced, and how to download it (None: it is too large)."""
 
     name: str
     size: int
@@ -41,7 +40,7 @@ class Sent:
 
 
 class Received:
-    """`say` answers where somebody spoke; `title` is how the service is called."""
+    """`say` sends an answer to the same chat; `title` is the name of the service."""
 
     def __init__(
         self, hub_api: HubApi, say: Callable[[Any, str], None], speaker: Speaker, transcriber: Sequence[str], title: str
@@ -50,7 +49,7 @@ class Received:
         self._transcriber, self._title = transcriber, title
 
     async def keep_file(self, origin: Any, sent: Sent, caption: str, session: SessionRecord, identity: str) -> None:
-        """With a caption, that is an instruction about it, typed at the next idle box."""
+        """Save the file. A caption becomes an instruction about it, typed when the tool is idle."""
         try:
             content = await _fetch(sent)
             path = await asyncio.to_thread(save_inside, self._hub_api.folder(session.session_id), sent.name, content)
@@ -81,7 +80,7 @@ class Received:
             self._say(origin, NOTHING_HEARD)
 
     async def _transcribe(self, content: bytes) -> str:
-        """What the configured command writes about the file; one line, whatever it was."""
+        """Return the output of the configured transcription command, as one line."""
         with tempfile.TemporaryDirectory(prefix="atlasbridge-voice-") as folder:
             file = Path(folder) / "note.oga"
             file.write_bytes(content)

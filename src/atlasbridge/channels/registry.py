@@ -1,5 +1,4 @@
-"""Which channels exist: the built-in ones by name, packages in `channels/`, and those that others announce by entry
-point."""
+"""Finds channels: the built-in ones, other packages in `channels/`, and entry points of other distributions."""
 
 from __future__ import annotations
 
@@ -21,7 +20,6 @@ BUILT_IN = {
     "tell": "atlasbridge.channels.tell:TellChannel",
     "desktop": "atlasbridge.channels.desktop:DesktopChannel",
     "local": "atlasbridge.channels.local:LocalChannel",
-    "memory": "atlasbridge.channels.memory:MemoryChannel",
 }
 
 
@@ -33,7 +31,7 @@ class ChannelRegistry:
 
     @staticmethod
     def get(name: str) -> type[BaseChannel]:
-        """The channel's class; only the one asked for is imported."""
+        """Return the channel's class. Only the requested channel is imported."""
         if name in BUILT_IN:
             module, _, attribute = BUILT_IN[name].partition(":")
             found = getattr(import_module(module), attribute)
@@ -52,13 +50,13 @@ class ChannelRegistry:
 
 
 def _packages() -> list[str]:
-    """Folders beside the built-in channels, as the architecture document has somebody add one."""
+    """Packages in `channels/` that are not built in; the architecture document adds channels this way."""
     found = (module.name for module in iter_modules(channels.__path__) if module.ispkg)
     return [name for name in found if name not in BUILT_IN]
 
 
 def _class_of(module: ModuleType) -> type | None:
-    """The last class of a package that is a channel, in whichever of its modules it is."""
+    """Return the last channel class of a package, from any of its modules."""
     inside = f"{module.__name__}."
     found = [
         item
@@ -68,7 +66,7 @@ def _class_of(module: ModuleType) -> type | None:
     return found[-1] if found else None
 
 
-# Which class checks a channel's table of the configuration; it is imported when a table is there.
+# The class that validates a channel's table in the configuration. It is imported only if the table exists.
 
 CHANNEL_SETTINGS = {
     "web": "atlasbridge.web.settings:WebSettings",
@@ -82,12 +80,13 @@ CHANNEL_SETTINGS = {
 
 
 def channel_settings(name: str) -> type | None:
-    """The class that checks a channel's table; a channel of another package may have one as `settings_model`."""
+    """Return the class that validates a channel's table. A channel of another package can define it as
+    `settings_model`."""
     if name in CHANNEL_SETTINGS:
         module, _, attribute = CHANNEL_SETTINGS[name].partition(":")
         found: type = getattr(import_module(module), attribute)
         return found
-    if name in ("local", "memory"):
+    if name == "local":
         return None
 
     return getattr(ChannelRegistry.get(name), "settings_model", None)

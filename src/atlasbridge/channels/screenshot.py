@@ -1,7 +1,7 @@
-"""A session's screen as a picture (PNG) for chats, drawn by Pillow (the extra `picture`) with a font found here.
+"""Renders a session's screen as a PNG for chats, with Pillow (the extra `picture`) and a font of this machine.
 
-Drawn in a process of its own: the hub stays small, and a fault there is a refusal here.  What is secret was hidden by
-the session before the screen left it.
+A separate process draws the picture: the hub stays small, and an error there is only a refusal here. The session has
+redacted secrets before the screen leaves it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 DRAWING_S = 20.0
 GROUND, INK = "#0e1217", "#d5dae1"
 BOLD, DIM, UNDERLINE, REVERSE, HIDDEN = 1, 2, 8, 32, 64
-MOST_ROWS, MOST_COLS = 200, 400  # so that width and height stay below what Telegram takes together
+MOST_ROWS, MOST_COLS = 200, 400  # keeps width and height within Telegram's limit
 SIZE, MARGIN = 16, 12
 PLACES = (
     "/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf",
@@ -41,11 +41,11 @@ WHY = {
     NO_PILLOW: "Pictures need one more package: pip install '.[picture]' in the checkout",
     NO_FONT: "Pictures need a font whose letters are all of one width, such as DejaVu Sans Mono.",
 }
-Cell = tuple[int, int, str, int, str, str, int]  # row, column, letter, cells, ink, ground, flags
+Cell = tuple[int, int, str, int, str, str, int]  # row, column, character, cells, foreground, background, flags
 
 
 async def make_picture(screen: dict[str, Any]) -> bytes | str:
-    """The picture, or why there is none."""
+    """Return the picture, or the reason why there is none."""
     process = await asyncio.create_subprocess_exec(
         *own_python("atlasbridge.channels.screenshot"),
         stdin=asyncio.subprocess.PIPE,
@@ -66,7 +66,7 @@ async def make_picture(screen: dict[str, Any]) -> bytes | str:
 
 
 def lay_out(screen: dict[str, Any]) -> Iterator[Cell]:
-    """Every letter that is to be drawn, and where.  Pure."""
+    """Yield every character to draw, with its position. Pure."""
     for row, runs in enumerate((screen.get("styled") or [])[:MOST_ROWS]):
         column = 0
         for text, front, back, flags in runs:
@@ -87,7 +87,7 @@ def _colour(value: object, otherwise: str) -> str:
 
 
 def find_font() -> str:
-    """The path of a font with letters of one width; "" where there is none."""
+    """Return the path of a monospaced font, or "" if there is none."""
     if found := next((path for path in PLACES if Path(path).is_file()), ""):
         return found
     if program := shutil.which("fc-match"):

@@ -1,5 +1,5 @@
-"""A channel written from the architecture document alone: its four methods, an event with the document's fields, and
-replies as pairs.  It is run unchanged; what the document does not speak of (edits, receipts) becomes a notice.
+"""Runs a channel that was written only from the architecture document: four methods, the document's event fields, and
+replies as pairs. Edits and receipts, which the document does not mention, become notices.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def event_of(record: PromptRecord) -> PromptEvent:
 
 
 class SpecifiedChannel(BaseChannel):
-    """Runs a channel of the document for the router; answers count for the one operator that the channel serves."""
+    """Wraps a channel of the document for the router. Its answers count as those of the one operator it serves."""
 
     def __init__(
         self, name: str, inner: type[BaseChannel], settings: Mapping[str, Any], hub_api: HubApi, clock: Clock
@@ -84,7 +84,7 @@ class SpecifiedChannel(BaseChannel):
 
 
 def _built(inner: type[BaseChannel], settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> BaseChannel:
-    """With what our own channels get, or with nothing where its constructor takes nothing."""
+    """Create the channel with the usual arguments, or without any if its constructor accepts none."""
     if inner.__init__ is BaseChannel.__init__ or len(inspect.signature(inner).parameters) >= 3:
         return inner(settings, hub_api, clock)
     build: Any = inner

@@ -1,6 +1,6 @@
-"""Which prompt a text without a reference means: the one its writer had been shown before, or a question back.
+"""Decides which prompt a text without a reference means: the prompt that its writer had seen, or a question back.
 
-A text that was written before a question never answers it.  Whether a reply counts at all is decided by the gate.
+A text that was written before a question never answers it. The gate decides whether a reply is accepted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_OFFERED = 20
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why no prompt could be told, and which ones can be offered."""
+    """Why the prompt is unclear, and which prompts to offer."""
 
     sentence: str
     offered: tuple[PromptRecord, ...] = ()
@@ -38,7 +38,7 @@ class Doubt:
 def find_target(
     hub_api: HubApi, shown: Shown, chat: str, written_at: float, chosen: str, again: bool = False
 ) -> PromptRecord | Doubt:
-    """`chosen` is a session that the person switched to; `again`: an earlier process had this text already."""
+    """`chosen` is the session that the person switched to. `again`: an earlier process received this text already."""
     only = chosen if any(session.session_id == chosen for session in active(hub_api.sessions())) else ""
     standing = shown.standing(chat, written_at)
     records = [record for one in standing.prompts if (record := hub_api.prompt(one)) is not None]
@@ -49,7 +49,7 @@ def find_target(
 
 
 def offer(hub_api: HubApi, shown: Shown, chat: str, only: str = "", sentence: str = WHICH) -> Doubt:
-    """The question back, with what this chat shows and still stands open."""
+    """Ask back, offering the open prompts that this chat shows."""
     open_prompts = hub_api.open_prompts()
     here = [r for r in open_prompts if any(place[0] == chat for place in shown.places(r.prompt_id))]
     secret = [r for r in open_prompts if r.prompt.secret and (r in here or shown.is_everybodys(r))]
@@ -73,7 +73,7 @@ def _of(records: Iterable[PromptRecord], session_id: str) -> list[PromptRecord]:
 
 
 class Held:
-    """Texts whose prompt was asked back, until it is named.  They are kept in memory only."""
+    """Texts that wait until the person chooses their prompt. They are kept in memory only."""
 
     def __init__(self) -> None:
         self._texts: OrderedDict[tuple[str, str], str] = OrderedDict()

@@ -1,4 +1,4 @@
-"""Background work of a channel: tasks are held, their failures logged, and all of them end with the channel."""
+"""Background tasks of a channel: they are tracked, their failures are logged, and all end with the channel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TaskSet:
         return task
 
     async def close(self, grace_s: float = 0.0) -> None:
-        """Give what is under way a moment, then stop it."""
+        """Wait a moment for running tasks, then cancel them."""
         if self._tasks and grace_s:
             await asyncio.wait(set(self._tasks), timeout=grace_s)
         tasks = set(self._tasks)

@@ -1,6 +1,6 @@
-"""The words every chat channel shows for a prompt: title, kind of question, buttons, time left.  Pure.
+"""The texts that every chat channel shows for a prompt: title, kind of question, buttons, time left. Pure.
 
-How they are laid out (entities and keyboards, or blocks) is the channel's business.
+Each channel decides about the layout (entities and keyboards, or blocks).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from atlasbridge.core.clock import SystemClock, parse_iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.policy.choice import may_be_granted
-from atlasbridge.core.policy.quorum import CARD, PROOF
+from atlasbridge.core.policy.people import CARD, PROOF
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
 from atlasbridge.core.scheduler.times import LIMIT
@@ -24,9 +24,9 @@ from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord
 
 LABEL_LIMIT = 40
 CHANGED = "changed"  # the constraint under which a chat keeps what a finished agent has changed
-LIMIT_BUTTON, CONTINUE = "limit", "continue"  # what a button carries, and what it answers when a usage limit is over
+LIMIT_BUTTON, CONTINUE = "limit", "continue"  # the value of a button, and its answer when the usage limit has ended
 HEADLINE_LIMIT = 110
-LISTED_LIMIT = 200  # of a choice's label, where it is written out
+LISTED_LIMIT = 200  # of a choice's label in a list
 TOOL_NAMES = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "OpenCode"} | INTEGRATIONS
 KIND_NAMES = {
     PromptType.TYPE_YES_NO: "Yes / No question",
@@ -38,7 +38,7 @@ KIND_NAMES = {
 
 
 class Role(StrEnum):
-    """Why a button is there; a channel sets roles apart."""
+    """The purpose of a button; channels group buttons by role."""
 
     ANSWER = "answer"
     ALWAYS = "always"
@@ -62,7 +62,7 @@ def tool_name(session: SessionRecord) -> str:
 
 
 def session_name(session: SessionRecord) -> str:
-    """What a person calls it: its label, else its folder, else its tool; with its machine where there are several."""
+    """The display name: label, else folder, else tool; with the machine if there are several."""
     folder = escape_controls(session.cwd, keep_lines=False).rstrip("/").rpartition("/")[2]
     label = escape_controls(session.label, keep_lines=False).strip()
     name = (label or folder or tool_name(session))[:LABEL_LIMIT]
@@ -70,28 +70,28 @@ def session_name(session: SessionRecord) -> str:
 
 
 def host_name(session: SessionRecord, host: str) -> str:
-    """The machine, where the session's name does not say it."""
+    """The machine's name, unless the session's name contains it."""
     return "" if session.machine else host
 
 
 def wanted_next(prompt: Prompt) -> str:
-    """What a tool at rest waits for: a shell runs what it is told."""
+    """What an idle tool waits for: a shell wants a command."""
     return "command" if prompt.constraints.get("commands") else "instruction"
 
 
 def render_brief(prompt: Prompt, session: SessionRecord) -> str:
-    """A prompt on a button, or in a list: its session and how it begins."""
+    """A prompt on a button or in a list: its session and the start of its question."""
     asked = f"the next {wanted_next(prompt)}" if prompt.idle else short_label(first_line(prompt))
     return f"{session_name(session)}: {asked}"
 
 
 def offers_again(record: PromptRecord) -> bool:
-    """Whether a look at the last output ends with the same question: what shall be done?"""
+    """Whether the last output is followed by the same buttons again."""
     return is_ambiguous(record.prompt) and record.state in OPEN
 
 
 def render_headline(prompt: Prompt, session: SessionRecord) -> str:
-    """The question's beginning and the session's name: what a notification shows.  What the tool says is quoted."""
+    """The start of the question and the session's name, for a notification. The tool's text is quoted."""
     name = session_name(session)
     if prompt.secret:
         return f"🔒 A secret is asked for · {name}"
@@ -102,7 +102,7 @@ def render_headline(prompt: Prompt, session: SessionRecord) -> str:
 
 
 def render_header(prompt: Prompt, session: SessionRecord, host: str) -> str:
-    """Where it comes from.  All of it is ours: nothing the tool printed can stand here."""
+    """Where the prompt comes from. It contains only our own text, nothing that the tool printed."""
     folder = escape_controls(session.cwd, keep_lines=False)
     where = folder if len(folder) <= 60 else f"…{folder[-59:]}"
     parts = [tool_name(session), session_name(session), host_name(session, host), where, short_id(session.session_id)]
@@ -120,12 +120,12 @@ def render_kind(prompt: Prompt, session: SessionRecord) -> str:
 
 
 def render_question(prompt: Prompt) -> str:
-    """The excerpt, made harmless; never empty."""
+    """The excerpt with control characters escaped; never empty."""
     return escape_controls(prompt.excerpt).strip() or "(the screen shows no text)"
 
 
 def listed_choices(prompt: Prompt, choices: Sequence[Choice], room: int) -> list[str]:
-    """The choices written out, where a button could not say them whole; none when every button does."""
+    """List the choices if a button is too short for a label; empty if every label fits on its button."""
     full = [numbered(choice) for choice in choices]
     if not full or (not prompt.constraints.get("multi_select") and all(len(one) < LABEL_LIMIT for one in full)):
         return []
@@ -138,7 +138,7 @@ def listed_choices(prompt: Prompt, choices: Sequence[Choice], room: int) -> list
 
 
 def render_hint(prompt: Prompt, prompt_id: str) -> str:
-    """What to do, where the buttons alone do not say it."""
+    """What to do, if the buttons alone do not explain it."""
     proof = prompt.constraints.get(PROOF)
     if isinstance(proof, dict):
         where = escape_controls(str(proof.get("page") or ""), keep_lines=False) or "atlasbridge web"
@@ -183,7 +183,7 @@ def render_left(seconds: float) -> str:
 
 
 def render_deadline(record: PromptRecord, now: float | None = None) -> str:
-    """How long it can be answered, and what happens then.  The clock time stays true while nobody edits the message."""
+    """How long the prompt can be answered, and what happens then. The clock time stays correct without edits."""
     prompt, until = record.prompt, parse_iso(record.expires_at)
     left = render_left(until - (SystemClock().wall() if now is None else now))
     then = f"default: {default_word(prompt)}" if prompt.safe_default else "no default: nothing is typed by itself"
@@ -194,7 +194,7 @@ def render_deadline(record: PromptRecord, now: float | None = None) -> str:
 
 
 def default_word(prompt: Prompt) -> str:
-    """What the timer would say, in a word; "empty" where Enter alone answers a question for text."""
+    """The timer's answer in a word; "empty" if Enter alone answers a text question."""
     if prompt.type is PromptType.TYPE_FREE_TEXT:
         return "empty"
     value = "↩" if prompt.safe_default in ("enter", "\r", "\n") else prompt.safe_default
@@ -209,7 +209,7 @@ def short_label(label: str) -> str:
 
 
 def render_buttons(prompt: Prompt) -> list[Button]:
-    """Every button of this prompt, in the order they are to be shown; none that answers a secret."""
+    """All buttons of this prompt in display order. No button answers a secret."""
     show = [Button("🔎 Show all", "", Role.SHOW)] if prompt.screen.strip() or prompt.subject else []
     show = [Button("📄 The whole answer", "", Role.SHOW)] if prompt.idle and not prompt.secret else show
     if prompt.secret:
@@ -229,7 +229,7 @@ def render_buttons(prompt: Prompt) -> list[Button]:
 
 
 def _limit_button(prompt: Prompt) -> list[Button]:
-    """Where the tool can only wait for its usage limit, going on can be said now for then."""
+    """If the tool waits for its usage limit, a button can schedule "continue" for the time when it ends."""
     resets = prompt.constraints.get(LIMIT)
     if not resets or prompt.type is not PromptType.TYPE_FREE_TEXT:
         return []
@@ -256,19 +256,19 @@ def _answer_buttons(prompt: Prompt) -> list[Button]:
 
 
 def pickable(prompt: Prompt) -> list[tuple[int, str]]:
-    """Place and text of every choice that can be marked where several are allowed; one that refuses stands apart."""
+    """Position and text of every choice that can be marked in a multiple choice; refusing choices are excluded."""
     if not prompt.constraints.get("multi_select") or prompt.secret:
         return []
     return [(place, numbered(choice)) for place, choice in enumerate(prompt.choices) if not choice.refuses]
 
 
 def premarked(prompt: Prompt) -> list[int]:
-    """The places of the choices that the tool shows as marked already."""
+    """The positions of the choices that the tool shows as marked."""
     return [place for place, _ in pickable(prompt) if prompt.choices[place].default]
 
 
 def picked_value(prompt: Prompt, places: Iterable[int]) -> str:
-    """What the gate takes for these choices: "1,3", or "none"."""
+    """The value for these choices that the gate accepts: "1,3", or "none"."""
     return ",".join(prompt.choices[place].value for place in places) or "none"
 
 
@@ -284,7 +284,7 @@ def _choice_button(prompt: Prompt, choice: Choice, mark: str = "") -> Button:
 
 
 def numbered(choice: Choice) -> str:
-    """ "2. Yes, always" where the tool counts; a letter that only repeats the label's says nothing more."""
+    """Return "2. Yes, always" if the tool numbers its choices; a letter that only repeats the label is omitted."""
     said = choice.value.lower()
     if said in (choice.label.lower(), choice.label[:1].lower()):
         return choice.label
@@ -292,7 +292,7 @@ def numbered(choice: Choice) -> str:
 
 
 def _default_button(prompt: Prompt) -> list[Button]:
-    """What a timer would say can be said now; text can be left empty."""
+    """A button for the timer's answer; a text question can be answered with an empty text."""
     if prompt.type is PromptType.TYPE_FREE_TEXT and not prompt.idle:
         return [Button("⏩ Use default (empty)", "enter", Role.DEFAULT)] if takes_keys(prompt) else []
     if not prompt.safe_default:

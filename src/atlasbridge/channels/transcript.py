@@ -1,5 +1,5 @@
-"""What a tool has said, from the rows of its screen and of what scrolled off it: since the last instruction, and its
-last answer alone.  Pure.  Tools that draw a whole screen of their own keep nothing above it: then that is all there is.
+"""Extracts a tool's text from the rows of its screen and scrollback: since the last instruction, or its last answer
+alone. Pure. Full-screen tools have no scrollback; then the screen is all there is.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 MOST_ROWS = 2000
-BOX_ROWS = 10  # from the end: where a tool's input box and its foot stand
-LEAST_GIVEN = 8  # characters of an instruction that are told from chance
+BOX_ROWS = 10  # counted from the end: the tool's input box and its footer
+LEAST_GIVEN = 8  # an instruction must be this long to be found reliably
 _BOX = re.compile(r"\s{0,2}[│┃|▌]?\s{0,2}[>❯›](\s|$)")
 _ASKED = re.compile(r"\s{0,2}[│┃|▌]?\s{0,2}[>❯›]\s+(?!\d+[.)]\s)\S")
 _FRAME = re.compile(r"[\s─━═╌┄▀▄╭╮╰╯┌┐└┘│┃|]*")
@@ -19,7 +19,7 @@ _WORK_BELOW = re.compile(r"\s*[⎿└│├]")
 
 
 def rows_of(screen: dict[str, Any]) -> list[str]:
-    """Of a capture with its past; runs become text."""
+    """The rows of a capture with its scrollback; runs become text."""
     if screen.get("lines") is not None:
         return [str(row) for row in screen["lines"]]
     runs = [*(screen.get("past") or []), *(screen.get("styled") or [])]
@@ -27,8 +27,8 @@ def rows_of(screen: dict[str, Any]) -> list[str]:
 
 
 def since_instruction(rows: Sequence[str], given: Iterable[str] = ()) -> list[str]:
-    """From the last instruction on, without the input box; all of it where no instruction can be told.  `given` are
-    instructions that went through here: they are found wherever they stand."""
+    """Return the rows since the last instruction, without the input box, or all rows if there is none. `given` are
+    instructions that went through the hub; they are found anywhere in the rows."""
     kept = _without_box(rows)
     known = [line for line in (_first_line(text) for text in given) if len(line) >= LEAST_GIVEN]
     for place in range(len(kept) - 1, -1, -1):
@@ -38,8 +38,7 @@ def since_instruction(rows: Sequence[str], given: Iterable[str] = ()) -> list[st
 
 
 def last_answer(rows: Sequence[str], given: Iterable[str] = ()) -> list[str]:
-    """The last thing that the tool said in words, to its end; where it marks nothing, all that follows the
-    instruction."""
+    """Return the last text of the tool. If the tool marks no answers, return everything after the instruction."""
     said = since_instruction(rows, given)
     for place in range(len(said) - 1, -1, -1):
         if _SPOKEN.match(said[place]) and not _is_work(said, place):
@@ -49,7 +48,7 @@ def last_answer(rows: Sequence[str], given: Iterable[str] = ()) -> list[str]:
 
 
 def split_rows(rows: Sequence[str], limit: int, size: Callable[[str], int]) -> list[str]:
-    """Pieces of whole rows, each at most so large; a row that is larger by itself is cut in pieces, too."""
+    """Split into pieces of whole rows, each at most `limit`. A row that is longer is split, too."""
     pieces, piece = [], ""
     for part in (part for row in rows for part in _cut_row(row, limit, size)):
         joined = f"{piece}\n{part}" if piece else part
@@ -69,7 +68,7 @@ def _cut_row(row: str, limit: int, size: Callable[[str], int]) -> list[str]:
 
 
 def _without_box(rows: Sequence[str]) -> list[str]:
-    """What stands above the input box, where there is one at the end."""
+    """The rows above the input box, if there is one at the end."""
     kept = _trimmed(rows)
     for place in range(len(kept) - 1, max(-1, len(kept) - 1 - BOX_ROWS), -1):
         if _BOX.match(kept[place]) and not any(_SPOKEN.match(row) for row in kept[place:]):
@@ -81,13 +80,13 @@ def _without_box(rows: Sequence[str]) -> list[str]:
 
 
 def _is_work(rows: Sequence[str], place: int) -> bool:
-    """A call of a tool, or a command that ran: its output hangs below it."""
+    """Whether the row is a tool call or a command; its output follows below."""
     below = next((row for row in rows[place + 1 :] if row.strip()), "")
     return bool(_WORK_BELOW.match(below)) and not _FRAME.fullmatch(below)
 
 
 def _trimmed(rows: Sequence[str]) -> list[str]:
-    """Without empty rows at both ends."""
+    """Remove empty rows at both ends."""
     kept = list(rows)
     while kept and not kept[-1].strip():
         kept.pop()

@@ -1,4 +1,5 @@
-"""`atlasbridge acp`: the proxy between an editor and its agent.  Read by hand: what follows `--` is the agent's."""
+"""`atlasbridge acp`: the proxy between an editor and its agent. It parses its own arguments, because everything after
+`--` belongs to the agent."""
 
 from __future__ import annotations
 

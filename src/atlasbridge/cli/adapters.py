@@ -1,4 +1,4 @@
-"""`atlasbridge adapters`: the tools whose dialogs are known, and how well."""
+"""`atlasbridge adapters`: the tools whose dialogs AtlasBridge knows, and how well."""
 
 from __future__ import annotations
 

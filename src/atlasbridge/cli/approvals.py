@@ -1,4 +1,4 @@
-"""`atlasbridge approvals`: the open prompts as a list, or live on the whole screen."""
+"""`atlasbridge approvals`: the open prompts as a list, or live in full screen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from atlasbridge.cli.overview import asking_line, is_idle, why_left
 from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
-from atlasbridge.cli.queue import print_queue
+from atlasbridge.cli.reply import print_queue
 
 
 @click.command("approvals")
@@ -42,7 +42,7 @@ def command(once: bool, bell: bool, as_json: bool) -> None:
 
 
 def print_list(prompts: list[dict[str, Any]]) -> None:
-    """What is asked; apart from it the tools that are at their own prompt, which ask nothing."""
+    """Print the open prompts, and separately the idle tools, which ask nothing."""
     columns = ("prompt", "name", "type", "sure", "age", "question")
     print_table(columns, [_row(item) for item in prompts if not is_idle(item)], "nothing is waiting for you")
     idle = [_row(item) for item in prompts if is_idle(item)]
@@ -56,7 +56,7 @@ def _row(item: dict[str, Any]) -> tuple[str, ...]:
 
 
 def print_left(prompts: list[dict[str, Any]]) -> None:
-    """Prompts that a person left alone or did not answer in time, and that the tool still shows."""
+    """Print the prompts that were skipped or expired and that the tool still shows."""
     if prompts:
         rows = [(*_row(item)[:2], why_left(item), *_row(item)[4:]) for item in prompts]
         print_table(("not asked now", "name", "why", "age", "question"), rows, "")

@@ -1,7 +1,7 @@
-"""What a key of `approvals` means for a prompt.  Pure; bytes become keys in `terminal_keys`.
+"""The meaning of each key in `approvals`. Pure; `terminal_keys` turns bytes into keys.
 
-Where a prompt wants words or a secret, every printable key is the beginning of the answer, and commands are on Ctrl.
-Everywhere else a letter is a command, or an answer that the prompt offers.
+If a prompt wants text or a secret, every printable key starts the answer, and commands use Ctrl. Otherwise a letter is
+a command, or an answer that the prompt offers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from atlasbridge.core.values import frozen
 
-MANY_CHOICES: Final = 9  # beyond, a digit may be the beginning of a number
+MANY_CHOICES: Final = 9  # above this, a digit can be the start of a longer number
 
 _ALWAYS: Final = {
     "\x03": "quit",
@@ -25,7 +25,7 @@ _ALWAYS: Final = {
     "\x0c": "redraw",
 }
 
-_CONTROL: Final = {  # the commands that are letters elsewhere
+_CONTROL: Final = {  # Ctrl variants of the letter commands
     "\x01": "attach",  # Ctrl-A
     "\x05": "queue",  # Ctrl-E
     "\x06": "search",  # Ctrl-F
@@ -40,7 +40,7 @@ _CONTROL: Final = {  # the commands that are letters elsewhere
 
 _LETTERS: Final = {"q": "quit", "k": "up", "j": "down", "/": "search"}
 
-_OF_ONE: Final = {  # for the selected prompt, where it has no such letter of its own
+_OF_ONE: Final = {  # for the selected prompt, unless it uses the letter itself
     "t": "text",
     " ": "mark",
     "a": "attach",
@@ -55,7 +55,7 @@ _OF_ONE: Final = {  # for the selected prompt, where it has no such letter of it
 
 @frozen
 class Intention:
-    """`do` names what is meant ("quit", "up", "text", "answer" with its `value`, …); "": the key means nothing."""
+    """`do` names the action ("quit", "up", "text", "answer" with its `value`, …); "" means none."""
 
     do: str
     value: str = ""
@@ -66,7 +66,7 @@ def wants_words(prompt: dict[str, Any] | None) -> bool:
 
 
 def decide_key(key: str, prompt: dict[str, Any] | None) -> Intention:
-    """A letter that this prompt cannot take means nothing; it is never passed on to see what happens."""
+    """A letter that this prompt does not accept does nothing; it is never sent to the tool."""
     if key in _ALWAYS or key in _CONTROL:
         return Intention(_ALWAYS.get(key) or _CONTROL[key])
     if wants_words(prompt):
@@ -77,7 +77,7 @@ def decide_key(key: str, prompt: dict[str, Any] | None) -> Intention:
         return Intention({"r": "again", "i": "queue"}.get(key, ""))
     choice = _decide_choice(key, prompt) if prompt["type"] == "multiple_choice" else _NOTHING
     if choice.do:
-        return choice  # a menu's own letters come first: what stands beside them is what they do
+        return choice  # a menu's own letters come first, because they are shown next to the choices
     if key in _OF_ONE:
         return Intention(_OF_ONE[key])
     if key == "d" and prompt["safe_default"]:
@@ -98,7 +98,7 @@ def _decide_answer(key: str, prompt: dict[str, Any]) -> Intention:
 
 
 def _decide_choice(key: str, prompt: dict[str, Any]) -> Intention:
-    """A digit chooses, unless more could follow it: then it begins a line that Enter ends."""
+    """A digit answers at once. If more digits could follow, it starts a line that Enter ends."""
     if key in ("\r", "\n"):
         return Intention("choose")
     if not any(choice["value"] == key for choice in prompt["choices"]):

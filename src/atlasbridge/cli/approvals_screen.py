@@ -1,6 +1,6 @@
-"""What `approvals` knows: the open prompts, which of them is meant, and whether a key may answer it now.  Pure.
+"""The state of `approvals`: the open prompts, the selected one, and whether a key can answer it now. Pure.
 
-What is on the screen decides: a prompt that was not shown whole, or appeared a moment ago, is not answered.
+A prompt that was not shown completely, or that has only just appeared, cannot be answered.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from atlasbridge.core.process import own_environ, own_python
 from atlasbridge.core.session.model import INTEGRATIONS
 from atlasbridge.core.values import field, frozen, replace
 
-# Allowing something for a while from `approvals`: what would be allowed, as lines, and which key means what.  Pure.
+# Grants in `approvals`: what would be allowed, as lines, and the keys for it. Pure.
 
 KEYS = "  ".join(f"{number} {span.label.lower()}" for number, span in enumerate(SPANS, 1)) + "  else: back"
 
 
 @frozen
 class Offer:
-    """What stands in the place of the question while it is offered."""
+    """The offer that replaces the question while it is shown."""
 
     prompt_id: str
     text: str
@@ -52,27 +52,27 @@ def meant_span(key: str) -> Span | None:
     return SPANS[int(key) - 1] if key.isdecimal() and key.isascii() and 1 <= int(key) <= len(SPANS) else None
 
 
-ARMING_S: Final = 0.5  # a key pressed for the prompt before must not answer the one that took its place
-MOVED_S: Final = 0.2  # after one's own step the next question must have been drawn, no more
+ARMING_S: Final = 0.5  # a key that was meant for the previous prompt must not answer the new one
+MOVED_S: Final = 0.2  # after a move, the next question only has to be drawn
 
 
 @frozen
 class Editing:
-    """A line that is being typed.  `prompt_id`: whom it is for, whatever stands in its place by then."""
+    """A line that is being typed. `prompt_id` is the prompt it is for, even if another one is selected by then."""
 
     purpose: str  # "search", "text" or "choose"
     text: str = ""
     prompt_id: str = ""
     secret: bool = False
-    gone: bool = False  # its question has left: the line can still be read, and is sent nowhere
+    gone: bool = False  # the prompt has ended: the line can still be read, but not sent
     dropping: bool = False  # Esc was pressed once
 
 
 @frozen
 class OnScreen:
-    """What the last drawing showed of what is asked: `total` lines, `height` of them at a time, from `first` on.
+    """The visible part of the question: `height` of `total` lines, starting at `first`.
 
-    The first `context` lines are output above the line that asks: they can be read, and need not be.
+    The first `context` lines are output above the question; the person does not have to read them.
     """
 
     total: int = 0
@@ -84,7 +84,7 @@ class OnScreen:
 
 @frozen
 class Board:
-    """The open prompts and which of them keys go to: by its id, never by its place in the list."""
+    """The open prompts and the selected one, stored by id and not by position."""
 
     prompts: tuple[dict[str, Any], ...] = ()
     selected: str = ""
@@ -93,21 +93,21 @@ class Board:
     search: str = ""
     message: str = ""
     editing: Editing | None = None
-    offer: Offer | None = None  # what would be allowed for a while, in the place of the question
-    reviewing: str = ""  # the answer that is about to be given to all that are marked
-    confirming: str = ""  # what was asked for with a key and is done when the same key comes again
-    pending: tuple[str, ...] = ()  # on their way to the hub
-    left: tuple[str, ...] = ()  # left alone, or their time is over, and the tool still asks
-    queue: tuple[dict[str, Any], ...] = ()  # instructions for tools that are not done yet
-    aside: str = ""  # what stands in the place of the question: "screen" or "queue"
-    away: bool = False  # the hub is not there
-    scroll: int | None = None  # None: at the line that asks
-    read: int = 0  # so far what is asked was on the screen, from its first line on
+    offer: Offer | None = None  # the grant that is shown instead of the question
+    reviewing: str = ""  # the answer that will be sent to all marked prompts
+    confirming: str = ""  # an action that runs when its key is pressed a second time
+    pending: tuple[str, ...] = ()  # being sent to the hub
+    left: tuple[str, ...] = ()  # skipped or expired, but the tool still asks
+    queue: tuple[dict[str, Any], ...] = ()  # instructions for tools that are still busy
+    aside: str = ""  # shown instead of the question: "screen" or "queue"
+    away: bool = False  # the hub is not reachable
+    scroll: int | None = None  # None: at the line of the question
+    read: int = 0  # how many lines of the question were on the screen so far, counted from the first
     shown: OnScreen = field(default_factory=OnScreen)
 
     @property
     def listed(self) -> tuple[dict[str, Any], ...]:
-        """The prompts that the search leaves."""
+        """The prompts that match the search."""
         words = self.search.lower().split()
         return tuple(item for item in self.prompts if all(word in _searched(item) for word in words))
 
@@ -120,7 +120,7 @@ class Board:
         return tuple(item for item in self.prompts if item["prompt_id"] in self.marked)
 
     def refreshed(self, prompts: list[dict[str, Any]], now: float) -> Board:
-        """What is open now.  A prompt that takes another's place is not ready for keys at once."""
+        """Take over the current prompts. A prompt that replaces the selected one ignores keys for a moment."""
         ids = {item["prompt_id"] for item in prompts}
         marked = tuple(name for name in self.marked if name in ids)
         board = replace(
@@ -137,7 +137,7 @@ class Board:
         return board.settled(now, _place_of(self.listed, self.selected))
 
     def settled(self, now: float, place: int = 0) -> Board:
-        """With a selection that is in the list; where it has left, what stands at its place now."""
+        """If the selected prompt has left the list, select the prompt at its position."""
         listed = self.listed
         if any(item["prompt_id"] == self.selected for item in listed):
             return self
@@ -163,7 +163,7 @@ class Board:
         return replace(self, scroll=max(0, min(self.shown.first + pages * step, last)))
 
     def drawn(self, shown: OnScreen) -> Board:
-        """This much was on the screen.  Other lines, or lines of another width, have to be read again."""
+        """Record which lines were shown. If the number of lines or the width changes, they must be read again."""
         same = (shown.total, shown.cols) == (self.shown.total, self.shown.cols)
         read = self.read if same else 0
         if shown.first <= max(read, shown.context) and not self.aside:
@@ -171,11 +171,11 @@ class Board:
         return replace(self, shown=shown, read=read)
 
     def turned(self, aside: str) -> Board:
-        """Something else than the question, or the question again."""
+        """Switch between the question and another view."""
         return replace(self, aside="" if self.aside == aside else aside, scroll=None)
 
     def marking(self) -> Board:
-        """The selected prompt is marked, or not any more."""
+        """Toggle the mark of the selected prompt."""
         current = self.current
         if current is None or current["constraints"].get("secret"):
             return replace(self, message="answer a secret separately: it cannot be marked" if current else "")
@@ -184,7 +184,7 @@ class Board:
         return replace(self, marked=without if name in self.marked else (*self.marked, name))
 
     def review(self, value: str, now: float) -> Board:
-        """Before several are answered at once, all of them are shown."""
+        """Show all marked prompts before they are answered together."""
         return replace(self, reviewing=value)._unread(now + MOVED_S)
 
     def offering(self, offer: Offer, now: float) -> Board:
@@ -197,7 +197,7 @@ class Board:
         return replace(self, reviewing="", message=message)._unread(now + ARMING_S)
 
     def hindrance(self, now: float) -> str:
-        """Why a key cannot answer now; "" when it can."""
+        """Return why a key cannot answer now, or "" if it can."""
         if self.away:
             return "the hub is away: nothing can be answered until it is back"
         if self.selected in self.pending and not self.reviewing:
@@ -230,7 +230,7 @@ def _searched(prompt: dict[str, Any]) -> str:
 
 
 def same_meaning(prompts: tuple[dict[str, Any], ...], value: str) -> bool:
-    """Whether an answer means the same to all of them: a digit is another word in another menu."""
+    """Whether an answer means the same for all prompts: the same digit can be a different choice in another menu."""
     return len({_meaning(item, value) for item in prompts}) == 1
 
 
@@ -239,9 +239,8 @@ def _meaning(prompt: dict[str, Any], value: str) -> tuple[str, str]:
     return ("choice" if prompt["type"] == "multiple_choice" else prompt["type"], str(label))
 
 
-# How `approvals` looks: a list, below it all that the selected prompt asks, below that keys.  Pure: text out.
-#
-# Everything is cut and wrapped by columns here, so that what is counted as shown is shown.
+# The layout of `approvals`: a list, the selected prompt, and the keys. Pure: it returns text. Text is cut and wrapped
+# here by columns, so that every line that counts as shown is really visible.
 
 APPROVALS_VIEW_KEYS: Final = (
     "y n 1-9 Enter answer  ↑↓ choose  q quit  a attach  t text  x leave alone  v screen  z later  d default"
@@ -256,8 +255,8 @@ CONFIRMING: Final = {
     "put_off": "Ask again in 15 minutes, and not before? {key} again: yes",
 }
 NAME_COLS: Final = 18
-REVIEW_CONTEXT: Final = 3  # lines above each question, where several are answered at once
-SMALL: Final = 12  # rows: below, one line for messages and keys must do
+REVIEW_CONTEXT: Final = 3  # lines above each question when several are answered together
+SMALL: Final = 12  # rows; a smaller window has one line for messages and keys
 STYLES: Final = {"": "", "bold": "1", "asks": "1", "dim": "2", "chosen": "7", "warn": "33", "choice": "36", "said": "1"}
 KINDS: Final = {
     "yes_no": "yes or no",
@@ -289,7 +288,8 @@ def render_frame(board: Board, rows: int, cols: int) -> Drawing:
     asked, context = _asked(board, cols)
     listed = [] if board.reviewing else _list(board, cols, _list_rows(len(board.listed), room))
     title = [_title(board, cols)] if asked and room - len(listed) > 1 else []
-    named = bool(listed or board.reviewing or not board.prompts)  # what is asked is worth nothing without who asks
+    # a question is useless without the name of the session
+    named = bool(listed or board.reviewing or not board.prompts)
     height = max(0, room - len(listed) - len(title)) if asked and named else 0
     first = max(0, min(context, len(asked) - height)) if board.scroll is None else board.scroll
     part = asked[first : first + height]
@@ -299,7 +299,7 @@ def render_frame(board: Board, rows: int, cols: int) -> Drawing:
 
 
 def _list_rows(count: int, room: int) -> int:
-    """A third for the list; what is asked needs the rest."""
+    """A third of the rows for the list; the question needs the rest."""
     return max(min(count, max(room // 3, 1)), 1) if room > 1 else 0
 
 
@@ -368,7 +368,7 @@ def _kind(prompt: dict[str, Any]) -> str:
 
 
 def _kept(prompt: dict[str, Any]) -> str:
-    """What somebody has said for later."""
+    """The answer that a person scheduled for later."""
     kept = prompt.get("later") or []
     return "; ".join(f"{item['what']} at {item['when']}" for item in kept)
 
@@ -379,7 +379,7 @@ def _folder(path: str) -> str:
 
 
 def _asked(board: Board, cols: int) -> tuple[list[Line], int]:
-    """All that can be read, and how many of its first lines are only what was printed before the question."""
+    """Return all lines, and how many of the first ones are only output above the question."""
     if board.reviewing:
         lines: list[Line] = []
         for item in board.reviewed:
@@ -400,7 +400,7 @@ def _asked(board: Board, cols: int) -> tuple[list[Line], int]:
 
 
 def _queue(board: Board, cols: int) -> list[Line]:
-    """What waits for tools to be done, each with whose it is; it is typed without a further question."""
+    """The instructions that wait for busy tools, with their authors; they are typed without asking again."""
     if not board.queue:
         return [Line(clip("nothing is queued", cols), "dim")] if board.aside else []
     lines: list[Line] = []
@@ -414,7 +414,7 @@ def _queue(board: Board, cols: int) -> list[Line]:
 
 
 def _whole(prompt: dict[str, Any], cols: int) -> tuple[list[Line], int]:
-    """What is asked, line by line, and how many of the first lines are only what was printed before it."""
+    """The question line by line, and how many of the first lines are only output above it."""
     rows = (prompt.get("question") or prompt["excerpt"]).split("\n")
     above = min(prompt.get("context_rows", 0), len(rows) - 1)
     question, subject = "\n".join(rows[above:]), prompt.get("subject") or {}
@@ -479,7 +479,7 @@ def _line_edited(board: Board, edit: Editing, rows: int, cols: int) -> list[Line
 
 
 def _packed(keys: str, cols: int) -> list[str]:
-    """The keys on as many lines as they need, three at most."""
+    """The keys on as many lines as needed, at most three."""
     lines = [""]
     for word in keys.split("  "):
         joined = f"{lines[-1]}  {word}" if lines[-1] else word
@@ -491,20 +491,20 @@ def _packed(keys: str, cols: int) -> list[str]:
 
 
 def _tail(text: str, cols: int) -> str:
-    """The end of a line that is being typed."""
+    """The end of the line that is being typed."""
     while cells(text) > cols:
         text = text[1:]
     return text
 
 
 def _wrapped(text: str, cols: int, style: str) -> list[Line]:
-    """Every character of it, in as many lines as that takes."""
+    """Wrap the text without losing a character."""
     rows = escape_controls(text).expandtabs(8).split("\n")
     return [Line(part, style) for row in rows for part in fold(row, cols)]
 
 
 def paint(frame: Drawing, coloured: bool = True) -> str:
-    """The frame as a terminal takes it, drawn over what was there before."""
+    """The frame as terminal output, drawn over the previous one."""
     out = ["\x1b[?2026h\x1b[H"]
     for number, line in enumerate(frame.lines):
         code = STYLES[line.style]
@@ -512,25 +512,25 @@ def paint(frame: Drawing, coloured: bool = True) -> str:
             code = ""
         text = f"\x1b[{code}m{line.text}\x1b[0m" if code else line.text
         ends = "\r\n" if number < len(frame.lines) - 1 else ""
-        out.append(f"\x1b[K{text}{ends}")  # cleared first: behind a full line that would take its last column
+        out.append(f"\x1b[K{text}{ends}")  # clear first: after a full line, clearing would erase its last column
     out.append("\x1b[?2026l")
     return "".join(out)
 
 
-# `approvals` live: draws the board, reads keys, sends answers.  What a key may do, the board that was drawn decides.
-#
-# Threads listen and send; they ring a bell, and only the one that draws changes anything.
+# The live view: draws the board, reads keys and sends answers. The board that was drawn decides what a key can do.
+# Other threads listen and send; they wake the drawing thread, which alone changes the state.
 
 RETRY_S = 0.3
 LOOK_S = 1.0
 SNOOZE_S = 900.0
 _PAGES = {"\x1b[5~": -1, "\x1b[6~": 1}
-_DECIDING = ("answer", "leave", "put_off", "again", "attach")  # what `approvals` does at once; the others ask once more
+# These actions take effect at once, so their key must not come together with other input.
+_DECIDING = ("answer", "leave", "put_off", "again", "attach")
 _NOT_ALONE = "this came together with other input, as a terminal's own replies do: nothing was answered; press it again"
 
 
 def _one_line(text: str) -> str:
-    """A pasted text without the line break that ends it."""
+    """Remove the trailing line break of a pasted text."""
     return text.rstrip("\r\n")
 
 
@@ -558,7 +558,7 @@ class Watch:
                     self._draw()
 
     def _listen(self) -> None:
-        """Rings whenever something happens, over any number of hubs."""
+        """Wake the drawing thread at every event, also after the hub was restarted."""
         while True:
             try:
                 with hub_client() as events:
@@ -566,7 +566,7 @@ class Watch:
                     for _ in events.stream("events", follow=True):
                         self._wake()
             except HubUnavailable:
-                pass  # told by the thread that draws
+                pass  # the drawing thread reports it
             self._wake()
             select.select([], [], [], RETRY_S)
 
@@ -574,10 +574,10 @@ class Watch:
         try:
             os.write(self._ring, b".")
         except BlockingIOError:
-            pass  # it rings already
+            pass  # a wake-up is pending already
 
     def _wait(self) -> list[Key]:
-        """Keys, or none when something happened or a moment passed (ages change)."""
+        """Return keys, or none after an event or a timeout (displayed ages change)."""
         wait_s = self._keys.wait_s(self._clock.now())
         ready, _, _ = select.select([0, self._bell], [], [], LOOK_S if wait_s is None else min(wait_s, LOOK_S))
         if self._bell in ready:
@@ -598,7 +598,7 @@ class Watch:
         try:
             self._hub = self._hub or hub_client()
             found = self._hub.ask("prompts")
-            queue = self._hub.request("queue").get("queue", ())  # nothing, where a hub is older than this command
+            queue = self._hub.request("queue").get("queue", ())  # empty if the hub is older than this command
         except HubUnavailable:
             self._hang_up()
             return
@@ -607,11 +607,11 @@ class Watch:
         self._ring_for(found["prompts"])
         left = tuple(item["prompt_id"] for item in found["still_waiting"])
         board = replace(self._board, away=False, left=left, queue=tuple(queue))
-        asked = sorted(found["prompts"], key=is_idle)  # what asks first
+        asked = sorted(found["prompts"], key=is_idle)  # questions before idle tools
         self._board = board.refreshed(asked, self._clock.now())
 
     def _ring_for(self, prompts: list[dict[str, Any]]) -> None:
-        """Once for what was not there at the last look."""
+        """Ring once for prompts that are new since the last refresh."""
         known = {item["prompt_id"] for item in self._board.prompts}
         if self._rings and any(item["prompt_id"] not in known for item in prompts):
             self._screen.write("\a")
@@ -652,7 +652,7 @@ class Watch:
         now = self._clock.now()
         confirmed = self._board.confirming == intention.do
         if self._board.confirming and not confirmed:
-            intention = Intention("no")  # whatever the key means elsewhere: here it only takes the question back
+            intention = Intention("no")  # any other key cancels
         self._board = board = replace(self._board, message="", confirming="")
         match intention.do:
             case "no":
@@ -695,13 +695,13 @@ class Watch:
                 self._answer(intention.value)
 
     def _put_off(self) -> None:
-        """It decides nothing: the selected one is asked again in a while."""
+        """Snooze the selected prompt; this decides nothing."""
         if self._board.current is not None:
             self._request(self._board.current["prompt_id"], "snooze", for_s=SNOOZE_S)
 
     def _begin(self, intention: Intention) -> None:
-        """A line for the selected prompt and for no other.  Enter sends it, and is refused as any answer is: so the
-        first letter of a word is never lost to a question that has just appeared."""
+        """Start a line for the selected prompt. Enter sends it, with the same checks as any answer, so a prompt that
+        has just appeared cannot take the first letter of a word as its answer."""
         current = self._board.current
         if current is None:
             return
@@ -710,7 +710,7 @@ class Watch:
         self._board = replace(self._board, editing=line, message="")
 
     def _offer(self) -> None:
-        """What the hub would allow for a while stands in the place of the question until a key decides."""
+        """Show what the hub would grant instead of the question, until a key decides."""
         board, now = self._board, self._clock.now()
         hindrance = board.hindrance(now)
         if board.current is None or hindrance:
@@ -772,7 +772,7 @@ class Watch:
         self._board = replace(board, search=line.text).settled(now) if line.purpose == "search" else board
 
     def _end_line(self, line: Editing, key: Key) -> None:
-        """Enter.  What cannot be sent now stays on the line."""
+        """Handle Enter. A line that cannot be sent now stays on the screen."""
         sends = line.purpose != "search" and not line.gone
         hindrance = (self._board.hindrance(self._clock.now()) or ("" if key.alone else _NOT_ALONE)) if sends else ""
         if hindrance:
@@ -800,7 +800,7 @@ class Watch:
             self._board = board.review(value, self._clock.now())
 
     def _confirm(self, value: str, key: Key) -> None:
-        """All that are marked were shown: the same key again answers each of them for itself."""
+        """After all marked prompts were shown, the same key again answers each of them."""
         intention = decide_key(key.text, self._board.reviewed[0])
         if intention.do in ("page_up", "page_down"):
             self._board = replace(self._board, message="").scrolled(-1 if intention.do == "page_up" else 1)
@@ -820,7 +820,7 @@ class Watch:
         self._request(prompt_id, "reply", value if as_text and not secret else "", value=value, as_text=as_text)
 
     def _request(self, prompt_id: str, op: str, words: str = "", **fields: Any) -> None:
-        """In a thread of its own: typing may take its time, and the list goes on.  Refused `words` are edited again."""
+        """Send in a separate thread, because typing can take long. If `words` are refused, they can be edited again."""
         self._board = replace(self._board, pending=(*self._board.pending, prompt_id), message="answering …")
 
         def send() -> None:

@@ -1,4 +1,4 @@
-"""`atlasbridge ask`: a script's question to a person.  It blocks; its output and exit status are the answer."""
+"""`atlasbridge ask`: a script asks a person a question. It blocks; its output and exit status are the answer."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def command(
 
 
 def _read(source: IO[str]) -> list[dict[str, Any]]:
-    """[{"question", "choices", "text", "secret", "ttl", "default", "label", "name"}, ...]; all are checked before any
-    is asked."""
+    """Read [{"question", "choices", "text", "secret", "ttl", "default", "label", "name"}, ...]. All items are checked
+    before the first is asked."""
     from atlasbridge.core.prompt.question import Question, prompt_of
 
     try:
@@ -94,7 +94,7 @@ def _read(source: IO[str]) -> list[dict[str, Any]]:
 
 
 def _ask_all(items: list[dict[str, Any]], as_json: bool) -> int:
-    """One after the other; the first that is not answered ends it, and its status is ours."""
+    """Ask one question after the other. Stop at the first one without an answer and return its status."""
     status = 0
     for item in items:
         answered = _ask(item, as_json)
@@ -119,7 +119,7 @@ def _ask(item: dict[str, Any], as_json: bool) -> int:
         _withdraw_on_signals(open_question)
         handed = open_question.ask(prompt, item["ttl_s"])
     except AtlasBridgeError as error:
-        error.exit_code = FAULT  # 1 would say "no", and nobody has said it
+        error.exit_code = FAULT  # 1 would mean "no", but no person said that
         raise
     return _report(prompt, handed, str(item.get("name", "")), as_json)
 

@@ -1,4 +1,4 @@
-"""`atlasbridge attach`: bring a running session to this terminal.  Light, like `run`."""
+"""`atlasbridge attach`: shows a running session in this terminal. Few imports, like `run`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def show_ended(name: str) -> bool:
-    """What a session that has ended left behind; False: no ended session is called so."""
+    """Print the output of an ended session; False if no ended session has this name."""
     from atlasbridge.cli.by_name import NotFound, find_session_id, sessions_of
     from atlasbridge.cli.logs import print_session
     from atlasbridge.cli.printing import hub_client

@@ -1,4 +1,4 @@
-"""`atlasbridge away`: nobody is at the keyboard; what waits is asked elsewhere at once."""
+"""`atlasbridge away`: the person leaves the keyboard, so prompts go to the other channels at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def away_command(for_s: float | None) -> None:
     click.echo("Away: everything is asked elsewhere at once. Back: atlasbridge here")
 
 
-# `atlasbridge here`: somebody is at the keyboard again.
+# `atlasbridge here`: the person is back at the keyboard.
 
 
 @click.command("here")
@@ -34,7 +34,7 @@ def here_command() -> None:
     )
 
 
-# `atlasbridge people`: who there is, under one name each, and what to write to give the others one.
+# `atlasbridge people`: lists the known people, and the settings that give names to the others.
 
 
 @click.command("people")
@@ -56,7 +56,7 @@ def people_command(as_toml: bool, as_json: bool) -> None:
 
 
 def render_toml(people: list[dict[str, Any]]) -> list[str]:
-    """A JSON string is a TOML string, too."""
+    """Render people as TOML. A JSON string is also a valid TOML string."""
     return [
         f"[[people]]\nname = {json.dumps(one['name'], ensure_ascii=False)}\n"
         f"identities = {json.dumps(one['identities'], ensure_ascii=False)}\n"
@@ -64,7 +64,7 @@ def render_toml(people: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-# `atlasbridge notify`: tell people something that asks nothing.
+# `atlasbridge notify`: sends people a message that needs no answer.
 
 
 @click.command("notify")

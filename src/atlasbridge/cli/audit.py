@@ -1,4 +1,4 @@
-"""`atlasbridge audit`: is the log whole, what does it say, and a copy of it."""
+"""`atlasbridge audit`: verifies the audit log, shows it, or exports a copy."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def verify(heads: tuple[str, ...], as_json: bool) -> int:
 
 
 def _verdict(seen: list[Seen]) -> dict[str, Any]:
-    """The hub looks at its own store; without one, the files are read as they are."""
+    """The hub verifies its own store. Without a hub, the files are verified directly."""
     if home().system or lock_holder(home().lock) is not None:
         with hub_client() as hub:
             return dict(hub.ask("audit.verify", seen=[head._asdict() for head in seen])["verdict"])
@@ -97,7 +97,7 @@ def show(limit: int, session: str, prompt: str, event: str, as_json: bool) -> No
 
 
 def _entries() -> Iterator[dict[str, Any]]:
-    """From the file, or from the hub where the file is another user's."""
+    """Read the entries from the file, or from the hub if another user owns the file."""
     if not home().system or os.access(home().audit, os.R_OK):
         yield from read_audit_file(home())
         return
@@ -109,7 +109,7 @@ def _entries() -> Iterator[dict[str, Any]]:
 
 
 def sessions_in(entries: list[dict[str, Any]]) -> list[Named]:
-    """The sessions that the log speaks of, with the names that it, or the hub, knows; it needs no hub."""
+    """Return the sessions in the log, with their names from the log or the hub. It needs no hub."""
     names = {str(item["session_id"]): "" for item in entries if item.get("session_id")}
     names |= {str(item["session_id"]): str(item["label"]) for item in entries if item.get("label") is not None}
     live: set[str] = set()

@@ -1,4 +1,4 @@
-"""Finds what a person names at the command line, for every command alike.  Light: `attach` starts with it."""
+"""Finds the session or prompt that a person names on the command line. Few imports: `attach` starts with it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from atlasbridge.core.session.model import Named, choose, listed, meant
 
 
 class NotFound(AtlasBridgeError):
-    """Nothing is called like that, or too much is."""
+    """No session has this name, or several have."""
 
 
 def sessions_of(hub: HubClient, include_ended: bool = False, name: str = "") -> list[Named]:
-    """`name`: only those that have it."""
+    """`name` limits the result to sessions with this name."""
     return [named_session(item) for item in hub.ask("sessions", all=include_ended, name=name)["sessions"]]
 
 
@@ -26,7 +26,7 @@ def named_session(item: dict[str, Any]) -> Named:
 
 
 def find_session_id(said: str, candidates: Iterable[Named]) -> str:
-    """The id of the session that is meant.  Raises NotFound, with what to say instead."""
+    """Return the id of the session that was named. Raises NotFound with a hint."""
     choice = choose(said, candidates)
     if choice.one:
         return choice.one
@@ -36,9 +36,9 @@ def find_session_id(said: str, candidates: Iterable[Named]) -> str:
 
 
 def find_prompt_id(said: str, prompts: list[dict[str, Any]]) -> tuple[str, str]:
-    """The open prompt that is meant, by its own id or by its session's id or name, and why it is not clear.
+    """Return the open prompt with this id, session id or session name; or why the name is ambiguous.
 
-    What is not open is for the hub to judge: it knows what became of it.
+    An unknown name is returned unchanged: the hub knows whether such a prompt existed.
     """
     own = [Named(item["prompt_id"]) for item in prompts]
     asking = [Named(item["session_id"], _name(item)) for item in prompts]
@@ -62,12 +62,12 @@ def _shown(prompt: dict[str, Any]) -> str:
 
 
 def _name(item: dict[str, Any]) -> str:
-    """As it is listed everywhere: what nobody has named goes by its program."""
+    """The name in lists: the label, or the tool if there is none."""
     return str(item["label"] or item["tool"])
 
 
 def running_sessions(home: Home) -> list[Named]:
-    """Those that can be attached: by their doors, with the names that the hub has for them, if there is one."""
+    """Sessions with an open attach socket, with their names from the hub if it runs."""
     integrations = set(open_integrations(home))
     try:
         with HubClient(home, timeout_s=5.0) as hub:
@@ -78,19 +78,20 @@ def running_sessions(home: Home) -> list[Named]:
 
 
 def find_running(home: Home, said: str) -> str:
-    """For `attach`: a session that runs; "" means the only one."""
+    """For `attach`: find a running session; "" means the only one."""
     candidates = running_sessions(home)
     if not said and len(candidates) == 1:
         return candidates[0].id
     if not said:
         text = "several sessions run" if candidates else "no session runs"
         raise NotFound(text, f"say which: {listed(candidates)}" if candidates else "start one with: atlasbridge run")
-    whole = [item.id for item in candidates if said.lower().startswith(item.id)]  # a door knows the short id alone
+    # an attach socket has only the short id
+    whole = [item.id for item in candidates if said.lower().startswith(item.id)]
     return whole[0] if whole else find_session_id(said, candidates)
 
 
 def warn_of_same_name(name: str, running: Iterable[Named]) -> str:
-    """What to say to who gives a name that others have: each command will have to be told which is meant.  "": none."""
+    """Return a warning if other running sessions have this name, or ""."""
     same = [item for item in running if item.live and item.name.lower() == name.lower()]
     if not name or not same:
         return ""

@@ -1,11 +1,11 @@
-"""Every command, one line about it, and where it lives.  Plain data: `--help` shows it without importing any."""
+"""All commands with their summaries and modules. Plain data, so that `--help` imports no command."""
 
 from __future__ import annotations
 
 from typing import Final
 
-FROM_TABLE: Final = ""  # it is one operation of the hub: the table has its sentence
-_CALLED: Final = {"kill": "end"}  # in the table
+FROM_TABLE: Final = ""  # the command is an operation of the hub; the table contains its summary
+_CALLED: Final = {"kill": "end"}  # the name in the table
 
 # group -> name -> (module:attribute, help), in the order of the help page; the first group fits on one screen
 GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
@@ -26,8 +26,8 @@ GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     "Sessions and answers": {
         "resume": ("atlasbridge.cli.sessions:resume_command", "Resume sessions that Ctrl-Z has stopped."),
         "rename": ("atlasbridge.cli.sessions:rename_command", FROM_TABLE),
-        "queue": ("atlasbridge.cli.queue:command", "Instructions for when a tool is done: list, add, remove."),
-        "later": ("atlasbridge.cli.later:command", "Answers for a later moment: list, remove."),
+        "queue": ("atlasbridge.cli.reply:queue_command", "Instructions for when a tool is done: list, add, remove."),
+        "later": ("atlasbridge.cli.reply:later_command", "Answers for a later moment: list, remove."),
         "away": ("atlasbridge.cli.attention:away_command", FROM_TABLE),
         "here": ("atlasbridge.cli.attention:here_command", FROM_TABLE),
         "notify": ("atlasbridge.cli.attention:notify_command", FROM_TABLE),
@@ -36,7 +36,7 @@ GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "policy": ("atlasbridge.cli.policy:command", "Rules that answer for you: check, explain, test, suggest."),
         "grants": ("atlasbridge.cli.grants:command", "What you allowed for a while: list, add, remove."),
         "people": ("atlasbridge.cli.attention:people_command", FROM_TABLE),
-        "passkey": ("atlasbridge.cli.passkey:command", "Passkeys that sign approvals: list, add, remove."),
+        "passkey": ("atlasbridge.cli.web:passkey_command", "Passkeys that sign approvals: list, add, remove."),
         "token": ("atlasbridge.cli.web:token_command", "Tokens for the HTTP API: list, add, remove."),
         "audit": ("atlasbridge.cli.audit:command", "Verify, show or export the audit log."),
     },
@@ -61,7 +61,7 @@ GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "demo": ("atlasbridge.cli.demo:command", "Try it: a sample agent asks six questions and changes nothing."),
         "debug": ("atlasbridge.cli.debug:command", "Make a bundle for a bug report, without secrets."),
         "uninstall": ("atlasbridge.cli.uninstall:command", "Remove what AtlasBridge made on this machine."),
-        "completions": ("atlasbridge.cli.completions:command", "Print the completion script of a shell."),
+        "completions": ("atlasbridge.cli.completion:completions_command", "Print the completion script of a shell."),
         "help": ("atlasbridge.cli.help:command", "Show the help of a command, or write the man pages."),
         "version": ("atlasbridge.cli.version:command", "Show the version."),
     },
@@ -71,14 +71,14 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 }
 
 
-# Commands of earlier versions that have another name now, and the words that lead there.
+# Old names of commands, and the arguments that replace them.
 RENAMED: Final[dict[str, tuple[str, ...]]] = {
     "desk": ("fleet",),
     "join": ("fleet", "join"),
     "leave": ("fleet", "leave"),
 }
 
-# What other programs call it, and people who come from them type first.
+# Names of the same command in other programs, which new users often type first.
 CALLED_ELSEWHERE: Final[dict[str, str]] = {
     **dict.fromkeys(("sessions", "list", "ls"), "ps"),
     **dict.fromkeys(("prompts", "pending", "inbox"), "approvals"),
@@ -98,7 +98,7 @@ CALLED_ELSEWHERE: Final[dict[str, str]] = {
 
 
 def sentence_of(name: str) -> str:
-    """What a command does.  The table is imported for the help page only."""
+    """The summary of a command. The table is imported for the help page only."""
     text = COMMANDS[name][1]
     if text != FROM_TABLE:
         return text
@@ -109,7 +109,7 @@ def sentence_of(name: str) -> str:
 
 
 def render_help() -> str:
-    """The page of `atlasbridge --help`: what people use every day fits on the first screen."""
+    """The page of `atlasbridge --help`: the everyday commands fit on the first screen."""
     width = max(len(name) for name in COMMANDS)
     lines = [
         "Usage: atlasbridge COMMAND [ARGS]...",

@@ -1,17 +1,19 @@
-"""What a shell may offer for a word: names and ids of sessions and prompts.  No error, and no hub is started for it."""
+"""Shell completion: names and ids of sessions and prompts. It prints no errors and starts no hub."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import click
+from click.shell_completion import get_completion_class
+
 from atlasbridge.core.errors import AtlasBridgeError
 
 if TYPE_CHECKING:
-    import click
     from click.shell_completion import CompletionItem
 
 
-ANSWER_S = 1.0  # nobody waits longer for a completion
+ANSWER_S = 1.0  # a completion must be fast
 
 
 def complete_sessions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -47,7 +49,7 @@ def complete_channels(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 def complete_programs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """What could be run: programs on the search path, those with a dialect of their own first."""
+    """Programs on PATH that start with `incomplete`; none if it is empty."""
     import os
 
     found: dict[str, None] = {}
@@ -61,7 +63,7 @@ def complete_programs(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 def plain_parameters(name: str) -> list[click.Parameter]:
-    """What the commands that read their own words take, for shells that complete them."""
+    """Options of the commands that parse their own arguments, for shell completion."""
     import click
 
     if name == "attach":
@@ -92,4 +94,26 @@ def _ask(what: str) -> list[dict[str, Any]]:
         with HubClient(home(), timeout_s=ANSWER_S) as hub:
             return list(hub.ask(what)[what])
     except AtlasBridgeError:
-        return []  # a shell that completes has no place for an error
+        return []  # a shell cannot show an error during completion
+
+
+# `atlasbridge completions`: prints the completion script for a shell.
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command("completions")
+@click.argument("shell", type=click.Choice(SHELLS))
+def completions_command(shell: str) -> None:
+    """Print the completion script of a shell.
+
+    \b
+    bash  eval "$(atlasbridge completions bash)"   in ~/.bashrc
+    zsh   eval "$(atlasbridge completions zsh)"    in ~/.zshrc
+    fish  atlasbridge completions fish > ~/.config/fish/completions/atlasbridge.fish
+    """
+    from atlasbridge.cli.main import cli
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(cli, {}, "atlasbridge", "_ATLASBRIDGE_COMPLETE").source())

@@ -1,4 +1,4 @@
-"""`atlasbridge config`: what is set, whether it is right, and where it stands."""
+"""`atlasbridge config`: shows, checks and changes settings, and tells where the file is."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.session.model import meant, nearest
 
-# A configuration as TOML text: written out whole, or one setting changed while the rest stays as it is.  Pure.
+# The configuration as TOML text: rendered completely, or with one setting changed and the rest unchanged. Pure.
 
 Path = tuple[str, ...]
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -33,7 +33,7 @@ _MISSING = object()
 
 
 def render_toml(table: dict[str, Any], under: Path = ()) -> list[str]:
-    """Values first, then the tables below; what is not set is a comment."""
+    """Render values first, then sub-tables; unset values become comments."""
     lines: list[str] = []
     inner = {name: value for name, value in table.items() if isinstance(value, dict)}
     many = {name: value for name, value in table.items() if _is_tables(value)}
@@ -61,7 +61,7 @@ def _is_tables(value: Any) -> bool:
 
 
 class _Inline(str):
-    """A value that is written already."""
+    """A value that is already rendered."""
 
 
 def _inline(value: Any) -> Any:
@@ -94,9 +94,9 @@ def _dotted(path: Path) -> str:
 
 
 def change_setting(text: str, path: Path, value: Any = _MISSING) -> str:
-    """The text with this setting given another value, or taken out; every other one means what it meant before.
+    """Return the text with this setting changed or removed; all other settings keep their values.
 
-    Raises ConfigError where the file is written in a way that only a person should touch.
+    Raises ConfigError if the file cannot be changed safely and a person must edit it.
     """
     wanted = _changed(tomllib.loads(text), path, value)
     for candidate in _candidates(text, path, value):
@@ -111,7 +111,7 @@ def change_setting(text: str, path: Path, value: Any = _MISSING) -> str:
 
 
 def _filled(data: Any) -> Any:
-    """Without tables that hold nothing: taking out the last setting of one may leave it, or not."""
+    """Remove empty tables, because removing the last setting of a table can leave an empty one."""
     if not isinstance(data, dict):
         return data
     inner = {name: _filled(value) for name, value in data.items()}
@@ -133,7 +133,7 @@ def _changed(data: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
 
 
 def _candidates(text: str, path: Path, value: Any) -> list[str]:
-    """Ways to write it, the least change first; a value may stand on several lines."""
+    """Possible new texts, the smallest change first. The old value can span several lines."""
     lines = text.splitlines()
     number = locate_settings(text).get(path)
     written = [] if value is _MISSING else [f"{_key(path[-1])} = {render_value(value)}"]
@@ -217,7 +217,8 @@ def set_value(name: str, value: str) -> None:
             return _tell(f"{name} is set")
         except ConfigError as error:
             faults.append(error)
-    told = re.sub(r"^config\.toml line \d+: ", "", str(faults[-1]))  # a line of a file that is not there
+    # the line number would be wrong, because this text is not in the file
+    told = re.sub(r"^config\.toml line \d+: ", "", str(faults[-1]))
     raise ConfigError(told, faults[-1].hint)
 
 
@@ -235,7 +236,7 @@ def get(name: str) -> None:
 
 
 def _shown(value: Any, path: tuple[str, ...]) -> str:
-    """A text as it is, for scripts; everything else as TOML; nothing for what is not set."""
+    """Text unchanged, for scripts; other values as TOML; "" for unset values."""
     match value:
         case None | str():
             return value or ""
@@ -251,7 +252,7 @@ def _values() -> Any:
 
 
 def _readings(given: str) -> list[Any]:
-    """As TOML where it is TOML (numbers, true, lists), else as the text itself."""
+    """Possible values: the TOML value if it is valid TOML (numbers, true, lists), and the text itself."""
     try:
         value = tomllib.loads(f"value = {given}")["value"]
     except tomllib.TOMLDecodeError:
@@ -289,7 +290,7 @@ def edit() -> None:
 
 
 def _tell(what: str) -> None:
-    """What was changed, and that it applies: a hub that runs is told at once."""
+    """Print the change, and reload a running hub so that it applies."""
     if lock_holder(home().lock) is None:
         click.echo(what)
         return

@@ -1,4 +1,4 @@
-"""`atlasbridge debug bundle`: what a bug report needs, and provably none of the secrets we know of."""
+"""`atlasbridge debug bundle`: collects the files for a bug report, and verifies that no known secret is in them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.redact import leaves
 
 LOG_TAIL_BYTES = 1_000_000
-SHORTEST_SECRET = 4  # shorter values occur everywhere; a secret of three characters is none
+SHORTEST_SECRET = 4  # shorter values occur everywhere
 
 
 @click.group("debug")
@@ -54,12 +54,12 @@ def collect(place: Home) -> dict[str, str]:
 
 
 def known_secrets(place: Home, environ: dict[str, str]) -> set[str]:
-    """Every value that has a secret's name: in the environment, and in the configuration as it is really used."""
+    """All values whose names look like secrets, from the environment and from the effective configuration."""
     found = {value for name, value in environ.items() if is_secret_name(name)}
     try:
         found |= _secret_values({"channels": dict(load_configuration(place, environ).channels)}, "")
     except AtlasBridgeError:
-        pass  # a configuration that cannot be used is shown by its fault only, never by its content
+        pass  # an invalid configuration is reported by its error only, never by its content
     return {value for value in found if len(value) >= SHORTEST_SECRET}
 
 
@@ -72,7 +72,7 @@ def _secret_values(data: Any, name: str) -> set[str]:
 
 
 def refuse_leaks(members: dict[str, str], secrets: set[str]) -> None:
-    """The proof: nothing is written when a secret is found in what would be written."""
+    """Raise an error if a secret is found; then nothing is written."""
     for name, text in members.items():
         if any(secret in text for secret in secrets):
             raise AtlasBridgeError(f"a secret would have been written into {name}", "please report this as a bug")
@@ -100,7 +100,7 @@ def _config(place: Home) -> Any:
 
 
 def _program(words: list[str]) -> list[str]:
-    """Arguments may hold anything; a bug report needs to know the program at most."""
+    """Keep only the program, because arguments can contain anything."""
     return [Path(words[0]).name, *([f"({len(words) - 1} more words)"] if words[1:] else [])]
 
 

@@ -1,4 +1,4 @@
-"""`atlasbridge demo`: a sample agent under AtlasBridge, a small story of being asked."""
+"""`atlasbridge demo`: runs a sample agent under AtlasBridge that asks some questions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def command(quiet: bool, tour: bool) -> int:
     if tour:
         words = own_python("atlasbridge.cli.demo_tour", "demo")
         subprocess.Popen(words, env=own_environ(os.environ), stdin=subprocess.DEVNULL, start_new_session=True)
-    os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # for one session: nothing is to stay behind
+    os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a fork server for one session would remain running
     status = run(["--name", "demo", "--", *own_python("atlasbridge.lab.demo_agent")])
     if not had_hub:
         _stop_idle_hub(place)
@@ -63,7 +63,7 @@ def command(quiet: bool, tour: bool) -> int:
 
 
 def _stop_idle_hub(place: Home) -> None:
-    """The hub that the demo started, unless somebody else uses it by now."""
+    """Stop the hub that the demo started, unless it has other sessions by now."""
     from atlasbridge.core.daemon.request import HubClient
     from atlasbridge.core.daemon.starter import stop_hub
 
@@ -72,5 +72,5 @@ def _stop_idle_hub(place: Home) -> None:
             if hub.ask("status")["sessions"]:
                 return
     except HubUnavailable:
-        pass  # it may be on its way still
+        pass  # it is perhaps still starting
     stop_hub(place)

@@ -1,6 +1,6 @@
-"""Answers the demo's questions by itself, slowly enough to be watched: for `demo --tour`.
+"""Answers the questions of the demo automatically, slowly enough to watch: for `demo --tour`.
 
-A process of its own beside the session, as a person at another terminal would be.
+It is a separate process, like a person at another terminal.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from atlasbridge.cli.printing import hub_client
 from atlasbridge.core.errors import AtlasBridgeError
 
-READ_S = 2.5  # so long a question stands before it is answered
+READ_S = 2.5  # how long a question is shown before it is answered
 LOOK_S = 0.2
 PATIENCE_S = 60.0
 ANSWERS = ("y", "2", "y", "what people asked for", "a-sample-password", "n")
@@ -26,7 +26,7 @@ def main(session_label: str) -> int:
         answered.add(prompt_id)
         time.sleep(READ_S)
         with hub_client() as hub:
-            hub.request("reply", prompt_id=prompt_id, value=value, place="the tour")  # somebody may have been faster
+            hub.request("reply", prompt_id=prompt_id, value=value, place="the tour")  # a person can have been faster
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`atlasbridge doctor`: looks at this machine and says what to do."""
+"""`atlasbridge doctor`: checks this machine and prints what to do."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from atlasbridge.core.store.database import sqlite_warning
 from atlasbridge.core.system_setup import read_setup
 from atlasbridge.core.values import frozen
 
-# What `doctor` looks at.  Each check says how it is, and what to do when it is not well; some can be put right.
+# The checks of `doctor`. Each reports a state and what to do about a problem; some can fix it.
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_SQLITE = (3, 35)
@@ -49,7 +49,7 @@ LEAST_FREE_BYTES = 200 * 1024 * 1024
 
 @frozen
 class Check:
-    """`state` is "ok", "warning" or "fault"; `fix` puts it right where that is safe."""
+    """`state` is "ok", "warning" or "fault"; `fix` repairs the problem if that is safe."""
 
     name: str
     state: str
@@ -66,7 +66,7 @@ def run_checks(home: Home) -> Iterator[Check]:
     yield check_sqlite()
     yield from check_name()
     yield check_home(home)
-    if _can_be_entered(home.root):  # asked again: it may just have been mended
+    if _can_be_entered(home.root):  # checked again, because it could have been fixed in the meantime
         yield from check_inside(home)
     else:
         yield Check("everything else", "warning", "not looked at: the home folder is shut", "see above")
@@ -78,7 +78,7 @@ def run_checks(home: Home) -> Iterator[Check]:
 
 
 def check_inside(home: Home) -> Iterator[Check]:
-    """What can be seen only by who may read the home folder."""
+    """Checks that need read access to the home folder."""
     yield check_config(home)
     yield check_config_mode(home)
     yield check_socket(home)
@@ -107,11 +107,11 @@ def check_sqlite() -> Check:
     found = versions()["sqlite"]
     if tuple(int(part) for part in found.split(".")[:2]) < OLDEST_SQLITE:
         return Check("sqlite", "fault", found, "use a Python built with SQLite 3.35 or newer")
-    return Check("sqlite", "ok", sqlite_warning() or found)  # nothing to do: the hub is the only one that writes
+    return Check("sqlite", "ok", sqlite_warning() or found)  # no action needed, because only the hub writes
 
 
 def check_name() -> Iterator[Check]:
-    """An unrelated package of the registry is called `atlasbridge`, and so are its command and its import name."""
+    """An unrelated package in the registry has the same name, command and import name."""
     found = others()
     for other in found:
         yield Check("name", "fault", other, "remove it, then install this one again (docs/install.md)")
@@ -135,7 +135,7 @@ def check_home(home: Home) -> Check:
 
 
 def _unwritable(root: Path, error: OSError) -> Check:
-    """Only what its own mode forbids can be mended here; a disk that is full or read-only needs a person."""
+    """Only a wrong mode can be fixed here; a full or read-only disk needs a person."""
     detail = f"{root} cannot be written: {error.strerror}"
     if error.errno in (errno.EACCES, errno.EPERM):
         return Check("home", "fault", detail, f"chmod u+rwx {root}", lambda: root.chmod(0o700))
@@ -144,8 +144,9 @@ def _unwritable(root: Path, error: OSError) -> Check:
 
 
 def _check_files(root: Path) -> Check:
-    """What another user has left here: a hub that was started once as root, for instance."""
-    links = os.access not in os.supports_follow_symlinks  # a link's own rights, where the system has those
+    """Find files of another user, for example of a hub that was once started as root."""
+    # check the permissions of the link itself, if the system supports that
+    links = os.access not in os.supports_follow_symlinks
     shut = [path for path in sorted(root.iterdir()) if not os.access(path, os.R_OK | os.W_OK, follow_symlinks=links)]
     if not shut:
         return Check("home", "ok", str(root))
@@ -172,7 +173,7 @@ def _check_creatable(root: Path) -> Check:
 
 
 def _fault_of_writing(root: Path) -> OSError | None:
-    """Tried, not guessed: a read-only disk and a full one say so only then."""
+    """Try to write, because a read-only or full disk shows only then."""
     try:
         with tempfile.TemporaryFile(dir=root) as file:
             file.write(b"x" * 4096)
@@ -184,7 +185,7 @@ def _fault_of_writing(root: Path) -> OSError | None:
 
 
 def check_tools() -> Check:
-    """Tools that are looked for by name: shims whose tool is gone, and nothing else."""
+    """Find shims whose tool no longer exists."""
     lost = [path.name for path in shims(default_folder()) if real_tool(path.name, default_folder()) is None]
     if lost:
         return Check("shims", "warning", f"not on PATH: {', '.join(lost)}", f"atlasbridge shim remove {' '.join(lost)}")
@@ -192,12 +193,12 @@ def check_tools() -> Check:
 
 
 def check_running_adapters(home: Home) -> Iterator[Check]:
-    """Of the sessions that run: what an outside adapter says of itself, and what failed in it."""
+    """For each running session: the status of its external adapter, and its errors."""
     try:
         with HubClient(home) as hub:
             sessions = hub.ask("sessions")["sessions"]
     except AtlasBridgeError:
-        return  # `check_hub` says so
+        return  # `check_hub` reports it
     for session in sessions:
         told = session.get("adapter") or {}
         name = f"adapter of {session['tool']} ({session['session_id'][:8]})"
@@ -209,7 +210,7 @@ def check_running_adapters(home: Home) -> Iterator[Check]:
 
 
 def check_adapters(home: Home) -> Iterator[Check]:
-    """Each one that is broken by itself; the others in one line, with the tools that are there."""
+    """Report each broken adapter separately, and the others in one line with the installed tools."""
     found = describe_adapters(home)
     broken = [item for item in found if item["health"] != "ok"]
     for item in broken:
@@ -220,7 +221,7 @@ def check_adapters(home: Home) -> Iterator[Check]:
 
 
 def check_launchers(home: Home) -> Check:
-    """Sessions that can be started remotely: anyone who taps there cannot see why nothing starts."""
+    """Check that the launchers' commands exist: a person who starts a session remotely cannot see the error."""
     try:
         launchers = load_configuration(home, os.environ).general.launchers
     except AtlasBridgeError:
@@ -233,7 +234,7 @@ def check_launchers(home: Home) -> Check:
 
 
 def check_sessions(home: Home) -> Check:
-    """Sockets, or files with a port, of sessions whose host was killed."""
+    """Find sockets and port files of sessions whose host was killed."""
     integrations = [*home.sessions.glob("*.sock"), *home.sessions.glob(f"*{SUFFIX}")] if home.sessions.is_dir() else []
     stale = [path for path in integrations if not _listens(path)]
     if not stale:
@@ -254,7 +255,7 @@ def _listens(path: Path) -> bool:
         except (ConnectionRefusedError, FileNotFoundError):
             return False
         except OSError:
-            return True  # it may: leave it alone
+            return True  # uncertain, so leave it alone
     return True
 
 
@@ -267,7 +268,7 @@ def _listens_at_port(path: Path) -> bool:
     except (ConnectionRefusedError, Stranger):
         return False
     except OSError:
-        return True  # it may: leave it alone
+        return True  # uncertain, so leave it alone
     return True
 
 
@@ -384,7 +385,8 @@ def check_probe() -> Check:
 
 
 def check_ancestry() -> Check:
-    """Without it nobody may decide at the hub's socket: a person could not be told from a session's tool."""
+    """Without process ancestry the hub refuses decisions at its socket, because it cannot tell a person from a
+    session's tool."""
     line = trace_ancestry(os.getpid(), look_at)
     if not line:
         hint = "mount /proc" if sys.platform == "linux" else "answer on the page or in a chat"
@@ -447,7 +449,7 @@ def command(fix: bool, as_json: bool) -> int:
 
 
 def put_right(check: Check) -> str:
-    """One that cannot be mended keeps no other from it."""
+    """A failed fix does not stop the others."""
     assert check.fix is not None
     try:
         check.fix()

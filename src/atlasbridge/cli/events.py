@@ -1,4 +1,4 @@
-"""`atlasbridge events`: what happens, for other programs."""
+"""`atlasbridge events`: prints events for other programs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def command(as_json: bool, follow: bool, session: str) -> None:
 
 
 class Told:
-    """What was printed already: after a reconnection the hub begins with what it remembers."""
+    """Remembers printed events, because the hub repeats recent ones after a reconnection."""
 
     def __init__(self) -> None:
         self.interrupted = False
@@ -60,7 +60,7 @@ class Told:
 
 
 def await_hub() -> HubClient:
-    """The next hub, anyone who starts it: one that was stopped on purpose stays so."""
+    """Wait for the next hub without starting one, so that a hub that was stopped on purpose stays stopped."""
     while True:
         try:
             return hub_client()

@@ -1,4 +1,4 @@
-"""`atlasbridge fleet`: join a fleet or leave it; serve one, and look after its machines, people, rules and log."""
+"""`atlasbridge fleet`: joins or leaves a fleet; runs a server and manages its machines, people, rules and log."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ config_option = click.option(
 
 @contextmanager
 def needs(extra: str) -> Iterator[None]:
-    """Around imports of what only this extra brings."""
+    """Wraps imports that need this extra, and names it in the error."""
     try:
         yield
     except ModuleNotFoundError as missing:
@@ -64,7 +64,7 @@ SERVER = "fleet-server"
 
 
 def work(database_url: str, call: Callable[[Any], Awaitable[T]]) -> T:
-    """Do something with the fleet's database."""
+    """Run a function with a connection to the fleet's database."""
     with needs(SERVER):
         from atlasbridge.fleet.server.database import Database
 
@@ -80,7 +80,7 @@ def work(database_url: str, call: Callable[[Any], Awaitable[T]]) -> T:
 
 
 def operator() -> str:
-    """Who runs a command of the server, for its log."""
+    """The person who runs a command of the server, for its audit log."""
     return f"cli:{getpass.getuser()}"
 
 
@@ -89,11 +89,12 @@ def command() -> None:
     """One page, one log and one set of rules for many machines."""
 
 
-# a machine's side
+# commands of a member
 
 
 def reload_hub(here: Home, start: bool) -> None:
-    """The hub takes a membership over at once.  `start`: it also refuses a program inside a session."""
+    """Reload the hub, so that a membership applies at once. `start` also starts it, and refuses programs inside a
+    session."""
     from atlasbridge.core.daemon.starter import ensure_hub
 
     try:
@@ -173,7 +174,7 @@ def leave(force: bool) -> None:
     try:
         asyncio.run(leave_fleet(membership))
     except RefusedByServer:
-        pass  # the server had removed it before
+        pass  # the server had removed it already
     except ChannelError as error:
         if not force:
             raise ChannelError(
@@ -184,7 +185,7 @@ def leave(force: bool) -> None:
     click.echo(f"This machine left the fleet at {membership.url}.")
 
 
-# the server
+# commands of the server
 
 
 @command.command()
@@ -231,7 +232,7 @@ def serve(
         from atlasbridge.fleet.server.server import serve as serve_fleet
     from atlasbridge.core.daemon.log_file import open_log
 
-    # as a hub's in the foreground: what others' libraries say of addresses, and what machines say, is kept out or clean
+    # as for a hub in the foreground: log records of libraries and of machines are filtered and escaped
     level = os.environ.get("ATLASBRIDGE_LOG_LEVEL", "INFO")
     as_json = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
     open_log(Path(os.devnull), level, 0, 0, to_terminal=True, as_json=as_json)
@@ -323,7 +324,7 @@ def restore(database_url: str, file: Path) -> None:
 
 
 def _postgres(program: str, *words: str) -> None:
-    """One of PostgreSQL's own programs."""
+    """Run one of PostgreSQL's own programs."""
     found = shutil.which(program) or next(iter(sorted(glob(f"/usr/lib/postgresql/*/bin/{program}"))[::-1]), "")
     if not found:
         raise ConfigError(f"{program} is not here", "install PostgreSQL's client programs (postgresql-client)")
@@ -419,7 +420,7 @@ def rules(database_url: str, file: Path | None, as_json: bool) -> None:
     if file is not None:
         from atlasbridge.config.rules import read_rules
 
-        read_rules(file)  # what is wrong with it is said here, with the line
+        read_rules(file)  # reports errors with their line
         text = file.read_text(encoding="utf-8")
         digest = work(database_url, lambda database: team_rules.set_rules(database, text, operator()))
         click.echo(f"The rules {digest[:19]} go to all machines.")
@@ -781,7 +782,7 @@ def _right(right: dict[str, str]) -> str:
     return f"{right['may']} {right['machine']}:{right['folder']}"
 
 
-# the log
+# audit log
 
 
 @command.group()
@@ -822,5 +823,5 @@ def verify_log(ctx: click.Context, database_url: str, wait: float, as_json: bool
         ctx.exit(1)
 
 
-for _moved in (revoke, screens):  # as `server` had them
+for _moved in (revoke, screens):  # also available under their earlier names in `server`
     command.add_command(click.Command(_moved.name, callback=_moved.callback, params=_moved.params, hidden=True))

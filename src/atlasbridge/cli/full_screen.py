@@ -1,4 +1,4 @@
-"""This terminal as a whole screen with single keys, and back as it was: left, suspended, or ended by a signal."""
+"""Uses this terminal in full screen with single keys, and restores it on exit, suspend or a signal."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?2004h"  # a screen of its own, no cursor, pasted text marked as such
+_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?2004h"  # alternate screen, no cursor, bracketed paste
 _LEAVE = "\x1b[?2004l\x1b[?25h\x1b[?1049l"
 _LFLAG = 3
 
 
 class FullScreen:
-    """Use it as a context; `wake` is a descriptor that gets a byte when the window's size changes."""
+    """A context manager. `wake` is a descriptor that gets a byte when the window's size changes."""
 
     def __init__(self, wake: int) -> None:
         self._wake = wake
@@ -41,7 +41,7 @@ class FullScreen:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and rows of the window itself: LINES and COLUMNS may be those of another, or of an earlier size."""
+        """Columns and rows from the terminal itself, because LINES and COLUMNS can be outdated."""
         size = os.get_terminal_size(1)
         return size.columns or 80, size.lines or 24
 
@@ -59,7 +59,7 @@ class FullScreen:
             pass  # the terminal is gone
 
     def without(self, action: Callable[[], None]) -> None:
-        """Do something else on this terminal in between."""
+        """Run an action with the terminal restored in between."""
         self.leave()
         try:
             action()
@@ -67,7 +67,7 @@ class FullScreen:
             self.enter()
 
     def suspend(self) -> None:
-        """What Ctrl-Z does elsewhere."""
+        """Stop the process, as Ctrl-Z does."""
         self.without(lambda: os.kill(os.getpid(), signal.SIGSTOP))
 
     def write(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""`atlasbridge grants`: what you allowed for a while: add from a prompt, list, revoke."""
+"""`atlasbridge grants`: adds a grant from a prompt, lists grants and revokes them."""
 
 from __future__ import annotations
 

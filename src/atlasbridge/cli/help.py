@@ -1,4 +1,4 @@
-"""`atlasbridge help`: the help of any command, and the same as man pages, made from the commands themselves."""
+"""`atlasbridge help`: the help of any command, and man pages generated from the commands."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def find_help(words: tuple[str, ...]) -> str:
 
 
 def text_of(found: click.Command, context: click.Context) -> str:
-    """Also of those commands that read their own words and have a text of their own."""
+    """Also for commands that parse their own arguments and have their own help text."""
     match context.command_path:
         case "atlasbridge run":
             from atlasbridge.cli.run import HELP
@@ -63,7 +63,7 @@ def text_of(found: click.Command, context: click.Context) -> str:
 
 
 def man_pages() -> Iterator[tuple[str, str]]:
-    """(file name, text): one of the whole and one for each command, with its subcommands."""
+    """Yield (file name, text): one page for all, and one for each command with its subcommands."""
     from atlasbridge.cli.main import cli, root_context
 
     context = root_context()

@@ -1,4 +1,4 @@
-"""`atlasbridge hub`: the life of the background process."""
+"""`atlasbridge hub`: starts, stops and inspects the background process."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from atlasbridge.core.peer import own_uid
 from atlasbridge.core.process import own_environ, own_python
 from atlasbridge.core.system_setup import SystemSetup, read_setup
 
-_PATIENCE_S = 60.0  # for who asks for nothing else: a slow machine takes longer than others would wait
+_PATIENCE_S = 60.0  # a person who only starts the hub can wait longer, for slow machines
 
 
 def _system_setup() -> SystemSetup | None:
-    """Where root, or a person of the system set-up, speaks of this machine's own hub."""
+    """Return the system setup if this command applies to it: the caller is root or one of its people."""
     named = os.environ.get("ATLASBRIDGE_HOME") or os.environ.get("ATLASBRIDGE_HUB_SOCKET")
     setup = None if named else read_setup()
     return setup if setup is not None and (own_uid() == 0 or setup.concerns(own_uid())) else None
@@ -44,7 +44,7 @@ def start(foreground: bool) -> int:
         return 0
     if foreground:
         words = own_python("atlasbridge.core.daemon", "--foreground")
-        if not hasattr(os, "fork"):  # Windows would go on without us, and the shell with it
+        if not hasattr(os, "fork"):  # on Windows, exec would return to the shell at once
             return subprocess.call(words, env=own_environ(os.environ))
         os.execve(words[0], words, own_environ(os.environ))
     started = ensure_hub(home(), _PATIENCE_S)
@@ -55,7 +55,7 @@ def start(foreground: bool) -> int:
 
 
 def warn_of_version() -> None:
-    """On standard error, so that JSON on standard output stays JSON."""
+    """Print to standard error, so that JSON on standard output stays valid."""
     said = look_at_hub(home())
     if said:
         click.echo(f"atlasbridge: {said}\n  {HINT}", err=True)

@@ -1,4 +1,4 @@
-"""`atlasbridge lab`: scenarios, recordings, and why something was or was not raised."""
+"""`atlasbridge lab`: runs scenarios, makes recordings, and explains why a prompt was or was not raised."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def run_scenarios(names: tuple[str, ...], everything: bool, repeat: int, blind: 
 
 
 def _run_elsewhere(entry: Elsewhere, as_json: bool) -> bool:
-    """A scenario of the channels' tests: from the source they come with."""
+    """Run a scenario of the channel tests, from the source tree that contains it."""
     import subprocess
     import sys
 
@@ -217,7 +217,7 @@ def _explain_recording(path: Path, tool: str) -> None:
 
 
 def _explain_id(what: str) -> None:
-    """A session that runs, by its id or its name; else a prompt."""
+    """Explain a running session by id or name, otherwise a prompt."""
     with hub_client() as hub:
         running = hub.ask("sessions")["sessions"]
         if not choose(what, map(named_session, running)).found:
@@ -274,46 +274,3 @@ def _session_screen(said: str) -> dict[str, Any]:
     screen = answer.get("screen") or answer
     lines = screen.get("lines") or screen.get("text", "").split("\n")
     return {"screen": "\n".join(str(line) for line in lines), "tool": answer.get("tool", "")}
-
-
-@command.command("accuracy")
-@click.argument("corpus", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--zoo", type=click.Path(exists=True, path_type=Path), help="What the zoo's judge wrote with --json.")
-@click.option("--write", "target", type=click.Path(path_type=Path), help="Write the page here instead of printing it.")
-def accuracy(corpus: Path, zoo: Path | None, target: Path | None) -> int:
-    """Judge a corpus of recordings and make the page about accuracy."""
-    import json
-
-    from atlasbridge.lab.accuracy import corpus_cases, judge_case, render_page
-    from atlasbridge.lab.mutants import dialogs_of, judge_mutants, render_mutants
-
-    cases = corpus_cases(corpus)
-    moments = [moment for case in cases for moment in judge_case(case)]
-    known = [case for case in cases if case.parts[-3] != "generic"]
-    strangers = [moment for case in known for moment in judge_case(case, stranger=True)]
-    mutants = render_mutants(list(judge_mutants(list(dialogs_of(corpus))))) if target else ""
-    page = render_page(moments, strangers, json.loads(zoo.read_text("utf-8")) if zoo else [], mutants)
-    if target:
-        target.write_text(page, "utf-8")
-    else:
-        click.echo(page)
-    wrong = [moment for moment in moments if not moment.right]
-    for moment in wrong:
-        click.echo(f"wrong: {moment.tool} {moment.case} {moment.kind}: {moment.wrong}", err=True)
-    return FAILED if wrong else 0
-
-
-@command.command("ablate")
-@click.argument("corpus", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--write", "target", type=click.Path(path_type=Path), help="Write a page here instead of printing it.")
-def ablate(corpus: Path, target: Path | None) -> None:
-    """Leave out each rule, group of words and number in turn, and list the recordings whose result changes."""
-    from atlasbridge.lab.ablate import pictures_of, render_page, render_weights, weigh
-
-    pictures = list(pictures_of(corpus))
-    weights = list(weigh(pictures))
-    if target:
-        target.write_text(render_page(weights, len(pictures)), "utf-8")
-    else:
-        click.echo(render_weights(weights))
-    click.echo(f"\n{sum(not weight.changed for weight in weights)} of {len(weights)} change nothing here", err=True)

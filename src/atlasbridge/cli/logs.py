@@ -1,4 +1,4 @@
-"""`atlasbridge logs`: what was decided, from the audit log, or what the hub says of itself."""
+"""`atlasbridge logs`: decisions from the audit log, output of a session, or the hub's own log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from atlasbridge.cli.records import read_audit_file
 from atlasbridge.cli.sessions import ran
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.prompt.answer_text import call_person
+from atlasbridge.core.prompt.answer import call_person
 
 POLL_S = 0.2
 
@@ -53,7 +53,7 @@ def command(session: str, follow: bool, lines: int | None, about: str, of_hub: b
 
 
 def print_session(hub: HubClient, session_id: str, lines: int | None = None, as_json: bool = False) -> None:
-    """Its output on standard output; what it was, how it ended and who answered on standard error."""
+    """Print the session's output to standard output; its summary, end and answers go to standard error."""
     session = hub.ask("sessions", all=True, session_id=session_id)["sessions"][0]
     shown = hub.request("screen", session_id=session_id, past=True)
     answers = [item for item in hub.ask("history", session=session_id, limit=100)["prompts"] if item.get("decided_by")]
@@ -72,7 +72,7 @@ def print_session(hub: HubClient, session_id: str, lines: int | None = None, as_
 
 
 def plain_rows(screen: dict[str, Any]) -> list[str]:
-    """The lines above the screen and the screen, without the empty rows at its end."""
+    """Scrollback and screen as text, without the empty rows at the end."""
     rows = ["".join(str(run[0]) for run in row).rstrip() for row in (*screen.get("past", ()), *screen["styled"])]
     while rows and not rows[-1]:
         rows.pop()
@@ -94,7 +94,7 @@ def describe_answer(prompt: dict[str, Any]) -> str:
 
 
 def read_lines(path: Path, last: int, follow: bool, about: str = "") -> Iterator[str]:
-    """The last whole lines (that speak of `about`), then those that come; a rotated file is followed."""
+    """Yield the last complete lines that contain `about`, then new ones. Rotation of the file is followed."""
     position, inode = 0, -1
     first = True
     while True:

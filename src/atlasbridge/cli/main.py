@@ -1,4 +1,4 @@
-"""The command line: a group that imports a command only when it is used, and the one place where faults become text."""
+"""The command line: a group that imports a command on first use, and the only place where exceptions become text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LazyGroup(click.Group):
         return command if isinstance(command, click.Command) else PlainCommand(cmd_name, command)
 
     def _renamed(self, ctx: click.Context, said: str) -> click.Command | None:
-        """It is understood for one more version, and says how it is called now."""
+        """Accept an old name for one more version and print the new one."""
         first, *rest = RENAMED[said]
         if not ctx.resilient_parsing:
             click.echo(f"note: this command is called atlasbridge {' '.join(RENAMED[said])} now", err=True)
@@ -46,7 +46,8 @@ class LazyGroup(click.Group):
 
 
 class PlainCommand(click.Command):
-    """A command that reads its own words, because it must start without click; here only for completion and help."""
+    """A command that parses its own arguments, because it must start without click. This object only serves completion
+    and help."""
 
     def __init__(self, name: str, run: Callable[[list[str]], int]) -> None:
         super().__init__(name, params=plain_parameters(name), help=sentence_of(name), add_help_option=False)
@@ -76,11 +77,11 @@ def cli(ctx: click.Context, version: bool) -> None:
 
 
 def root_context(**settings: Any) -> click.Context:
-    """For help outside a call of `cli`: click keeps the help option with which a command was first asked."""
+    """A context for help outside of a call of `cli`; click caches the help option of the first context."""
     return click.Context(cli, info_name="atlasbridge", **cli.context_settings, **settings)
 
 
-# What root does for the hub of this machine: as the hub's own user, with the hub's own files.
+# Commands that root runs for the hub of this machine, as the hub's user and with its files.
 _FOR_THE_HUB = frozenset(
     {
         *("approvals", "reply", "later", "queue", "grants", "policy", "people", "away", "here", "notify", "events"),
@@ -91,7 +92,7 @@ _FOR_THE_HUB = frozenset(
 
 
 def become_hub_user(arguments: list[str]) -> None:
-    """`sudo atlasbridge passkey add`, where the hub is a user of its own, is that user's command."""
+    """With a system hub, `sudo atlasbridge passkey add` runs as the hub's user."""
     if not arguments or arguments[0] not in _FOR_THE_HUB or not hasattr(os, "geteuid") or os.geteuid() != 0:
         return
     if os.environ.get("ATLASBRIDGE_HOME") or os.environ.get("ATLASBRIDGE_HUB_SOCKET"):
@@ -112,7 +113,7 @@ def become_hub_user(arguments: list[str]) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     become_hub_user(sys.argv[1:] if arguments is None else arguments)
-    hide_memory()  # a tool of the same user must not reach into a command that a person runs
+    hide_memory()  # a tool of the same user must not read the memory of a person's command
     try:
         outcome = cli.main(arguments, prog_name="atlasbridge", standalone_mode=False)
         return outcome if isinstance(outcome, int) else 0
@@ -122,16 +123,18 @@ def main(arguments: list[str] | None = None) -> int:
         command = error.ctx.command_path if error.ctx else "atlasbridge"
         hint = suggest(error)
         message = error.format_message()
-        message = message.partition(" Did you mean")[0] if hint else message  # newer click says it, too
+        # newer versions of click add it themselves
+        message = message.partition(" Did you mean")[0] if hint else message
         return fail(message, hint or f"see: {command} --help", 2)
     except click.ClickException as error:
         return fail(error.format_message(), "", 1)
     except (click.Abort, KeyboardInterrupt):
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads any more: nothing more to flush
+        # the reader is gone, so there is nothing more to flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:  # the CLI boundary: a fault of ours is told in two lines, the rest on request
+    except Exception as error:  # the CLI boundary: two lines for an internal error, the details on request
         if os.environ.get("ATLASBRIDGE_DEBUG"):
             raise
         if lacks_unix(error):
@@ -140,7 +143,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def suggest(error: click.UsageError) -> str:
-    """What was meant by a command that does not exist; for options click says it itself."""
+    """Suggest a command for an unknown name; click does it itself for options."""
     group = error.ctx.command if error.ctx else None
     if not isinstance(group, click.Group) or "No such command" not in error.format_message():
         return ""
@@ -152,7 +155,7 @@ def suggest(error: click.UsageError) -> str:
 
 
 def fail(message: str, hint: str, status: int) -> int:
-    """One line that says what is wrong, one that says what to do, as `run` and `attach` write them, too."""
+    """Print one line with the problem and one with the solution, as `run` and `attach` do, too."""
     click.echo(f"atlasbridge: {message}", err=True)
     if hint:
         click.echo(f"  {hint}", err=True)

@@ -1,4 +1,5 @@
-"""`atlasbridge mcp`: the MCP server on standard input and output.  Light, like `run`: its clients do not wait long."""
+"""`atlasbridge mcp`: the MCP server on standard input and output. Few imports, because its clients
+have short timeouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of commands that understand what their commands were called once."""
+"""Command groups that accept old names of their commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 
 class Renaming(click.Group):
-    """A group whose commands had other names once: those are understood, and say how it is called now."""
+    """A group that accepts old names of its commands and prints the new ones."""
 
     def __init__(self, *args: Any, renamed: Mapping[str, str] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,6 +1,6 @@
-"""What waits and what runs, in a few lines or in one: for the bare command, prompts and status bars.  Light and fast.
+"""The open prompts and running sessions in a few lines or one: for the bare command, shell prompts and status bars.
 
-It never starts a hub: a status bar must not, and without a hub nothing is known.
+It is fast and never starts a hub, because a status bar must not do that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ANSWER_S = 2.0
 NAMED_IN_LINE = 3
 NAME_COLS = 20
 LISTED = 12
-FIRST = (  # what somebody sees who has just installed it: all commands would push it off the screen
+FIRST = (  # the first screen after installation: a list of all commands would push it out of view
     "AtlasBridge notices when a terminal program waits for you, asks you where you",
     "are, and types your answer. No hub runs: you are asked nothing now.",
     "",
@@ -58,7 +58,7 @@ def print_line() -> None:
 
 
 def is_idle(prompt: dict[str, Any]) -> bool:
-    """A tool at its own prompt: it takes the next command, and asks nothing."""
+    """Whether the tool is idle: it accepts a command and asks nothing."""
     return bool(prompt["constraints"].get("idle"))
 
 
@@ -69,7 +69,7 @@ def why_left(prompt: dict[str, Any]) -> str:
 def render_overview(
     prompts: list[dict[str, Any]], sessions: list[dict[str, Any]], left: list[dict[str, Any]], cols: int
 ) -> list[str]:
-    """`cols`: cut there; 0 means whole, for a pipe."""
+    """Lines are cut at `cols`; 0 means not at all, for a pipe."""
     asking = [item for item in prompts if not is_idle(item)]
     idle = [item for item in prompts if is_idle(item)]
     lines = [f"{len(asking)} waiting for you" if asking else "nothing is waiting for you"]
@@ -102,14 +102,14 @@ def _rows(rows: list[tuple[str, str, str]], cols: int) -> list[str]:
 
 
 def asking_line(prompt: dict[str, Any]) -> str:
-    """What a prompt asks, on one line: the command, else the line that asks and not the output above it."""
+    """The question on one line: the command, or else the line of the question without the output above it."""
     subject = prompt.get("subject") or {}
     if subject.get("kind") == "command" and subject.get("text"):
         return escape_controls(str(subject["text"]), keep_lines=False)
     above = prompt.get("context_rows", 0)
     rows = (prompt.get("question") or prompt["excerpt"]).split("\n")[above:] if above else prompt["excerpt"].split("\n")
     if prompt["type"] == "unknown" and is_idle(prompt):
-        rows = [row for row in rows if row.strip()][-1:]  # a full screen: its last row says most
+        rows = [row for row in rows if row.strip()][-1:]  # on a full screen, the last row is the most useful
     return escape_controls(" ".join(row.strip() for row in rows if row.strip()), keep_lines=False)
 
 
@@ -119,7 +119,7 @@ def _row(full_id: str, name: str, text: str, cols: int) -> str:
 
 
 def render_line(prompts: list[dict[str, Any]], sessions: list[dict[str, Any]], left: list[dict[str, Any]]) -> str:
-    """Short enough for a status bar; empty when there is nothing to say."""
+    """A text short enough for a status bar; "" if there is nothing to report."""
     prompts = [item for item in prompts if not is_idle(item)] + left
     if not prompts:
         return f"{len(sessions)} running" if sessions else ""

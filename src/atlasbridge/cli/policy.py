@@ -1,22 +1,143 @@
-"""`atlasbridge policy`: rules that answer for you: checked, explained, tried on the past, suggested."""
+"""`atlasbridge policy`: checks, explains, tests and suggests rules that answer for you."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import tomllib
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from atlasbridge.cli.printing import DURATION, home, hub_client, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
+from atlasbridge.core.policy.offer import Migrated, PastQuestion, StandingAnswer
+from atlasbridge.core.policy.offer import migrate as offer_migrate
+from atlasbridge.core.policy.rule import Case, Policy, Verdict
+from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.system import OWN_FILE
 
-if TYPE_CHECKING:
-    from atlasbridge.core.policy.offer import PastQuestion
-    from atlasbridge.core.policy.rule import Case, Policy, Verdict
+# Past prompts from the hub, on which rules are tested.
+
+
+def case_of(item: dict[str, Any]) -> Case:
+    """A past prompt as a test case. If a part was redacted, the case stays uncertain."""
+    told = item["subject"]
+    subject = None
+    if told is not None:
+        subject = Subject(
+            SubjectKind(told["kind"]),
+            told["text"] if told["certain"] else "",
+            told["folder"],
+            SubjectSource(told["source"]),
+            told["complete"],
+            told["text"],
+            told["target"],
+        )
+    return Case(
+        subject, item["tool"], item["label"], item["folder"], os.path.expanduser("~"), item.get("real_target", "")
+    )
+
+
+def answered(items: Iterable[dict[str, Any]]) -> list[PastQuestion]:
+    return [PastQuestion(case_of(item), item["agreed"]) for item in items]
+
+
+def past_rows(
+    policy: Policy, items: Iterable[dict[str, Any]], judged: Callable[[Policy, Case], Verdict]
+) -> list[dict[str, Any]]:
+    rows = []
+    for item in items:
+        if item["secret"] or item["idle"]:
+            continue
+        verdict = judged(policy, case_of(item))
+        said = {True: "allow", False: "deny", None: verdict.verdict.value}[item["agreed"]]
+        subject = item["subject"] or {}
+        rows.append(
+            {
+                "prompt_id": item["prompt_id"],
+                "created_at": item["created_at"],
+                "verdict": verdict.verdict.value,
+                "rule": verdict.rule,
+                "reason": verdict.reason,
+                "answer": item["answer"],
+                "against": verdict.verdict.value != "ask" and verdict.verdict.value != said,
+                "what": subject.get("text") or item["excerpt"],
+            }
+        )
+    return rows
+
+
+# `atlasbridge policy migrate`: converts the old `[[grants]]` of config.toml to rules.
+
+HEADER = "[[grants]]"
+
+
+def show(write: bool) -> None:
+    found = find()
+    if not found:
+        click.echo("config.toml has no [[grants]]: there is nothing to migrate")
+        return
+    for item in found:
+        shown = f"[[grants]] for {item.old.tool}: {item.old.question!r} = {item.old.answer!r}"
+        click.echo(f"# {shown}\n{item.rules}" if item.rules else f"# {shown}\n# no rule: {item.why}\n")
+    if write:
+        take_over(found)
+    else:
+        click.echo("take them over with: atlasbridge policy migrate --write")
+
+
+def find() -> list[Migrated]:
+    from atlasbridge.bootstrap import load_configuration
+    from atlasbridge.config.rules import shell_parser
+
+    old = load_configuration(home(), os.environ).general.grants
+    return offer_migrate([StandingAnswer(item.tool, item.question, item.answer) for item in old], shell_parser())
+
+
+def take_over(found: list[Migrated]) -> None:
+    """Add the rules first: if that fails, the configuration stays unchanged."""
+
+    path = home().config
+    before = path.read_text(encoding="utf-8")
+    after = comment_out(before)
+    rules = "\n".join(item.rules for item in found if item.rules)
+    if rules:
+        append(rule_file(None), rules)
+    replace_file(path, after)
+    click.echo(f"{path}: the old [[grants]] are comments now")
+
+
+def comment_out(text: str) -> str:
+    """Comment out every [[grants]] table. Raises ConfigError if that is impossible."""
+    lines, inside = [], False
+    for line in text.splitlines(keepends=True):
+        if line.lstrip().startswith("["):
+            inside = line.split("#")[0].strip().replace(" ", "") == HEADER
+        lines.append(f"# {line}" if inside and line.strip() else line)
+    done = "".join(lines)
+    wanted = {name: value for name, value in tomllib.loads(text).items() if name != "grants"}
+    try:
+        same = tomllib.loads(done) == wanted
+    except tomllib.TOMLDecodeError:
+        same = False
+    if not same:
+        raise ConfigError("[[grants]] cannot be taken out of config.toml safely", "remove it by hand, then try again")
+    return done
+
+
+def replace_file(path: Path, text: str) -> None:
+    draft = path.with_name(path.name + ".draft")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)
+
 
 policy_option = click.option(
     "--policy", "file", type=click.Path(path_type=Path), help="This rule file instead of your own."
@@ -48,7 +169,7 @@ def check(file: Path | None) -> None:
 
 
 def wildcards(policy: Policy) -> list[str]:
-    """What the wildcards of rules that allow stand for: less than any words, where the program is known."""
+    """What the wildcards of allow rules match: if the program is known, not every argument."""
     from atlasbridge.core.policy.offer import say_wildcard
     from atlasbridge.core.policy.rule import Say
 
@@ -115,7 +236,6 @@ def explain(
 @json_option
 def try_on_the_past(since: float, file: Path | None, as_json: bool) -> None:
     """Show what the rules would have done with past prompts; this answers nothing."""
-    from atlasbridge.cli.policy_past import past_rows
 
     rows = past_rows(load(file), past(since), judged)
     if as_json:
@@ -147,7 +267,7 @@ def summary(rows: list[dict[str, Any]]) -> list[str]:
 @json_option
 def suggest(since: float, least: int, add: bool, file: Path | None, as_json: bool) -> None:
     """Suggest rules for commands that you often allowed; never for those that remove, publish or change the user."""
-    from atlasbridge.cli.policy_past import answered
+
     from atlasbridge.config.rules import shell_parser
     from atlasbridge.core.policy.offer import suggest as find
 
@@ -163,7 +283,7 @@ def suggest(since: float, least: int, add: bool, file: Path | None, as_json: boo
 
 
 def nothing_yet(asked: list[PastQuestion], least: int) -> str:
-    """How far it is to a first suggestion, and what counts."""
+    """How far a first suggestion is, and what counts for it."""
     whole = [item for item in asked if item.agreed and item.case.subject is not None and item.case.subject.certain]
     often = "once" if least == 1 else f"{least} times"
     return (
@@ -173,7 +293,7 @@ def nothing_yet(asked: list[PastQuestion], least: int) -> str:
 
 
 def append(path: Path, text: str) -> None:
-    """Only as a whole, and only if the file is good with it."""
+    """Append to the file, but only if the result is valid."""
     from atlasbridge.config.rules import shell_parser
     from atlasbridge.core.policy.reader import read_policy
 
@@ -212,7 +332,6 @@ def migrate(write: bool) -> None:
 
     A grant that cannot be a rule is listed with the reason; it stays in config.toml as a comment, and you are asked.
     """
-    from atlasbridge.cli.policy_migrate import show
 
     show(write)
 
@@ -292,7 +411,6 @@ def made_up_case(kind: str, text: str, folder: Path | None, tool: str) -> Case:
 
 
 def prompt_case(prompt_id: str) -> Case:
-    from atlasbridge.cli.policy_past import case_of
 
     with hub_client() as hub:
         found = hub.ask("policy.cases", prompt_id=prompt_id)["cases"]

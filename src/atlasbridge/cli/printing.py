@@ -1,4 +1,4 @@
-"""How commands print: JSON for programs, tables for people."""
+"""Output of commands: JSON for programs, tables for people."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.home import Home
 from atlasbridge.core.screen.width import width
 
-# Text in columns of a terminal: measured, cut, wrapped, laid out as a table that loses nothing.  Pure.
+# Text in terminal columns: measured, cut, wrapped, and laid out as tables without losing text. Pure.
 
 GAP = 2
-LAST_COLS = 24  # less room than this, and the last column gets lines of its own
+LAST_COLS = 24  # with less space, the last column gets separate lines
 INDENT = 4
 
 
@@ -30,7 +30,7 @@ def cells(text: str) -> int:
 
 
 def clip(text: str, cols: int, end: str = "…") -> str:
-    """At most so many columns; what was cut off says so."""
+    """Cut to at most `cols` columns, with a mark at the cut."""
     if cells(text) <= cols:
         return text
     out, used = "", cells(end)
@@ -47,7 +47,7 @@ def pad(text: str, cols: int) -> str:
 
 
 def fold(text: str, cols: int) -> list[str]:
-    """Every character of one line, in as many lines as that takes; a word is broken only where it fills a line."""
+    """Wrap a line without losing a character. A word is broken only if it fills a whole line."""
     lines, part, used = [], "", 0
     for char in text:
         if used + width(char) > cols:
@@ -62,7 +62,7 @@ def fold(text: str, cols: int) -> list[str]:
 
 
 def lay_out(columns: Sequence[str], rows: Sequence[Sequence[str]], cols: int) -> list[str]:
-    """The head, a rule, the rows.  `cols` 0: every row is one line, however long."""
+    """Header, separator and rows. With `cols` 0, every row is one line of any length."""
     widths = [max(cells(row[place]) for row in (columns, *rows)) for place in range(len(columns))]
     before = sum(widths[:-1]) + GAP * (len(widths) - 1)
     room = cols - before
@@ -98,7 +98,7 @@ def home() -> Home:
 
 
 def hub_client(start: bool = False) -> HubClient:
-    """A connection to the hub; `start` it first where that is what the person wants."""
+    """Connect to the hub; `start` starts it first if needed."""
     if start:
         from atlasbridge.core.daemon.starter import ensure_hub
 
@@ -107,7 +107,7 @@ def hub_client(start: bool = False) -> HubClient:
 
 
 def dump(value: Any, indent: int | None = None) -> str:
-    """JSON whose invisible and steering characters are escaped: the same to a program, harmless on a terminal."""
+    """JSON with invisible and control characters escaped: the same for a program, harmless on a terminal."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
 
@@ -123,7 +123,7 @@ def print_line(value: Any) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], empty: str) -> None:
-    """Wrapped on a terminal, whole lines behind a pipe; never cut."""
+    """Wrapped on a terminal, whole lines for a pipe; never cut."""
     if not rows:
         click.echo(empty)
         return
@@ -133,7 +133,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], empty:
 
 
 def ago(at: str) -> str:
-    """How long since a moment, for people."""
+    """The time since a moment, for people."""
     return span(SystemClock().wall() - parse_iso(at)) if at else ""
 
 
@@ -146,7 +146,7 @@ def span(seconds: float) -> str:
 
 
 def local_time(at: str) -> str:
-    """A moment in the reader's own zone, which it names."""
+    """A moment in the reader's time zone, with the name of the zone."""
     return datetime.fromtimestamp(parse_iso(at)).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if at else ""
 
 

@@ -1,4 +1,4 @@
-"""What commands read without a hub: the audit log as it lies there, the database's structure, the versions in use."""
+"""Information that needs no hub: the audit log file, the structure of the database, and versions."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from atlasbridge.core.store.verify import verify_home
 
 
 def verify_audit_offline(home: Home) -> dict[str, Any]:
-    """The verdict on the audit log while no hub runs; nothing is repaired."""
+    """Verify the audit log while no hub runs; nothing is repaired."""
     return verify_home(home.root).to_json()
 
 
 def read_audit_file(home: Home) -> Iterator[dict[str, Any]]:
-    """The entries of audit.log, one after the other; whether they are genuine is `verify`'s business."""
+    """Yield the entries of audit.log without verifying them."""
     for line in read_lines(home.audit):
         try:
             yield dict(json.loads(line))
         except ValueError:
-            continue  # a torn last line: the next hub repairs it
+            continue  # an incomplete last line; the next hub repairs it
 
 
 def versions() -> dict[str, str]:
-    """What a bug report needs to know."""
+    """Versions for a bug report."""
     return {
         "atlasbridge": __version__,
         "python": platform.python_version(),

@@ -1,16 +1,18 @@
-"""`atlasbridge reply`: answer a prompt from this machine.  Returns when the keys are typed, or take long to type."""
+"""`atlasbridge reply`: answers a prompt from this machine. It returns when the keys are typed, or after a timeout."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from atlasbridge.cli.by_name import find_prompt_id
-from atlasbridge.cli.completion import complete_prompts
-from atlasbridge.cli.printing import DURATION, hub_client, json_option, print_json
+from atlasbridge.cli.by_name import find_prompt_id, find_session_id, sessions_of
+from atlasbridge.cli.completion import complete_prompts, complete_sessions
+from atlasbridge.cli.options import Renaming
+from atlasbridge.cli.printing import DURATION, ago, hub_client, json_option, print_json, print_table
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.gate import LEAVES
 
@@ -19,7 +21,7 @@ _SIGNED = re.compile(r"-\d[\d.,:]*")
 
 
 class _WithNumbers(click.Command):
-    """A number with a sign is an answer, no option: `reply tuna -1`."""
+    """Treats a negative number as an answer, not as an option: `reply tuna -1`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         taking = {name for param in self.params for name in param.opts if not getattr(param, "is_flag", True)}
@@ -113,7 +115,7 @@ def command(
 
 
 def _put_off(prompt: str, as_json: bool, op: str, **fields: Any) -> int:
-    """Something that is for later: it is kept by the hub, and listed by `atlasbridge later list`."""
+    """Send a postponed answer or a snooze; the hub stores it, and `atlasbridge later list` shows it."""
     with hub_client() as hub:
         prompt_id, unclear = find_prompt_id(prompt, hub.ask("prompts")["prompts"])
         if unclear:
@@ -126,7 +128,7 @@ def _is_secret(prompt_id: str, prompts: list[dict[str, Any]]) -> bool:
 
 
 def _on_the_command_line(prompt: str) -> dict[str, Any]:
-    """Nothing was sent: the shell keeps what was typed, and other programs can list it."""
+    """Refuse a secret on the command line: the shell history stores it, and other programs can list it."""
     way = f"atlasbridge reply {prompt[:8]} -"
     said = "this asks for a secret, and a command line is kept in the shell's history and shown by ps"
     return {"ok": False, "reason": "not_allowed", "message": f"{said}. Give it on standard input: {way}"}
@@ -149,10 +151,99 @@ def report(answer: dict[str, Any], as_json: bool) -> int:
 
 
 def report_many(answer: dict[str, Any], as_json: bool) -> int:
-    """Each has its own line; refused if one of them was."""
+    """Print one line per prompt; the status is a refusal if one was refused."""
     if not answer.get("ok"):
         return report(answer, as_json)
     if as_json:
         print_json(answer["results"])
         return 0 if answer["answered"] == len(answer["results"]) else REFUSED
     return max(report(one, False) for one in answer["results"])
+
+
+# `atlasbridge later`: lists and revokes scheduled answers and snoozed prompts.
+
+
+@click.group("later", cls=Renaming, renamed={"revoke": "remove"})
+def later_command() -> None:
+    """Answers that were given for later: list, remove.  To give one: atlasbridge reply ID VALUE --at 06:00"""
+
+
+@later_command.command("list")
+@json_option
+def list_later(as_json: bool) -> None:
+    """List answers and reminders for later, with their time and person."""
+    with hub_client() as hub:
+        found = hub.ask("later")["later"]
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (item["later_id"][:8], item["when"], item["what"], item["name"], item["by_name"], item["excerpt"])
+        for item in found
+    ]
+    print_table(("later", "when", "what", "name", "by", "question"), rows, "nothing is kept for later")
+
+
+@later_command.command("remove")
+@click.argument("later_id")
+@json_option
+def revoke(later_id: str, as_json: bool) -> int:
+    """Remove one before its time, by the beginning of its id; the prompt keeps waiting."""
+    if len(later_id) < 4:
+        raise click.UsageError("give at least four characters of the id")
+    with hub_client() as hub:
+        return report(hub.request("later.revoke", later_id=later_id), as_json)
+
+
+# `atlasbridge queue`: instructions that wait until a tool is idle, also those from chats.
+
+
+@click.group("queue", cls=Renaming, renamed={"off": "remove"}, invoke_without_command=True)
+@json_option
+@click.pass_context
+def queue_command(context: click.Context, as_json: bool) -> None:
+    """Instructions for when a tool is done: one is typed each time the tool is at its prompt, never into a question.
+
+    Without a command: list the instructions, in the order in which they are typed.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    with hub_client() as hub:
+        found = hub.ask("queue")["queue"]
+    if as_json:
+        print_json(found)
+        return
+    print_queue(found, "id", "nothing is queued")
+
+
+def print_queue(queue: Sequence[dict[str, Any]], title: str, empty: str = "") -> None:
+    """Print in typing order; without entries, print only `empty`, if it is given."""
+    rows = [
+        (item["queue_id"][:8], item["name"], item["by_name"], ago(item["created_at"]), " ".join(item["text"].split()))
+        for item in queue
+    ]
+    if rows or empty:
+        print_table((title, "session", "by", "age", "instruction"), rows, empty)
+
+
+@queue_command.command("add")
+@click.argument("session", shell_complete=complete_sessions)
+@click.argument("text")
+@json_option
+def add(session: str, text: str, as_json: bool) -> int:
+    """Have TEXT typed when SESSION is done; `-` reads it from standard input."""
+    words = sys.stdin.read().rstrip("\n") if text == "-" else text
+    with hub_client() as hub:
+        session_id = find_session_id(session, sessions_of(hub))
+        return report(hub.request("queue.add", session_id=session_id, value=words), as_json)
+
+
+@queue_command.command("remove")
+@click.argument("queue_id")
+@json_option
+def off(queue_id: str, as_json: bool) -> int:
+    """Remove an instruction, by the beginning of its id."""
+    if len(queue_id) < 4:
+        raise click.UsageError("give at least four characters of the id")
+    with hub_client() as hub:
+        return report(hub.request("queue.remove", queue_id=queue_id), as_json)

@@ -1,6 +1,6 @@
-"""`atlasbridge run`: start a tool in a session.  Light on purpose: no third-party import, options read by hand.
+"""`atlasbridge run`: starts a tool in a session. It starts fast: no third-party imports, and its own option parser.
 
-Only reads the command line and prints; the session itself is `core.session`'s.
+It only parses the command line and prints; `core.session` runs the session.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ options:
   -h, --help             show this and exit
 """
 HUB_PATIENCE_S = 10.0
-OUTER_S = 2.0  # a session that runs without a hub is never known to one
+OUTER_S = 2.0  # how long to wait for the hub to know a session; one without a hub never becomes known
 _WITH_VALUE = ("--name", "--label", "--channel", "--ttl", "--dialect", "--backend")
 _SWITCHES = ("-d", "--detach", "--no-hub", "--no-keep")
 _CONPTY = "conpty"
@@ -60,7 +60,7 @@ class RunOptions:
 
 
 def parse_run(words: Sequence[str]) -> RunOptions:
-    """The options before the tool's name; everything from there on is the tool's own."""
+    """Parse the options before the tool's name; everything after it belongs to the tool."""
     options = RunOptions()
     rest = list(words)
     explicit = False
@@ -90,8 +90,8 @@ def parse_run(words: Sequence[str]) -> RunOptions:
 
 
 def _without_backend(options: RunOptions, command: list[str]) -> list[str]:
-    """`run claude --backend conpty`, as the document writes it.  Only this value, and not after `--`: any other may
-    be the tool's own."""
+    """Accept `run claude --backend conpty`, as in the specification. Only this value, and not after `--`: any other one
+    can belong to the tool."""
     for place, word in enumerate(command[1:], 1):
         if word == f"--backend={_CONPTY}" or command[place : place + 2] == ["--backend", _CONPTY]:
             _set(options, "--backend", _CONPTY)
@@ -131,7 +131,7 @@ def _seconds(value: str) -> float:
 
 
 def main(words: Sequence[str]) -> int:
-    """The plain way; `run_by_zygote` was here before."""
+    """Run without the fork server; `run_by_zygote` was tried before."""
     try:
         options = parse_run(words)
         if options.help:
@@ -152,14 +152,14 @@ def _run(options: RunOptions) -> int:
     announce = say_before(options)
     ending = bootstrap.run_session(plan, share)
     if announce:
-        announce_page()  # the hub may have been started by this very run
+        announce_page()  # the hub was perhaps started by this run
     if options.detach and ending.status == 0:
         return tell_detached(plan.session_id, options.hub)
     return complain(ending.text, ending.hint, ending.status)
 
 
 def share(session_id: str, connection: int) -> str:
-    """What this terminal shows while another has the keyboard; the view is imported only then."""
+    """Show the session while another terminal has the keyboard; the view is imported only then."""
     from atlasbridge.cli.watch import share as show
 
     return show(session_id, connection)
@@ -195,8 +195,8 @@ def make_plan(options: RunOptions) -> Plan:
 
 
 def own_error_stream() -> int:
-    """A copy of standard error that the tool inherits, where it is neither a terminal nor the same as standard output:
-    then errors stay apart, as without us.  -1: the tool's terminal takes them."""
+    """Return a copy of standard error for the tool if it is neither a terminal nor the same file as standard output, so
+    that errors stay separate. -1: errors go to the tool's terminal."""
     if os.name != "posix":
         return -1
     try:
@@ -211,7 +211,7 @@ def own_error_stream() -> int:
 
 
 def say_before(options: RunOptions) -> bool:
-    """What a person should read before the tool draws.  True: where the page is could not be said yet."""
+    """Print messages before the tool draws. Returns True if the page's address is not known yet."""
     warn_of_version(options)
     warn_of_same_name(options)
     if not options.hub or options.detach or not os.isatty(2):
@@ -222,9 +222,9 @@ def say_before(options: RunOptions) -> bool:
 
 
 def outer_session() -> str:
-    """The session whose terminal this is: what is shown here it shows, and asks, already.  "": this is nobody's.
+    """The session whose terminal this is, because it already shows this program and asks its questions; otherwise "".
 
-    The mark alone is not enough: a terminal of its own (tmux) that was opened in there is asked about by itself.
+    The environment variable alone is not enough: a separate terminal (tmux) opened inside inherits it.
     """
     mark = os.environ.get("ATLASBRIDGE_SESSION", "")
     if not mark or not os.isatty(0) or not hasattr(os, "getsid"):
@@ -237,7 +237,7 @@ def outer_session() -> str:
 
     home = Home.find(os.environ)
     if (home.sessions / f"{short_id(mark)}.sock").exists():
-        await_session(home, mark, OUTER_S)  # it may have started a moment ago: the hub would not know it yet
+        await_session(home, mark, OUTER_S)  # it has perhaps only just started, and the hub does not know it yet
     try:
         with HubClient(home, timeout_s=2.0) as hub:
             sessions = hub.ask("sessions", session_id=mark)["sessions"]
@@ -249,7 +249,8 @@ def outer_session() -> str:
 
 
 def await_hub(session_id: str) -> bool:
-    """An id is of use once the hub knows it; anyone who starts a session without a terminal has the time to wait."""
+    """Wait until the hub knows the session, because its id is useless before. Without a terminal there
+    is time to wait."""
     from atlasbridge.core.daemon.starter import await_session
     from atlasbridge.core.home import Home
 
@@ -257,7 +258,7 @@ def await_hub(session_id: str) -> bool:
 
 
 def warn_of_version(options: RunOptions) -> None:
-    """A tool whose dialogs are known, in a version that nobody has tried: said once, before it draws."""
+    """Warn once, before the tool draws, if this version of a known tool is untested."""
     if options.dialect or not options.hub or not os.isatty(2):
         return
     from atlasbridge import bootstrap
@@ -279,7 +280,7 @@ def warn_of_same_name(options: RunOptions) -> None:
         with HubClient(Home.find(os.environ), timeout_s=2.0) as hub:
             said = by_name.warn_of_same_name(options.label, by_name.sessions_of(hub, name=options.label))
     except HubUnavailable:
-        return  # it will be started by this very run: no other session is known to anybody
+        return  # this run starts the hub, so no other session is known
     if said:
         sys.stderr.write(f"atlasbridge: {said}\n")
 
@@ -294,8 +295,8 @@ def warn_of_older_hub() -> None:
 
 
 def announce_page() -> bool:
-    """Say once per start of the hub where its page is: before the tool draws, or after it has ended.  False: no page
-    is there to speak of, yet."""
+    """Print the page's address once per start of the hub, before the tool draws or after it ended. False if there is no
+    page yet."""
     import json
 
     from atlasbridge.core.daemon.lock import lock_holder
@@ -306,13 +307,13 @@ def announce_page() -> bool:
     try:
         record = json.loads((home.root / "web.json").read_text())
         if lock_holder(home.lock) != record["pid"]:
-            return False  # a dead hub's word: nobody knows who listens there now
+            return False  # written by a hub that has ended; another program could listen there now
         this_start = f"{record['url']} of {record['pid']}"
         if shown.exists() and shown.read_text() == this_start:
             return True
         shown.write_text(this_start)
     except (OSError, ValueError):
-        return False  # the page is off, or not up yet: nothing to say
+        return False  # the page is disabled or not ready yet
     from atlasbridge.cli.environment import own_name
 
     sys.stderr.write(f"atlasbridge: answer also at {record['url']} (open it: {own_name()} web)\n")
@@ -323,11 +324,11 @@ def _cwd() -> str:
     try:
         return os.getcwd()
     except OSError:
-        return ""  # the folder was removed under us: the tool starts in it all the same
+        return ""  # the folder was removed, but the tool starts anyway
 
 
 def complain(text: str, hint: str, status: int) -> int:
-    """One line that says what is wrong, one that says what to do; returns the exit status."""
+    """Print one line with the problem and one with the solution; return the exit status."""
     if text:
         sys.stderr.write(f"atlasbridge: {text}\n")
         if hint:

@@ -1,6 +1,8 @@
-"""`atlasbridge run` with a host of the fork server: send the command line, lend the terminal, exit as the tool did.
+"""`atlasbridge run` with a host from the fork server: sends the command line, hands over the terminal, exits like the
+tool.
 
-The host reads the command line.  Without a fork server, `run` does everything.  Imports less than `run`: a tool waits.
+The host parses the command line. Without a fork server, `run` does everything. It imports less than `run` to start
+fast.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _run_in_forked_host(connection: socket.socket) -> int:
-    """The host also says what is wrong with the command line."""
+    """The host also reports errors in the command line."""
     from atlasbridge.core.client.client import Client
 
     client = Client(connection, share=_share)

@@ -1,6 +1,6 @@
-"""The hub as a service of the person's login: a systemd user unit, or a launchd agent on macOS.
+"""The hub as a login service: a systemd user unit, or a launchd agent on macOS.
 
-The file is all that is made; where the system's own command is there and answers, it is told.
+It only writes the file, and notifies the service manager if that is available.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def service_file(platform: str = sys.platform) -> Path:
 
 
 def render_unit(home: Home) -> str:
-    """One that ends by itself because another hub runs has ended well, and is not started again."""
+    """A hub that exits because another one runs has succeeded, and is not restarted."""
     words = " ".join(quoted(word) for word in own_python("atlasbridge", "hub", "start", "--foreground"))
     return f"""[Unit]
 Description=AtlasBridge hub
@@ -67,7 +67,7 @@ def render_agent(home: Home) -> str:
 
 
 def install_service(home: Home, now: bool, platform: str = sys.platform) -> Iterator[str]:
-    """What was done, line by line."""
+    """Install the service and yield a line for each step."""
     path = service_file(platform)
     text = render_agent(home) if platform == "darwin" else render_unit(home)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ def _stop_commands(path: Path, platform: str) -> list[list[str]]:
 
 
 def _answers(platform: str) -> bool:
-    """A manager for this login: a container or an ssh session without one has the command and nobody behind it."""
+    """Whether a service manager runs for this login: containers and some ssh sessions have only the command."""
     if platform == "darwin":
         return shutil.which("launchctl") is not None
     return shutil.which("systemctl") is not None and _told(["systemctl", "--user", "show-environment"]) == "done"
@@ -124,6 +124,6 @@ def _told(words: list[str]) -> str:
 
 
 def quoted(word: str) -> str:
-    """For systemd: `%` begins a specifier, and `$` a variable."""
+    """Quote for systemd: `%` starts a specifier, and `$` a variable."""
     plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{plain}"' if plain != word or " " in word or "=" in word else word

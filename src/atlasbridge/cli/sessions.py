@@ -1,4 +1,4 @@
-"""`atlasbridge ps`: which sessions there are."""
+"""`atlasbridge ps`: lists sessions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _exit(session: dict[str, Any]) -> str:
 
 
 def ran(session: dict[str, Any]) -> str:
-    """How long a session lasted; "" while it runs."""
+    """How long a session ran; "" while it runs."""
     return span(parse_iso(session["ended_at"]) - parse_iso(session["started_at"])) if session.get("ended_at") else ""
 
 
@@ -67,14 +67,14 @@ def _state(session: dict[str, Any]) -> str:
 
 
 def _waits(session: dict[str, Any], prompts: dict[str, dict[str, Any]]) -> str:
-    """Its open question, that it is at its prompt, or a question that is not asked now; and what is queued for it."""
+    """Its open question, that it is idle, or a question that is not asked now; and its queued instructions."""
     left, queued, asked = session.get("still_waiting"), session.get("queued"), session["open_prompt"] or ""
     idle = asked in prompts and is_idle(prompts[asked])
     waits = "at its prompt" if idle else asked[:8] or (f"{left[:8]} not asked now" if left else "")
     return ", ".join(filter(None, [waits, f"{queued} queued" if queued else ""]))
 
 
-# `atlasbridge kill`: end a session's tool, the whole process group.
+# `atlasbridge kill`: ends a session's tool with its whole process group.
 
 
 @click.command("kill")
@@ -91,7 +91,7 @@ def _kill(hub: HubClient, session_id: str, force: bool) -> None:
 
 
 def for_each(names: tuple[str, ...], act: Callable[[HubClient, str], None]) -> int:
-    """The same for several sessions; one that cannot be found does not keep the others from it."""
+    """Do the same for several sessions. One that is not found does not stop the others."""
     faults = 0
     with hub_client() as hub:
         for name in names:
@@ -105,7 +105,7 @@ def for_each(names: tuple[str, ...], act: Callable[[HubClient, str], None]) -> i
     return 1 if faults else 0
 
 
-# `atlasbridge rename`: what a session is called from now on.
+# `atlasbridge rename`: changes the name of a session.
 
 
 @click.command("rename")
@@ -124,7 +124,7 @@ def rename_command(session: str, name: str) -> None:
         click.echo(f"atlasbridge: {said}", err=True)
 
 
-# `atlasbridge resume`: what `fg` would do for a stopped session that no shell holds.
+# `atlasbridge resume`: continues a stopped session without a shell, as `fg` would.
 
 
 @click.command("resume")

@@ -1,6 +1,7 @@
-"""`atlasbridge setup`: connect a phone or a chat, step by step, or without questions from flags.
+"""`atlasbridge setup`: connects a phone or a chat, step by step or with flags only.
 
-Tokens come by prompt, environment or file, never as an argument: arguments are seen by everybody on this machine.
+Tokens come from a prompt, the environment or a file, never from an argument: all users of this machine can see
+arguments.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ASK = {
 
 @frozen
 class Token:
-    """`value` is used now; `written` goes into the file: the value itself, or where it is kept."""
+    """`value` is used now; `written` goes into the file: the value itself, or where it is stored."""
 
     value: str
     written: str
@@ -41,7 +42,7 @@ class Token:
 
 @frozen
 class Wish:
-    """What the flags say."""
+    """The values of the flags."""
 
     interactive: bool
     people: tuple[str, ...]
@@ -102,14 +103,14 @@ def command(
 
 
 async def _connect_tell(wish: Wish) -> None:
-    """An address is a key to somebody's account: it comes like a token."""
+    """Ask for an address. It contains credentials, so it is read like a token."""
 
     token = find_token("tell", "address", wish)
     await connect_tell(token.value, token.written, wish.page_url, wish.test)
 
 
 async def _connect_ntfy(wish: Wish) -> None:
-    """No account and no token, unless the server is one's own and wants one."""
+    """ntfy needs no account and no token, except on private servers that require one."""
 
     token = find_token("ntfy", "bot_token", wish) if any(wish.places["bot_token"]) else Token("", "")
     patience_s = wish.patience_s if wish.test else 0.0
@@ -129,7 +130,7 @@ def _choose(wish: Wish) -> str:
 
 
 def find_token(channel: str, name: str, wish: Wish) -> Token:
-    """By environment, by file, or typed without being shown."""
+    """Read a token from the environment, from a file, or from a hidden prompt."""
     variable, file = wish.places[name]
     if variable:
         if not os.environ.get(variable):
@@ -156,7 +157,7 @@ def _read_token(path: Path) -> Token:
 
 
 async def _introduce(channel: str, wish: Wish) -> tuple[dict[str, Token], Any, str]:
-    """Tokens that the server takes, who talks to it, and its name there; a mistyped token may be typed again."""
+    """Return tokens that the server accepts, its client, and the bot's name. A mistyped token can be entered again."""
     typed = wish.interactive and not any(any(place) for place in wish.places.values())
     tries = TRIES if typed else 1
     while True:
@@ -213,7 +214,7 @@ def _checked(channel: str, people: list[str]) -> list[str]:
 
 
 def _merged(channel: str, found: dict[str, Any]) -> dict[str, Any]:
-    """What the file already says of this channel stays, and so do the people who were allowed before."""
+    """Keep the channel's existing settings and the people who were allowed before."""
     old = read_table(home(), channel)
     people = [*old.get("allowed_users", []), *found["allowed_users"]]
     return {**old, **found, "allowed_users": list(dict.fromkeys(people)), "enabled": True}
@@ -229,11 +230,11 @@ async def _prove(talk: Any, people: list[str], wish: Wish) -> None:
     click.echo("It works: your tap arrived.")
 
 
-# `atlasbridge setup --channel ntfy`: two new topics, a phone that subscribes to one, and a tap that arrives.
+# `atlasbridge setup --channel ntfy`: creates two topics, waits for a phone to subscribe, and tests a tap.
 
 
 async def connect_ntfy(people: tuple[str, ...], access_token: str, written: str, url: str, patience_s: float) -> None:
-    """`written` is what the file says of the access token; a `patience_s` of 0 leaves the test out."""
+    """`written` is the text for the access token in the file; `patience_s` 0 skips the test."""
     talk = introduce("ntfy", {"bot_token": access_token}, url)
     try:
         address = await talk.check()
@@ -251,11 +252,11 @@ async def connect_ntfy(people: tuple[str, ...], access_token: str, written: str,
     click.echo("Now: atlasbridge hub reload")
 
 
-# `atlasbridge setup --channel tell`: an Apprise address that is tried, and where people are to answer.
+# `atlasbridge setup --channel tell`: tests an Apprise address, and stores where people can answer.
 
 
 async def connect_tell(address: str, written: str, page_url: str, test: bool) -> None:
-    """`written` is what the file says of the address: itself, or where it is kept."""
+    """`written` is the text for the address in the file: the address itself, or where it is stored."""
     if test:
         await try_notification(address)
         click.echo("The service took a test message.")

@@ -1,4 +1,4 @@
-"""Writes one channel's table into config.toml.  The rest of the file stays, and only a good file takes its place."""
+"""Writes one channel's table to config.toml. The rest stays unchanged, and an invalid file is never written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEADER = re.compile(r"^\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
 
 
 def read_table(home: Home, channel: str) -> dict[str, Any]:
-    """The channel's table as it stands in the file now; {} when there is none."""
+    """The channel's current table in the file; {} if there is none."""
     try:
         data = tomllib.loads(home.config.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -30,7 +30,7 @@ def read_table(home: Home, channel: str) -> dict[str, Any]:
 
 
 def write_table(home: Home, channel: str, table: dict[str, Any]) -> None:
-    """Checked as a whole before it takes the old file's place; mode 0600 from its first byte on."""
+    """Validate the whole file before it replaces the old one. It has mode 0600 from the start."""
     write_checked(home, replace_table(read_text(home), f"channels.{channel}", table))
 
 
@@ -39,7 +39,7 @@ def read_text(home: Home) -> str:
 
 
 def write_checked(home: Home, text: str) -> None:
-    """The whole file; the old one stays when the new one is not good."""
+    """Write the whole file; if it is invalid, the old one stays."""
     home.prepare()
     fresh = home.config.with_name("config.toml.new")
     fresh.unlink(missing_ok=True)
@@ -62,7 +62,7 @@ def _take_place(fresh: Path, target: Path) -> None:
 
 
 def replace_table(text: str, name: str, table: dict[str, Any]) -> str:
-    """Pure: the text with `[name]` and its sub-tables written again at the end."""
+    """Return the text with `[name]` and its sub-tables rewritten at the end. Pure."""
     kept: list[str] = []
     skipping = False
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""`atlasbridge shim`: typing a tool's name runs it under AtlasBridge."""
+"""`atlasbridge shim`: makes the plain name of a tool run it under AtlasBridge."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from atlasbridge.cli.printing import home, json_option, print_json, print_table
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.process import own_python
 
-# The script that stands before a tool on PATH, so that typing its name is `atlasbridge run` of it.
-#
-# It takes its own folder off PATH before anything else: neither AtlasBridge nor the tool ever finds the script again,
-# so
-# it cannot call itself, and nothing inside a session is wrapped twice.
+# The script that precedes a tool on PATH, so that its name runs `atlasbridge run`. It first removes its own folder from
+# PATH, so that AtlasBridge and the tool never find the script again. It cannot call itself, and nothing inside a
+# session is wrapped twice.
 
 MARK = "# made by: atlasbridge shim install"
 _SCRIPT = """#!/bin/sh
@@ -133,7 +131,7 @@ def default_folder() -> Path:
 
 
 def shims(folder: Path) -> Iterator[Path]:
-    """Scripts of ours, and nothing else that may lie there."""
+    """Our own scripts in the folder; other files are ignored."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.is_file() and not path.is_symlink() and MARK in path.read_text("utf-8", "replace")[:200]:
             yield path
@@ -149,7 +147,7 @@ def _same(place: str, folder: Path) -> bool:
 
 
 def _hidden(tools: tuple[str, ...], folder: Path) -> str:
-    """The first tool that PATH finds before its script; "" when all is well."""
+    """The first tool that PATH finds before its script; "" if there is none."""
     for tool in tools:
         found = shutil.which(tool)
         if found is None or not _same(os.path.dirname(found), folder):

@@ -1,4 +1,4 @@
-"""`atlasbridge status`: one page of how things are."""
+"""`atlasbridge status`: a one-page summary."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def command(include_ended: bool, line: bool, as_json: bool) -> None:
         status = hub.ask("status")
         sessions = hub.ask("sessions", all=include_ended)["sessions"]
         found = hub.ask("prompts")
-        health = hub.request("health").get("sessions", {})  # a hub of an older version does not know
+        health = hub.request("health").get("sessions", {})  # empty for a hub of an older version
     prompts = found["prompts"]
     status.pop("ok")
     sessions = [{**item, "health": health.get(item["session_id"], "")} for item in sessions]
@@ -60,7 +60,7 @@ def command(include_ended: bool, line: bool, as_json: bool) -> None:
 
 
 def _told_by_adapter(session: dict[str, Any]) -> tuple[str, str, str]:
-    """Its fault first, then what `snapshot_context` says."""
+    """The adapter's fault first, then the output of `snapshot_context`."""
     adapter = session["adapter"]
     context = [f"{name}={value}" for name, value in adapter.get("context", {}).items() if name != "session_id"]
     fault = [f"failed: {adapter['fault']}"] if adapter.get("fault") else []

@@ -1,7 +1,7 @@
-"""The strong set-up in one command: the hub as a user of its own, and everything of it taken back again.
+"""Installs and removes the system setup: the hub runs as a separate user.
 
-The hub's user owns the store, the rules, the tokens, the audit log and the folder of the socket.  Nobody else can write
-or read there, so a tool that runs as the person decides nothing by files or signals.
+That user owns the store, the rules, the tokens, the audit log and the folder of the socket. Other users cannot read or
+write there, so a tool that runs as the person cannot decide anything with files or signals.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ FOLDER = Path("/var/lib/atlasbridge")
 RUN = Path("/run/atlasbridge")
 UNIT = Path("/etc/systemd/system/atlasbridge-hub.service")
 BOOT = Path("/etc/cron.d/atlasbridge-hub")
-MOVED = ("config.toml", "policy.toml")  # what of the person's own hub goes with it: channels and their tokens, rules
-SESSION_TABLES = ("session", "detection")  # what a session of the person's reads stays with the person
+MOVED = ("config.toml", "policy.toml")  # files of the person's hub that move with it: channels with their tokens, rules
+SESSION_TABLES = ("session", "detection")  # tables that a person's session reads stay with the person
 _PATIENCE_S = 30.0
 
 
 def install_system(people: tuple[str, ...], sudo_only: bool) -> Iterator[str]:
-    """What was done, line by line.  Doing it again adds people and puts right what is not as it should be."""
+    """Install and yield a line for each step. A second run adds people and repairs deviations."""
     _need_root()
     refuse_writable_code()
     before = read_setup()
@@ -93,7 +93,7 @@ def uninstall_system(keep: bool) -> Iterator[str]:
 
 
 def _removed(command: str, name: str) -> bool:
-    """The last process of a user may take a moment to be gone."""
+    """Retry, because the last process of a user can take a moment to exit."""
     for _ in range(50):
         done = subprocess.run([command, name], capture_output=True, text=True)
         if done.returncode != 8:  # "is currently used by process"
@@ -113,12 +113,12 @@ def stop_system(setup: SystemSetup) -> Iterator[str]:
 
 
 def has_systemd() -> bool:
-    """Whether systemd runs this machine: a container has the command and nobody behind it."""
+    """Whether systemd manages this machine: a container has only the command."""
     return Path("/run/systemd/system").is_dir() and shutil.which("systemctl") is not None
 
 
 def refuse_writable_code() -> None:
-    """What the hub's user runs must be root's: a tool could otherwise change the hub's own code."""
+    """Root must own the code that the hub's user runs; otherwise a tool could change it."""
     places = {Path(sys.executable).resolve(), Path(sys.prefix).resolve(), Path(__file__).resolve().parents[1]}
     for place in sorted(places):
         for part in (place, *place.parents):
@@ -174,7 +174,7 @@ def _home_of(person: pwd.struct_passwd) -> Path:
 
 
 def _move_settings(person: pwd.struct_passwd, owner: pwd.struct_passwd) -> Iterator[str]:
-    """The first person's channels and rules become the hub's; tokens do not stay where a tool can read them."""
+    """Move the first person's channels and rules to the hub, so that tools can no longer read the tokens."""
     own = _home_of(person)
     for name in MOVED:
         source, target = own / name, FOLDER / name
@@ -198,7 +198,7 @@ def _session_part(text: str) -> str:
 
 
 def _write_config(setup: SystemSetup, people: list[str], sudo_only: bool, owner: pwd.struct_passwd) -> None:
-    """Only our own lines under [hub] are ours; everything else in the file is the person's."""
+    """Change only our own lines under [hub]; everything else in the file belongs to the person."""
     from atlasbridge.cli.config import change_setting
 
     path = FOLDER / "config.toml"
@@ -209,7 +209,7 @@ def _write_config(setup: SystemSetup, people: list[str], sudo_only: bool, owner:
 
 
 def _write(path: Path, text: str, mode: int, owner: pwd.struct_passwd | None = None) -> None:
-    """Never through a link that somebody has put there, and never readable for a moment before it is private."""
+    """Never follow a link, and never make the file readable before its mode is set."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
         file.write(text)
@@ -274,12 +274,12 @@ WantedBy=multi-user.target
 """
 
 
-# Without systemd: a shell of root's starts it again when it dies, and ends when it has ended well.
+# Without systemd, a root shell restarts the hub after a failure, and ends when the hub exits normally.
 _LOOP = 'until "$@"; do sleep 2; done'
 
 
 def plain_start(setup: SystemSetup) -> list[str]:
-    """The same without systemd: setpriv makes the process that user's."""
+    """The same without systemd: setpriv changes the user of the process."""
     less = ["--reuid", setup.user, "--regid", setup.user, "--init-groups", "--no-new-privs"]
     only = [
         "--bounding-set",

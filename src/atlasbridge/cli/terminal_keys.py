@@ -1,8 +1,9 @@
-"""The bytes that a terminal sends into keys: the one parser of every full-screen view.  Pure; time is an argument.
+"""Parses the bytes of a terminal into keys, for every full-screen view. Pure; time is an argument.
 
-A terminal also sends what nobody has pressed: replies to queries, which any program that can write to it may ask for,
-reports of its mouse, and pasted text.  Strings (OSC, DCS, APC, PM, SOS) and reports are swallowed, in 7 and in 8 bit,
-over any number of reads.  A key is `alone` if nothing else came shortly before it or after it: only such a key decides.
+A terminal also sends bytes that are not key presses: replies to queries (any program that can write to it can send
+those), mouse reports and pasted text. Strings (OSC, DCS, APC, PM, SOS) and reports are dropped, in 7-bit and 8-bit
+form, over any number of reads. A key is `alone` if nothing else came shortly before or after it: only such a key
+decides.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from atlasbridge.core.values import frozen
 
 QUIET_BEFORE_S: Final = 0.03
 QUIET_AFTER_S: Final = 0.1
-ESCAPE_S: Final = 0.1  # a byte that comes later is not of the same sequence
-SILENCE_S: Final = 1.0  # a string that goes on later never ends: somebody pressed Alt and a letter
+ESCAPE_S: Final = 0.1  # a later byte does not belong to the same sequence
+SILENCE_S: Final = 1.0  # a string with a longer pause is not a string: the person pressed Alt and a letter
 LONGEST_PASTE: Final = 1 << 20
 
 _ESC, _BEL, _CSI, _SS3, _ST = 0x1B, 0x07, 0x9B, 0x8F, 0x9C
 _STRINGS: Final = {0x90, 0x98, 0x9D, 0x9E, 0x9F}  # DCS, SOS, OSC, PM, APC
 _OSC: Final = 0x9D
 _PASTE_BEGINS, _PASTE_ENDS = b"200~", b"\x1b[201~"
-_FOLLOWED_BY: Final = {b"M": 3, b"t": 2, b"T": 6, b"[": 1}  # an old mouse's place; a function key of the Linux console
+_FOLLOWED_BY: Final = {b"M": 3, b"t": 2, b"T": 6, b"[": 1}  # an old mouse position; a function key of the Linux console
 _SHIFT_OR_LOCK: Final = 1 | 64 | 128
 _CONTROL: Final = 4
 _RELEASED: Final = "3"
@@ -29,7 +30,7 @@ _RELEASED: Final = "3"
 
 @frozen
 class Key:
-    """One key as the terminal sends it, or a pasted text."""
+    """One key or a pasted text."""
 
     text: str
     pasted: bool = False
@@ -37,15 +38,15 @@ class Key:
 
 
 class KeyReader:
-    """Feed it what was read, and ask again after `wait_s`: a key that may be alone is held back for a moment."""
+    """Call `feed` with the bytes, and `due` again after `wait_s`: a key that could be alone is delayed for a moment."""
 
     def __init__(self) -> None:
         self._state = "ground"  # ground, escape, csi, ss3, string, string-escape, follow, nothing-yet, character, paste
-        self._kind = 0  # of a string
-        self._body = b""  # of a sequence, a character or a paste
+        self._kind = 0  # of the current string
+        self._body = b""  # of the current sequence, character or paste
         self._left = 0  # characters that follow a report
-        self._swallowed = False  # something that was no key came in this read
-        self._broken = False  # something was given up in the middle: what comes next may be the rest of it
+        self._swallowed = False  # this read contained something that was not a key
+        self._broken = False  # a sequence was abandoned, so the next bytes could be the rest of it
         self._came_at = -SILENCE_S
         self._held: tuple[Key, float] | None = None
 
@@ -64,7 +65,7 @@ class KeyReader:
         return keys + read
 
     def due(self, now: float) -> list[Key]:
-        """What is certain now that nothing has followed."""
+        """Return the keys that are certain because nothing followed."""
         keys: list[Key] = []
         if self._held is not None and now - self._held[1] >= QUIET_AFTER_S:
             keys += self._release(alone=True)
@@ -79,7 +80,7 @@ class KeyReader:
         return keys
 
     def wait_s(self, now: float) -> float | None:
-        """After so long `due` has something to say; None: never, as things are."""
+        """Call `due` after this time; None if nothing is pending."""
         if self._held is not None:
             return max(0.0, self._held[1] + QUIET_AFTER_S - now)
         if self._state == "ground":
@@ -121,7 +122,7 @@ class KeyReader:
                 if byte >= 0x30:
                     self._swallow()
             case "follow":
-                self._left -= 0 if 0x80 <= byte < 0xC0 else 1  # characters, of as many bytes as they have
+                self._left -= 0 if 0x80 <= byte < 0xC0 else 1  # count characters, not bytes
                 if self._left <= 0:
                     self._swallow()
             case "character":
@@ -142,7 +143,7 @@ class KeyReader:
             self._control(byte)
 
     def _control(self, byte: int) -> None:
-        """A control of 8 bit, or nothing that any terminal sends."""
+        """Handle an 8-bit control; any other value aborts the sequence."""
         if byte in _STRINGS:
             self._state, self._kind = "string", byte
         elif byte in (_CSI, _SS3):
@@ -193,7 +194,7 @@ class KeyReader:
     def _in_string(self, byte: int, keys: list[Key]) -> None:
         if self._state == "string-escape":
             self._swallow()
-            if byte != 0x5C:  # not its end: something else begins
+            if byte != 0x5C:  # not the end of the string: a new sequence starts
                 self._give_up()
                 self._state = "escape"
                 self._after_escape(byte, keys)
@@ -228,7 +229,7 @@ class KeyReader:
 
 
 def read_key(body: str) -> str:
-    """What stands behind CSI as a key; "": a report, a reply, or a key that was let go."""
+    """Return the key of a CSI sequence; "" for a report, a reply or a key release."""
     final, fields = body[-1], body[:-1].split(";")
     if final == "u" and fields[0].partition(":")[0].isdigit():
         return _kitty(fields)
@@ -246,7 +247,7 @@ def read_key(body: str) -> str:
 
 
 def _kitty(fields: list[str]) -> str:
-    """A key as the kitty protocol tells it: code, modifiers and event, text."""
+    """Parse a key of the kitty protocol: code, modifiers and event, text."""
     code = int(fields[0].partition(":")[0])
     modifiers, _, event = (fields[1] if len(fields) > 1 else "").partition(":")
     held = (int(modifiers) - 1 if modifiers.isdigit() else 0) & ~_SHIFT_OR_LOCK

@@ -1,4 +1,4 @@
-"""`atlasbridge uninstall`: takes away what AtlasBridge has made on this machine, and says what it left."""
+"""`atlasbridge uninstall`: removes everything that AtlasBridge created on this machine, and lists what remains."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _remove(path: Path) -> None:
 
 
 def _refuse_while_sessions_run() -> None:
-    """A session's host would start a hub again."""
+    """A running session's host would start a hub again."""
     try:
         with HubClient(home(), timeout_s=5.0) as hub:
             running = hub.ask("sessions")["sessions"]

@@ -1,6 +1,6 @@
-"""A session's screen on a terminal that does not type: `attach --watch`, or while another terminal has the keyboard.
+"""Shows a session's screen on a terminal without input: `attach --watch`, or while another terminal has the keyboard.
 
-The screen comes from the hub, secrets masked as for every other onlooker; the session's own terminal notices nothing.
+The screen comes from the hub with secrets redacted, as for every viewer. The session's own terminal is not affected.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHARING = "another terminal has the keyboard{cut}: Enter takes it, q leaves"
 
 
 def look_on(session_id: str) -> str:
-    """Until a key says so, or the session ends; returns what to tell then."""
+    """Show the screen until a key or the end of the session; return the final message."""
     if not (os.isatty(0) and os.isatty(1)):
         raise AtlasBridgeError("--watch needs a terminal", "read what it printed with: atlasbridge logs NAME")
     try:
@@ -36,8 +36,8 @@ def look_on(session_id: str) -> str:
 
 
 def share(session_id: str, connection: int) -> str:
-    """What a terminal shows while another has the keyboard: "take" it back, "leave", "heard" something on this
-    connection to its host, or "away": nobody shows the screen."""
+    """Show the screen while another terminal has the keyboard. Returns "take" or "leave" for a key, "heard" for data on
+    this connection to the host, or "away" if the screen is not available."""
     try:
         return show_screen(session_id, SHARING, TAKE, connection)
     except AtlasBridgeError:
@@ -73,7 +73,7 @@ def show_screen(session_id: str, foot: str, take: tuple[str, ...] = (), connecti
 
 
 def render_picture(screen: dict[str, Any], cols: int, rows: int, foot: str = WATCHING) -> str:
-    """The screen's last rows that fit, and a line of ours below them."""
+    """The last rows of the screen that fit, and a status line below them."""
     last = max((number for number, row in enumerate(screen["styled"], 1) if row), default=0)
     first = max(0, max(last, screen["cursor"][0] + 1) - (rows - 1))
     lines = [_row(row, cols) for row in screen["styled"][first : first + rows - 1]]

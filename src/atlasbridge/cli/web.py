@@ -1,4 +1,4 @@
-"""`atlasbridge web`: a one-time link to the page, as text and as a code to scan; and the browsers that were let in."""
+"""`atlasbridge web`: prints a one-time link to the page, as text and QR code, and manages paired browsers."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 
-# How a command of this user asks something of the page: over the hub's own socket, which knows who asks.
+# Requests of this user's commands to the page, over the hub's own socket, which identifies the caller.
 
 PATIENCE_S = 10.0
 
 
 class PageClient:
     def __init__(self, home: Home) -> None:
-        """Starts the hub where none runs."""
+        """Start the hub if none runs."""
         ensure_hub(home)
         self._home = home
 
     def ask(self, do: str, **fields: Any) -> dict[str, Any]:
-        """One request; a refusal is raised with its sentence.  A hub that has just started is given a moment."""
+        """Send one request. A refusal is raised with its message. A hub that has just started gets a moment."""
         clock = SystemClock()
         deadline = clock.now() + PATIENCE_S
         with HubClient(self._home) as hub:
@@ -92,8 +92,8 @@ def _show_link(page: PageClient, opens: bool | None, draws: bool | None, scope: 
         print_json({"url": made["url"], "links": links, "fingerprint": made["fingerprint"]})
         return
     if opens or (opens is None and _has_display() and "local" in links):
-        # What a command line says, others on this machine can read: this link is good for a browser of this user alone,
-        # and only outside of every session.
+        # Other users can read command lines, so this link works only for a browser of this user, and only outside of
+        # sessions.
         webbrowser.open(page.ask("link", name=name, scope=scope, here=True)["links"]["local"])
         click.echo("The page opens in your browser. For another one, use this link:\n")
     for place, link in links.items():
@@ -159,7 +159,7 @@ def draw_code(link: str) -> None:
     segno.make(link, error="l", micro=False).terminal(compact=True, border=2)
 
 
-# `atlasbridge token`: tokens for the HTTP API, each with one scope; only their digests are kept.
+# `atlasbridge token`: manages tokens for the HTTP API, each with one scope; only their digests are stored.
 
 
 @click.group("token", cls=Renaming, renamed={"create": "add", "revoke": "remove"})
@@ -205,3 +205,58 @@ def revoke_token(token: str) -> None:
     """Remove a token, by its id or its name.  It stops working at once."""
     PageClient(home()).ask("token-revoke", which=token)
     click.echo("Removed.")
+
+
+# `atlasbridge passkey`: manages the keys that sign approvals if a rule says `proof = "passkey"`.
+
+KEY_SHOWN = 12  # characters of a key's id: enough to tell keys apart
+
+
+@click.group("passkey")
+def passkey_command() -> None:
+    """Add, list or remove the passkeys that sign approvals."""
+
+
+@passkey_command.command("add")
+@click.option("--name", default="", help="How answers of that browser are signed.  [default: named by its browser]")
+@click.option("--qr/--no-qr", "draws", default=None, help="Draw a code to scan.  [default: on a terminal]")
+@json_option
+def add(name: str, draws: bool | None, as_json: bool) -> None:
+    """Enrol a passkey: open the link on the phone or computer that has it, within ten minutes.
+
+    The link logs one browser in and enrols one passkey there.  Browsers keep passkeys for a name, never for an address:
+    on this computer the page is called localhost; a phone needs another name (see docs/howto/phone.md).
+    """
+    made = PageClient(home()).ask("passkey-code", name=name)
+    links = made["links"]
+    if as_json:
+        print_json({"links": links, "code": made["code"]})
+        return
+    for place, link in links.items():
+        click.echo(f"{place + ':':7}{link}")
+    click.echo(f"\nOr enter this code on the page, under Settings, Passkeys: {made['code']}")
+    best = links.get("proxy") or links.get("lan")
+    if draws or (draws is None and sys.stdout.isatty() and best):
+        draw_code(best or links["local"])
+    if not best:
+        click.echo("\nThis link works on this computer. A phone needs a name for the page: see docs/howto/phone.md")
+
+
+@passkey_command.command("list")
+@json_option
+def list_keys(as_json: bool) -> None:
+    """List the passkeys that are enrolled."""
+    found = PageClient(home()).ask("passkeys")["passkeys"]
+    if as_json:
+        print_json(found)
+        return
+    rows = [(one["key_id"][:KEY_SHOWN], one["name"], one["rp_id"], one["by"], ago(one["created_at"])) for one in found]
+    print_table(("id", "name", "for", "added by", "age"), rows, "no passkeys; add one with: atlasbridge passkey add")
+
+
+@passkey_command.command("remove")
+@click.argument("passkey")
+def remove(passkey: str) -> None:
+    """Remove a lost or unused passkey, by its id or its name.  Everybody is notified."""
+    name = PageClient(home()).ask("passkey-remove", which=passkey)["name"]
+    click.echo(f'Removed "{name}". It can no longer approve; what it signed stays valid.')

@@ -1,6 +1,7 @@
-"""`python -m atlasbridge.cli.zygote`: the fork server's process.  Imports all that a session host needs, then serves.
+"""`python -m atlasbridge.cli.zygote`: the fork server's process. It imports everything that a session host needs, then
+serves.
 
-A host does what `atlasbridge run` does: the same functions read the command line.
+A host does the same as `atlasbridge run`, with the same functions.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from atlasbridge.core.patterns import compile_next
 from atlasbridge.core.process import hide_memory
 from atlasbridge.core.values import compile_initialisers
 
-NEEDED = {  # all that a session imports while it lives; a test compares this list with a real session
+NEEDED = {  # all imports of a running session; a test compares this list with a real session
     "adapters": "dialect_files entry_points tool_start",
     "cli": "by_name",
     "config": "secrets session",
@@ -86,11 +87,11 @@ def _import_all() -> None:
     while compile_next():
         pass
     gc.collect()
-    gc.freeze()  # no collection of a host walks over what it shares with the others
+    gc.freeze()  # garbage collection in a host must not touch shared pages
 
 
 def host_session(words: list[str], client: socket.socket, ready: Any) -> NoReturn:
-    """In the forked child, which has the client's terminal, folder and environment by now."""
+    """Runs in the forked child, which already has the client's terminal, folder and environment."""
     try:
         options = run.parse_run(words)
         plan = run.make_plan(options)
@@ -111,7 +112,8 @@ def _say_failed(client: socket.socket, status: int, text: str, hint: str) -> Non
 
 
 def stamps_of(files: list[str]) -> list[tuple[int, int]]:
-    """Different after an upgrade: a host must not run older code.  Empty: an upgrade replaces the files right now."""
+    """Different stamps after an upgrade stop hosts from running old code. Empty while an upgrade is replacing the
+    files."""
     try:
         return [(found.st_mtime_ns, found.st_size) for found in map(os.stat, files)]
     except OSError:

@@ -166,7 +166,7 @@ OPERATOR = "operator"  # the one person that a channel written from the document
 
 def allowed_people(channel: str, table: Mapping[str, Any]) -> frozenset[str] | None:
     """Who may answer there; None: the channel knows its people itself, as the page does by its login."""
-    if channel in ("web", "memory"):
+    if channel == "web":
         return None
     team = f"{table['team_id']}/" if "team_id" in table else ""
     nobody_named = () if channel in BUILT_IN_CHANNELS else (OPERATOR,)

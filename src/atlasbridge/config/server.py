@@ -22,7 +22,7 @@ from atlasbridge.core.routing.policy import PolicySettings
 
 TABLES = ("prompts", "attention", "escalation", "channels", "oidc")
 PROMPTS = ("reminder_seconds", "max_reminders", "notify_idle", "muted_tools")
-HERE_ALONE = ("web", "local", "memory", "desktop")  # channels of one machine, not of a fleet
+HERE_ALONE = ("web", "local", "desktop")  # channels of one machine, not of a fleet
 NUMBERED = {"telegram"}  # whose people are numbers
 
 

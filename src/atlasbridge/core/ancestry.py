@@ -1,6 +1,7 @@
-"""Where a process comes from: its line of ancestors, from the kernel, and whether a session's tool is among them.
+"""Finds the ancestors of a process from the kernel, and whether a session's tool is among them.
 
-Reading is separate from deciding: `decide_kin` is pure.  What is done about it is left to the hub and to the door.
+Reading is separate from deciding: `decide_inside_session` is pure. The hub and the integrations decide about the
+consequences.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-MARK = "ATLASBRIDGE_SESSION"  # in the environment of a session's tool, and of all that it starts
-HOST_NAME = "atlas-session"  # a session host's name in the kernel's list, which nobody can change but itself
-ELSEWHERE = "unknown"  # in the place of an id: of a session that this hub does not know
+MARK = "ATLASBRIDGE_SESSION"  # set in the environment of a session's tool, and inherited by everything it starts
+HOST_NAME = "atlas-session"  # a session host's name in the kernel's process list; only the process itself can change it
+ELSEWHERE = "unknown"  # used instead of an id for a session that this hub does not know
 _LONGEST_LINE = 512
 _TRIES = 4
 _PROC = "/proc"
@@ -27,21 +28,21 @@ _PROC = "/proc"
 @frozen
 class Process:
     pid: int
-    parent: int  # 0: none that we can see
-    started: int = 0  # in ticks since the machine started; 0: not known
-    tty: str = ""  # its controlling terminal, in the system's own words; "": none
-    mark: str = ""  # the session named in its environment, where that could be read
-    name: str = ""  # as it calls itself
+    parent: int  # 0: none that is visible to us
+    started: int = 0  # in ticks since the machine started; 0: unknown
+    tty: str = ""  # its controlling terminal as the system names it; "": none
+    mark: str = ""  # the session id in its environment, if that is readable
+    name: str = ""  # the name that the process has set
 
 
 @frozen
 class SessionProcesses:
-    """A session as its processes show it: everything below its host belongs to its tool."""
+    """The processes of a session. Everything below its host belongs to its tool."""
 
     session_id: str
     host_pid: int
     tool_pid: int
-    host_started: int = 0  # tells them from later processes of these numbers; 0: not known
+    host_started: int = 0  # distinguishes them from later processes with the same pids; 0: unknown
     tool_started: int = 0
     tty: str = ""
 
@@ -53,10 +54,11 @@ else:
 
 
 def trace_ancestry(pid: int, look: Look) -> tuple[Process, ...]:
-    """The process and its ancestors, nearest first.  Empty: it is gone, or the line could not be followed.
+    """Returns the process and its ancestors, nearest first. Empty if it has ended or its ancestry could not be
+    followed.
 
-    A parent may end while we walk, and its number may be given away.  So every process is looked at twice: one that has
-    the same parent before and after the parent was looked at was its child all the time.
+    A parent can end during the walk, and its pid can be reused. So every process is read twice: if its parent is the
+    same before and after the parent was read, it was that parent's child the whole time.
     """
     for _ in range(_TRIES):
         line = _walk(pid, look)
@@ -82,7 +84,8 @@ def _stands(process: Process, look: Look) -> bool:
 
 
 def decide_inside_session(line: Iterable[Process], households: Iterable[SessionProcesses]) -> str:
-    """The session whose tool is an ancestor, or of whose terminal or environment one of the line is; "": none."""
+    """Returns the session to which one of these processes belongs by its ancestry, terminal or environment; "" if
+    none."""
     line = tuple(line)
     pids, terminals = {process.pid for process in line}, {process.tty for process in line if process.tty}
     near = [home for home in households if home.host_pid in pids or home.tool_pid in pids or home.tty in terminals]
@@ -105,30 +108,33 @@ def _belongs(process: Process, home: SessionProcesses) -> bool:
 
 
 def _is_same(process: Process, started: int, otherwise: bool) -> bool:
-    """A number alone says nothing once its process has ended: on a busy machine a person's command has it next."""
+    """A pid alone proves nothing after its process has ended: on a busy machine, a person's command can get it next."""
     return process.started == started if started and process.started else otherwise
 
 
 def is_inside(line: Iterable[Process]) -> bool:
-    """Whether a line leads into any session, of whichever home and hub: by its mark, or by the host that is above it.
+    """Whether an ancestry leads into any session of any home and hub, by an environment mark or by a host above it.
 
-    For those who know no list of sessions.  A host is not inside itself, but whatever it started is.
+    For callers without a list of sessions. A host is not inside its own session, but everything it started is.
     """
     return any(process.mark or process.name == HOST_NAME for process in line)
 
 
 def own_tool(pid: int, host_pid: int, open_question: object = None, look: Look | None = None) -> int:
-    """The process that a host calls its tool, if it is one: else whoever says so could have anybody taken for a tool,
-    and with the shell of a person every command of theirs.  Before the door for MCP stands the one that started it."""
+    """Returns the process that a host names as its tool, if it is a descendant of the host; otherwise the host itself.
+
+    Without this check a caller could name any process as a tool, such as a person's shell, and then all commands of
+    that shell would count as the tool's. For an MCP server, the process that started it is accepted.
+    """
     line = trace_ancestry(pid, look or look_at)
     if not line or any(process.pid == host_pid for process in line):
-        return pid  # gone, or below its host
+        return pid  # it has ended, or is a descendant of its host
     host = (look or look_at)(host_pid) if open_question == "mcp" else None
     return pid if host is not None and host.parent == pid > 1 else host_pid
 
 
 def look_at(pid: int) -> Process | None:
-    """One process as the system describes it; None: it is gone."""
+    """Returns one process as the system describes it; None if it has ended."""
     if sys.platform == "win32":
         from atlasbridge.core.ancestry_windows import look_on_windows
 
@@ -153,7 +159,8 @@ def _look_in_proc(pid: int) -> Process | None:
 
 
 def _hidden(pid: int) -> bool:
-    """There, but not shown to us (`hidepid`): a process of another user, where our own line ends."""
+    """Whether the process exists but is hidden from us (`hidepid`): it belongs to another user, so our ancestry ends
+    here."""
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -164,7 +171,8 @@ def _hidden(pid: int) -> bool:
 
 
 def parse_stat(pid: int, text: str, mark: str = "") -> Process | None:
-    """A line of /proc/PID/stat; the name in brackets may hold anything, so what counts stands behind the last one."""
+    """Parses /proc/PID/stat. The name in parentheses can contain anything, so the fields are read after the last
+    one."""
     before, _, after = text.rpartition(")")
     words = after.split()
     if len(words) < 20:
@@ -177,7 +185,7 @@ def _mark_of(pid: int) -> str:
     try:
         data = _read(f"{_PROC}/{pid}/environ")
     except OSError:
-        return ""  # of another user, or one of ours that hides its memory
+        return ""  # it belongs to another user, or is one of ours that hides its memory
     begin = f"\0{MARK}=".encode()
     at = (b"\0" + data).find(begin)
     if at < 0:
@@ -192,13 +200,14 @@ def _read(path: str) -> bytes:
 
 
 def started_at(pid: int) -> int:
-    """When a process started, which tells it from a later one of the same number; 0: the system does not say."""
+    """The start time, which distinguishes a process from a later one with the same pid; 0 if the system does not report
+    it."""
     found = look_at(pid) if pid > 0 else None
     return found.started if found else 0
 
 
 def version_of(pid: int) -> int:
-    """How often the number was given away before, where the system counts that (macOS); 0: it does not."""
+    """The version of the pid, where the system counts how often it was reused (macOS); otherwise 0."""
     if sys.platform != "darwin":
         return 0
     from atlasbridge.core.ancestry_macos import number_version
@@ -207,7 +216,7 @@ def version_of(pid: int) -> int:
 
 
 def _look_with_ps(pid: int) -> Process | None:
-    import subprocess  # only where there is no /proc, and too much for a session's start
+    import subprocess  # used only without /proc, and too slow to import at the start of a session
 
     command = ["ps", "-o", "ppid=,tty=", "-p", str(pid)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,6 +1,6 @@
-"""Where a process comes from on macOS: its parent, its start, its terminal, and how often its number was given away.
+"""Reads a process on macOS: its parent, start time, terminal, name and the version of its pid.
 
-The kernel answers `proc_pidinfo` with structures of fixed layout.  Reading them is pure; asking stands at the end.
+The kernel answers `proc_pidinfo` with structures of fixed layout. The parsers are pure; the system call is at the end.
 """
 
 from __future__ import annotations
@@ -8,16 +8,18 @@ from __future__ import annotations
 import struct
 import sys
 
-# struct proc_bsdinfo: the fifth word is the parent; name, longer name, terminal and start follow
+# struct proc_bsdinfo: the fifth word is the parent; then follow the name, the longer name, the terminal and the start
 _BSDINFO = struct.Struct("<4I I 7I 16s 32s 3I I I i Q Q")
-_UNIQUE = struct.Struct("<16s Q Q i i Q Q")  # struct proc_uniqidentifierinfo: the fourth is the version of the number
+# struct proc_uniqidentifierinfo: the fourth field is the version of the pid
+_UNIQUE = struct.Struct("<16s Q Q i i Q Q")
 _BSDINFO_FLAVOUR, _UNIQUE_FLAVOUR = 3, 17
 _NO_TERMINAL = 0xFFFFFFFF
 _MICROSECONDS = 1_000_000
 
 
 def parse_process(data: bytes) -> tuple[int, int, str, str, str] | None:
-    """(parent, start in microseconds, terminal, no mark, name) as `Process` takes them; None: the system said less."""
+    """Returns (parent, start in microseconds, terminal, no mark, name) in the order of `Process`; None if the data is
+    incomplete."""
     if len(data) < _BSDINFO.size:
         return None
     fields = _BSDINFO.unpack_from(data)
@@ -28,7 +30,7 @@ def parse_process(data: bytes) -> tuple[int, int, str, str, str] | None:
 
 
 def parse_version(data: bytes) -> int:
-    """0: the system does not say."""
+    """Returns 0 if the system does not report it."""
     return int(_UNIQUE.unpack_from(data)[3]) if len(data) >= _UNIQUE.size else 0
 
 
@@ -41,7 +43,7 @@ def number_version(pid: int) -> int:
 
 
 def _ask(pid: int, flavour: int, size: int) -> bytes:
-    """b"": there is no such process, or it is not ours to look at."""
+    """Returns b"" if there is no such process, or we are not allowed to read it."""
     if sys.platform != "darwin":
         return b""
     import ctypes

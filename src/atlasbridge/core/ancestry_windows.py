@@ -1,7 +1,8 @@
-"""Where a process comes from on Windows: whose end of a connection it is, and which process has started which.
+"""Finds the ancestry of a process on Windows, and the process that owns one end of a connection.
 
-Reading tables is pure; asking the system for them stands at the end.  Windows forgets who started whom once the parent
-has ended: a line that does not lead to a process that the system itself starts cannot be told, and decides nothing.
+The parsers are pure; the system calls are at the end. Windows forgets the parent of a process once that parent has
+ended. An ancestry that does not end at a process started by the system is therefore unknown, and nothing is decided
+from it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from atlasbridge.core.values import frozen
 
 Address = tuple[str, int]
 
-# Where lines end: the desktop, whose own parent is always gone, and what the system starts at boot and at a login.
+# Where an ancestry ends: the desktop, whose parent has always ended, and the processes that the system starts at boot
+# and at login.
 ROOTS = frozenset({"explorer.exe", "wininit.exe", "winlogon.exe", "system"})
 _ROW = struct.Struct("<I4s2s2x4s2s2xI")  # state, local address and port, remote address and port, owner
 _COUNT = struct.Struct("<I")
-# AF_INET, TCP_TABLE_OWNER_PID_ALL: a peer that has said its last word and waits for ours is not "connected" any more
+# AF_INET, TCP_TABLE_OWNER_PID_ALL: the table must include half-closed connections, which are no longer "connected"
 _IPV4, _ALL_OWNED = 2, 5
 _TOO_SMALL = 122
 _PROCESSES = 0x2  # TH32CS_SNAPPROCESS
@@ -35,7 +37,7 @@ class TaskRow:
 
 
 def read_connections(table: bytes) -> Iterator[tuple[Address, Address, int]]:
-    """(its own end, the far end, the process) of each; what is cut off is left out."""
+    """Yields (local address, remote address, pid) of each connection. An incomplete last row is skipped."""
     if len(table) < _COUNT.size:
         return
     (count,) = _COUNT.unpack_from(table)
@@ -50,12 +52,13 @@ def _address(host: bytes, port: bytes) -> Address:
 
 
 def find_owner(table: bytes, client: Address, server: Address) -> int:
-    """The process that has the client's end; 0: none that is listed."""
+    """The process that owns the client's end; 0 if none is listed."""
     return next((pid for own, far, pid in read_connections(table) if (own, far) == (client, server)), 0)
 
 
 def describe(pid: int, listed: Mapping[int, TaskRow], started: Callable[[int], int]) -> tuple[int, int, str] | None:
-    """(parent, start, name) of one process of the list; None: it is gone.  Parent 0: the line ends here."""
+    """Returns (parent, start time, name) of a listed process, or None if it has ended. Parent 0 means that the ancestry
+    ends here."""
     found = listed.get(pid)
     if found is None:
         return None
@@ -63,7 +66,7 @@ def describe(pid: int, listed: Mapping[int, TaskRow], started: Callable[[int], i
     return 0 if name in ROOTS else found.parent, started(pid), name
 
 
-# The system's own tables
+# System calls
 
 
 def owner_of(client: Address, server: Address) -> int:
@@ -75,7 +78,7 @@ def look_on_windows(pid: int) -> tuple[int, int, str] | None:
 
 
 def _connections() -> bytes:
-    """Grown until it holds them all: more may come while we ask."""
+    """Enlarges the buffer until the table fits: connections can be added between two calls."""
     if sys.platform != "win32":
         return b""
     import ctypes
@@ -128,7 +131,7 @@ def _entry() -> Any:
 
 
 def _started(pid: int) -> int:
-    """In the system's own ticks; 0: it does not say."""
+    """The start time in system ticks; 0 if the system does not report it."""
     if sys.platform != "win32":
         return 0
     import ctypes
@@ -138,7 +141,7 @@ def _started(pid: int) -> int:
     handle = ctypes.c_void_p(kernel.OpenProcess(_MAY_ASK, False, pid))
     if not handle.value:
         return 0
-    times = (ctypes.c_ulonglong * 4)()  # made, ended, in the kernel, outside of it
+    times = (ctypes.c_ulonglong * 4)()  # created, exited, kernel time, user time
     places = [ctypes.byref(times, place * 8) for place in range(4)]
     try:
         return int(times[0]) if kernel.GetProcessTimes(handle, *places) else 0

@@ -1,4 +1,4 @@
-"""The only reader of time.  Everything else receives a `Clock`, or a number."""
+"""The only module that reads the time. All other code receives a `Clock` or a number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now(self) -> float:
-        """Seconds on a clock that never jumps and goes on while the machine sleeps."""
+        """Seconds on a clock that never jumps and continues while the machine sleeps."""
 
     def wall(self) -> float:
         """Seconds since the epoch, for people and records only."""
@@ -24,7 +24,8 @@ def _steady() -> Callable[[], float]:
 
 
 class SystemClock:
-    """Asked for every key and every chunk of output: no function of our own stands before the system's."""
+    """`now` is the system function itself, without a wrapper, because it is called for every key and every chunk of
+    output."""
 
     now = staticmethod(_steady())
     wall = staticmethod(time.time)
@@ -57,7 +58,7 @@ def iso(wall: float) -> str:
     return f"{_second(seconds)}.{micros:06d}+00:00"
 
 
-@lru_cache(maxsize=4)  # of one moment everything that happens is written down, and most moments are near one another
+@lru_cache(maxsize=4)  # events of the same second are written together, and most times are close to each other
 def _second(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
@@ -68,7 +69,7 @@ def parse_iso(text: str) -> float:
     return _parse_second(whole) + int(rest[:6]) / 1_000_000
 
 
-@lru_cache(maxsize=64)  # of an open prompt the same two are asked for again and again
+@lru_cache(maxsize=64)  # the same two times of an open prompt are read again and again
 def _parse_second(text: str) -> int:
     import calendar  # slow to import, and sessions never need it
 
@@ -79,9 +80,12 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604
 
 
 def parse_duration(text: str, bare_s: float = 1.0) -> float | None:
-    """Seconds: "90", "90s", "30m", "1h30m", "7d"; None when it is no duration.  `bare_s`: what a number without a unit
-    counts in.  Every duration that a person writes (options, settings, chats) is read here."""
-    import re  # a session that is given no duration does without
+    """Parses "90", "90s", "30m", "1h30m" or "7d" into seconds. Returns None if the text is not a duration.
+
+    `bare_s` is the unit, in seconds, of a number without a unit. Every duration that a person writes (options,
+    settings, chats) is parsed here.
+    """
+    import re  # imported late: most sessions parse no duration
 
     said = text.strip().lower()
     if re.fullmatch(r"[0-9]{1,15}(?:\.[0-9]+)?", said):

@@ -1,6 +1,6 @@
-"""What the supervisor of the specification types for a reply in a line: the common values, precomputed.
+"""The bytes that the specification's supervisor types for common one-line replies.
 
-Which keys answer a prompt for real is the dialect's to say; this table is for adapters that answer by lines.
+For other prompts the dialect decides which keys answer; this table is for adapters that answer by lines.
 """
 
 from __future__ import annotations

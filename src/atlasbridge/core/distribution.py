@@ -1,7 +1,7 @@
-"""Which installed package this program is, how an extra of it is installed, and whether another program has its name.
+"""Identifies the installed package of this program, and finds other packages that use the same command name.
 
-PyPI has an unrelated package called `atlasbridge`.  Ours is `atlasbridge-pty`; the command and the import name are
-`atlasbridge` in both.  Nothing that is found here is run: files are read.
+PyPI has an unrelated package called `atlasbridge`. Ours is `atlasbridge-pty`; the command and the import name are
+`atlasbridge` in both. This module only reads files and runs nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _source_of(one: Distribution) -> Path | None:
 
 
 def others() -> list[str]:
-    """What else claims the command or the import name `atlasbridge`, in words: here, and first on PATH."""
+    """Describes other packages that provide the command or the import name `atlasbridge`, here and first on PATH."""
     found = [f"{name} {version} is installed in {sys.prefix} as well" for name, version in _others_here()]
     first = shutil.which(COMMAND)
     if first and (stranger := _owner_of_command(Path(first))):
@@ -67,7 +67,7 @@ def others() -> list[str]:
 
 
 def _others_here() -> Iterator[tuple[str, str]]:
-    """Every other distribution of this environment with a package or a command of our name."""
+    """Every other distribution in this environment with a package or a command of our name."""
     from importlib.metadata import distributions
 
     for one in distributions():
@@ -80,13 +80,13 @@ def _others_here() -> Iterator[tuple[str, str]]:
 
 
 def _is_own_source(one: Distribution) -> bool:
-    """Installed from the folder that this file is in: ours by an earlier name."""
+    """Whether it was installed from the folder of this file: our own package under an earlier name."""
     source = _source_of(one)
     return source is not None and Path(__file__).resolve().is_relative_to(source.resolve())
 
 
 def _owner_of_command(command: Path) -> str:
-    """The distribution whose command this is, if it is not ours; "" where that cannot be told."""
+    """The distribution that owns this command, if it is not ours; "" if that is unknown."""
     try:
         first = command.read_bytes()[:4096].split(b"\n", 1)[0].decode()
     except (OSError, UnicodeDecodeError):
@@ -99,7 +99,7 @@ def _owner_of_command(command: Path) -> str:
 
 
 def _installed_in(prefix: Path) -> dict[str, str]:
-    """Of the packages of that environment those that could own the command: normal name to name, version and place."""
+    """The packages of that environment that could own the command: normalised name to name, version and location."""
     found = {}
     for folder in sorted(prefix.glob("lib*/python3*/*-packages/atlasbridge*.dist-info")):
         if read := re.fullmatch(r"(.+?)-([^-]+)\.dist-info", folder.name):

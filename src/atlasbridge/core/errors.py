@@ -1,10 +1,10 @@
-"""Faults of the world, as one small tree.  A person's faults are values (`Reject`), never exceptions.
+"""The exceptions of AtlasBridge. Mistakes of a person are values (`Reject`), never exceptions.
 
-AtlasBridgeError            what went wrong, and what to do about it
-├── ConfigError             a configuration that must not be used
-├── DialectError            a detection rule file that must not be used
+AtlasBridgeError            the base class: a message and a hint
+├── ConfigError             the configuration is invalid
+├── DialectError            a detection rule file is invalid
 ├── StoreError              the database cannot be opened, migrated or written
-├── IllegalTransition       a prompt may not move that way; nothing was changed
+├── IllegalTransition       this change of a prompt's state is not allowed; nothing was changed
 ├── HubUnavailable          no hub answers on its socket
 ├── ChannelError            a channel cannot reach its service
 └── AdapterError            see adapters/base.py

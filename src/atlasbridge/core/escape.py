@@ -1,6 +1,6 @@
-"""Untrusted text made harmless: the one function every sink (log, channel, terminal, page) passes text through.
+"""Makes untrusted text harmless. Every sink (log, channel, terminal, page) passes text through this module.
 
-Control characters, bidirectional controls, zero-width and other invisible characters become visible notations.
+Control characters, bidirectional controls, zero-width and other invisible characters are replaced by visible notations.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _EMOJI = lazy("[\u2190-\u2bff\u3030\u303d\U0001f000-\U0001faff]")
 
 
 def escape_controls(text: str, keep_lines: bool = True) -> str:
-    """`text` with every character that could deceive a reader or steer a terminal replaced by what it is.
+    """Replaces every character that could deceive a reader or control a terminal by a visible notation.
 
-    Emoji presentation selectors are dropped silently: they change nothing but a glyph's colour.
+    Emoji presentation selectors are dropped silently: they only change the colour of a glyph.
     """
     if not keep_lines:
         text = " ".join(text.split())
@@ -45,7 +45,8 @@ def _name(match: re.Match[str]) -> str:
 
 
 def _joins(match: re.Match[str]) -> bool:
-    """A joiner between letters of a script that is written with them, or between emoji: it hides nothing there."""
+    """Whether the match is a joiner that hides nothing: between letters of a script that uses joiners, or between
+    emoji."""
     around = match.string[max(0, match.start() - 1) : match.start()] + match.string[match.end() : match.end() + 1]
     if len(around) != 2 or match.group() not in _JOINERS:
         return False

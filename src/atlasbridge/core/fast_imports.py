@@ -1,6 +1,6 @@
-"""The standard library's own C halves of `socket` and `signal`, without the enums around them.
+"""The C halves of `socket` and `signal` in the standard library, without the enums around them.
 
-A client waits for nothing else when a tool is to start; each of the public modules would cost it several milliseconds.
+Importing the public modules would delay the start of a tool by several milliseconds each.
 """
 
 from __future__ import annotations

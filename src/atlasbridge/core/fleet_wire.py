@@ -1,38 +1,38 @@
-"""What a hub and a fleet server say to each other: one JSON object per WebSocket message.
+"""The messages between a hub and a fleet server: one JSON object per WebSocket message.
 
-server -> hub   challenge  nonce, server, keys                first of all; keys: each signed by the one before
-hub -> server   join       token, name, key, nonce, ephemeral          trades a one-time token for a place
-              enter      machine, epoch, nonce, signature, version, policy, screens    every time after that; and what
-                         token, digest, told_until, newest, host    tells whether one of the stores went back in time
-server -> hub   joined     machine, name, signature         answers `join`; the connection ends
-              welcome    signature, acked, beat_s, chats  answers `enter`; acked: the last number the server has; chats:
-                         epoch, token, notice, open       whether the server asks people in chats; another epoch than
-                         the
-                                                          hub's: it tells everything that is open anew
-              recall     nonce                            answers an `enter` that looks like another store's
-              refused    reason, sentence                 and the connection ends
-hub -> server   recalled   nonce, token, digest …           it is there, and remembers this
-              entered    token                            it has written down the token of this meeting
-              up         seq, items, head                 items of the outbox, the last of them numbered `seq`
-              told                                        everything that is open was told in this epoch
-              outcome    id, ok, stage or reason, sentence           what became of a decision
-              proof      request, lines, more             audit lines that were asked for
-              screen     session_id, screen or null       only while somebody looks
-              policy     digest, fault                    the rules were taken over, or why not
-              notice     message                          what people are told without being asked
-              leave                                       it does not come back
-              beat       head                             every `beat_s`, and answered: a silent link is a dead link
+server -> hub   challenge  nonce, server, keys                the first message; each key is signed by the one before
+hub -> server   join       token, name, key, nonce, ephemeral exchanges a one-time token for a membership
+                enter      machine, epoch, nonce, signature,  starts every later connection; the last five fields
+                           version, policy, screens, token,   show whether one of the stores was restored from a
+                           digest, told_until, newest, host   backup
+server -> hub   joined     machine, name, signature           answers `join`; the connection ends
+                welcome    signature, acked, beat_s, chats,   answers `enter`; acked: the last number that the server
+                           epoch, token, notice, open         has; chats: whether the server notifies people in chats;
+                                                              if the epoch differs, the hub sends everything open again
+                recall     nonce                              answers an `enter` that seems to come from another store
+                refused    reason, sentence                   the connection ends
+hub -> server   recalled   nonce, token, digest …             the hub is online, with this state
+                entered    token                              the hub has stored the token of this connection
+                up         seq, items, head                   items of the outbox; `seq` is the number of the last
+                told                                          everything that is open was sent in this epoch
+                outcome    id, ok, stage or reason, sentence  the outcome of a decision
+                proof      request, lines, more               the requested audit lines
+                screen     session_id, screen or null         only while somebody watches
+                policy     digest, fault                      the rules were applied, or the reason why not
+                notice     message                            a notification for people
+                leave                                         the hub leaves for good
+                beat       head                               every `beat_s`, and answered; a silent link counts as dead
 server -> hub   ack        seq
-              decision   id, prompt_id, value, as_text, by, place
-              prove      request, after                   audit lines from there on
-              asks       prompts                          somebody is asked for these in a chat of the server
-              watch      session_id, on
-              policy     digest, text
-              limited    sentence                         not everything that the machine asks is shown
-              again                                       there is room now: enter anew
-              beat       chats
+                decision   id, prompt_id, value, as_text, by, place
+                prove      request, after                     requests the audit lines from there on
+                asks       prompts                            the server notifies somebody in a chat about these
+                watch      session_id, on
+                policy     digest, text
+                limited    sentence                           the server shows only some of this machine's prompts
+                again                                         there is room now: send `enter` again
+                beat       chats
 
-Nothing of this asks a clock: numbers are used once, and a hub's place in its outbox is a number, too.
+The protocol does not depend on clocks: nonces are used once, and the position in the outbox is a number.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ PATH: Final = "/link"
 LONGEST_MESSAGE: Final = 4 * 1024 * 1024
 BATCH: Final = 64
 BEAT_S: Final = 20.0
-DEAD_S: Final = 50.0  # so long without a word, and the link is taken for dead
+DEAD_S: Final = 50.0  # the link counts as dead after this time without a message
 OPEN_STATES: Final = frozenset({"created", "routed", "awaiting_reply"})
 
 
 @frozen
 class Invitation:
-    """Where a server is, the token to enter, and the key by which it is recognised."""
+    """A server's address, the token to join, and the public key of the server."""
 
     url: str
     token: str
@@ -66,7 +66,7 @@ class Invitation:
 
 
 def encode_invitation(url: str, token: str, server_key: str) -> str:
-    """The token stands behind `#`: it is not in any server's log."""
+    """The token is in the URL fragment, so it does not appear in any server's log."""
     return f"{url.rstrip('/')}/#{token}.{server_key}"
 
 
@@ -87,24 +87,24 @@ def parse_invitation(url: str, token: str = "") -> Invitation:
 
 
 def crosses_in_the_clear(url: str) -> bool:
-    """Whether whoever sits between could read the token, and put decisions of their own into what the server says."""
+    """Whether somebody on the network could read the token and insert decisions into the server's messages."""
     parts = urlsplit(url)
     return parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "::1", "localhost")
 
 
 def digest_open(prompt_ids: Iterable[str], session_ids: Iterable[str]) -> str:
-    """Of what is open at a machine: the same at both ends, or one of them has lost something."""
+    """A digest of everything that is open on a machine. If the two ends differ, one of them has lost something."""
     lines = sorted([*(f"prompt {one}" for one in prompt_ids), *(f"session {one}" for one in session_ids)])
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def signing_text(purpose: str, nonce: str, *about: str) -> bytes:
-    """What is signed: never the same for two purposes, two challenges or two parties."""
+    """The text to sign. It differs for every purpose, nonce and party."""
     return json.dumps(["atlasbridge", PROTOCOL, purpose, nonce, *about]).encode()
 
 
 def rotation_text(old_key: str, new_key: str) -> bytes:
-    """What a server's old key signs to say which one follows it."""
+    """The text that a server's old key signs to confirm its successor."""
     return signing_text("rotate", "", old_key, new_key)
 
 
@@ -113,7 +113,7 @@ def to_text(data: bytes) -> str:
 
 
 def from_text(text: str) -> bytes:
-    """Anything that is not what `to_text` makes gives b"": a key is written in one way only."""
+    """Returns b"" for anything that `to_text` does not produce, so that a key has only one spelling."""
     try:
         found = base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
     except (ValueError, UnicodeEncodeError):
@@ -126,7 +126,7 @@ def encode_message(kind: str, **fields: Any) -> str:
 
 
 def decode_message(text: str) -> dict[str, Any]:
-    """ValueError: it is none."""
+    """Raises ValueError if the text is not a valid message."""
     try:
         found = json.loads(text)
     except RecursionError:

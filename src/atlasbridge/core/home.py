@@ -1,4 +1,4 @@
-"""The home folder: where everything of one user's AtlasBridge lives, and under which names.  Light: no third party."""
+"""The home folder: the paths of all files of one user's AtlasBridge. Imports no third-party package."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from atlasbridge.core.home_folder import find_home_folder
 from atlasbridge.core.system_setup import setup_for
 from atlasbridge.core.values import frozen
 
-MAX_SOCKET_PATH = 100  # sun_path holds 104 bytes on macOS and 108 on Linux
+MAX_SOCKET_PATH = 100  # the limit of sun_path is 104 bytes on macOS and 108 on Linux
 
 
 @frozen
 class Home:
     root: Path
-    hub: Path | None = None  # where a hub listens that is not this folder's own: another user's
-    system: bool = False  # the hub of this machine, a user of its own
+    hub: Path | None = None  # the socket of a hub outside this folder, such as another user's
+    system: bool = False  # the hub of this machine, which runs as a user of its own
 
     @classmethod
     def find(cls, environ: Mapping[str, str]) -> Home:
@@ -35,7 +35,7 @@ class Home:
 
     @property
     def may_start_hub(self) -> bool:
-        """A hub that listens elsewhere is started by whoever may write there."""
+        """A hub whose socket is elsewhere can be started only by a user who is allowed to write there."""
         return not self.system and (self.hub is None or os.access(self.hub.parent, os.W_OK))
 
     @property
@@ -44,7 +44,7 @@ class Home:
 
     @property
     def starting(self) -> Path:
-        """Held, with a shared lock, by whoever has started a hub until that hub holds `lock`."""
+        """A process that starts a hub keeps a shared lock on this file until the hub has locked `lock`."""
         return self.root / "hub.starting"
 
     @property
@@ -68,7 +68,7 @@ class Home:
         return self.root / "sessions"
 
     def prepare(self) -> None:
-        """Make the folders, for this user alone.  A folder that exists keeps its mode only if it is private."""
+        """Creates the folders, accessible to this user only. The mode of an existing folder is corrected."""
         if os.name != "nt" and len(os.fsencode(self.sessions / "01234567.sock")) > MAX_SOCKET_PATH:
             raise AtlasBridgeError(
                 f"the home folder's path is too long for a socket: {self.root}",

@@ -1,4 +1,5 @@
-"""Where the home folder is, as the environment says.  Apart from `home`, because a client has no time for `pathlib`."""
+"""Finds the home folder from the environment. Separate from `home`, because importing `pathlib` would slow down a
+client."""
 
 from __future__ import annotations
 

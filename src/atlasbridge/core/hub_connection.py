@@ -1,7 +1,7 @@
-"""The one way to a hub: by its Unix socket, or by a port of this machine with a key.
+"""Connects to a hub, through its Unix socket or through a loopback TCP port with a key.
 
-The hub decides which when it starts and leaves either its socket or the file with its port: who comes looks what is
-there.  Commands, session hosts, doors and the library all connect here.
+A hub chooses one of the two when it starts and creates either the socket or the file with its port. A client looks for
+both. Commands, session hosts, integrations and the client library all connect here.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ from atlasbridge.core.peer import FalsePeer, Peer, own_uid, prove_outside
 from atlasbridge.core.system import OWN_FILE
 from atlasbridge.core.values import frozen
 
-# Which process comes to a hub's port, where the system tells it only of Unix sockets (Linux): beside its port the hub
-# listens at a Unix socket that has a name and no file, and who proves at the port that it has the key says there, too,
-# which connection is its own.  The kernel notes who said so; tables of open files, which our own processes hide, are
-# not
-# needed.
+# How a hub learns which process connected to its TCP port on Linux, where the kernel reports peer processes only for
+# Unix sockets. Besides its port, the hub listens on an abstract Unix socket. A client that has the key connects to that
+# socket as well and names its TCP connection. The kernel then reports the client's process. The tables of open files
+# are not needed; our own processes hide them.
 #
-# The port's handshake is `loopback`'s; what the hub makes of a process is decided elsewhere.
+# The handshake on the port follows further below. What the hub concludes from the process is decided elsewhere.
 
-CARD = 32  # bytes that say which connection is meant
+CARD = 32  # bytes that identify a connection
 NOTED = b"\1"
-_NAME = 32  # letters of the socket's name that only those who have the key can know
+_NAME = 32  # characters of the socket's name; only a process that has the key can compute them
 
 
 def has_introductions() -> bool:
@@ -37,18 +36,21 @@ def has_introductions() -> bool:
 
 
 def meeting_place(port: int, key: bytes) -> str:
-    """Unlike any other hub's, and nobody's who has not read this one's file."""
+    """The name of the abstract socket. It is unique to this hub, and only a process that has read the hub's file can
+    compute it."""
     return "\0atlasbridge-" + _digest(port, key, b"place").hex()[:_NAME]
 
 
 def card_of(port: int, key: bytes, of_peer: bytes, of_hub: bytes) -> bytes:
-    """Good for the one connection on which these two numbers were made up."""
+    """Identifies the one connection for which both ends generated these nonces."""
     return _digest(port, key, b"card", of_peer, of_hub)
 
 
 def introduce(port: int, key: bytes, of_peer: bytes, of_hub: bytes, patience_s: float) -> Peer | None:
-    """The hub's process, once it has noted who we are; None: nobody is there.  Raises `FalsePeer` where a session's own
-    program has left the file that led us here, before it is told anything."""
+    """Tells the hub which process we are. Returns the hub's process, or None if no hub answers.
+
+    Raises `FalsePeer`, before it sends anything, if a program inside a session wrote the file that led us here.
+    """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         try:
             link.settimeout(patience_s)
@@ -63,44 +65,45 @@ def introduce(port: int, key: bytes, of_peer: bytes, of_hub: bytes, patience_s: 
 
 
 def _digest(port: int, key: bytes, about: bytes, of_peer: bytes = b"", of_hub: bytes = b"") -> bytes:
-    import hmac  # not before it is needed: most hosts never come here
+    import hmac  # imported late: most hosts never need it
 
     words = b"\0".join((b"atlasbridge introduction", about, str(port).encode(), of_peer + of_hub))
     return hmac.digest(key, words, "sha256")
 
 
-# A hub at a port of this machine: the file that says where it is and with which key, and how both ends prove that they
-# have read it.  Needs nothing but TCP, so it works where there are no Unix sockets.
+# A hub on a loopback TCP port: the file that holds its port and key, and the handshake in which both ends prove that
+# they have read it. It needs only TCP, so it works on systems without Unix sockets.
 #
-# Nobody sends the key.  Each end shows a digest of it that is good for this connection alone, the hub first: a stranger
-# on a dead hub's port learns nothing, and one that comes to the hub's port neither.
+# The key itself is never sent. Each end sends a digest that is valid for this connection only, and the hub sends first.
+# Therefore a foreign program that listens on the port of a dead hub learns nothing, and neither does one that connects
+# to the hub.
 
 HOST = "127.0.0.1"
-NONCE = 32  # bytes that each end makes up
+NONCE = 32  # random bytes from each end
 PROOF = 32  # bytes of a digest
-CHALLENGE = NONCE + PROOF  # what a hub says first
+CHALLENGE = NONCE + PROOF  # the hub sends this first
 SUFFIX = ".tcp"
-PATIENCE_S = 5.0  # for the other end's proof
-_LONGEST = 512  # bytes of the file
+PATIENCE_S = 5.0  # how long to wait for the other end's proof
+_LONGEST = 512  # maximum size of the file in bytes
 _KEY = 32
 _clock = SystemClock()
-_TRIES, _TRY_S = 20, 0.05  # on Windows a file that somebody reads at this moment cannot be replaced
+_TRIES, _TRY_S = 20, 0.05  # on Windows, a file cannot be replaced while another process reads it
 
 
 @frozen
 class Pass:
-    """What the file says."""
+    """The content of the file."""
 
     port: int
     key: bytes
 
 
 class Stranger(ConnectionError):
-    """Whoever is at the other end does not know the key."""
+    """The other end does not have the key."""
 
 
 def pass_file(socket_path: Path | str) -> Path:
-    """Beside the place where the hub's socket would be."""
+    """The file is next to the path of the hub's socket."""
     return Path(socket_path).with_suffix(SUFFIX)
 
 
@@ -109,7 +112,7 @@ def new_key() -> bytes:
 
 
 def write_pass(path: Path, issued: Pass) -> None:
-    """All of it or nothing, for this user alone."""
+    """Writes the file atomically and readable by this user only."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600)
@@ -127,7 +130,7 @@ def write_pass(path: Path, issued: Pass) -> None:
 
 
 def read_pass(path: Path) -> Pass | None:
-    """None: there is none, or it is not one."""
+    """Returns None if the file is missing or invalid."""
     try:
         with open(path, "rb") as file:
             words = file.read(_LONGEST).decode("ascii", "replace").split()
@@ -153,8 +156,9 @@ def peer_proof(issued: Pass, ours: bytes, theirs: bytes) -> bytes:
 
 
 def _digest_loopback(issued: Pass, who: bytes, of_peer: bytes, of_hub: bytes) -> bytes:
-    """Says who speaks, so that neither can be handed its own words; and where, so that nobody can stand between."""
-    import hmac  # not before it is needed: most hosts never come here
+    """The digest includes the role, so that a proof cannot be replayed to its sender, and the port, so that it cannot
+    be relayed from another port."""
+    import hmac  # imported late: most hosts never need it
 
     about = b"\0".join((b"atlasbridge", who, str(issued.port).encode(), of_peer + of_hub))
     return hmac.digest(issued.key, about, "sha256")
@@ -167,7 +171,7 @@ def is_proof(given: bytes, wanted: bytes) -> bool:
 
 
 def answer_loopback(link: socket.socket, issued: Pass, patience_s: float = PATIENCE_S) -> bool:
-    """The other half, for who listens: whether the peer has the key.  Raises OSError."""
+    """The listener's half of the handshake. Returns whether the peer has the key. Raises OSError."""
     until = _clock.now() + patience_s
     theirs, ours = _receive(link, NONCE, until), os.urandom(NONCE)
     link.sendall(ours + hub_proof(issued, theirs, ours))
@@ -175,13 +179,14 @@ def answer_loopback(link: socket.socket, issued: Pass, patience_s: float = PATIE
 
 
 def connect_loopback(issued: Pass, timeout_s: float | None) -> socket.socket:
-    """A connection on which both ends have proved that they have the key.  Raises OSError; `Stranger` where the other
-    one has not."""
+    """Returns a connection on which both ends have proved that they have the key. Raises OSError, and `Stranger` if the
+    other end does not have it."""
     return _connect(issued, timeout_s, known=False)[0]
 
 
 def connect_hub(issued: Pass, timeout_s: float | None) -> tuple[socket.socket, Peer]:
-    """The same, and which processes they are, where the system tells.  Raises also `FalsePeer`."""
+    """Like `connect_loopback`, and also returns the hub's process where the system can tell. Also raises
+    `FalsePeer`."""
     return _connect(issued, timeout_s, known=True)
 
 
@@ -190,7 +195,7 @@ def _connect(issued: Pass, timeout_s: float | None, known: bool) -> tuple[socket
     link = socket.create_connection((HOST, issued.port), timeout=patience_s)
     try:
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if link.getsockname() == link.getpeername():  # nobody listens, and the system connected us to ourselves
+        if link.getsockname() == link.getpeername():  # nothing listens, and the system connected us to ourselves
             raise Stranger("no process has the hub's port")
         ours = os.urandom(NONCE)
         link.sendall(ours)
@@ -210,7 +215,7 @@ def _connect(issued: Pass, timeout_s: float | None, known: bool) -> tuple[socket
 
 
 def _receive(link: socket.socket, size: int, until: float) -> bytes:
-    """All in all within its time: who sends a byte now and then keeps nobody."""
+    """The timeout applies to the whole message: a peer that sends single bytes slowly cannot extend it."""
     data = b""
     while len(data) < size:
         left_s = until - _clock.now()
@@ -232,18 +237,18 @@ def has_unix_sockets() -> bool:
 
 
 def wants_loopback(transport: str) -> bool:
-    """What `hub.transport` means here."""
+    """Resolves the setting `hub.transport` on this system."""
     return transport == LOOPBACK or not has_unix_sockets()
 
 
 def dial(socket_path: Path | str, timeout_s: float | None = None) -> socket.socket:
-    """A connected socket to the hub that listens there.  Raises OSError: BlockingIOError where it does not answer,
-    `FalsePeer` where something else has taken its place."""
+    """Returns a connected socket to the hub. Raises OSError: BlockingIOError if the hub does not answer, `FalsePeer` if
+    another program listens in its place."""
     return dial_hub(socket_path, timeout_s)[0]
 
 
 def dial_hub(socket_path: Path | str, timeout_s: float | None = None) -> tuple[socket.socket, Peer]:
-    """The same, and the hub's process."""
+    """Like `dial`, and also returns the hub's process."""
     issued = read_pass(pass_file(socket_path))
     if issued is not None:
         return connect_hub(issued, timeout_s)
@@ -258,13 +263,14 @@ def dial_hub(socket_path: Path | str, timeout_s: float | None = None) -> tuple[s
 
 
 def hub_users(socket_path: Path | str) -> frozenset[int]:
-    """Whose hub may listen there: this user's own, or the one's to whom the folder belongs (a hub of another user)."""
+    """The users whose hub is allowed to listen there: this user, or the owner of the folder (for another user's
+    hub)."""
     return frozenset({own_uid(), os.stat(os.path.dirname(socket_path) or ".").st_uid})
 
 
 def _connect_unix(path: str, timeout_s: float | None) -> socket.socket:
-    """A hub before whose door many stand is waited for by the kernel: a socket with a time limit of Python's own would
-    be turned away at once, as if no hub were there."""
+    """Lets the kernel apply the timeout. If the hub's backlog is full, a socket with a Python timeout fails at once, as
+    if no hub were running; with SO_SNDTIMEO it waits."""
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if timeout_s is not None:
@@ -280,16 +286,16 @@ def _connect_unix(path: str, timeout_s: float | None) -> socket.socket:
 
 
 def left_address(socket_path: Path) -> Path | None:
-    """The file by which a hub can be found; None: no hub has left one."""
+    """Returns the file through which a hub can be found, or None if there is none."""
     return next((path for path in (pass_file(socket_path), socket_path) if path.exists()), None)
 
 
-# A port of this machine that is ours alone.  Windows lets another program listen at the same one, or take it over, if
-# either of them allows it by an option that on Unix only means "also after a restart".
+# Binds a port exclusively. On Windows another program can listen on the same port, or take it over, if one of the two
+# sets SO_REUSEADDR. On Unix that option only allows a bind shortly after a restart.
 
 
 def bind_alone(host: str, port: int) -> socket.socket:
-    """A socket that is bound there and does not listen yet; 0: at any free port.  Raises OSError."""
+    """Returns a bound socket that does not listen yet. Port 0 means any free port. Raises OSError."""
     sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         alone = getattr(socket, "SO_EXCLUSIVEADDRUSE", None)
@@ -302,6 +308,6 @@ def bind_alone(host: str, port: int) -> socket.socket:
 
 
 def is_taken(fault: OSError) -> bool:
-    """Whether another program has the port, and not something else is wrong.  Windows denies the access to a port that
-    another has for itself."""
+    """Whether the bind failed because another program uses the port. Windows reports "access denied" for a port that
+    another program has bound exclusively."""
     return fault.errno == errno.EADDRINUSE or (os.name == "nt" and fault.errno == errno.EACCES)

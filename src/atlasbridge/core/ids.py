@@ -19,5 +19,5 @@ def new_nonce() -> str:
 
 
 def short_id(full: str) -> str:
-    """The first eight hexadecimal characters: what a person sees and may type."""
+    """The first eight hexadecimal characters: people see this form and can type it."""
     return full[:8]

@@ -1,4 +1,5 @@
-"""Names that a package offers without importing the modules in which they live: who asks for one pays for it."""
+"""Names that a package exports without importing their modules. A module is imported when one of its names is first
+used."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ if TYPE_CHECKING:
 
 
 def offered(package: str, **places: str) -> Callable[[str], object]:
-    """The `__getattr__` of a package: each name with its module, and after a colon what it is called there."""
+    """Returns the `__getattr__` of a package. Each keyword maps a name to its module, and after a colon to its name
+    there."""
 
     def asked_for(name: str) -> object:
         if name not in places:

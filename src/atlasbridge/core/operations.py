@@ -1,9 +1,9 @@
-"""The one table of operations: everything that can be asked of a hub, each with its name, its parameters and its result
-as types, who may ask it, and one sentence.
+"""The table of operations: everything that can be asked of a hub, with its name, its parameter and result types, who is
+allowed to ask, and one sentence.
 
 The socket's dispatch, the HTTP routes and their OpenAPI document, `atlasbridge.client` and the help of commands and
-chats are made of it.  What an operation does stands in `core/daemon/operations.py`; what only the page can do
-(logins, links, tokens, push, live streams) in `channels/web`.
+chats are generated from it. `core/daemon/operations.py` implements the operations; `channels/web` implements those that
+only the page has (logins, links, tokens, push, live streams).
 """
 # mypy: disable-error-code="empty-body"
 
@@ -26,7 +26,7 @@ Grade = Literal["read", "ask", "answer", "admin"]
 
 @frozen
 class Refused:
-    """An operation that was not carried out: the reason for machines, a sentence for people, and what to do."""
+    """An operation was refused: a reason for programs, a sentence for people, and a hint."""
 
     reason: str
     message: str
@@ -38,12 +38,12 @@ class Refused:
 
 @frozen
 class Caller:
-    """Who asks.  The transport has found out who that is; an operation decides whether they are allowed to."""
+    """The caller of an operation. The transport has identified the caller; the operation decides about permissions."""
 
     identity: str  # "cli:local", "web:page", "telegram:1001"
     channel: str = "local"
-    place: str = ""  # the device or chat, in words
-    inside_session: str = ""  # the session whose own program asks; "": a person
+    place: str = ""  # a readable name of the device or chat
+    inside_session: str = ""  # the session whose program calls; "" for a person
     pid: int = 0
 
 
@@ -55,14 +55,14 @@ class Blocking:
 
 
 class Awaiting:
-    """The same, awaited."""
+    """A client whose calls are awaited."""
 
     async def do(self, operation: Operation[..., R], given: Mapping[str, Any]) -> R:
         raise TypeError(f"{operation.name} cannot be asked here")
 
 
 class Judging:
-    """Inside a hub: the result or a refusal, as values."""
+    """A client inside a hub: a call returns the result or the refusal as a value."""
 
     async def do(self, operation: Operation[..., R], given: Mapping[str, Any]) -> R | Refused:
         raise TypeError(f"{operation.name} cannot be asked here")
@@ -81,11 +81,11 @@ class Parameter:
 class Operation(Generic[P, R]):
     def __init__(self, declared: Callable[..., R], name: str, http: str, scope: Scope, page: bool) -> None:
         self.declared = declared
-        self.key = declared.__name__  # in Python, and `operationId` over HTTP
-        self.name = name or declared.__name__  # on the socket
+        self.key = declared.__name__  # the Python name, and the `operationId` over HTTP
+        self.name = name or declared.__name__  # the name on the socket
         self.method, _, self.path = http.partition(" ")
         self.scope = scope
-        self.page = page  # the page itself answers: it is about logins, or needs the connection
+        self.page = page  # the page answers this itself, because it concerns logins or needs the connection
         self.about = inspect.cleandoc(declared.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
 
     @property
@@ -94,7 +94,7 @@ class Operation(Generic[P, R]):
 
     @property
     def inside(self) -> bool:
-        """Whether a program inside a session is allowed to ask it: to look, and to ask or tell its person something."""
+        """Whether a program inside a session is allowed to ask it: to read, or to ask or notify its person."""
         return self.scope in ("", "read", "ask")
 
     @cached_property
@@ -116,7 +116,8 @@ class Operation(Generic[P, R]):
         return getattr(self.result, "__origin__", None) is AsyncIterator
 
     def read(self, given: Mapping[str, Any], strict: bool = False) -> dict[str, Any]:
-        """The parameters out of a JSON object; BadValue says which is wrong.  `strict`: others are refused, too."""
+        """Reads the parameters from a JSON object. BadValue names the wrong one. `strict` also refuses unknown
+        parameters."""
         names = {name: name for name in self.parameters}
         names |= {one.also: name for name, one in self.parameters.items() if one.also}
         unknown = [name for name in given if name not in names]
@@ -130,7 +131,7 @@ class Operation(Generic[P, R]):
         for name, parameter in self.parameters.items():
             value = found.get(name)
             if value is None and not parameter.required:
-                continue  # its default is the function's
+                continue  # the default of the function applies
             if name not in found:
                 raise BadValue(f"{name}: is missing")
             out.append((name, read(parameter.kind, value, name)))
@@ -145,7 +146,7 @@ class Operation(Generic[P, R]):
     @overload
     def __get__(self, at: Judging, owner: type) -> Callable[P, Awaitable[R | Refused]]: ...
     def __get__(self, at: Any, owner: type) -> Any:
-        """One declaration is a method of every client: it hands what it was called with to the client's `do`."""
+        """Makes one declaration a method of every client: it passes its arguments to the client's `do`."""
         if at is None:
             return self
 
@@ -159,7 +160,7 @@ class Operation(Generic[P, R]):
 def operation(
     http: str = "", *, scope: Scope = "read", name: str = "", page: bool = False
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Operation[P, R]]:
-    """`http`: its method and path; "": only the socket has it."""
+    """`http` is the method and path; "" means that the operation exists only on the socket."""
 
     def declare(declared: Callable[Concatenate[Any, P], R]) -> Operation[P, R]:
         return Operation(declared, name, http, scope, page)
@@ -167,7 +168,7 @@ def operation(
     return declare
 
 
-# What parameters are.
+# Parameter types.
 
 ShortText = Annotated[str, Is(most=64)]
 PromptId = Annotated[str, Is("in a fleet: MACHINE.ID", most=80)]
@@ -200,7 +201,7 @@ QuestionId = Annotated[
 ]
 
 
-# What results are.  A field that can be missing is one that not every way to a hub has.
+# Result types. An optional field is one that not every transport provides.
 
 
 @frozen
@@ -245,7 +246,7 @@ class Given:
 
 @frozen
 class Later:
-    """An answer for a later moment, or the wish to be asked again (`kind` is `answer` or `snooze`)."""
+    """A scheduled answer, or a snooze (`kind` is `answer` or `snooze`)."""
 
     later_id: str
     prompt_id: str
@@ -323,13 +324,13 @@ class Prompt:
     still_waiting: Annotated[bool, Is(only="socket")] = False
 
     def __getitem__(self, name: str) -> Any:
-        """As a caller of an earlier version reads it, who was given a plain object."""
+        """Allows access as to a plain object, which earlier versions returned."""
         return getattr(self, name)
 
 
 @frozen
 class Event:
-    """Something that happened: `event` says what, such as "prompt.raised"; `fields` has all that is known of it."""
+    """An event: `event` is its kind, such as "prompt.raised"; `fields` contains all its data."""
 
     event: str
     at: str = ""
@@ -339,7 +340,7 @@ class Event:
     fields: Mapping[str, object] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
-        """As a caller of an earlier version reads it, who was given a plain object."""
+        """Allows access as to a plain object, which earlier versions returned."""
         return self.event if name == "event" else self.fields[name]
 
 
@@ -406,7 +407,7 @@ class AskedAgain:
 
 @frozen
 class Kept:
-    """Something for later was kept or taken back."""
+    """A scheduled answer or a snooze was stored or revoked."""
 
     stage: str
     message: str
@@ -563,7 +564,7 @@ class Ending:
 @frozen
 class Launched:
     session_id: str
-    message: str = ""  # what became of the first instruction
+    message: str = ""  # the outcome for the first instruction
 
 
 @frozen
@@ -710,7 +711,7 @@ class Stopping:
 
 @frozen
 class Done:
-    """Nothing more is to be said."""
+    """An empty result."""
 
 
 @frozen
@@ -805,7 +806,7 @@ Hex = Annotated[str, Is(least=2, most=16_384, pattern=r"^([0-9a-f]{2})+$")]
 
 @frozen
 class PasskeyProof:
-    """What navigator.credentials.get() gives, each part in hexadecimal."""
+    """The result of navigator.credentials.get(), each part in hexadecimal."""
 
     key_id: Hex
     client_data: Hex
@@ -892,7 +893,7 @@ class Unsubscribed:
 
 
 class HubOperations:
-    """Each method is an operation: `HubOperations.snooze` is its row of the table, `client.snooze(...)` asks it."""
+    """Each method is an operation: `HubOperations.snooze` is its row of the table, `client.snooze(...)` calls it."""
 
     # prompts and answers
 
@@ -1379,7 +1380,7 @@ BY_NAME: Final = {one.name: one for one in OPERATIONS}
 
 
 class HubAs(Judging, HubOperations):
-    """The hub as one caller may use it, for what runs inside the hub: chats and the page."""
+    """The operations with one caller's permissions, for code inside the hub: chats and the page."""
 
     def __init__(self, perform: Perform, caller: Caller) -> None:
         self._perform, self._caller = perform, caller

@@ -1,7 +1,7 @@
-"""Regular expressions that are compiled later: when they are first used, or when there is nothing else to do.
+"""Regular expressions that are compiled at their first use, or earlier when the process is idle.
 
-A session has a hundred of them.  Compiling them all takes half of the time in which its judge is made, just when the
-tool starts and may have much to say.
+A session has about a hundred of them. Compiling them all would take half of the detector's startup time, just when the
+tool starts and can print a lot of output.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _waiting: deque[Lazy] = deque()
 
 
 class Lazy:
-    """Stands for a `re.Pattern` until it is used; then it has the pattern's own methods."""
+    """A placeholder for a `re.Pattern`. After its first use it has the pattern's own methods."""
 
     __slots__ = ("_flags", "source", *_METHODS)
 
@@ -24,7 +24,7 @@ class Lazy:
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        """Asked only for what is not there yet."""
+        """Called only for attributes that are not set yet, that is, before the pattern is compiled."""
         return getattr(self.compile(), name)
 
     def compile(self) -> re.Pattern[Any]:
@@ -35,14 +35,14 @@ class Lazy:
 
 
 def lazy(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Like `re.compile`, but later: a mistake in it shows at its first use."""
+    """Like `re.compile`, but deferred: a syntax error is raised at the first use."""
     made: Any = Lazy(source, flags)
     _waiting.append(made)
     return made  # type: ignore[no-any-return]
 
 
 def compile_next() -> bool:
-    """Compile one that waits; False: none does."""
+    """Compiles one pending pattern. Returns False if none is pending."""
     if not _waiting:
         return False
     _waiting.popleft().compile()

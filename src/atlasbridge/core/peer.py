@@ -1,10 +1,10 @@
-"""Who is at the other end of a Unix socket: the user and the process that connected to it, or that listens there.
+"""Identifies the peer of a Unix socket: the user and the process that connected, or that listens.
 
-The kernel notes a process number when a socket connects or listens.  A number can be given to another process later, so
-it is no proof by itself.  Linux (from 6.5) also hands out a descriptor of that very process: while the descriptor can
-be signalled, the number still belongs to it, and number and start time together name one process for good.  macOS has
-a version of the number in the audit token.  Whoever connects to a hub, a session or a zygote makes sure here who it is
-before a word is said; what a caller may do is decided by whoever was called.
+The kernel records a pid when a socket connects or listens. Pids are reused, so a pid alone proves nothing. Linux (from
+6.5) also provides a descriptor of that process: as long as it can be signalled, the pid still belongs to the process,
+and pid and start time together identify it for good. macOS puts a version of the pid into the audit token. A client of
+a hub, a session or a zygote verifies its peer here before it sends anything. The permissions of a caller are decided
+elsewhere.
 """
 
 from __future__ import annotations
@@ -22,30 +22,31 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Link(Protocol):
-        """A socket, of the public module or of its C half."""
+        """A socket from the public module or from its C half."""
 
         def getsockopt(self, level: int, option: int, size: int, /) -> bytes: ...
 
 
-_SOL_LOCAL, _LOCAL_PEERCRED, _LOCAL_PEERPID, _LOCAL_PEERTOKEN = 0, 0x001, 0x002, 0x006  # of macOS; BSDs have the first
+_SOL_LOCAL, _LOCAL_PEERCRED, _LOCAL_PEERPID, _LOCAL_PEERTOKEN = 0, 0x001, 0x002, 0x006  # macOS; the BSDs have the first
 _INT = 4
 _SO_PEERPIDFD = 77  # Linux 6.5
-_AUDIT_TOKEN = 8  # words of four bytes: the sixth is the process, the last the version of its number
+_AUDIT_TOKEN = 8  # four-byte words: the sixth is the pid, the last is the version of the pid
 _PATIENCE_S = 2.0
 NOBODY = -1
-GONE = -1  # as `started`: the process has ended, and its number can be another's
+GONE = -1  # a value of `started`: the process has ended, and its pid can belong to another process
 
 
 class FalsePeer(ConnectionError):
-    """Another program listens there than the one that was meant."""
+    """A different program listens there than expected."""
 
 
 @frozen
 class Peer:
-    """`pid` is 0 and `uid` is -1 where the system does not say.
+    """`pid` is 0 and `uid` is -1 if the system does not report them.
 
-    `started` tells the process from a later one of that number; 0: the system does not say, `GONE`: it has ended.
-    `proven`: the kernel has shown that the number was still its own when `started` was read.
+    `started` distinguishes the process from a later one with the same pid; 0 if the system does not report it, `GONE`
+    if the process has ended. `proven`: the kernel has confirmed that the pid still belonged to the process when
+    `started` was read.
     """
 
     pid: int
@@ -55,12 +56,12 @@ class Peer:
 
 
 def own_uid() -> int:
-    """This user's number; 0 where users have none."""
+    """This user's uid; 0 on systems without uids."""
     return os.getuid() if hasattr(os, "getuid") else 0
 
 
 def read_peer(link: Link) -> Peer:
-    """The process that connected (for who listens), or that listens (for who connected), as far as it is certain."""
+    """Returns the process at the other end: the one that connected, or the one that listens."""
     try:
         return _read_on_linux(link) if sys.platform == "linux" else _read_elsewhere(link)
     except OSError:
@@ -70,7 +71,7 @@ def read_peer(link: Link) -> Peer:
 def _read_on_linux(link: Link) -> Peer:
     pid, uid, _ = _words(link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 3 * _INT))
     if pid <= 0:
-        return Peer(0, uid)  # of another namespace
+        return Peer(0, uid)  # the peer is in another pid namespace
     held = _process_of(link)
     if held is None:
         return Peer(pid, uid, started_at(pid))
@@ -84,24 +85,24 @@ def _read_on_linux(link: Link) -> Peer:
 
 
 def _process_of(link: Link) -> int | None:
-    """A descriptor of the process; -1: it has ended; None: this kernel hands out none."""
+    """Returns a descriptor of the process, -1 if it has ended, or None if this kernel provides none."""
     try:
         return _words(link.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD, _INT))[0]
     except OSError as error:
         import errno
 
-        # before 6.16 a kernel says so of a process that was reaped
+        # kernels before 6.16 report these errors for a process that was reaped
         return -1 if error.errno in (errno.ESRCH, errno.ENODATA, errno.EINVAL) else None
 
 
 def _has_its_number(held: int) -> bool:
-    """A process that was reaped cannot be signalled; until then nobody else gets its number."""
+    """A reaped process cannot be signalled; until it is reaped, its pid is not reused."""
     try:
         signal.pidfd_send_signal(held, 0)  # type: ignore[attr-defined,unused-ignore]  # Linux has it
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True  # another user's
+        return True  # it belongs to another user
     return True
 
 
@@ -116,7 +117,7 @@ def _read_elsewhere(link: Link) -> Peer:
 
 
 def read_audit_token(token: bytes) -> tuple[int, int]:
-    """Process and version of its number: the number is given away again, the two together are not."""
+    """Returns the pid and its version. Pids are reused, but never with the same version."""
     words = _words(token)
     if len(words) != _AUDIT_TOKEN:
         raise OSError("this is no audit token")
@@ -136,7 +137,7 @@ def _words(data: bytes) -> list[int]:
 
 
 def line_of(peer: Peer) -> tuple[Process, ...]:
-    """The peer and its ancestors, nearest first.  Empty: it is not known who it is, or it has ended."""
+    """The peer and its ancestors, nearest first. Empty if the peer is unknown or has ended."""
     if peer.pid <= 0 or peer.started == GONE:
         return ()
     line = trace_ancestry(peer.pid, look_at)
@@ -145,9 +146,10 @@ def line_of(peer: Peer) -> tuple[Process, ...]:
 
 
 def prove_outside(link: Link, users: Collection[int]) -> Peer:
-    """Whoever listens at the other end is one of these users' and was not started inside a session.
+    """Checks that the listener belongs to one of these users and was not started inside a session.
 
-    Raises `FalsePeer`: what a session's tool has put in the place of the hub, or of a zygote, hears nothing from us.
+    Raises `FalsePeer`, so that we send nothing to a program that a session's tool has put in the place of the hub or of
+    a zygote.
     """
     peer = read_peer(link)
     if peer.uid not in users:
@@ -161,9 +163,9 @@ def prove_outside(link: Link, users: Collection[int]) -> Peer:
 
 
 def prove_host(link: Link) -> Peer:
-    """For attaching: whoever listens there is not a program that a session's tool has put in a host's place.
+    """Used by `attach`: checks that the listener is not a program that a session's tool has put in the host's place.
 
-    Whoever is inside a session itself may reach what was started there: it is one tool's own business.
+    A caller inside a session is allowed to reach processes that were started inside a session.
     """
     peer = read_peer(link)
     if peer.uid != own_uid() and own_uid() != 0:
@@ -178,15 +180,16 @@ def prove_host(link: Link) -> Peer:
 
 
 def prove_above(link: Link) -> None:
-    """For what a host has started: whoever listens there is above us.  A number that an ancestor of ours has was nobody
-    else's since before we began, so nothing more has to be shown."""
+    """Used by a process that a host has started: checks that the listener is one of our ancestors. No further proof is
+    needed, because an ancestor's pid cannot have been reused since we started."""
     peer = read_peer(link)
     if peer.pid not in {process.pid for process in trace_ancestry(os.getpid(), look_at)[1:]}:
         raise FalsePeer(f"process {peer.pid}, which listens there, is not the host of this session")
 
 
-# A host that starts a hub is its parent, and a host adopts what its tool leaves behind: to the kernel the two look the
-# same.  So the host says which one is the hub, by listening at a name that only this very process can be meant by.
+# A host that starts a hub is the hub's parent, and a host also adopts its tool's orphans. The kernel shows no
+# difference between the two. So the host confirms which child is the hub by listening on a name that contains the hub's
+# pid and start time.
 
 
 def voucher(host: int, hub: Process) -> str:
@@ -194,7 +197,7 @@ def voucher(host: int, hub: Process) -> str:
 
 
 def is_vouched_for(line: tuple[Process, ...]) -> bool:
-    """Started by a host that is outside of every session itself, and that says so."""
+    """Whether a host that is itself outside every session confirms that it started this hub."""
     if sys.platform != "linux" or len(line) < 2 or line[1].name != HOST_NAME:
         return False
     if line[0].mark or line[1].mark or is_inside(line[2:]):

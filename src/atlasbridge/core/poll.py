@@ -1,6 +1,6 @@
-"""Waiting for several sockets: `poll` where the system has it, else `select` in its clothes.
+"""Waits for several sockets: `poll` where the system has it, otherwise `select` with the same interface.
 
-On Windows only sockets can be waited for, neither pipes nor files.
+On Windows it is possible to wait only for sockets, not for pipes or files.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import select
 from typing import Protocol
 
-POLLIN, POLLOUT, POLLERR, POLLHUP = 1, 4, 8, 16  # as every system that has `poll` numbers them
+POLLIN, POLLOUT, POLLERR, POLLHUP = 1, 4, 8, 16  # the same numbers on every system that has `poll`
 
 
 class Watched(Protocol):

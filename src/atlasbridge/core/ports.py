@@ -1,4 +1,5 @@
-"""The seams: what core needs of the edges, and what an edge may ask of core.  No implementation lives here."""
+"""The interfaces between the core and the edges: what the core needs from an edge, and what an edge can ask of the
+core. This module contains no implementation."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Channel(Protocol):
-    """What the router knows of a channel; `channels/base.py` has the class to derive from."""
+    """The router's view of a channel; channels derive from the class in `channels/base.py`."""
 
     @property
     def name(self) -> str: ...
@@ -34,63 +35,66 @@ class Channel(Protocol):
 
 
 class Integrations(Protocol):
-    """Questions that a channel carries in.  A question's id is the asker's own choice; who asked it is proven."""
+    """Questions that arrive through a channel. The asker chooses a question's id; the channel has verified the asker's
+    identity."""
 
     def ask(self, asked: RemoteQuestion) -> AsyncGenerator[dict[str, Any], None]:
-        """{"event": "raised", "prompt_id"}, then one with its outcome.  Closing it leaves the question open for a
-        moment: whoever asked may come back with the same id."""
+        """Yields {"event": "raised", "prompt_id"}, then one event with the outcome. If the caller closes the generator,
+        the question stays open for a moment, so that the asker can reconnect with the same id."""
 
     def withdraw(self, session_id: str) -> bool: ...
     def owner(self, session_id: str) -> str:
-        """Who asked it; "": nobody asked this here."""
+        """Returns the identity that asked; "" if this question was not asked through a channel."""
 
     def is_foreign(self, session_id: str, identity: str) -> bool:
-        """Whether the id is another's, or of something that was not asked here."""
+        """Whether the id belongs to another asker, or to a session that was not created by a question."""
 
 
 class PasskeyService(Protocol):
-    """Keys with which people sign what they agree to, where a rule wants that.  PasskeyRefused: it is not taken."""
+    """Passkeys with which people sign their approvals, where a rule requires it. Raises PasskeyRefused if one is not
+    accepted."""
 
     def get_ready(self) -> None:
-        """Load what checks signatures; that takes a moment, so it is another thread's work."""
+        """Loads the code that verifies signatures. This is slow, so it runs in another thread."""
 
     def listed(self) -> list[dict[str, Any]]:
-        """{"key_id", "name", "rp_id", "created_at", "by"} of each."""
+        """Returns {"key_id", "name", "rp_id", "created_at", "by"} for each passkey."""
 
     def make_code(self) -> str:
-        """For one new key; only a command of a person's own gets one."""
+        """Creates a code that enrols one new passkey. Only a command that a person runs can get one."""
 
     def begin(self, rp_id: str) -> dict[str, Any]:
-        """{"challenge", "rp_id", "keys", "user"} for a new key of the page of that name."""
+        """Returns {"challenge", "rp_id", "keys", "user"} for a new passkey of the page with that name."""
 
     def add(self, given: Mapping[str, Any], origins: Iterable[str], by: str) -> dict[str, Any]: ...
     def remove(self, word: str, by: str) -> str:
-        """By its id, the beginning of it, or its name; the name of what was removed, or ""."""
+        """Removes a passkey by its id, the beginning of its id, or its name. Returns its name, or "" if there is
+        none."""
 
     def ask(self, record: PromptRecord, value: str, as_text: bool, rp_id: str) -> dict[str, Any] | Reject:
-        """{"needed", "challenge", "rp_id", "keys"}: what has to be signed before this answer is given."""
+        """Returns {"needed", "challenge", "rp_id", "keys"}: what must be signed before this answer is given."""
 
 
 class HubApi(Protocol):
-    """What a channel may ask of the hub.  All of it runs in the hub's event loop.
+    """What a channel can ask of the hub. All of it runs in the hub's event loop.
 
-    Whatever a person can ask for stands in the table of operations and is asked by `by`; here is what a channel needs
-    for itself: records to show, its own notes, and who is allowed to see what.
+    Everything that a person can request is in the table of operations and is called through `by`. The methods here are
+    for the channel itself: records to show, its own notes, and who is allowed to see which session.
     """
 
     def by(self, caller: Caller) -> HubAs:
-        """The operations of the table, as this caller is allowed to use them: `await hub.by(caller).snooze(...)`."""
+        """The operations of the table with this caller's permissions: `await hub.by(caller).snooze(...)`."""
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]: ...
     def session(self, session_id: str) -> SessionRecord | None:
-        """By full or short id."""
+        """Finds a session by its full or short id."""
 
     def open_prompts(self) -> list[PromptRecord]: ...
     def prompt(self, prompt_id: str) -> PromptRecord | None:
-        """By full or short id; None when there is none, or the short form is ambiguous."""
+        """Finds a prompt by its full or short id. Returns None if there is none, or if the short form is ambiguous."""
 
     def sent_away(self, identity: str) -> None:
-        """A login that the channel itself gave was revoked: what it kept for later ends with it."""
+        """The channel has revoked a login that it had created. The hub cancels this person's scheduled answers."""
 
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         """The message ids under which `channel` showed this prompt."""
@@ -98,65 +102,66 @@ class HubApi(Protocol):
     def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None: ...
 
     async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
-        """Commit an inbound update before it is acknowledged.  False: it was seen before."""
+        """Commits an inbound update before it is acknowledged. Returns False for a duplicate."""
 
     async def settle_update(self, channel: str, update_id: str) -> None:
-        """It has had its effect: what it said is forgotten, and it is not pending any more."""
+        """The update has been processed: its payload is deleted, and it is no longer pending."""
 
     def pending_updates(self, channel: str) -> list[tuple[str, str]]:
-        """(update id, payload) of what was accepted and not settled, oldest first: a process died in between."""
+        """Returns (update id, payload) of updates that were accepted but not settled because a process died, oldest
+        first."""
 
     def remember(self, key: str, value: str) -> None:
-        """A small durable note of a channel: a poll offset, a chat's default session."""
+        """Stores a small durable note of a channel, such as a poll offset or a chat's default session."""
 
     def recall(self, key: str, default: str = "") -> str: ...
 
     def name_of(self, identity: str) -> str:
-        """The one name of whoever has this identity; "": nobody gave them one."""
+        """Returns the name of the person with this identity; "" if nobody has set one."""
 
     def seen_by(self, identity: str, alone: bool = True) -> HubApi:
-        """The same, as far as this person may see it: what a command shows is asked there.  Not `alone`: everybody
-        who takes part in that channel reads the answer, too."""
+        """Returns this interface restricted to what this person is allowed to see. Use it for the output of commands.
+        `alone=False` means that everyone in the channel reads the answer as well."""
 
     def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
-        """The identities there that may hear of this session; None: everybody who takes part."""
+        """Returns the identities of that channel that are allowed to see this session; None means everyone in it."""
 
     def folder(self, session_id: str) -> str:
-        """Where files of this session can be read and put; "": that is on another machine."""
+        """Returns the folder where this session's files can be read and written; "" if it is on another machine."""
 
     def tone(self, prompt_id: str, channel: str) -> Tone:
-        """To whom this channel is to show that prompt, and for whom without a sound."""
+        """Returns to whom this channel shows the prompt, and for whom without a sound."""
 
     def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
-        """For what leaves this machine beside a channel's own messages (a push): seconds for which it is held back
-        because
-        somebody types at the terminal (ask again then), and whether it is to come without a sound."""
+        """For notifications besides the channel's own messages, such as a push. Returns the seconds to wait because
+        somebody types at the terminal (then ask again), and whether to notify without a sound."""
 
     async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
-        """`past`: also what scrolled off it, as `past`; with `why` it says what was judged, where not `styled`."""
+        """`past` adds the lines that have scrolled off. With `why` and without `styled`, the result says what the
+        detector decided."""
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool: ...
     def events(self) -> AsyncIterator[dict[str, Any]]:
-        """Every event from now on, as `atlasbridge events --json` prints them."""
+        """Yields every event from now on, in the format of `atlasbridge events --json`."""
 
     def note(self, event: str, **fields: Any) -> None:
-        """Write an entry of the channel's own into the audit log."""
+        """Writes an audit entry on behalf of the channel."""
 
     @property
     def home(self) -> Path:
-        """The home folder (mode 0700): where a channel keeps a file that a command of this user must find."""
+        """The home folder (mode 0700), where a channel stores files that this user's commands must find."""
 
     def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:
-        """The styled screen at once and after every change, at most `fps` times a second.  Costs nothing before it is
-        iterated; closing it stops the host from sending.  Ends when the session does."""
+        """Yields the styled screen at once and after every change, at most `fps` times a second. It costs nothing
+        before the first iteration. Closing it stops the host from sending. It ends with the session."""
 
     def history(
         self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
     ) -> list[PromptRecord]:
-        """Prompts, newest first; `before` is the id of the last one of the page before."""
+        """Returns prompts, newest first. `before` is the id of the last prompt on the previous page."""
 
     def statistics(self) -> dict[str, Any]:
-        """Counts over all prompts, and per day and person: the store's `statistics` and `figures`."""
+        """Returns counts over all prompts, and per day and person: the store's `statistics` and `figures`."""
 
     def audit_entries(
         self,
@@ -166,13 +171,14 @@ class HubApi(Protocol):
         session_id: str = "",
         prompt_id: str = "",
     ) -> list[dict[str, Any]]:
-        """The audit log's entries, newest first; `before` is a `seq`.  Without `events` all kinds of them."""
+        """Returns audit entries, newest first. `before` is a `seq`. Without `events`, entries of all kinds are
+        returned."""
 
     def answer(self, prompt_id: str) -> dict[str, Any] | None:
-        """{"kind", "value", "by", "at", "source"} of the answer that was accepted; the value of a secret is None."""
+        """Returns {"kind", "value", "by", "at", "source"} of the accepted answer; the value of a secret is None."""
 
     def still_waiting(self) -> list[PromptRecord]:
-        """Prompts whose time is over and that still stand on the screen of a session that lives."""
+        """Returns prompts that have expired but are still on the screen of a running session."""
 
     @property
     def integrations(self) -> Integrations: ...
@@ -180,46 +186,50 @@ class HubApi(Protocol):
     def passkeys(self) -> PasskeyService: ...
 
     async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False) -> str:
-        """The session whose tool, or what it started, is at the other end of this connection; "" for a person's own
-        program.  Where nobody can tell, that is said as `core.prompt.gate.UNTRACED`.  `same_user`: a program of another
-        user, or of another machine, is `OTHER_USER`."""
+        """Returns the session whose tool, or a descendant of the tool, is at the other end of this connection; "" for a
+        person's own program, and `core.prompt.gate.UNTRACED` if that is unknown. With `same_user`, a program of another
+        user or another machine is reported as `OTHER_USER`.
+        """
 
     def refuse_inside_session(self, inside_session: str, op: str, prompt_id: str = "") -> Reject:
-        """Audited, told to people, and to be said to whoever tried."""
+        """Writes the attempt to the audit log, notifies people, and returns the refusal for the caller."""
 
     def mark_asker(self, label: str, inside_session: str) -> str:
-        """Who asks, for the card: a label of the asker's own, and the session it asks from."""
+        """Returns the asker's description for the prompt: its own label, and the session it asks from."""
 
     def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
-        """What is kept for later, of one prompt or of all: {"later_id", "prompt_id", "kind", "due_at", "when", ...}."""
+        """Returns scheduled answers of one prompt or of all: {"later_id", "prompt_id", "kind", "due_at", "when",
+        ...}."""
 
     def tell(self, message: str) -> None:
-        """Tell every channel something that a person should know, such as an alarm."""
+        """Sends a message for people, such as an alarm, to every channel."""
 
     def offer(self, name: str, answer: Callable[[str, Mapping[str, Any]], Awaitable[Any]]) -> None:
-        """What commands of this user may ask of a channel, over the hub's socket: `answer(what, fields)`."""
+        """Registers `answer(what, fields)` for requests that this user's commands send to a channel over the hub's
+        socket."""
 
     def agreed(self, prompt_id: str) -> list[str]:
-        """Who has agreed so far, where several people must."""
+        """Returns who has approved so far, where several people must approve."""
 
 
 class LinkApi(HubApi, Protocol):
-    """What the link to a fleet server may ask of the hub besides."""
+    """What the link to a fleet server can ask of the hub in addition."""
 
     def join(self, machine_id: str) -> str:
-        """Changes are collected for that hub from now on; the name of this membership."""
+        """Starts to collect changes for the fleet server. Returns the name of this membership."""
 
     def meeting(self) -> dict[str, Any]:
-        """What tells the server whether its store, or this one, went back in time."""
+        """Returns the data by which the server detects that its store, or this one, was restored from a backup."""
 
     def meet(self, token: str) -> None:
-        """The token of this meeting, written down."""
+        """Stores the token of this connection."""
 
     def tell_again(self, epoch: str, notice: str, known: Iterable[str]) -> int:
-        """Everything that is open, and what is `known` at the server, goes into the outbox; the number of the last."""
+        """Adds everything that is open, and everything in `known`, to the outbox. Returns the last number."""
 
     def to_tell(self, after: int, limit: int) -> list[dict[str, Any]]:
-        """What the hub has not acknowledged, each item with its number (`seq`) and as it is now."""
+        """Returns the items that the server has not acknowledged, each with its number (`seq`) and its current
+        state."""
 
     def acknowledge(self, seq: int) -> None: ...
     def backlog(self) -> int: ...
@@ -227,23 +237,24 @@ class LinkApi(HubApi, Protocol):
     def audit_lines(self, after: int, limit: int) -> list[str]: ...
 
     def heard_of_server(self, carries: bool | None = None) -> None:
-        """A word of the hub came; `carries`: whether it asks people in chats."""
+        """A message from the server arrived. `carries`: whether the server notifies people in chats."""
 
     def server_asks(self, prompt_ids: Iterable[str]) -> None:
-        """For these the hub asks somebody in a chat: this hub need not."""
+        """The server notifies somebody in a chat about these prompts, so this hub does not have to."""
 
     def told(self, prompt_id: str) -> bool:
-        """Whether the hub may know of this prompt, and decide about it."""
+        """Whether the server is allowed to know of this prompt and to decide it."""
 
     def shows(self, session_id: str) -> bool:
-        """Whether somebody at the keyboard may look at this session."""
+        """Whether people at the server are allowed to watch this session."""
 
     def use_rules(self, path: Path, text: str, digest: str) -> None:
-        """Rules of the hub: recorded, written down there, and used from now on."""
+        """Records the server's rules, writes them to `path`, and applies them from now on."""
 
 
 class WaitingProbe(Protocol):
-    """The operating system's answer to: does the foreground process group wait for the terminal?"""
+    """Asks the operating system whether the foreground process group waits for terminal input."""
 
     def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
-        """`quiet_s`: since the last output; `input_age_s`: since the last byte written to the tool, None: never."""
+        """`quiet_s`: seconds since the last output. `input_age_s`: seconds since the last byte was written to the tool;
+        None: never."""

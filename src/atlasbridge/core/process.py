@@ -1,4 +1,4 @@
-"""Starts a process of its own: no signal of ours reaches it, and it outlives us."""
+"""Starts detached processes, which outlive us and receive none of our signals, and protects our own processes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def start_alone(command: Sequence[str], environ: Mapping[str, str], answer: bool = False) -> subprocess.Popen[bytes]:
-    """Without a shell, where there is none: in a process group of its own, without a console.  `answer`: what it writes
-    to its standard output can be read."""
+    """Starts a process without a shell, in a process group of its own and without a console. With `answer`, its
+    standard output can be read."""
     import subprocess
 
     flags = sum(getattr(subprocess, name, 0) for name in ("CREATE_NEW_PROCESS_GROUP", "CREATE_NO_WINDOW"))
@@ -34,8 +34,8 @@ def start_alone(command: Sequence[str], environ: Mapping[str, str], answer: bool
 
 
 def first_line(process: subprocess.Popen[bytes], patience_s: float) -> bytes:
-    """What a process that was started with `answer` says first; b"": nothing in time, or it has ended.  Where pipes
-    cannot be waited for, a thread does."""
+    """Returns the first line of a process that was started with `answer`, or b"" if none arrives in time or the process
+    has ended. A thread reads it, because not every system can wait for a pipe."""
     import threading
 
     said: list[bytes] = []
@@ -52,29 +52,31 @@ def first_line(process: subprocess.Popen[bytes], patience_s: float) -> bytes:
 
 
 def spawn_shell(command: list[str], environ: Mapping[str, str], **how: Any) -> int:
-    """The shell's pid; `how` as `os.posix_spawn` has it.  OSError: there is no shell, or no process to be had."""
+    """Returns the shell's pid. `how` is passed to `os.posix_spawn`. Raises OSError if there is no shell, or no process
+    can be created."""
     try:
         return os.posix_spawn("/bin/sh", command, environ, setsid=True, **how)
-    except NotImplementedError:  # a C library without POSIX_SPAWN_SETSID: a process group of its own must do
+    except NotImplementedError:  # the C library lacks POSIX_SPAWN_SETSID; use a new process group instead
         return os.posix_spawn("/bin/sh", command, environ, setpgroup=0, **how)
 
 
-# How we start Python again: never with the folder that we happen to be in on its path, or among its programs.
+# How we start Python again: never with the current folder in its module search path or in PATH.
 #
-# That folder is a project's, and a project's `socket.py`, `atlasbridge/` or `notify-send` must not run in a process of
-# ours, or as one that we started: nobody is above those, so they would count as a person's.
+# The current folder usually belongs to a project. Its `socket.py`, `atlasbridge/` or `notify-send` must not run inside
+# our processes or as a child of them: such a process has no session among its ancestors and would be treated as a
+# person's.
 
 _PATHS = ("PYTHONPATH", "PATH")
 
 
 def own_python(module: str, *words: str) -> tuple[str, ...]:
-    """The command that runs a module of ours; `-P` keeps the current folder off its path."""
+    """Returns the command that runs one of our modules; `-P` keeps the current folder out of the module search path."""
     return (sys.executable, "-P", "-m", module, *words)
 
 
 def own_environ(environ: Mapping[str, str], **more: str) -> dict[str, str]:
-    """The environment for it.  Of the person's own search paths only what names a folder for certain: an empty entry,
-    as a stray colon leaves it, and a relative one mean the current folder again."""
+    """Returns the environment for such a process. Search paths keep only their absolute entries, because an empty entry
+    (from a stray colon) or a relative one means the current folder."""
     out = {**environ, **more}
     for name in _PATHS:
         if name in out:
@@ -84,45 +86,47 @@ def own_environ(environ: Mapping[str, str], **more: str) -> dict[str, str]:
     return out
 
 
-# What a process asks of the kernel for its own protection: no other program of this user may look into it, and what
-# its children leave behind comes back to it instead of vanishing.  Does nothing where the system has no such call.
+# Protections that a process requests from the kernel: other programs of the same user cannot inspect it, and orphaned
+# descendants are reparented to it. Without effect where the system lacks these calls.
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_GET_SECUREBITS = 27
-_NUMBERS = {"x86_64": (250, 252), "aarch64": (219, 31), "riscv64": (219, 31)}  # of keyctl and ioprio_get
+_NUMBERS = {"x86_64": (250, 252), "aarch64": (219, 31), "riscv64": (219, 31)}  # keyctl and ioprio_get
 _IOPRIO_WHO_PROCESS = 1
 _GET_KEYRING_ID = 0
 _SESSION_KEYRING = -3
 
 
 def hide_memory() -> bool:
-    """Nobody of the same user may trace this process, or read its memory and environment.  `exec` ends it."""
+    """Other processes of the same user can no longer trace this process or read its memory and environment. `exec`
+    resets it."""
     return _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def adopt_orphans() -> bool:
-    """Whatever loses its parent below us becomes our child: `setsid` and a second fork no longer hide where it is from.
+    """Makes this process the parent of its orphaned descendants, so that `setsid` and a second fork do not hide where a
+    process comes from.
 
-    True: so it is, and we have to reap them.
+    Returns True on success; the caller must then reap them.
     """
     return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def die_with_parent() -> bool:
-    """The kernel ends this process, and no other, at once when the one that forked it is gone."""
+    """The kernel kills this process as soon as the process that forked it ends."""
     return _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def call_self(name: str) -> bool:
-    """The name by which the system lists this process; no other process can change it."""
+    """Sets the name of this process in the system's process list; no other process can change it."""
     return _prctl(_PR_SET_NAME, name.encode() + b"\0")
 
 
 def inherited_numbers() -> list[int | None]:
-    """What a child inherits and no file tells: secure bits, the keys of this login, the priority at the disk."""
+    """Attributes that a child inherits and that no file shows: secure bits, session keyring, I/O priority."""
     keyctl, ioprio_get = _NUMBERS.get(os.uname().machine, (None, None))
     keyring = None if keyctl is None else _call("syscall", keyctl, _GET_KEYRING_ID, _SESSION_KEYRING, 0)
     priority = None if ioprio_get is None else _call("syscall", ioprio_get, _IOPRIO_WHO_PROCESS, 0)
@@ -134,14 +138,15 @@ def _prctl(option: int, value: int | bytes) -> bool:
 
 
 def _call(name: str, *values: int | bytes) -> int | None:
-    """None: another system, interpreter or C library.  What it would have hidden stays open, nothing else."""
+    """Returns None on another system, interpreter or C library. The protection is then missing; nothing else
+    changes."""
     if sys.platform != "linux":
         return None
     try:
-        # the public package costs three milliseconds, and this stands before a tool's start
+        # the public `ctypes` package takes three milliseconds, and this delays the start of a tool
         from _ctypes import call_function, dlopen, dlsym
 
-        ours: Any = None  # the program itself, with its C library
+        ours: Any = None  # the program itself, including its C library
         return int(call_function(dlsym(dlopen(ours, 0), name), values))
     except (ImportError, OSError, AttributeError):
         return None

@@ -1,4 +1,4 @@
-"""How often something may happen: at most so many times in any window of time, for each key.  Time is an argument."""
+"""A rate limit per key: at most a given number of events in any time window. The time is an argument."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MAX_KEYS = 1024
 
 
 class RateWindow:
-    """Bounded: of very many keys the one that was quiet for longest is forgotten."""
+    """The number of keys is limited: the key that was inactive for longest is removed first."""
 
     def __init__(self, limit: int, window_s: float = 60.0) -> None:
         self.limit = limit
@@ -16,18 +16,19 @@ class RateWindow:
         self._seen: dict[str, deque[float]] = {}
 
     def admit(self, key: str, now: float) -> float:
-        """0.0: it may happen now, and counts; else the seconds until the next one may."""
+        """Returns 0.0 and counts the event if it is allowed now; otherwise the seconds until the next one is
+        allowed."""
         wait_s = self.wait_s(key, now)
         if wait_s == 0.0:
             seen = self._seen.pop(key, None) or deque()
-            self._seen[key] = seen  # behind all others: the first is the one that was quiet for longest
+            self._seen[key] = seen  # moved to the end, so that the first key is the one inactive for longest
             seen.append(now)
             if len(self._seen) > MAX_KEYS:
                 del self._seen[next(iter(self._seen))]
         return wait_s
 
     def wait_s(self, key: str, now: float) -> float:
-        """The same, and nothing is counted."""
+        """Like `admit`, but counts nothing."""
         seen = self._seen.get(key)
         while seen and seen[0] <= now - self.window_s:
             seen.popleft()

@@ -1,7 +1,7 @@
-"""Types as data: reads a JSON value as a type says, writes one, and describes a type as JSON Schema.
+"""Types as data: reads and writes JSON values according to a type, and describes a type as JSON Schema.
 
-The table of operations is made of types; the socket, HTTP, the OpenAPI document and the client library all read them
-here.  Nothing is converted silently: a text is no number, and a number is no flag.
+The table of operations consists of types. The socket, the HTTP server, the OpenAPI document and the client library use
+them through this module. Values are never converted silently: a string is not a number, and a number is not a boolean.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _CALLED: Final = {"string": "a text", "boolean": "true or false", "integer": "a 
 
 
 class BadValue(ValueError):
-    """A value is not as its type says; the text names the field and what is wanted."""
+    """A value does not match its type; the message names the field and the expected type."""
 
 
 @frozen
 class Is:
-    """What a type alone does not say.  Limits of a text or a list count its characters or items; `also` is another
-    name under which a parameter is understood."""
+    """Constraints that a type alone does not express. For a string or a list, `least` and `most` limit its length.
+    `also` is another accepted name of a parameter."""
 
     about: str = ""
     least: float | None = None
@@ -38,19 +38,20 @@ class Is:
     pattern: str = ""
     also: str = ""
     maybe: bool = False  # a field that can be missing
-    only: str = ""  # "socket" or "http": a field that the other way does not have
+    only: str = ""  # "socket" or "http": the field exists only on that transport
 
 
 @lru_cache(maxsize=512)
 def fields_of(kind: Any) -> dict[str, Any]:
     """The fields of a value class, or the parameters of a function, with their types."""
-    own = SimpleNamespace(__annotations__=kind.__annotations__)  # a class's own: what it stands on has no fields
+    # only the class's own annotations: its bases have no fields
+    own = SimpleNamespace(__annotations__=kind.__annotations__)
     return get_type_hints(own, vars(sys.modules[kind.__module__]), include_extras=True)
 
 
 @lru_cache(maxsize=512)
 def marks_of(kind: Any) -> tuple[Any, tuple[Is, ...]]:
-    """The type itself, and what is said of it besides."""
+    """Splits an annotated type into the type and its constraints."""
     if get_origin(kind) is not Annotated:
         return kind, ()
     inner, *said = get_args(kind)
@@ -63,8 +64,8 @@ def is_value(kind: Any) -> bool:
 
 
 def read(kind: Any, value: Any, where: str = "") -> Any:
-    """The value as its type; BadValue says what is wrong.  Fields that a value class does not know are left out: what
-    is read may come from a newer version."""
+    """Converts a JSON value to its type. Raises BadValue. Unknown fields of a value class are ignored, because the
+    sender can be a newer version."""
     inner, marks = marks_of(kind)
     found = _read(inner, value, where)
     for mark in marks:
@@ -128,7 +129,7 @@ def _read_plain(kind: Any, value: Any, where: str) -> Any:
 
 
 def _is_text(value: str) -> bool:
-    """Half of a surrogate pair is no text: it could be neither kept nor told."""
+    """A lone surrogate cannot be encoded as UTF-8, so it could be neither stored nor sent."""
     return value.isascii() or not re.search("[\ud800-\udfff]", value)
 
 
@@ -147,7 +148,8 @@ def _check(mark: Is, value: Any, where: str) -> None:
         )
     if mark.above is not None and size <= mark.above:
         raise BadValue(_say(where, f"should be more than {mark.above:g}"))
-    if mark.pattern and not re.search(re.sub(r"\$$", r"\\Z", mark.pattern), value):  # not before a line break
+    # `$` would also match before a final line break
+    if mark.pattern and not re.search(re.sub(r"\$$", r"\\Z", mark.pattern), value):
         raise BadValue(_say(where, "has characters that are not allowed here"))
 
 
@@ -156,7 +158,7 @@ def _say(where: str, what: str) -> str:
 
 
 def read_text(kind: Any, text: str, where: str) -> Any:
-    """What stands in an address: true, false, digits, or the text itself."""
+    """Reads a value from a URL: true, false, digits, or the text itself."""
     inner, _ = marks_of(kind)
     if inner is bool:
         if text not in ("true", "false"):
@@ -170,7 +172,8 @@ def read_text(kind: Any, text: str, where: str) -> Any:
 
 
 def write(value: Any, way: str = "") -> Any:
-    """The inverse of `read`: plain JSON.  `way`: "socket" or "http"; fields that are only the other's are left out."""
+    """The inverse of `read`: returns plain JSON. `way` is "socket" or "http"; fields that exist only on the other
+    transport are left out."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -189,7 +192,7 @@ def _goes(kind: Any, way: str) -> bool:
 
 
 def describe(kind: Any, components: dict[str, Any]) -> dict[str, Any]:
-    """JSON Schema; value classes are put into `components` and referred to."""
+    """Returns the JSON Schema of a type. Value classes are added to `components` and referenced."""
     inner, marks = marks_of(kind)
     out = _describe(inner, components)
     for mark in marks:
@@ -220,7 +223,7 @@ def _describe(kind: Any, components: dict[str, Any]) -> dict[str, Any]:
 def _refer(kind: Any, components: dict[str, Any]) -> dict[str, Any]:
     name = kind.__name__
     if name not in components:
-        components[name] = {}  # a class may speak of itself
+        components[name] = {}  # set first, because a class can refer to itself
         known = fields_of(kind)
         known = {field: inner for field, inner in known.items() if _goes(inner, "http")}
         properties = {field: describe(inner, components) for field, inner in known.items()}
@@ -236,7 +239,7 @@ def _limits(mark: Is, out: Mapping[str, Any]) -> dict[str, Any]:
     limits: dict[str, Any] = {name: value for name, value in plain.items() if value is not None}
     if mark.pattern:
         limits["pattern"] = mark.pattern
-    if "anyOf" in out and limits:  # they hold for what is not null
+    if "anyOf" in out and limits:  # the limits apply to the non-null alternative
         kind = {"type": out["anyOf"][0].get("type")}
         first = {**out["anyOf"][0], **_limits(Is("", mark.least, mark.most, mark.above, mark.pattern), kind)}
         limits = {"anyOf": [first, *out["anyOf"][1:]]}

@@ -1,6 +1,7 @@
-"""What not every system has, under one name: how a file of ours is opened and written, and whether a process lives.
+"""Hides differences between operating systems: how our files are opened, written and locked, and whether a process is
+alive.
 
-Whoever needs one of these asks here instead of asking which system it is.
+Other modules call these functions instead of checking the platform.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# Of every file that we open by its descriptor: no child inherits it, and no byte is translated.
+# Flags for every file that we open by descriptor: children do not inherit it, and Windows does not translate line ends.
 OWN_FILE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe that nobody writes to would wait for ever
+NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe without a writer would block forever
 
 _SYNCHRONIZE, _STILL_RUNNING, _DENIED = 0x0010_0000, 0x102, 5
 
 
 def keep_private(descriptor: int) -> None:
-    """Readable by this user alone, where files have such modes; elsewhere the folder's own rights decide."""
+    """Makes the file readable by this user only, where files have modes. Elsewhere the permissions of the folder
+    apply."""
     if hasattr(os, "fchmod"):
         os.fchmod(descriptor, 0o600)
 
@@ -39,7 +41,7 @@ def read_at(descriptor: int, size: int, place: int) -> bytes:
 
 
 def lives(pid: int) -> bool:
-    """Whether a process of this number is there, whichever user's."""
+    """Whether a process with this pid exists, whichever user owns it."""
     if pid <= 0:
         return False
     if os.name == "nt":
@@ -54,8 +56,11 @@ def lives(pid: int) -> bool:
 
 
 def own_parent() -> int:
-    """The process that started this one; 0: the system does not say.  On Windows it is looked up in the list of
-    processes: `os.getppid` rests on a call there that Wine lacks, and a process that makes it is ended."""
+    """Returns the pid of the parent process, or 0 if the system does not report it.
+
+    On Windows it is looked up in the process list, because Wine lacks the call behind `os.getppid` and ends a process
+    that makes it.
+    """
     if hasattr(os, "getppid") and os.name != "nt":
         return os.getppid()
     from atlasbridge.core.ancestry_windows import look_on_windows
@@ -65,7 +70,7 @@ def own_parent() -> int:
 
 
 def _lives_on_windows(pid: int) -> bool:  # pragma: no cover - the job on Windows runs it
-    """`os.kill` with signal 0 would send Ctrl-C there."""
+    """Needed because `os.kill` with signal 0 sends Ctrl-C on Windows."""
     if sys.platform != "win32":
         return False
     import ctypes
@@ -81,12 +86,12 @@ def _lives_on_windows(pid: int) -> bool:  # pragma: no cover - the job on Window
         kernel.CloseHandle(ctypes.c_void_p(handle))
 
 
-# What survives a power loss.
+# Durability after a power loss.
 
 
 def sync_folder(folder: Path) -> None:
-    """New, renamed and removed names in `folder` are on the disk (where the system can say so)."""
-    if not hasattr(os, "O_DIRECTORY"):  # Windows opens no folder
+    """Flushes new, renamed and removed names in `folder` to disk, where the system supports it."""
+    if not hasattr(os, "O_DIRECTORY"):  # Windows cannot open a folder
         return
     descriptor = os.open(folder, os.O_RDONLY | OWN_FILE)
     try:
@@ -95,20 +100,20 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-# An advisory lock on a file that the system releases however its holder ends: `flock`, or a locked byte on Windows.
+# An advisory file lock that the system releases when its holder ends: `flock`, or a locked byte on Windows.
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-_FAR = 1 << 30  # a locked byte cannot be read there: it is one that no file of ours has
-# How a system says that another holds it; not every C library of Windows has a number for that.
+_FAR = 1 << 30  # a locked byte cannot be read, so this one is beyond the end of all our files
+# The errors that mean "already locked"; not every Windows C library has an errno for it.
 _HELD = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK, 0, None)
 
 
 def try_lock(descriptor: int) -> bool:
-    """Without waiting.  False: another process, or another opening of the file, holds it."""
+    """Does not wait. Returns False if another process, or another open descriptor of the file, has the lock."""
     try:
         if fcntl is not None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -122,7 +127,7 @@ def try_lock(descriptor: int) -> bool:
 
 
 def try_share(descriptor: int) -> bool:
-    """Beside others who share it; where nothing can be shared, alone."""
+    """Takes a shared lock; where the system has none, an exclusive one."""
     if fcntl is None:
         return try_lock(descriptor)
     try:

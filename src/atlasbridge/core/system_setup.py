@@ -1,6 +1,7 @@
-"""The strong set-up: the hub of this machine is a user of its own.  One file of root's says so, and to whom it applies.
+"""The system-wide setup, in which the hub of this machine runs as a user of its own. A file owned by root describes it.
 
-Written by `atlasbridge hub install --system` (`cli.system_hub`); read by every command and session, so it is light.
+`atlasbridge hub install --system` (`cli.system_hub`) writes the file. Every command and session reads it, so this
+module imports little.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _LONGEST = 4096
 
 @frozen
 class SystemSetup:
-    """`members`: the people whose sessions ask this hub, by their numbers."""
+    """`members` are the uids of the people whose sessions use this hub."""
 
     user: str
     uid: int
@@ -39,7 +40,7 @@ class SystemSetup:
 
 
 def parse_setup(text: str) -> SystemSetup | None:
-    """None: that is not what we write."""
+    """Returns None if the text does not have our format."""
     lines = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
     found = {name: value for name, _, value in lines}
     try:
@@ -50,7 +51,7 @@ def parse_setup(text: str) -> SystemSetup | None:
 
 
 def read_setup(place: str = PLACE) -> SystemSetup | None:
-    """None: this machine has no such set-up.  A file that anybody but root could have written counts for nothing."""
+    """Returns None if this machine has no such setup. A file that anyone but root can write is ignored."""
     try:
         descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
     except OSError:
@@ -65,7 +66,8 @@ def read_setup(place: str = PLACE) -> SystemSetup | None:
 
 
 def setup_for(environ: Mapping[str, str]) -> SystemSetup | None:
-    """The one that applies to this user's commands; a home folder or a socket that was named on purpose goes first."""
+    """The setup that applies to this user's commands. An explicit home folder or socket in the environment takes
+    precedence."""
     if not hasattr(os, "getuid") or environ.get("ATLASBRIDGE_HOME") or environ.get("ATLASBRIDGE_HUB_SOCKET"):
         return None
     setup = read_setup()

@@ -1,4 +1,4 @@
-"""The words about terminals that the session and the operating-system parts share.  No system call here."""
+"""Types for terminals that the session and the operating-system modules share. This module makes no system call."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Protocol
 else:
-    Protocol = object  # a client starts without `typing`
+    Protocol = object  # a client starts without importing `typing`
 
 
 @frozen
 class Size:
-    """Of a terminal: in characters, and in pixels where the terminal tells (0: it does not)."""
+    """The size of a terminal in characters, and in pixels where the terminal reports it (otherwise 0)."""
 
     rows: int = 24
     cols: int = 80
@@ -23,23 +23,23 @@ class Size:
     height: int = 0
 
     def or_default(self) -> Size:
-        """A terminal that says 0 x 0 (a serial line, an unset one) is taken for 24 x 80."""
+        """Treats a terminal that reports 0 x 0 (such as a serial line) as 24 x 80."""
         return self if self.rows and self.cols else Size(self.rows or 24, self.cols or 80, self.width, self.height)
 
 
 @frozen
 class LineFlags:
-    """How a terminal treats lines.  The defaults stand where nothing is known."""
+    """The terminal's line settings. The defaults apply if nothing is known."""
 
     canonical: bool = False
     echo: bool = True
-    adds_returns: bool = False  # a newline leaves the terminal as return and newline
+    adds_returns: bool = False  # the terminal prints a newline as carriage return and newline
     end_of_file: bytes = b"\x04"
-    line_limit: int = 4096  # bytes of a line, its end included, that the kernel keeps; the rest is cut silently
+    line_limit: int = 4096  # bytes of a line, including its end, that the kernel keeps; it drops the rest silently
 
 
 class SpawnRefused(AtlasBridgeError):
-    """The program never came to run; `status` is what a shell would exit with."""
+    """The program could not be started; `status` is the exit status that a shell would use."""
 
     def __init__(self, message: str, hint: str, status: int) -> None:
         super().__init__(message, hint)
@@ -48,18 +48,18 @@ class SpawnRefused(AtlasBridgeError):
 
 @frozen
 class Ending:
-    """How the client's part ended: its exit status, and what to say on standard error."""
+    """How the client ended: its exit status, and the text for standard error."""
 
     status: int
     text: str = ""
     hint: str = ""
 
 
-LEFT = 120  # exit status of `run` and `attach` when this terminal left and the session goes on
+LEFT = 120  # exit status of `run` and `attach` when this terminal detached and the session continues
 
 
 def parting_words(why: str, name: str) -> str:
-    """What a person is told whose terminal a session has let go; "": nothing, for it is not for good."""
+    """The message for a person whose terminal a session has released; "" if the release is only temporary."""
     if why == "detached":
         return f"detached; the session continues. Come back with: atlasbridge attach {name}"
     if why in ("taken", "stolen"):
@@ -68,7 +68,7 @@ def parting_words(why: str, name: str) -> str:
 
 
 class Pty(Protocol):
-    """What a session asks of the terminal its program runs on; see `os/tty/base.py` for the promises."""
+    """The terminal of a session's program; `os/tty/base.py` documents the guarantees."""
 
     pid: int
 
@@ -86,14 +86,14 @@ class Pty(Protocol):
 
 
 class ConsolePty(Pty, Protocol):
-    """A program on a pseudo-console: its terminal is read and written by calls, not by a descriptor."""
+    """A program on a Windows pseudo-console, which is read and written by calls instead of a descriptor."""
 
     def read(self) -> bytes: ...
     def write(self, data: bytes) -> None: ...
 
 
 class Console(Protocol):
-    """The console that the person sits at."""
+    """The console in front of the person."""
 
     is_terminal: bool
 

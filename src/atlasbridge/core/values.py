@@ -1,17 +1,17 @@
-"""Value classes: as much of `dataclasses` as a session needs, at a fraction of its price.
+"""Value classes: the part of `dataclasses` that a session needs, at a fraction of its startup cost.
 
-The standard module imports `inspect` and compiles half a dozen functions for every class; with sixty classes that is
-felt at each start.  Here one function is compiled for a class, when it is first used, and all share the others.
+The standard module imports `inspect` and compiles several functions for every class, which noticeably delays each start
+with sixty classes. Here one function per class is compiled at its first use, and all classes share the others.
 """
 
 from __future__ import annotations
 
 try:
-    from _operator import attrgetter  # the module around it is of no use here, and is felt at each start
+    from _operator import attrgetter  # the public module adds nothing here and delays each start
 except ImportError:  # another interpreter
     from operator import attrgetter
 
-TYPE_CHECKING = False  # a checker knows the name; `typing` alone would double the time in which a client starts
+TYPE_CHECKING = False  # type checkers know the name; importing `typing` alone would double a client's start time
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Never, TypeVar, dataclass_transform
@@ -27,7 +27,7 @@ _waiting: list[Callable[[], None]] = []
 
 
 class _Made:
-    """A default that is made anew for each object."""
+    """A default that is created for each object."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self.make = make
@@ -40,7 +40,7 @@ def field(*, default_factory: Callable[[], T]) -> T:
 
 
 class _Value:
-    """What all of them have in common: equal when of one class and with equal values."""
+    """The common base class. Two values are equal if they have the same class and equal fields."""
 
     __slots__ = ()
     __match_args__: tuple[str, ...] = ()
@@ -77,30 +77,30 @@ class _Mutable(_Value):
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
-    """Class decorator: a value that never changes, made of the annotated names."""
+    """Class decorator: an immutable value whose fields are the annotated names."""
     return _with_slots(cls, _Frozen)
 
 
 @dataclass_transform(field_specifiers=(field,))
 def mutable(cls: type[T]) -> type[T]:
-    """The same, but its fields may be set."""
+    """Like `frozen`, but its fields can be set."""
     return _with_slots(cls, _Mutable)
 
 
 def as_dict(item: object) -> dict[str, Any]:
     names: tuple[str, ...] = item.__match_args__  # type: ignore[attr-defined]
-    if len(names) < 2 or not isinstance(item, _Value):  # a dataclass of the frozen interfaces
+    if len(names) < 2 or not isinstance(item, _Value):  # a dataclass of the interfaces that the specification fixes
         return {name: getattr(item, name) for name in names}
     return dict(zip(names, item._values(item), strict=True))
 
 
 def replace(item: T, **changes: Any) -> T:
-    """A copy with some values changed."""
+    """Returns a copy with some fields changed."""
     return item.__class__(**as_dict(item) | changes)
 
 
 def _with_slots(cls: type[T], base: type) -> type[T]:
-    """Slots must be there when a class is made: it is made again, with all that its body says."""
+    """Creates the class again with its body, because slots must be known when a class is created."""
     if cls.__bases__ != (object,):
         raise TypeError(f"{cls.__qualname__}: a value class has no base of its own")
     names = tuple(cls.__annotations__)
@@ -114,7 +114,8 @@ def _with_slots(cls: type[T], base: type) -> type[T]:
 
 
 def _first_initialiser(made: Any, defaults: dict[str, Any]) -> Callable[..., None]:
-    """For the first object only: many a class is never used, and compiling costs more than making it."""
+    """The initialiser until the first object is created. Many classes are never used, and compiling costs more than
+    creating the class."""
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:
         compile_it()
@@ -128,13 +129,15 @@ def _first_initialiser(made: Any, defaults: dict[str, Any]) -> Callable[..., Non
 
 
 def compile_initialisers() -> None:
-    """Those of all classes so far: for a process whose children should find them done."""
+    """Compiles the initialisers of all classes so far, for a process whose forked children should find them
+    compiled."""
     while _waiting:
         _waiting.pop()()
 
 
 def _initialiser(made: Any, defaults: dict[str, Any]) -> Callable[..., None]:
-    """`__init__` with the fields as arguments, which sets each slot by itself: no refusal stands in its way."""
+    """Compiles an `__init__` that takes the fields as arguments. It sets each slot directly, so that the `__setattr__`
+    of a frozen class does not refuse it."""
     names = made.__match_args__
     known = {f"_default_{name}": value for name, value in defaults.items()}
     known |= {f"_set_{name}": vars(made)[name].__set__ for name in names}

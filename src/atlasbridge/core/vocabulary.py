@@ -1,6 +1,7 @@
-"""Words by kind, in the languages of `recognition/words/*.toml`: what agrees, refuses, is for ever, asks to choose.
+"""Words by kind (agree, refuse, always, choose, …) in the languages of `recognition/words/*.toml`.
 
-Read when first needed, never at a start.  The code knows kinds; a dialect's own words come before these.
+The tables are read when they are first needed, not at startup. The code refers to kinds, not to words. The words of a
+dialect take precedence over these.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "recognition" / "words"
 ENGLISH = "en"
-_UNSPACED = ("ja", "ko", "zh")  # their words are not set apart by blanks
+_UNSPACED = ("ja", "ko", "zh")  # these languages do not separate words by spaces
 _FLAGS = re.IGNORECASE | re.MULTILINE
 
 
@@ -23,15 +24,16 @@ def languages() -> dict[str, dict[str, Any]]:
 
 
 def answers_as(word: str, *kinds: str) -> bool:
-    """Whether a person who says just this word means one of these kinds, in any language.
+    """Whether a reply that consists of just this word means one of these kinds, in any language.
 
-    Single letters are only what an English speaker says: `s` and `o` are other people's yes, and many menus' key.
+    Single letters count only in English and in languages without spaces: `s` and `o` mean yes in other languages, and
+    are also keys in many menus.
     """
     return word.casefold() in _answers(kinds)
 
 
 def letter_of(letter: str, kind: str, label: str) -> bool:
-    """Whether this letter means the kind in a language in which `label` is of that kind: `j` where it says `Ja`."""
+    """Whether this letter means the kind in a language in which `label` is of that kind: `j` for `Ja`."""
     low = letter.casefold()
     return any(
         low in table.get(kind, {}).get("answers", ())
@@ -43,18 +45,18 @@ def letter_of(letter: str, kind: str, label: str) -> bool:
 
 @lru_cache(maxsize=512)
 def begins(kind: str, label: str, abroad: bool = False) -> bool:
-    """Whether a choice is of this kind by its first words; `abroad`: in another language than English."""
+    """Whether a choice is of this kind by its first words. `abroad`: only in languages other than English."""
     return any(_begins(name, kind, label) for name in languages() if not (abroad and name == ENGLISH))
 
 
 @lru_cache(maxsize=512)
 def speaks(kind: str, field: str, text: str, abroad: bool = False) -> bool:
-    """Whether one of the kind's patterns stands anywhere in the text."""
+    """Whether one of the kind's patterns occurs anywhere in the text."""
     return spoken_in(kind, field, text, abroad) != ""
 
 
 def spoken_in(kind: str, field: str, text: str, abroad: bool = False) -> str:
-    """The first language of which a pattern of this kind stands in the text; "": none."""
+    """The first language with a pattern of this kind that occurs in the text; "" if none does."""
     for name in languages():
         pattern = None if abroad and name == ENGLISH else _anywhere(name, kind, field)
         if pattern is not None and pattern.search(text):
@@ -63,13 +65,13 @@ def spoken_in(kind: str, field: str, text: str, abroad: bool = False) -> str:
 
 
 def first_label(kind: str, language: str) -> str:
-    """How a choice of this kind is called in that language."""
+    """The label of a choice of this kind in that language."""
     labels = languages().get(language, {}).get(kind, {}).get("labels", ())
     return str(labels[0]).capitalize() if labels else ""
 
 
 def forget() -> None:
-    """What was made of the tables, after one of them was changed."""
+    """Clears the caches after a table was changed."""
     for made in (begins, speaks, _answers, _anywhere, _beginning):
         made.cache_clear()
 

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from atlasbridge.web import admin_api, mcp_api, passkey_api, prompt_api, question_api, record_api, session_api
+from atlasbridge.web import admin_api, mcp_api, passkey_api, prompt_api, session_api
 from atlasbridge.web.api import OVER_HTTP, http_error, perform, routes_of
 from atlasbridge.web.guard import Guard
 from atlasbridge.web.openapi import PREFIX, render_openapi
@@ -23,8 +23,8 @@ HANDLERS_IN = (
     admin_api,
     passkey_api,
     prompt_api,
-    question_api,
-    record_api,
+    prompt_api,
+    session_api,
     session_api,
 )  # importing them registers their handlers
 

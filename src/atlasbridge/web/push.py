@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.policy.quorum import PROOF
+from atlasbridge.core.policy.people import PROOF
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord, PromptType

@@ -14,7 +14,7 @@ from atlasbridge import __version__
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id, short_id
-from atlasbridge.core.policy.quorum import QUORUM
+from atlasbridge.core.policy.people import QUORUM
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject

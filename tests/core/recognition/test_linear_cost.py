@@ -140,7 +140,7 @@ UNITS = (
     *("token=", "password ", "--token ", "\u00a0", "\u3000", "Use ", "(p) P, ", "0%", "k=", "1s", "1.", "1:1"),
 )
 FRAMES = (("", ""), ("a", "b"), ("? [", ")"), ("1. (", ":"))
-WINDOWED = ("prompt.hidden._NAME_BEFORE",)  # sees no more than the longest name, whatever the text
+WINDOWED = ("prompt.redact._NAME_BEFORE",)  # sees no more than the longest name, whatever the text
 PATTERN_FIELDS = (
     "pattern",
     "unless",

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.figures.accuracy import corpus_cases
 
 import atlasbridge.core
 from atlasbridge.core import patterns
 from atlasbridge.core.screen.view import View
-from atlasbridge.lab.accuracy import corpus_cases
 from atlasbridge.lab.replay import read_recording, screen_at
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 
 from tests.support.bare_hub_api import BareHubApi
+from tests.support.memory_channel import MemoryChannel
 from tests.support.sample_prompt import YES_NO
 from tests.support.waiting import stays, until
 
-from atlasbridge.channels.memory import MemoryChannel
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.ports import Channel

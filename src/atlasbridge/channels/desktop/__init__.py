@@ -1,4 +1,4 @@
-"""The desktop of this machine: a notification for who is at it.  Nobody can answer there."""
+"""Desktop notifications on this machine. They cannot be answered."""
 
 from __future__ import annotations
 

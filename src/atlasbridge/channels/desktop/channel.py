@@ -1,4 +1,4 @@
-"""The channel `desktop`: a notification on this machine's screen, taken back when its prompt is settled."""
+"""The channel `desktop`: shows a notification on this machine's screen and removes it when the prompt is settled."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
 
-# How a desktop's own program is told to show a notification, to replace it, or to take it back.  Pure.
-#
-# Text travels as an argument of its own: nothing that a tool printed is read as an option, markup or script.
+# Command lines of the desktop's own program: show, replace or remove a notification. Pure. Text is passed as a separate
+# argument, so that the output of a tool is never read as an option, markup or script.
 
 Words = list[str]
 APP = "AtlasBridge"
@@ -57,7 +56,7 @@ def show_words(program: str, title: str, text: str, *, urgent: bool, sound: bool
 
 
 def close_words(program: str, shown: str, title: str) -> Words:
-    """Another in its place that goes at once; macOS takes back nothing."""
+    """Replace the notification by one that disappears at once. On macOS, notifications cannot be removed."""
     if program.endswith(MACOS) or not shown:
         return []
     gone = ["--expire-time", "1", "--hint", "boolean:transient:true", "--hint", "boolean:suppress-sound:true"]
@@ -65,7 +64,7 @@ def close_words(program: str, shown: str, title: str) -> Words:
 
 
 def escape(text: str) -> str:
-    """Desktops may read markup in the text."""
+    """Some desktops interpret markup in the text."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -76,7 +75,8 @@ HINT = "install libnotify (notify-send), or switch it off: [channels.desktop] en
 
 
 class DesktopChannel(BaseChannel):
-    """Called `remote`: who types in that very session is given a moment, many are told together, no secret is shown."""
+    """`remote` although it is local: then the person at the terminal gets a moment to answer, several prompts become
+    one digest, and no secret is shown."""
 
     name: ClassVar[str] = "desktop"
     remote: ClassVar[bool] = True
@@ -87,11 +87,11 @@ class DesktopChannel(BaseChannel):
         self._program = choose_program(sys.platform, shutil.which, self._own.program)
         if not self._program:
             raise ConfigError("there is no program that shows a notification here", HINT)
-        self._shown: OrderedDict[str, str] = OrderedDict()  # prompt or digest -> the desktop's own number
+        self._shown: OrderedDict[str, str] = OrderedDict()  # prompt or digest -> the desktop's notification id
         self._failed = 0
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
-        """What is to make no sound is not shown by itself: it stands in the digest."""
+        """A silent prompt gets no notification of its own; the digest lists it."""
         if not self.hub_api.tone(event.prompt_id, self.name).loud:
             return f"silent-{short_id(event.prompt_id)}"
         await self._show(event.prompt_id, self._title(event, session), self._text(event), not event.prompt.idle)
@@ -118,7 +118,7 @@ class DesktopChannel(BaseChannel):
             await self._show("", "AtlasBridge", escape_controls(message)[:LONGEST], False)
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
-        """Put in its own place again as it changes; nobody wants a second one."""
+        """Replace the notification of this digest when it changes, so that there is only one."""
         if loud or f"digest-{key}" in self._shown:
             lines = escape_controls(text) if self._own.show_text else escape_controls(text).partition("\n")[0]
             await self._show(f"digest-{key}", "AtlasBridge: more questions wait", lines[:LONGEST], False)
@@ -158,7 +158,7 @@ class DesktopChannel(BaseChannel):
         return await never
 
     async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
-        """Nobody replies here."""
+        """This channel receives no replies."""
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -1,4 +1,4 @@
-"""The table of `desktop`, checked."""
+"""The settings of `[channels.desktop]`."""
 
 from __future__ import annotations
 

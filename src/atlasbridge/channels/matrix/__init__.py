@@ -1,4 +1,4 @@
-"""Matrix: prompts as messages in one room; reactions and replies answer.  Plain HTTP, unencrypted rooms only."""
+"""Matrix: prompts are messages in one room; reactions and replies answer them. Plain HTTP, unencrypted rooms only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The few calls of Matrix' client-server interface that are needed: who am I, send, and wait for what is said."""
+"""The calls of the Matrix client-server API that the channel needs: identify itself, send, and wait for new events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MatrixApi:
         return str((await self._call("GET", "/account/whoami")).get("user_id", ""))
 
     async def create_room(self, name: str, people: list[str]) -> str:
-        """A private room without encryption, with these people invited; from now on it is the one spoken of."""
+        """Create a private room without encryption, invite these people, and use it from now on."""
         wanted = {"preset": "private_chat", "name": name, "invite": people, "is_direct": len(people) == 1}
         self._room = str((await self._call("POST", "/createRoom", wanted)).get("room_id", ""))
         return self._room
@@ -36,12 +36,12 @@ class MatrixApi:
         return bool((await self._call("GET", path, missing={})).get("algorithm"))
 
     async def send(self, kind: str, content: dict[str, Any], txn: str) -> str:
-        """The same `txn` once more is the same event: a lost answer makes no second message."""
+        """Send an event. A retry with the same `txn` does not create a second event."""
         path = f"/rooms/{quote(self._room, safe='')}/send/{kind}/{quote(txn, safe='')}"
         return str((await self._call("PUT", path, content)).get("event_id", ""))
 
     async def sync(self, since: str, wait_s: int) -> tuple[str, list[dict[str, Any]]]:
-        """The next token, and what was said in the room since; without a token, from now on."""
+        """Return the next token and the new events in the room. Without a token, start from now."""
         only = {
             "room": {"rooms": [self._room], "timeline": {"limit": 100 if since else 0}, "state": {"types": []}},
             "presence": {"types": []},
@@ -64,7 +64,7 @@ class MatrixApi:
         wait_s: float = 0.0,
         missing: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """`missing`: what there is where the server knows nothing of it."""
+        """`missing` is returned if the server does not know the resource."""
         limit = httpx.Timeout(self._client.timeout.read or 8.0, read=(self._client.timeout.read or 8.0) + wait_s)
         for last in (False, True):
             try:

@@ -1,4 +1,4 @@
-"""The Matrix channel: one room, messages out, reactions and replies in.  It carries; the gate decides."""
+"""The Matrix channel: messages to one room, reactions and replies from it. The gate decides about replies."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
 
-# Allowing something for a while in a room: a reaction to the question brings the offer, keycaps under it decide.
-#
-# Which offer is whose is kept by the hub: a restart forgets none.
+# Grants in a room: a reaction to the question requests an offer, and keycap reactions to the offer decide. The hub
+# stores which offer belongs to which prompt, so a restart loses none.
 
 
 class RoomGrants:
@@ -41,7 +40,7 @@ class RoomGrants:
         self._hub_api, self._api, self._edit = hub_api, api, edit
 
     def knows(self, meant: str, record: PromptRecord | None, key: str) -> bool:
-        """Whether this reaction is about a grant: the clock under a question, or anything under an offer."""
+        """Whether this reaction is about a grant: the clock on a question, or any reaction to an offer."""
         if record is not None:
             return templates.is_while(key) and templates.offers_grant(record.prompt)
         return bool(meant and self._hub_api.recall(_note(meant)))
@@ -99,7 +98,7 @@ class MatrixChannel(BaseChannel):
         self._people = People(hub_api, self.name)
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
         self._me, self._state, self._detail = "", "starting", ""
-        self._encrypted: bool | None = None  # None: not known yet
+        self._encrypted: bool | None = None  # None: not checked yet
         self._digests: dict[str, str] = {}
         self._edits: dict[str, str] = {}
         self._grants = RoomGrants(hub_api, self._api, self._edit)
@@ -116,7 +115,7 @@ class MatrixChannel(BaseChannel):
         return event_id
 
     async def _refuse_encrypted(self) -> None:
-        """Asked there, nobody could answer: it is said so, and the other channels are told."""
+        """Raise ChannelError for an encrypted room, because replies there cannot be read."""
         if self._encrypted is None:
             self._encrypted = await self._api.is_encrypted()
         if self._encrypted:
@@ -124,7 +123,7 @@ class MatrixChannel(BaseChannel):
             raise ChannelError(IS_ENCRYPTED, "use a room without encryption: atlasbridge setup --channel matrix")
 
     async def _offer(self, event: PromptRecord, event_id: str) -> None:
-        """Our own reactions are what a person taps."""
+        """Add our own reactions, so that a person only has to tap one."""
         for number, key in enumerate(templates.reactions(event.prompt)):
             await self._api.send("m.reaction", templates.reaction(event_id, key), f"offer.{event.prompt_id}.{number}")
         if templates.offers_grant(event.prompt):
@@ -136,7 +135,7 @@ class MatrixChannel(BaseChannel):
         return await self._replies.get()
 
     async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
-        """Taken: the message itself says so.  Refused: its sender hears why, beside what they said."""
+        """An accepted reply shows in the prompt's message. A refused reply gets an answer with the reason."""
         if not isinstance(reply.token, str):
             return
         await self._seen.settle(reply.token)
@@ -177,7 +176,7 @@ class MatrixChannel(BaseChannel):
             )
 
     def _edit(self, event_id: str, body: str) -> None:
-        """Soon, through outages; what was to be shown earlier is forgotten."""
+        """Edit the message in the background and retry after errors. Only the newest text is sent."""
         running = event_id in self._edits
         self._edits[event_id] = body
         if not running:
@@ -222,7 +221,7 @@ class MatrixChannel(BaseChannel):
     def health(self) -> dict[str, Any]:
         return {"state": self._state, "detail": self._detail, "bot": self._me}
 
-    # listening
+    # receiving
 
     async def _listen(self) -> None:
         for update_id, event in self._seen.left_over():
@@ -262,7 +261,7 @@ class MatrixChannel(BaseChannel):
             await self._take(event_id, event)
 
     async def _take_grant(self, event_id: str, meant: str, record: PromptRecord | None, said: str, sender: str) -> None:
-        """Settled when it is done: a process that dies before leaves it to the next one."""
+        """Settle the update when the work is done, so that the next process repeats it if this one dies."""
         await self._grants.take(meant, record, said, Caller(f"matrix:{sender}", "matrix", sender))
         await self._seen.settle(event_id)
 

@@ -1,4 +1,4 @@
-"""The Matrix table of the configuration, checked."""
+"""The settings of `[channels.matrix]`."""
 
 from __future__ import annotations
 

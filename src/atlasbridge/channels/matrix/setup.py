@@ -1,4 +1,5 @@
-"""Getting to know Matrix for `atlasbridge setup`: is the token good, a room without encryption, a tap that arrives."""
+"""The Matrix part of `atlasbridge setup`: check the token, find or create an unencrypted room, wait for a test
+reaction."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ USE_ANOTHER = "use a room without encryption; leave --room out, and one is made"
 
 
 class MatrixIntroduction:
-    """`room`: an existing one; without it a private room is made, and the people are invited."""
+    """`room` is an existing room; without it, a private room is created and the people are invited."""
 
     def __init__(self, tokens: dict[str, str], api_url: str, room: str = "", people: tuple[str, ...] = ()) -> None:
         if not api_url:
@@ -38,7 +39,7 @@ class MatrixIntroduction:
         return name
 
     async def find_person(self, word: str, patience_s: float) -> Person | None:
-        """Whoever says this word in the room."""
+        """Return the person who writes this word in the room."""
         async for event in self._heard(patience_s):
             if word in str(event.get("content", {}).get("body", "")):
                 return Person(str(event.get("sender")), str(event.get("sender")))

@@ -1,4 +1,4 @@
-"""How a prompt looks in a room, which reaction means which answer, and what a reply says.  Pure."""
+"""How a prompt looks in a room, which reaction stands for which answer, and how replies are parsed. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from atlasbridge.core.session.model import SessionRecord
 LONGEST = 16_000
 KEYCAPS = [f"{digit}\ufe0f\u20e3" for digit in range(1, 10)]
 YES, NO = "✅", "❌"
-CANCEL, SHOW = "✖", "🔎"  # where it is not known what is asked
-WHILE = "⏱"  # a reaction that asks what could be allowed for a while
-PLAIN = str.maketrans("", "", "\ufe0f")  # clients differ in whether they send it
+CANCEL, SHOW = "✖", "🔎"  # for a prompt whose question is unknown
+WHILE = "⏱"  # the reaction that asks for a grant
+PLAIN = str.maketrans("", "", "\ufe0f")  # some clients send it, others do not
 
 
 def reactions(prompt: Prompt) -> dict[str, Button]:
-    """What a tap means.  A question that could not be shown whole has no reaction that agrees."""
+    """Return the meaning of each reaction. A question that is not shown completely gets no reaction that agrees."""
     if is_ambiguous(prompt) and not prompt.secret:
         keys = {Role.ANSWER: YES, Role.CANCEL: CANCEL, Role.SHOW: SHOW}
         return {keys[one.role]: one for one in render_buttons(prompt) if one.role in keys}
@@ -42,7 +42,7 @@ def is_while(key: str) -> bool:
 
 
 def grant_choice(values: list[str], key: str) -> str | None:
-    """The value behind a keycap under an offer."""
+    """Return the value behind a keycap reaction to an offer."""
     keys = [name.translate(PLAIN) for name in KEYCAPS]
     place = keys.index(key.translate(PLAIN)) if key.translate(PLAIN) in keys else len(values)
     return values[place] if place < len(values) else None
@@ -54,7 +54,7 @@ def render_grant(words: GrantWords) -> str:
 
 
 def is_whole(prompt: Prompt) -> bool:
-    """Whether the message shows all that a reaction would agree with: nothing is missing, nor left out above it."""
+    """Whether the message shows everything that a reaction would agree to: no part is missing or omitted above it."""
     return prompt.asked_whole and not lines_above(prompt) and len(escape_controls(prompt.asked)) <= LONGEST
 
 
@@ -78,7 +78,7 @@ def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> st
 
 
 def text_message(body: str, loud: bool) -> dict[str, Any]:
-    """A notice makes no sound."""
+    """A message that is not loud is a notice, which makes no sound."""
     return {"msgtype": "m.text" if loud else "m.notice", "body": body}
 
 
@@ -100,7 +100,8 @@ def _relates(kind: str, event_id: str) -> dict[str, Any]:
 
 
 def parse_target(event: dict[str, Any]) -> tuple[str, str, bool]:
-    """(the event that is meant, what is said, whether it is a reaction); "" where nothing is meant."""
+    """Return the event it refers to, the text, and whether it is a reaction. The event is "" if there is no
+    reference."""
     content = event.get("content")
     relates = content.get("m.relates_to") if isinstance(content, dict) else None
     if not isinstance(relates, dict) or not isinstance(content, dict):
@@ -110,12 +111,12 @@ def parse_target(event: dict[str, Any]) -> tuple[str, str, bool]:
     meant = relates.get("m.in_reply_to")
     said = strip_quote(str(content.get("body", ""))) if content.get("msgtype") == "m.text" else ""
     if event.get("type") != "m.room.message" or relates.get("rel_type") or not isinstance(meant, dict) or not said:
-        return "", "", False  # a picture's name is no answer, and silence is none
+        return "", "", False  # neither the name of a picture nor an empty message is an answer
     return str(meant.get("event_id", "")), said, False
 
 
 def strip_quote(body: str) -> str:
-    """Older clients repeat what they answer, each line behind `> `."""
+    """Remove the quote that older clients put before a reply, each line with `> `."""
     lines = body.split("\n")
     while lines and lines[0].startswith("> "):
         lines.pop(0)

@@ -1,4 +1,4 @@
-"""ntfy: prompts as push notifications with buttons that post to a reply topic to which we listen."""
+"""ntfy: prompts are push notifications. Their buttons post to a reply topic that the channel subscribes to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ntfy's HTTP interface: publish, and listen to a topic as one JSON object per line."""
+"""ntfy's HTTP interface: publish messages, and subscribe to a topic as one JSON object per line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import httpx
 
 from atlasbridge.core.errors import ChannelError
 
-KEEPALIVE_S = 120.0  # the server says something every 45 s; silence for longer is a dead line
+KEEPALIVE_S = 120.0  # the server sends something every 45 s; a longer silence means a dead connection
 LONGEST_LINE = 65_536
 
 
@@ -21,7 +21,7 @@ class NtfyApi:
         self._client = httpx.AsyncClient(headers=headers, timeout=timeout_s, follow_redirects=False)
 
     async def publish(self, body: dict[str, Any]) -> str:
-        """Returns the message's id.  The topic is in the body: it appears in no address, and so in no log."""
+        """Return the message's id. The topic is in the body, so that it appears in no URL and no log."""
         try:
             answer = await self._client.post(self.server + "/", json=body)
             found = answer.json() if answer.content else {}
@@ -35,7 +35,8 @@ class NtfyApi:
         return str(found["id"])
 
     async def listen(self, topic: str, since: str) -> AsyncIterator[dict[str, Any]]:
-        """Every event of the topic after `since` (an id, or seconds since the epoch), until the line breaks."""
+        """Yield every event of the topic after `since` (an id, or seconds since the epoch) until the connection
+        breaks."""
         limits = httpx.Timeout(KEEPALIVE_S, connect=10.0)
         try:
             async with self._client.stream(
@@ -50,7 +51,7 @@ class NtfyApi:
             raise ChannelError(f"the line to ntfy broke ({type(fault).__name__})", "it is tried again") from None
 
     async def may_read(self, topic: str) -> bool:
-        """Whether the server would give us what is in this topic.  Raises where it cannot be asked."""
+        """Whether the server lets us read this topic. Raises if the server cannot be asked."""
         try:
             answer = await self._client.get(f"{self.server}/{topic}/json", params={"poll": "1", "since": "none"})
         except httpx.HTTPError as fault:
@@ -62,7 +63,7 @@ class NtfyApi:
 
 
 def bearer(access_token: str) -> dict[str, Any]:
-    """What a request, or a button's request, needs on a server that wants a token."""
+    """The authorization header for a request, or for a button's request, if the server needs a token."""
     return {"headers": {"Authorization": f"Bearer {access_token}"}} if access_token else {}
 
 

@@ -1,4 +1,4 @@
-"""The ntfy channel: notifications out, the buttons' posts in.  It carries; the gate decides."""
+"""The ntfy channel: sends notifications and receives the posts of their buttons. The gate decides about replies."""
 
 from __future__ import annotations
 
@@ -37,20 +37,19 @@ from atlasbridge.core.prompt.gate import SHORT_NONCE
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
 
-# How a prompt looks as a notification, and what its buttons say back.  Pure.
-#
-# Where the whole question does not fit there is no button that agrees: only the one that refuses, and the way to all.
+# How a prompt looks as a notification, and how its buttons are parsed. Pure. If the whole question does not fit, there
+# is no button that agrees: only one that refuses, and a link to the whole text.
 
-MESSAGE_BYTES = 3800  # the server's limit is 4096, for the text alone
+MESSAGE_BYTES = 3800  # the server's limit is 4096 for the text alone
 TITLE_BYTES = 240
 MOST_BUTTONS = 3
-HARMLESS = (Role.REFUSE, Role.CANCEL)  # they agree to nothing
+HARMLESS = (Role.REFUSE, Role.CANCEL)  # roles that agree to nothing
 HIGH, USUAL, LOW, LEAST = 4, 3, 2, 1
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a button posted: which prompt, its nonce, and the answer."""
+    """The content of a button's post: prompt, nonce and answer."""
 
     prompt_id: str
     nonce: str
@@ -72,7 +71,7 @@ def parse_said(text: str) -> Said | None:
 def render_prompt(
     record: PromptRecord, session: SessionRecord, host: str, shows_text: bool, loud: bool
 ) -> dict[str, Any]:
-    """The notification without its address and its buttons."""
+    """Render the notification without its topic and its buttons."""
     asked, whole = _asked(record), shows_text and _fits(record)
     where = " · ".join(filter(None, (tool_name(session), session_name(session), host_name(session, host))))
     more = f"All of it: the page, or atlasbridge reply {short_id(record.prompt_id)}"
@@ -97,7 +96,7 @@ def _asked(record: PromptRecord) -> str:
 
 
 def _fits(record: PromptRecord) -> bool:
-    """Whether a notification can show all that a tap would agree with: nothing is missing, nor left out above it."""
+    """Whether a notification can show everything that a tap would agree to: no part is missing or omitted above it."""
     asked = _asked(record)
     if lines_above(record.prompt):
         return False
@@ -105,7 +104,7 @@ def _fits(record: PromptRecord) -> bool:
 
 
 def choose_buttons(record: PromptRecord, shows_text: bool) -> list[Button]:
-    """Three at most.  One that refuses is always among them; a lasting permission never is."""
+    """Return at most three buttons. A refusing one is always included if it exists; none gives a lasting permission."""
     whole = shows_text and _fits(record)
     found = [one for one in render_buttons(record.prompt) if one.role in (Role.ANSWER, Role.REFUSE, Role.CANCEL)]
     refusing = [button for button in found if button.role in HARMLESS][:1]
@@ -148,7 +147,7 @@ class NtfyChannel(BaseChannel):
         self._people = People(hub_api, self.name)
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
         self._state, self._detail = "starting", ""
-        self._agrees = own.taps_agree  # None: not known yet
+        self._agrees = own.taps_agree  # None: not checked yet
 
     async def start(self) -> None:
         self._tasks.hold(self._listen())
@@ -174,12 +173,13 @@ class NtfyChannel(BaseChannel):
         return await self._publish({**body, "actions": actions} if actions else body)
 
     def _offered(self, event: PromptRecord) -> list[Button]:
-        """The buttons of this prompt.  What is not among them is not taken from the topic either."""
+        """The buttons of this prompt. An answer from the topic must be one of them."""
         buttons = choose_buttons(event, self._own.shows_text)
         return [one for one in buttons if self._agrees or one.role in HARMLESS]
 
     async def _learn_who_reads(self) -> None:
-        """What we can read, the tool in a session can read: it would find the buttons there, and press them."""
+        """Offer no agreeing buttons if this machine can read the topic: then a tool in a session could read it too, and
+        post the answer."""
         if self._agrees is None:
             try:
                 self._agrees = not await self._api.may_read(self._topic)
@@ -194,7 +194,7 @@ class NtfyChannel(BaseChannel):
         return await self._replies.get()
 
     async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
-        """Taken: the notification itself says so.  Refused: its sender must hear why."""
+        """An accepted reply shows in the notification. The sender of a refused reply gets the reason."""
         if isinstance(reply.token, str):
             await self._seen.settle(reply.token)
         if isinstance(outcome, Reject):
@@ -205,7 +205,7 @@ class NtfyChannel(BaseChannel):
         if session is None:
             return
         if receipt.stage == "reminder":
-            await self.send_prompt(event, session)  # of the same sequence: it takes the first one's place
+            await self.send_prompt(event, session)  # the same sequence id, so it replaces the first notification
             return
         if receipt.stage not in ENDS:
             return
@@ -241,7 +241,7 @@ class NtfyChannel(BaseChannel):
             "taps_agree": bool(self._agrees),
         }
 
-    # listening
+    # receiving
 
     async def _listen(self) -> None:
         await self._learn_who_reads()
@@ -262,7 +262,7 @@ class NtfyChannel(BaseChannel):
             await asyncio.sleep(backoff.next_wait())
 
     def _since(self) -> str:
-        """After the newest message that was heard; at the very first start, from now on."""
+        """Return the id of the newest received message; at the first start, the current time."""
         known = self.hub_api.recall(SINCE)
         if not known:
             known = str(int(self.clock.wall()))

@@ -1,7 +1,7 @@
-"""The ntfy table of the configuration, checked.
+"""The settings of `[channels.ntfy]`.
 
-A topic's name is its key: anyone who knows it reads along.  So names must be long, and a public server gets no words of
-the tool's unless a person wants that.
+The name of a topic is its only protection: everyone who knows it can read it. Names must therefore be long, and a
+public server gets no text of the tool unless the user enables that.
 """
 
 from __future__ import annotations

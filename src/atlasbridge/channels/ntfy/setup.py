@@ -1,4 +1,4 @@
-"""Getting to know a phone that listens to ntfy, for `atlasbridge setup`: two new topics, and a tap that arrives."""
+"""The ntfy part of `atlasbridge setup`: create two topics, and wait for a test tap from the phone."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class NtfyIntroduction:
         self._reply_topic = f"atlasbridge-re-{secrets.token_urlsafe(18)}"
 
     async def check(self) -> str:
-        """The server takes a message; returns where the phone is to listen."""
+        """Check that the server accepts a message; return the topic that the phone must subscribe to."""
         await self._api.publish({"topic": self.topic, "title": "AtlasBridge", "message": "Hello.", "priority": 2})
         return f"{self._server}/{self.topic}"
 
     async def find_person(self, word: str, patience_s: float) -> Person | None:
-        """Anyone who holds the phone: ntfy knows no people."""
+        """Any person with the phone: ntfy has no user identities."""
         return Person("phone", "phone")
 
     async def prove(self, person_id: str, patience_s: float) -> bool:
@@ -51,7 +51,7 @@ class NtfyIntroduction:
     async def _await_tap(self, button: dict[str, Any], word: str) -> bool:
         sent = False
         async for event in self._api.listen(self._reply_topic, "all"):
-            if not sent:  # only now: the line is open
+            if not sent:  # only now, because the subscription is open
                 await self._api.publish(
                     {
                         "topic": self.topic,

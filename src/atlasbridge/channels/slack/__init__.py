@@ -1,4 +1,4 @@
-"""Slack: prompts as Block Kit messages, through Socket Mode.  The channel itself needs the `slack` extra."""
+"""Slack: prompts are Block Kit messages, received through Socket Mode. The channel needs the `slack` extra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Calls of Slack's Web API through slack-sdk: the answer, or one of two errors.  Retrying is left to the outbox."""
+"""Calls Slack's Web API through slack-sdk. A call returns the answer or raises one of two errors; the outbox
+retries."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from atlasbridge.channels.outbox import Params, Place, Posted, Refused, Unreachable
 
-QUERIES = {"users.info"}  # Slack reads no JSON there
+QUERIES = {"users.info"}  # Slack accepts no JSON for these methods
 FILE_HOSTS = {"files.slack.com", "slack-files.com"}
 OK, CHUNK, DOWNLOAD_S = 200, 65536, 60.0
 PASSING = {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org"}
@@ -31,7 +32,7 @@ _TOKEN = re.compile(r"x(?:ox[a-z]|app)-[\w-]+|(?<=ticket=)[\w-]+|(?<=/link/)[\w?
 
 
 class HideTokens(logging.Filter):
-    """The SDK's log lines without tokens, tickets or tracebacks (which hold both)."""
+    """Removes tokens, tickets and tracebacks (which contain both) from the SDK's log records."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = _TOKEN.sub("<token>", record.getMessage()), ()
@@ -40,7 +41,7 @@ class HideTokens(logging.Filter):
 
 
 sdk_log = logging.getLogger(f"{__name__}.sdk")
-sdk_log.setLevel(logging.INFO)  # at DEBUG the SDK writes down what people say
+sdk_log.setLevel(logging.INFO)  # at DEBUG the SDK logs the messages of people
 sdk_log.addFilter(HideTokens())
 
 
@@ -64,7 +65,7 @@ class SlackApi:
         return "SlackApi(<token>)"
 
     def _web(self) -> AsyncWebClient:
-        """One session for the life of the channel; it belongs to the loop that first uses it."""
+        """One client for the life of the channel. It belongs to the event loop that first uses it."""
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=self._timeout_s))
             self._client = AsyncWebClient(
@@ -72,7 +73,7 @@ class SlackApi:
                 base_url=self._base_url,
                 session=self._session,
                 logger=sdk_log,
-                retry_handlers=[],  # a retry that we do not know of could post twice
+                retry_handlers=[],  # a hidden retry could post a message twice
             )
         return self._client
 
@@ -89,7 +90,7 @@ class SlackApi:
         return dict(response.data) if isinstance(response.data, dict) else {}
 
     async def post(self, chat: str, params: Params) -> Posted:
-        """A message, one for a single person (`only_for`), or a file where params has a `document`."""
+        """Post a message, a message for a single person (`only_for`), or a file if params has a `document`."""
         if "document" in params:
             return Posted(await self._upload(chat, params))
         rest = {name: value for name, value in params.items() if name != "only_for"}
@@ -101,12 +102,12 @@ class SlackApi:
         return Posted(ts, moment_of(ts))
 
     async def edit(self, place: Place, params: Params) -> None:
-        """Where it stands cannot be changed: in its thread it stays."""
+        """Edit a message. Its thread cannot change."""
         rest = {name: value for name, value in params.items() if name not in ("thread_ts", "reply_broadcast")}
         await self.call("chat.update", {"channel": place[0], "ts": place[1], **rest})
 
     async def download(self, url: str, kind: str, most: int) -> bytes | None:
-        """What a person sent; None: it is larger than `most` bytes.  The token goes to Slack's own hosts only."""
+        """Download a file; None if it is larger than `most` bytes. The token is sent to Slack's own hosts only."""
         if not self._is_slacks(url):
             raise Unreachable("the file is not at Slack")
         self._web()
@@ -141,7 +142,7 @@ class SlackApi:
         if self._session is not None:
             await self._session.close()
             self._session = None
-            await asyncio.sleep(0)  # its transports let go of their sockets in the next round of the loop
+            await asyncio.sleep(0)  # transports close their sockets in the next iteration of the loop
 
     async def _upload(self, chat: str, params: Params) -> str:
         name, content = params["document"]
@@ -161,7 +162,7 @@ class SlackApi:
 
 
 def moment_of(ts: object) -> float:
-    """When a message was posted, by Slack's clock; 0 for what is no timestamp."""
+    """Return when a message was posted, by Slack's clock; 0 if `ts` is not a timestamp."""
     try:
         return float(str(ts))
     except ValueError:
@@ -169,7 +170,7 @@ def moment_of(ts: object) -> float:
 
 
 def _judge(method: str, fault: SlackApiError) -> Refused | Unreachable:
-    """What the error means for us; a broken answer has no error word, and is worth another try."""
+    """Classify the error. A broken answer has no error code and is worth a retry."""
     status = int(getattr(fault.response, "status_code", 0) or getattr(fault.response, "status", 0) or 0)
     data = getattr(fault.response, "data", None)
     error = str(data.get("error", "")) if isinstance(data, dict) else ""

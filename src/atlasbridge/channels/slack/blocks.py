@@ -1,7 +1,7 @@
-"""Prompts and notices as Slack shows them: Block Kit.  Pure.
+"""Renders prompts and notices as Block Kit messages. Pure.
 
-Text that a tool printed stands only in plain or preformatted elements, where Slack reads no markup.  Every message is
-within the limits by construction: what the tool says gets the room that our words leave.
+Text of a tool appears only in plain or preformatted elements, where Slack interprets no markup. Every message stays
+within the limits: the tool's text gets the space that our own text leaves.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.model import Prompt, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 
-# What a Slack button carries, and what a person's text in Slack says.  Pure.
+# The values of Slack buttons, and the parsing of a person's text in Slack. Pure.
 
 ANSWER, SHOW, WRITE, PICK, THIS, AGAIN, GRANT, LATER = "ans", "shw", "wrt", "pck", "ths", "agn", "grt", "ltr"
 VERBS = (ANSWER, SHOW, WRITE, PICK, THIS, AGAIN, GRANT, LATER)
-VALUE_LIMIT = 1800  # Slack takes 2000 characters in all
-SIGN = "!"  # before a command in a message: Slack keeps the slash for its own
+VALUE_LIMIT = 1800  # Slack's limit is 2000 characters
+SIGN = "!"  # before a command in a message, because Slack reserves the slash
 _ENTITY = re.compile(r"<([^<>|]*)(?:\|([^<>]*))?>")
 
 
@@ -49,26 +49,26 @@ class Action:
 
 
 def encode_action(record: PromptRecord, value: str, verb: str = ANSWER) -> str:
-    """`verb:prompt:session:nonce:value` in full; a value that is too long travels as its place, `@3`."""
+    """Return `verb:prompt:session:nonce:value` in full. A value that is too long is sent as its position, `@3`."""
     if value.startswith("@") or len(value) > VALUE_LIMIT:
         value = f"@{[choice.value for choice in record.prompt.choices].index(value) + 1}"
     return f"{verb}:{record.prompt_id}:{record.session_id}:{record.nonce}:{value}"
 
 
 def encode_place(record: PromptRecord, place: int) -> str:
-    """A choice by its place: an option of a menu carries 150 characters at most."""
+    """Encode a choice by its position, because an option of a menu has at most 150 characters."""
     return f"{ANSWER}:{record.prompt_id}:{record.session_id}:{record.nonce}:@{place + 1}"
 
 
 def clicked_value(element: Mapping[str, Any]) -> object:
-    """What a button or a menu's chosen option carries."""
+    """Return the value of a button or of a menu's chosen option."""
     if element.get("type") == "static_select":
         return (element.get("selected_option") or {}).get("value")
     return element.get("value")
 
 
 def parse_action(data: object) -> Action | None:
-    """None for anything that is not exactly ours: parsing fails closed."""
+    """Return None for any value that we did not write: parsing fails closed."""
     parts = data.split(":", 4) if isinstance(data, str) else []
     if len(parts) != 5 or parts[0] not in VERBS or not all(parts[1:4]):
         return None
@@ -83,7 +83,7 @@ def full_value(action: Action, record: PromptRecord) -> str:
 
 
 def parse_picked(payload: Mapping[str, Any], record: PromptRecord) -> str | None:
-    """The choices that were marked when the button was pressed; None where the payload does not say."""
+    """Return the choices that were marked when the button was pressed; None if the payload does not contain them."""
     marked = (((payload.get("state") or {}).get("values") or {}).get(PICK) or {}).get(PICK)
     if not isinstance(marked, dict):
         return None
@@ -93,7 +93,7 @@ def parse_picked(payload: Mapping[str, Any], record: PromptRecord) -> str | None
 
 
 def parse_slash(payload: Mapping[str, Any]) -> Command:
-    """`/atlasbridge status`, or `/status` where the app announces that; alone it asks for help."""
+    """Parse `/atlasbridge status`, or `/status` if the app defines that command. Without a name it is help."""
     own = str(payload.get("command") or "").lstrip("/").lower()
     word, _, rest = str(payload.get("text") or "").strip().partition(" ")
     if own in COMMANDS:
@@ -102,15 +102,15 @@ def parse_slash(payload: Mapping[str, Any]) -> Command:
 
 
 def plain_text(text: str) -> str:
-    """A message as it was typed: Slack wraps links and mentions in <...> and escapes & < >."""
+    """Return a message as the person typed it: Slack wraps links and mentions in <...> and escapes & < >."""
     typed = _ENTITY.sub(lambda match: match[2] if match[2] is not None else match[1], text)
     return typed.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-# The pieces a Slack message is built of: texts, quotations, buttons, menus, lists to mark.  Pure.
+# The parts of a Slack message: texts, quotes, buttons, menus and checkboxes. Pure.
 
 CONTEXT_LIMIT, BUTTON_LIMIT, SECTION_LIMIT = 2000, 75, 2900
-MOST_BUTTONS = 10  # more answers are a menu to choose from
+MOST_BUTTONS = 10  # more answers become a menu
 ROW_LIMIT, CHECKBOX_LIMIT, SELECT_LIMIT, MOST_SELECTS = 25, 10, 100, 10
 Block = dict[str, Any]
 
@@ -120,7 +120,7 @@ def takes_text(prompt: Prompt) -> bool:
 
 
 def marking(record: PromptRecord) -> list[Block]:
-    """A list to mark, and the button that sends it; Slack keeps the marks in between."""
+    """Checkboxes and the button that sends them. Slack stores the marks until then."""
     choices = templates.pickable(record.prompt)
     if not 0 < len(choices) <= SELECT_LIMIT:
         return []
@@ -130,14 +130,14 @@ def marking(record: PromptRecord) -> list[Block]:
     if marked := set(map(str, templates.premarked(record.prompt))):
         element["initial_options"] = [option for option in options if option["value"] in marked]
     block: Block = {"type": "actions", "block_id": PICK, "elements": [element]}
-    if not boxes:  # a menu of many stands beside a text
+    if not boxes:  # a menu must be next to a text
         block = {"type": "section", "block_id": PICK, "text": plain("Mark what you want:"), "accessory": element}
     send = button("✅ Send what is marked", encode_action(record, "", PICK), "send")
     return [block, {"type": "actions", "elements": [send]}]
 
 
 def button_rows(record: PromptRecord) -> list[Block]:
-    """Answers in one row or a menu; the refusing ones in a row of their own; then default, cancel, write and show."""
+    """Answers in one row or a menu; refusing answers in a separate row; then default, cancel, write and show."""
     buttons = templates.render_buttons(record.prompt)
     answers = [shown for shown in buttons if shown.role in (Role.ANSWER, Role.ALWAYS)]
     refusing = [shown for shown in buttons if shown.role is Role.REFUSE][:ROW_LIMIT]
@@ -152,7 +152,7 @@ def button_rows(record: PromptRecord) -> list[Block]:
 
 
 def _menus(record: PromptRecord) -> list[Block]:
-    """Every choice that does not refuse, a hundred to a menu."""
+    """Every choice that does not refuse, at most a hundred per menu."""
     wanted = [(place, choice) for place, choice in enumerate(record.prompt.choices) if not choice.refuses]
     menus = []
     for number in range(min(MOST_SELECTS, -(-len(wanted) // SELECT_LIMIT))):
@@ -219,7 +219,7 @@ def _cut(label: str) -> str:
 
 
 def count_text(node: object) -> int:
-    """Every character that is shown, wherever in the blocks it stands: what Slack's limit of a message counts."""
+    """Count every visible character in the blocks, as Slack's message limit does."""
     if isinstance(node, list):
         return sum(map(count_text, node))
     if not isinstance(node, dict):
@@ -231,16 +231,16 @@ def count_text(node: object) -> int:
 __all__ = ["takes_text"]
 
 HEADER_LIMIT, FALLBACK_LIMIT, MODAL_TITLE = 150, 1000, 24
-QUOTE_LIMIT = 2900  # characters of one quotation
-QUOTES_ROOM, LISTED_ROOM = 8000, 2500  # of all that the tool has written, and of its choices
-MESSAGE_ROOM = 12_000  # Slack takes about 13,000 in all blocks of a message; titles and captions need some
-IDLE_WORDS, WORDS = 3000, 1000  # Slack's own limit of a text field, and ours
+QUOTE_LIMIT = 2900  # characters of one quote
+QUOTES_ROOM, LISTED_ROOM = 8000, 2500  # for all text of the tool, and for its choices
+MESSAGE_ROOM = 12_000  # Slack accepts about 13,000 characters in all blocks of a message; titles and captions need some
+IDLE_WORDS, WORDS = 3000, 1000  # Slack's limit for a text field, and our own
 CALLBACK, FIELD = "atlasbridge_text", "answer"
 REST = "🔎 Show all, or atlasbridge approvals"
 
 
 def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> dict[str, Any]:
-    """The message that asks: header by us, the question quoted, buttons, time left."""
+    """Render the prompt: our header, the quoted question, buttons and the remaining time."""
     prompt = record.prompt
     title = templates.render_headline(prompt, session)
     below = []
@@ -254,7 +254,7 @@ def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> di
 
 
 def render_short(record: PromptRecord, session: SessionRecord) -> dict[str, Any]:
-    """What is shown when Slack would not take the whole: that something waits, and where it can be read."""
+    """A short form if Slack refuses the whole message: it says that a prompt waits and where to read it."""
     told = "It could not be shown here. Read and answer it on the page, or with: atlasbridge approvals"
     return _message(told, [section(f"❗ {templates.session_name(session)} asks something. {told}")])
 
@@ -262,7 +262,7 @@ def render_short(record: PromptRecord, session: SessionRecord) -> dict[str, Any]
 def render_outcome(
     record: PromptRecord, session: SessionRecord, outcome: Outcome, host: str, again: bool = False
 ) -> dict[str, Any]:
-    """The same message after something became of the prompt: the title says what; its buttons are gone."""
+    """The same message after the prompt ended or was answered: the title tells the outcome; the buttons are gone."""
     blocks = _question(record, session, host, outcome.title, ended=True)
     if outcome.detail:
         blocks.append(context(outcome.detail))
@@ -282,14 +282,14 @@ def render_notice(message: str, session: SessionRecord | None, host: str) -> dic
 
 
 def render_snooze(record: PromptRecord) -> Block:
-    """Below a reminder: to be asked again in a while."""
+    """Buttons below a reminder, to be asked again later."""
     spans = (("💤 In 15 minutes", "15"), ("💤 In an hour", "60"))
     row = [button(label, encode_action(record, minutes, LATER), f"later.{minutes}") for label, minutes in spans]
     return {"type": "actions", "elements": row}
 
 
 def render_granting(record: PromptRecord, text: str, shown: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """What would be, or is, allowed for a while, with its buttons."""
+    """A grant that is offered or was given, with its buttons."""
     buttons = [
         button(label, encode_action(record, value, GRANT), f"grant.{place}")
         for place, (label, value) in enumerate(shown)
@@ -301,7 +301,7 @@ def render_granting(record: PromptRecord, text: str, shown: Iterable[tuple[str, 
 def render_which(
     sentence: str, offered: Iterable[tuple[PromptRecord, SessionRecord]], message_ts: str
 ) -> dict[str, Any]:
-    """The question back: one button for every prompt that a text may have meant."""
+    """Ask which prompt a text means, with one button for each candidate."""
     buttons = [
         button(
             templates.render_brief(record.prompt, session),
@@ -314,20 +314,20 @@ def render_which(
 
 
 def render_again(record: PromptRecord) -> dict[str, Any]:
-    """The last output of a doubtful prompt, with the same buttons once more."""
+    """The last output of an ambiguous prompt, with the same buttons again."""
     text = escape_controls(record.prompt.screen or record.prompt.excerpt).rstrip()[-LAST_OUTPUT:]
     shown = [context("Last output:"), quoted(text or "(empty)"), *button_rows(record)]
     return _message("Last output:", shown)
 
 
 def render_screen(title: str, screen: str) -> dict[str, Any] | None:
-    """None when it is too long for a message: then it goes out as a file."""
+    """Return None if the screen is too long for a message; then it is sent as a file."""
     text = escape_controls(screen).rstrip()
     return None if len(text) > QUOTE_LIMIT else _message(title, [context(title), quoted(text or "(empty)")])
 
 
 def render_modal(record: PromptRecord, session: SessionRecord, label: str = "") -> dict[str, Any]:
-    """A text field for an answer in words; which prompt it answers travels in the private metadata."""
+    """A text field for an answer. The private metadata contains the prompt that it answers."""
     prompt = record.prompt
     limit = prompt.constraints.get("max_length")
     most = IDLE_WORDS if prompt.idle else WORDS
@@ -360,7 +360,7 @@ def _hint(record: PromptRecord) -> str:
 def _question(
     record: PromptRecord, session: SessionRecord, host: str, title: str, ended: bool = False, room: int = QUOTES_ROOM
 ) -> list[Block]:
-    """`room`: the characters that are left for what the tool has written."""
+    """`room` is the number of characters left for the tool's text."""
     prompt = record.prompt
     kind = "" if ended else templates.render_kind(prompt, session)
     header = templates.render_header(prompt, session, host)
@@ -378,7 +378,7 @@ def _question(
 
 
 def _pieces(text: str) -> list[str]:
-    """Split where one quotation cannot hold it, at the end of a line where there is one near."""
+    """Split a text that is too long for one quote, at the end of a line if one is near."""
     pieces = []
     while len(text) > QUOTE_LIMIT:
         at = text.rfind("\n", QUOTE_LIMIT // 2, QUOTE_LIMIT) + 1 or QUOTE_LIMIT
@@ -388,6 +388,6 @@ def _pieces(text: str) -> list[str]:
 
 
 def _message(fallback: str, blocks: list[Block]) -> dict[str, Any]:
-    """`text` is what notifications and screen readers show; Slack reads & < > in it, so they are escaped."""
+    """`text` is shown by notifications and screen readers. Slack interprets & < > in it, so they are escaped."""
     escaped = fallback[:FALLBACK_LIMIT].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return {"text": escaped or "…", "blocks": blocks}

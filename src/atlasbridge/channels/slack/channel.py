@@ -1,6 +1,6 @@
-"""The Slack channel: prompts as Block Kit messages to every approver, clicks, modals and threads in.
+"""The Slack channel: sends prompts to every approver and receives clicks, modals and thread replies.
 
-It carries; the gate decides.  The wire is in api and link, what people do is read in inbound.
+The gate decides about replies. `api` and `link` transport messages; `inbound` parses the actions of people.
 """
 
 from __future__ import annotations
@@ -35,17 +35,16 @@ from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord, SessionState
 
-# A thread for each session, in the channels that take part: its questions and notices stand there, and what is written
-# there is about that session.  Direct messages stay as they are: a question in a thread would be missed there.
-#
-# Threads are kept in the hub's notes, so that a restarted hub goes on in the same ones.
+# One thread per session, in the configured channels: it contains the session's prompts and notices, and replies in it
+# are about that session. Direct messages have no threads, because a question in a thread is easy to miss there. The
+# hub's notes store the threads, so that a restarted hub continues them.
 
 log = logging.getLogger(__name__)
-OPENING_S = 5.0  # a question does not wait longer for its thread
+OPENING_S = 5.0  # a question waits at most this long for its thread
 
 
 class Threads:
-    """`rooms`: the channels that have threads; `paint` makes the message that a thread begins with."""
+    """`rooms` are the channels with threads; `paint` renders the first message of a thread."""
 
     def __init__(
         self, outbox: Outbox, hub_api: HubApi, rooms: Iterable[str], paint: Callable[[SessionRecord], Params]
@@ -55,23 +54,24 @@ class Threads:
         self._turn = asyncio.Lock()
 
     def thread_of(self, room: str, session_id: str) -> str:
-        """The timestamp of the message that the session's thread begins with; "" where it has none."""
+        """Return the timestamp of the first message of the session's thread, or "" if it has none."""
         return self._hub_api.recall(_thread(room, session_id)) if room in self._rooms else ""
 
     def session_at(self, room: str, thread: str) -> str:
         return self._hub_api.recall(f"slack.switch.{room_of(room, thread)}") if room in self._rooms and thread else ""
 
     def inside(self, room: str, session: SessionRecord | None, loud: bool = False) -> Params:
-        """What puts a message into its session's thread; `loud`: it is shown in the channel, too."""
+        """Parameters that put a message into its session's thread. `loud` shows it in the channel, too."""
         thread = self.thread_of(room, session.session_id) if session is not None else ""
         return ({"thread_ts": thread} | ({"reply_broadcast": True} if loud else {})) if thread else {}
 
     def root_of(self, place: Place, session_id: str) -> str:
-        """Where replies to this message go: its session's thread, or a thread of its own."""
+        """Return the thread for replies to this message: its session's thread, or the message's own thread."""
         return self.thread_of(place[0], session_id) or place[1]
 
     async def open(self, session: SessionRecord) -> None:
-        """Where none can be made, messages go to the channel itself.  A channel is read by all who take part."""
+        """Open the threads of a session. Without a thread, messages go to the channel itself. A session that only some
+        people are allowed to see gets no thread, because everyone in the channel could read it."""
         if self._hub_api.readers(session.session_id, "slack") is not None:
             return
         missing = [room for room in self._rooms if not self.thread_of(room, session.session_id)]
@@ -101,7 +101,7 @@ class Threads:
 
 
 def room_of(room: str, thread: str) -> str:
-    """A session's thread is a room of its own: commands there are about that session."""
+    """Treat a session's thread as a separate room, so that commands in it apply to that session."""
     return f"{room}/{thread}"
 
 
@@ -113,7 +113,7 @@ def _thread(room: str, session_id: str) -> str:
     return f"slack.thread.{room}.{session_id}"
 
 
-MOST_PIECES = 4  # messages instead of a file
+MOST_PIECES = 4  # a longer text is sent as a file
 
 
 class SlackChannel(ChatChannel):
@@ -134,10 +134,10 @@ class SlackChannel(ChatChannel):
         self._received = Received(hub_api, self._tell, self, own.transcriber, self.title)
         self._threads = Threads(self._outbox, hub_api, own.channels if own.threads else (), self._paint_thread)
 
-    # what the hub calls
+    # called by the hub
 
     async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
-        """Only refusals are told apart: what was accepted shows in the message itself."""
+        """Answer refusals only: an accepted reply shows in the message itself."""
         origin = reply.token
         if not isinstance(origin, Origin):
             return
@@ -171,7 +171,7 @@ class SlackChannel(ChatChannel):
             **self.common_health(),
         }
 
-    # what the base asks for
+    # required by the base class
 
     async def _serve(self) -> None:
         await self._link.run()
@@ -180,7 +180,7 @@ class SlackChannel(ChatChannel):
         await self._inbound.replay()
 
     async def _chats(self) -> list[str]:
-        """The approvers' direct messages and the channels that were opted in; people who cannot be reached are left."""
+        """The direct messages of the approvers and the configured channels, without people who cannot be reached."""
         faults: list[str] = []
         for user_id in self._own.allowed_users:
             if user_id not in self._rooms:
@@ -232,7 +232,7 @@ class SlackChannel(ChatChannel):
     def _session_notices(self) -> bool:
         return self._own.session_notices
 
-    # what the link calls
+    # called by the link
 
     async def admit(self, kind: str, payload: dict[str, Any]) -> bool:
         self.heard()
@@ -251,10 +251,10 @@ class SlackChannel(ChatChannel):
         else:
             self.went_deaf()
 
-    # what inbound calls
+    # called by inbound
 
     def say(self, origin: Origin, sentence: str) -> None:
-        """In the thread for written words; for a click, a message that only its presser sees."""
+        """Answer a text in its thread, and a click with a message that only the person sees."""
         where = {"thread_ts": origin.thread} if origin.thread else {"only_for": origin.user}
         if origin.room:
             self._outbox.post(origin.room, blocks.render_notice(sentence, None, self._host) | where, EDIT)
@@ -275,7 +275,7 @@ class SlackChannel(ChatChannel):
         self._do(origin, self._say_it(origin, self.put_off(self._identity(origin), record, nonce, what)))
 
     def _do(self, origin: Origin, work: Coroutine[Any, Any, None]) -> None:
-        """The click is settled when it is done: a process that dies before leaves it to the next one."""
+        """Settle the click when the work is done, so that the next process repeats it if this one dies."""
 
         async def until_done() -> None:
             await work
@@ -293,7 +293,7 @@ class SlackChannel(ChatChannel):
         self._do(origin, self._grant(origin, place, record, value))
 
     async def _grant(self, origin: Origin, place: Place, record: PromptRecord, value: str) -> None:
-        """The offer stands in the question's thread; what becomes of it takes its place."""
+        """Post the offer in the question's thread, and replace it by the result."""
         told = await grant_card.press(self.hub_api, record, value, self.caller(self._identity(origin)))
         if isinstance(told, str):
             self.say(origin, told)
@@ -338,11 +338,12 @@ class SlackChannel(ChatChannel):
         return Sent(str(file.get("name") or "file"), int(file.get("size") or 0), fetch)
 
     def command(self, user: str, command: Command, origin: Origin | None = None) -> None:
-        """A session that is slow to show its screen must not keep the next click from being acknowledged."""
+        """Run the command in the background, so that a slow session does not delay the acknowledgement of the next
+        click."""
         self._tasks.hold(self._obey(user, command, origin))
 
     async def _obey(self, user: str, command: Command, origin: Origin | None) -> None:
-        """Answered in the session's thread where it was said there, else in the person's direct messages."""
+        """Answer in the session's thread if the command came from there, otherwise in the person's direct messages."""
         identity = f"slack:{self._own.team_id}/{user}"
         if origin and command.name in SessionCommands.NAMES and self.session_at(origin.room, origin.thread):
             spoken = await self._commands.run(room_of(origin.room, origin.thread), command, identity, origin)
@@ -360,7 +361,7 @@ class SlackChannel(ChatChannel):
             self._outbox.post(room, params, EDIT)
 
     def _spoken(self, spoken: Spoken) -> list[Params]:
-        """In a few messages where these are enough, else as a file: all of it in either."""
+        """Render the complete text as a few messages if it fits, otherwise as a file."""
         if spoken.file is not None:
             return [{"text": spoken.text, "document": (spoken.name, spoken.file)}]
         if spoken.screen is None:
@@ -381,7 +382,7 @@ class SlackChannel(ChatChannel):
         return [_screen_params(spoken.text + count, piece) for count, piece in zip(counted, pieces, strict=True)]
 
     async def open_modal(self, origin: Origin, trigger_id: str, record: PromptRecord, label: str) -> None:
-        """The trigger lives three seconds: no queue, one try."""
+        """One attempt without a queue, because the trigger expires after three seconds."""
         view = blocks.render_modal(record, self._session(record), label)
         try:
             await self._api.call("views.open", {"trigger_id": trigger_id, "view": view})
@@ -389,10 +390,8 @@ class SlackChannel(ChatChannel):
             log.warning("a text field could not be shown: %s", fault)
             self.say(origin, "The text field could not be shown. Reply in the thread of the prompt instead.")
 
-    # the rest
-
     async def _learn_names(self) -> None:
-        """So that people read who answered, not an id."""
+        """Load the names of people, so that messages show a name instead of an id."""
         for user_id in self._own.allowed_users:
             user = (await self._api.call("users.info", {"user": user_id})).get("user") or {}
             profile = user.get("profile") or {}
@@ -401,5 +400,5 @@ class SlackChannel(ChatChannel):
 
 
 def _screen_params(title: str, screen: str) -> dict[str, Any]:
-    """Inside a message where it fits, else as a file."""
+    """Show the screen in a message if it fits, otherwise as a file."""
     return blocks.render_screen(title, screen) or {"text": title, "document": ("screen.txt", escape_controls(screen))}

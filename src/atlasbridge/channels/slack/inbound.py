@@ -1,4 +1,5 @@
-"""What people do in Slack, turned into replies.  Workspace, person and room are checked; the gate decides the rest."""
+"""Turns the actions of people in Slack into replies. It checks workspace, person and room; the gate decides the
+rest."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord
 
-# What an envelope of Socket Mode says about itself: its kind, its number, and who sent it.  Pure.
+# Reads the kind, the id and the sender of a Socket Mode envelope. Pure.
 
 Payload = dict[str, Any]
 KINDS = {"event_callback": "events_api", "block_actions": "interactive", "view_submission": "interactive"}
@@ -49,7 +50,7 @@ KINDS = {"event_callback": "events_api", "block_actions": "interactive", "view_s
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """`teams` has more than one element when somebody of a connected workspace speaks here."""
+    """`teams` has more than one element if a person of a connected workspace writes here."""
 
     user_id: str
     teams: frozenset[str]
@@ -57,12 +58,12 @@ class Sender:
 
 
 def kind_of(payload: Payload) -> str:
-    """Under which kind of envelope this came."""
+    """Return the kind of envelope that contained this payload."""
     return "slash_commands" if "command" in payload else KINDS.get(str(payload.get("type")), "")
 
 
 def key_of(kind: str, payload: Payload) -> str:
-    """What stays the same when Slack sends a thing again: envelope ids do not."""
+    """A key that stays the same when Slack sends an update again; envelope ids change."""
     if kind == "events_api":
         return str(payload.get("event_id"))
     if kind == "slash_commands":
@@ -75,7 +76,7 @@ def key_of(kind: str, payload: Payload) -> str:
 
 
 def parse_sender(kind: str, payload: Payload) -> Sender | None:
-    """None for what no person said: other kinds of events, and the bot's own echo."""
+    """Return None if no person sent it: other kinds of events, and the bot's own messages."""
     match kind:
         case "events_api":
             return _author(payload, payload.get("event") or {})
@@ -106,12 +107,12 @@ EDITED = "An edit changes nothing that was already taken. Write a new message in
 NO_MARKS = "Slack did not say what is marked. Reply in the thread with the numbers instead."
 MARKING = ("checkboxes", "multi_static_select")
 HEARD_SUBTYPES = (None, "thread_broadcast")
-MOST_FILES = 10  # of one message
+MOST_FILES = 10  # in one message
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a reply came from.  `thread` and `ts` are set for written words: they are answered where they stand."""
+    """Where a reply came from. `thread` and `ts` are set for texts, which are answered in their thread."""
 
     room: str
     user: str
@@ -122,7 +123,7 @@ class Origin:
 
 
 class Integrations(Protocol):
-    """Where inbound things go: the channel."""
+    """The channel, as inbound calls it."""
 
     def deliver(self, reply: InboundReply) -> None: ...
     def say(self, origin: Origin, sentence: str) -> None: ...
@@ -144,7 +145,7 @@ class Integrations(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What inbound shares with its channel."""
+    """State that inbound shares with its channel."""
 
     shown: Shown
     people: People
@@ -164,7 +165,7 @@ class Inbound:
         self._again: set[str] = set()
 
     async def admit(self, kind: str, payload: Payload) -> bool:
-        """Into the inbox once; strangers and the bot's own echo never get there."""
+        """Store the update in the inbox once. Updates from unknown senders and the bot's own messages are ignored."""
         if not self._is_ours(kind, payload):
             return False
         key = key_of(kind, payload)
@@ -174,12 +175,13 @@ class Inbound:
         return news != "copy"
 
     async def take(self, kind: str, payload: Payload) -> None:
-        """Settled at once, unless something is still to be done for it: then when that is done."""
+        """Process the update. It is settled at once, unless work for it continues in the background."""
         if not await self._dispatch(kind, payload):
             await self._seen.settle(key_of(kind, payload))
 
     async def replay(self) -> None:
-        """What an earlier process acknowledged and died over: Slack will not send it again."""
+        """Process the updates that an earlier process acknowledged but did not finish; Slack does not send them
+        again."""
         for key, payload in self._seen.left_over():
             kind = kind_of(payload) if payload is not None else ""
             if kind and self._is_ours(kind, payload):
@@ -190,11 +192,11 @@ class Inbound:
                 await self._seen.settle(key)
 
     async def settle(self, origin: Origin) -> None:
-        """The gate has decided it."""
+        """The gate has decided about the reply."""
         await self._seen.settle(origin.update_id)
 
     async def _dispatch(self, kind: str, payload: Payload) -> bool:
-        """True: it is settled later, when its reply is decided, or what it asks for is done."""
+        """Return True if the update is settled later: when its reply is decided or its work is done."""
         match kind, payload.get("type"):
             case "interactive", "block_actions":
                 return await self._on_click(payload)
@@ -207,13 +209,13 @@ class Inbound:
         return False
 
     def _is_ours(self, kind: str, payload: Payload) -> bool:
-        """The workspace and the person, both by id."""
+        """Whether the update comes from an allowed person of our workspace, both compared by id."""
         sender = parse_sender(kind, payload)
         if sender is None:
             return False
         if sender.teams == {self._settings.team_id} and sender.user_id in self._settings.allowed_users:
             person_id = f"{self._settings.team_id}/{sender.user_id}"
-            if not self._people.name(person_id):  # the profile's name, once it is known, is the better one
+            if not self._people.name(person_id):  # prefer the profile's name if it is known
                 self._people.learn(person_id, sender.name)
             return True
         self._strangers.note(f"{'+'.join(sorted(sender.teams))}/{sender.user_id}")
@@ -225,7 +227,7 @@ class Inbound:
         origin = self._origin("interactive", payload, room, str(payload["user"]["id"]))
         clicked = (payload.get("actions") or [{}])[0]
         if clicked.get("type") in MARKING:
-            return False  # Slack keeps the marks itself until they are sent
+            return False  # Slack stores the marks until they are sent
         action = parse_action(clicked_value(clicked))
         record = self._hub_api.prompt(action.prompt_id) if action else None
         known = self._shown.prompt_at(place)
@@ -269,7 +271,7 @@ class Inbound:
         return live and needs_words(record.prompt, full_value(action, record))
 
     def _on_which(self, origin: Origin, place: Place, action: Action, record: PromptRecord) -> bool:
-        """The person has said which prompt an earlier text meant."""
+        """The person has chosen the prompt that an earlier text meant."""
         text = self._held.take(origin.room, action.value)
         if text is None:
             self._integrations.say(origin, GONE)
@@ -290,7 +292,7 @@ class Inbound:
         return self._deliver(origin, action.prompt_id, value, as_text=as_text, **ids)
 
     def _meet_copy(self, place: Place, record: PromptRecord) -> None:
-        """A copy whose sending was never confirmed is edited like the others, and at once when it is too late."""
+        """An unconfirmed copy of the message was clicked: edit it like the others, at once if the prompt has ended."""
         if self._shown.prompt_at(place) != record.prompt_id:
             self._shown.add(record.prompt_id, place)
             if record.state not in OPEN:
@@ -305,7 +307,7 @@ class Inbound:
         return self._pass_click(origin, place, replace(action, value=picked), record)
 
     def _is_hidden(self, record: PromptRecord, origin: Origin) -> bool:
-        """From this person: whatever they press is refused, and on record."""
+        """Whether this person is not allowed to see the prompt. Any press is then refused and logged."""
         identity = f"slack:{self._settings.team_id}/{origin.user}"
         return self._hub_api.seen_by(identity).prompt(record.prompt_id) is None
 
@@ -334,7 +336,7 @@ class Inbound:
         replied = self._shown.prompt_at((room, thread)) if thread else ""
         about = self._integrations.session_at(room, thread)
         if event.get("channel_type") != "im" and not replied and not about:
-            return False  # talk among people in a channel
+            return False  # a conversation between people in a channel
         ts = str(message.get("ts") or "")
         origin = self._origin("events_api", payload, room, str(message["user"]), thread or ts, ts)
         said = plain_text(str(event.get("text") or ""))
@@ -354,7 +356,7 @@ class Inbound:
     def _on_files(
         self, origin: Origin, files: list[Payload], said: str, target: PromptRecord | Doubt | None, about: str
     ) -> None:
-        """Voice becomes words, everything else goes into the session's folder; what was written with it, once."""
+        """Transcribe audio; save other files in the session's folder. The text of the message is used once."""
         meant = target.session_id if isinstance(target, PromptRecord) else about
         for file in files[:MOST_FILES]:
             if file.get("subtype") == "slack_audio" or str(file.get("mimetype")).startswith("audio/"):
@@ -364,7 +366,7 @@ class Inbound:
                 said = ""
 
     def _heard(self, origin: Origin, target: PromptRecord | Doubt | None, heard: str) -> None:
-        """Shown first: a click on what it is for sends it."""
+        """Show the transcript first; a click on the right prompt sends it."""
         if isinstance(target, PromptRecord) and target.prompt.secret:
             self._integrations.say(origin, refuse_secret(target))
             return
@@ -387,8 +389,9 @@ class Inbound:
         return False
 
     def _target(self, origin: Origin, replied: str, threaded: bool, about: str = "") -> PromptRecord | Doubt | None:
-        """A prompt's thread counts for that prompt only; a session's thread for what it asks, and else it is talk
-        among people (None); a plain text for the question that was shown before it."""
+        """A reply in a prompt's thread answers that prompt only. A text in a session's thread answers that session's
+        prompt, or else is a conversation between people (None). A plain text answers the question that was shown
+        before it."""
         if about:
             moment = moment_of(origin.ts)
             found = find_target(self._hub_api, self._shown, origin.room, moment, about, origin.seen_before)

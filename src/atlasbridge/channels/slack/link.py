@@ -1,6 +1,6 @@
-"""The Socket Mode connection: kept up by us, because the SDK may retry a used ticket for ever.
+"""Keeps the Socket Mode connection open. The SDK does not do it, because it can retry a used ticket for ever.
 
-Every envelope is handed to the listener, which says when it may be acknowledged.
+Every envelope goes to the listener, which says when it is acknowledged.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from atlasbridge.core.errors import ChannelError
 log = logging.getLogger(__name__)
 CONNECT_TIMEOUT_S = 15.0
 LOOK_EVERY_S = 0.5
-GRACE_LOOKS = 4  # the SDK may be changing to a new socket by itself
+GRACE_LOOKS = 4  # the SDK could be switching to a new socket by itself
 
 
 class Listener(Protocol):
     async def admit(self, kind: str, payload: dict[str, Any]) -> bool:
-        """Commit it to the inbox; it is acknowledged when this returns.  False: it is a copy."""
+        """Store the update in the inbox; the link acknowledges it when this returns. False if it is a copy."""
 
     async def take(self, kind: str, payload: dict[str, Any]) -> None: ...
     def state_changed(self, state: str) -> None: ...
@@ -52,7 +52,7 @@ class Link:
                 self._move("unauthorized" if fault.bad_token else "failing", str(fault))
             except ChannelError as fault:
                 self._move("unreachable", str(fault))
-            except Exception as fault:  # the channel boundary: it is told, and tried again
+            except Exception as fault:  # the channel boundary: report the error and retry
                 log.exception("the Slack connection failed")
                 self._move("failing", type(fault).__name__)
             await asyncio.sleep(self._backoff.next_wait())
@@ -64,7 +64,7 @@ class Link:
         self.bot_user = str(me.get("user_id", ""))
 
     async def _live(self) -> None:
-        """One client, from connecting to the loss of its connection."""
+        """One client, until its connection is lost."""
         own = self._settings
         token = own.app_token.get_secret_value()
         client = SocketModeClient(
@@ -88,7 +88,7 @@ class Link:
             await _close(client)
 
     async def _new_address(self) -> str:
-        """A socket's address, good for one connection."""
+        """Request the address of a socket; it is valid for one connection."""
         own = self._settings
         api = SlackApi(own.app_token.get_secret_value(), own.api_url, own.request_timeout_s)
         try:
@@ -103,11 +103,11 @@ class Link:
             missing = 0 if await client.is_connected() else missing + 1
 
     async def _hear(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
-        """Inbox, acknowledgement, then work: a fault of ours is no reason for Slack to send it again."""
+        """Store, acknowledge, then process: an error of ours must not make Slack send it again."""
         fresh = await self._listener.admit(request.type, request.payload)
         try:
             await client.send_socket_mode_response(SocketModeResponse(request.envelope_id))
-        except (ConnectionError, aiohttp.ClientError) as fault:  # it comes again, as a copy of what we have
+        except (ConnectionError, aiohttp.ClientError) as fault:  # Slack sends it again, and we recognise the copy
             log.info("an event could not be acknowledged (%s)", type(fault).__name__)
         if fresh:
             await self._listener.take(request.type, request.payload)
@@ -123,4 +123,4 @@ async def _close(client: SocketModeClient) -> None:
     tasks = [client.message_processor, client.current_session_monitor, client.message_receiver]
     await client.close()
     await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
-    await asyncio.sleep(0)  # its transport lets go of the socket in the next round of the loop
+    await asyncio.sleep(0)  # the transport closes its socket in the next iteration of the loop

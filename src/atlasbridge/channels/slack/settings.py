@@ -1,4 +1,4 @@
-"""The Slack table of the configuration, checked.  Ids only: names can change hands."""
+"""The settings of `[channels.slack]`. They contain ids only, because a name can pass to another person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Getting to know a Slack app and its person, for `atlasbridge setup`.  It listens before there is a channel."""
+"""The Slack part of `atlasbridge setup`: it checks the app and identifies the person before a channel is configured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from atlasbridge.core.errors import ChannelError
 API_URL = "https://slack.com/api/"
 REQUEST_TIMEOUT_S = 10.0
 HINT = "the app needs Socket Mode, a bot token (xoxb-) and an app-level token (xapp-) with connections:write"
-NOBODY = ["UNOBODY"]  # the link asks nobody; its settings want a list all the same
+NOBODY = ["UNOBODY"]  # a placeholder, because the settings require a list
 
 
 class SlackIntroduction:
@@ -101,7 +101,7 @@ class SlackIntroduction:
             )
             self._listening = asyncio.get_running_loop().create_task(Link(settings, self._api, self).run())
 
-    # what the link calls
+    # called by the link
 
     async def admit(self, kind: str, payload: dict[str, Any]) -> bool:
         return True
@@ -110,10 +110,10 @@ class SlackIntroduction:
         self._heard.put_nowait((kind, payload))
 
     def state_changed(self, state: str) -> None:
-        """Nobody needs to know: what is waited for has a time of its own."""
+        """Not needed: each wait has its own timeout."""
 
 
-# The Slack app as Slack's own page takes it, "from a manifest".  `docs/slack-manifest.json` is a copy.
+# The manifest of the Slack app for Slack's "from a manifest" page. `docs/slack-manifest.json` is a copy.
 
 BOT_SCOPES = ["chat:write", "commands", "files:read", "files:write", "im:history", "im:write", "users:read"]
 MANIFEST: dict[str, Any] = {

@@ -1,6 +1,6 @@
-"""Telegram: prompts as messages with buttons, through the Bot API's long poll.
+"""Telegram: prompts are messages with buttons; updates come from the Bot API's long poll.
 
-The channel is imported when it is asked for: whoever only checks settings does not pay for HTTP.
+The channel is imported on demand, so that code that only checks settings does not import HTTP.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One call of Telegram's Bot API over HTTPS: the answer, or one of two errors.  Retrying is left to the callers.
+"""Calls Telegram's Bot API over HTTPS. A call returns the answer or raises one of two errors; the callers retry.
 
-The token is part of every URL, so nothing here logs a URL, and httpx's own log lines are cleaned.
+The token is part of every URL, so no URL is logged here, and httpx's own log records are cleaned.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from atlasbridge.core.clock import Clock
 
 log = logging.getLogger(__name__)
 FILES = {"document": "sendDocument", "photo": "sendPhoto"}
-LOOK_BACK = 8  # messages that may have come in between
+LOOK_BACK = 8  # messages that can have been posted in between
 _TOKEN = re.compile(r"/bot\d+:[^/\s\"']+")
 
 
@@ -33,7 +33,7 @@ class Refused(outbox.Refused):
 
 
 class HideToken(logging.Filter):
-    """Cleans the request line that httpx logs at INFO."""
+    """Removes the token from the request line that httpx logs at INFO."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = _TOKEN.sub("/bot<token>", record.getMessage()), ()
@@ -64,7 +64,7 @@ class BotApi:
         wait_s: float = 0.0,
         files: dict[str, tuple[str, bytes]] | None = None,
     ) -> Any:
-        """`wait_s` is how long the server itself may take, for long polls; of `files`, each is (name, content)."""
+        """`wait_s` is how long the server can hold a long poll; each of `files` is (name, content)."""
         timeout = httpx.Timeout(self._timeout_s, read=self._timeout_s + wait_s)
         sent: dict[str, Any] = {"json": params or {}}
         if files:
@@ -79,14 +79,14 @@ class BotApi:
         return _result(answer)
 
     async def post(self, chat: str, params: Params) -> Posted:
-        """A message, a file where params has a `document`, a picture where it has a `photo`."""
+        """Post a message, a file if params has a `document`, or a picture if it has a `photo`."""
         files = {name: params[name] for name in FILES if name in params}
         rest = {name: value for name, value in params.items() if name not in files}
         method = next((FILES[name] for name in files), "sendMessage")
         try:
             message = await self.call(method, {"chat_id": int(chat), **rest}, files=files)
         except Unreachable:
-            self._doubtful.add(chat)  # it may stand there all the same, with live buttons
+            self._doubtful.add(chat)  # it was perhaps posted, with working buttons
             raise
         number = int(message["message_id"])
         if chat in self._doubtful:
@@ -96,9 +96,9 @@ class BotApi:
         return Posted(str(number), float(message.get("date") or 0))
 
     async def _disarm(self, chat: str, numbers: range) -> None:
-        """Take the buttons off what was posted without our knowledge since the last message we know of.
+        """Remove the buttons of messages that were posted without confirmation since the last known message.
 
-        Numbers that belong to people, to nobody, or to messages without buttons are refused by the server.
+        The server refuses message ids of people, unknown ids, and messages without buttons.
         """
         for number in numbers:
             if self.is_known((chat, str(number))):
@@ -109,7 +109,7 @@ class BotApi:
                 log.debug("message %s in %s keeps its looks: %s", number, chat, fault)
 
     async def download(self, file_id: str, most: int) -> bytes | None:
-        """What a person sent; None: it is larger than `most` bytes."""
+        """Download a file; None if it is larger than `most` bytes."""
         known = await self.call("getFile", {"file_id": file_id})
         content = bytearray()
         try:
@@ -147,9 +147,8 @@ def _result(answer: Any) -> Any:
     raise Refused(code, description, float(parameters.get("retry_after") or 0))
 
 
-# The long poll: one getUpdates after the other, each batch handed over before its offset is confirmed.
-#
-# It knows when the service is away, when somebody else polls with our token, and how long we were deaf.
+# The long poll: calls getUpdates and hands each batch over before confirming its offset. It detects outages, a second
+# program with the same token, and how long updates were missed.
 
 WANTED = ["message", "edited_message", "callback_query", "my_chat_member"]
 HASTY_S = 0.5
@@ -158,7 +157,7 @@ Batch = list[dict[str, Any]]
 
 class Listener(Protocol):
     async def take(self, batch: Batch) -> None:
-        """Gets every batch, and returns when it is safe to confirm it."""
+        """Process a batch; return when it is safe to confirm it."""
 
     async def state_changed(self, state: str, detail: str) -> None: ...
     def heard(self) -> None:
@@ -186,7 +185,7 @@ class Poller:
             except Unreachable as fault:
                 await self._move("unreachable", str(fault))
                 await asyncio.sleep(self._backoff.next_wait())
-            except Exception as fault:  # the channel boundary: it is told, and tried again
+            except Exception as fault:  # the channel boundary: report the error and retry
                 log.exception("the Telegram poll failed")
                 await self._move("failing", type(fault).__name__)
                 await asyncio.sleep(self._backoff.next_wait())
@@ -204,7 +203,7 @@ class Poller:
         if batch:
             await self._listener.take(sorted(batch, key=lambda update: int(update["update_id"])))
             self._offset = max(self._offset, *(int(update["update_id"]) + 1 for update in batch))
-        elif self.last_ok_at - began < HASTY_S:  # a server that does not wait is not to be asked in a tight loop
+        elif self.last_ok_at - began < HASTY_S:  # avoid a tight loop if the server does not wait
             await asyncio.sleep(self._backoff.first_s)
 
     async def _poll(self, timeout_s: int) -> Batch:
@@ -215,7 +214,7 @@ class Poller:
         return batch
 
     async def _refused(self, fault: Refused) -> None:
-        """409: a second poller, or a webhook; 401: the token is no longer good; 429: slower."""
+        """409: a second poller or a webhook; 401: the token is invalid; 429: too many requests."""
         if fault.code == 409:
             self.me = {} if "webhook" in fault.description else self.me
             await self._move("conflict", fault.description)

@@ -1,9 +1,9 @@
-"""What a Telegram button carries: the short form of the specification, within 64 bytes.  Pure.
+"""The callback data of Telegram buttons: the short form of the specification, at most 64 bytes. Pure.
 
 `ans:{prompt 8}:{session 8}:{nonce 16}:{value}` answers, `shw:...:` shows more, `tgl:...:{place}.{marks}` marks one of
 several choices and `snd:...:{marks}` sends them, `pag:...:{page}` turns to other choices, `ths:...:{message}` says that
-an earlier text meant this prompt, `agn:...:` asks once more, `grt:...:{what}` allows it for a while, `ltr:...:{what}`
-is for later: "limit", or minutes.  A value that does not fit, or could be misread, travels as its place in the list of
+an earlier text meant this prompt, `agn:...:` asks again, `grt:...:{what}` grants it for a while, `ltr:...:{what}`
+postpones: "limit", or minutes. A value that does not fit, or is ambiguous, is sent as its position in the list of
 choices: `@3`.
 """
 
@@ -52,7 +52,7 @@ def encode_verb(record: PromptRecord, verb: str, value: str) -> str:
 
 
 def parse_callback(data: object) -> Callback | None:
-    """None for anything that is not exactly ours: parsing fails closed."""
+    """Return None for any data that we did not write: parsing fails closed."""
     parts = data.split(":", 4) if isinstance(data, str) else []
     if len(parts) != 5 or parts[0] not in VERBS:
         return None
@@ -63,7 +63,8 @@ def parse_callback(data: object) -> Callback | None:
 
 
 def expand_callback(callback: Callback, record: PromptRecord) -> tuple[str, str, str]:
-    """Session id, nonce and value in full, where the short ones match; else as they came, for the gate to refuse."""
+    """Return session id, nonce and value in full if the short ones match; otherwise unchanged, so that the gate refuses
+    them."""
     session_id, nonce, value = callback.session_id, callback.nonce, callback.value
     if short_id(record.session_id) == session_id:
         session_id = record.session_id
@@ -83,18 +84,17 @@ def _is_hex(text: str, length: int) -> bool:
     return len(text) == length and all(char in "0123456789abcdef" for char in text)
 
 
-# Marking several choices with inline buttons: each tap changes one mark, and one button sends them all.
-#
-# A button carries what was marked when it was shown, so marks outlive a restart; `Picks` knows what was tapped since.
+# Marking several choices with inline buttons: each tap changes one mark, and one button sends them all. A button
+# contains the marks at the time it was shown, so marks survive a restart; `Picks` knows later taps.
 
 KEPT = 1000
-MOST = 30  # so many buttons fit into one keyboard; a longer list is answered in words
+MOST = 30  # number of buttons in one keyboard; a longer list is answered with a text
 _TOGGLE = re.compile(r"(\d{1,2})\.([0-9a-f]{1,16})")
 _MASK = re.compile(r"[0-9a-f]{1,16}")
 
 
 class Picks:
-    """What is marked in which message, as far as this process knows."""
+    """The marks of each message, as far as this process knows them."""
 
     def __init__(self) -> None:
         self._masks: OrderedDict[Place, int] = OrderedDict()
@@ -103,7 +103,7 @@ class Picks:
         return self._masks.get(place, shown)
 
     def toggle(self, place: Place, number: int, shown: int) -> int:
-        """The marks after this tap."""
+        """Change one mark; return the new marks."""
         mask = self._masks[place] = self.current(place, shown) ^ (1 << number)
         while len(self._masks) > KEPT:
             self._masks.popitem(last=False)
@@ -111,7 +111,8 @@ class Picks:
 
 
 def render_rows(record: PromptRecord, marks: int | None) -> list[list[dict[str, str]]]:
-    """A row for each choice, and the one that sends; none when they are too many.  No marks: as the tool shows them."""
+    """One row per choice and the send button; none if there are too many choices. Without marks, use those of
+    the tool."""
     choices = templates.pickable(record.prompt)
     if not choices or choices[-1][0] >= MOST:
         return []
@@ -130,7 +131,7 @@ def render_rows(record: PromptRecord, marks: int | None) -> list[list[dict[str, 
 
 
 def parse_toggle(value: str, record: PromptRecord) -> tuple[int, int] | None:
-    """The choice and the marks that the button showed; None for anything else."""
+    """Return the choice and the marks of the button; None for anything else."""
     match = _TOGGLE.fullmatch(value)
     if match is None or int(match[1]) not in dict(templates.pickable(record.prompt)):
         return None
@@ -146,10 +147,10 @@ def marked_value(record: PromptRecord, mask: int) -> str:
     return templates.picked_value(record.prompt, places)
 
 
-# The buttons below a Telegram message: answers, the refusing ones apart, long lists in pages.  Pure.
+# The keyboard of a Telegram message: answers, refusing answers in separate rows, long lists as pages. Pure.
 
 PAIRED_LABEL = 16  # buttons at most this long share a row
-ON_ONE_PAGE = 24  # a keyboard may have about 10,000 bytes
+ON_ONE_PAGE = 24  # the limit of a keyboard is about 10,000 bytes
 PAGE_SIZE = 20
 MOST_REFUSING = 6
 Keyboard = list[list[dict[str, str]]]
@@ -157,7 +158,7 @@ T = TypeVar("T")
 
 
 def render_keyboard(record: PromptRecord, page: int = 0) -> Keyboard:
-    """Short answers share a row; refusing, default, cancel and show stand in rows of their own, in that order."""
+    """Short answers share a row; refusing, default, cancel and show have separate rows, in that order."""
     buttons = templates.render_buttons(record.prompt)
     answers = [button for button in buttons if button.role in (Role.ANSWER, Role.ALWAYS)]
     refusing = [button for button in buttons if button.role is Role.REFUSE][:MOST_REFUSING]
@@ -173,7 +174,7 @@ def render_keyboard(record: PromptRecord, page: int = 0) -> Keyboard:
 
 
 def render_which(records: Iterable[tuple[PromptRecord, SessionRecord]], message_id: int) -> Keyboard:
-    """One button for every prompt that a text may have meant."""
+    """One button for each prompt that a text can mean."""
     return [
         [{"text": templates.render_brief(record.prompt, session), "callback_data": _this(record, message_id)}]
         for record, session in records
@@ -181,7 +182,7 @@ def render_which(records: Iterable[tuple[PromptRecord, SessionRecord]], message_
 
 
 def render_granting(record: PromptRecord, buttons: Sequence[tuple[str, str]]) -> Keyboard:
-    """Two in a row: how long it is to be allowed, and the way out."""
+    """Two buttons per row: the duration of the grant, and the way out."""
     shown = [{"text": label, "callback_data": encode_verb(record, GRANT, value)} for label, value in buttons]
     return [shown[place : place + 2] for place in range(0, len(shown), 2)]
 
@@ -191,13 +192,13 @@ def render_ask_again(record: PromptRecord) -> Keyboard:
 
 
 def render_snooze(record: PromptRecord) -> Keyboard:
-    """Below a reminder: to be asked again in a while."""
+    """Buttons below a reminder, to be asked again later."""
     spans = (("💤 In 15 minutes", "15"), ("💤 In an hour", "60"))
     return [[{"text": label, "callback_data": encode_verb(record, LATER, minutes)} for label, minutes in spans]]
 
 
 def listed_on(record: PromptRecord, page: int) -> Sequence[Choice]:
-    """The choices that this page's text writes out."""
+    """The choices that the text of this page lists."""
     choices = record.prompt.choices
     if record.prompt.constraints.get("multi_select"):
         return choices[:ON_ONE_PAGE]
@@ -237,7 +238,7 @@ def _data(record: PromptRecord, button: Button) -> str:
 
 
 def _may_share(button: Button, row: list[Button]) -> bool:
-    """Two short plain answers side by side; a refusing or lasting one never stands beside another."""
+    """Two short plain answers share a row; a refusing or lasting answer never does."""
     return len(row) == 1 and all(
         shown.role is Role.ANSWER and len(shown.label) <= PAIRED_LABEL for shown in [*row, button]
     )

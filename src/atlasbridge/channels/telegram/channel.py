@@ -1,6 +1,6 @@
-"""The Telegram channel: prompts out to every operator, taps and texts in.  It carries; the gate decides.
+"""The Telegram channel: sends prompts to every operator and receives taps and texts. The gate decides about replies.
 
-The wire is in api and poller; what people do is read in inbound; how things look is in templates.
+`api` transports messages, `inbound` parses the actions of people, `messages` renders.
 """
 
 from __future__ import annotations
@@ -31,21 +31,20 @@ from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord, SessionState
 
-# A topic for each session, in groups that are forums and in which the bot may manage topics; elsewhere nothing.
-#
-# Topics are kept in the hub's notes, so that a restarted hub goes on in the same ones.
+# One topic per session, in groups that are forums and where the bot is allowed to manage topics. The hub's notes store
+# the topics, so that a restarted hub continues them.
 
 log = logging.getLogger(__name__)
 NAME_LIMIT = 128
-OPENING_S = 5.0  # a question does not wait longer for its topic
+OPENING_S = 5.0  # a question waits at most this long for its topic
 
 
 class Forum:
-    """`groups`: the chats that were opted in as a whole."""
+    """`groups` are the group chats in the configuration."""
 
     def __init__(self, api: BotApi, hub_api: HubApi, groups: Iterable[str]) -> None:
         self._api, self._hub_api = api, hub_api
-        self._kinds: dict[str, bool | None] = dict.fromkeys(groups)  # None: not known yet whether it is a forum
+        self._kinds: dict[str, bool | None] = dict.fromkeys(groups)  # None: not checked yet whether it is a forum
         self._turn = asyncio.Lock()
 
     def topic_of(self, chat: str, session_id: str) -> int | None:
@@ -57,7 +56,7 @@ class Forum:
         return room if topic_id is not None and self._hub_api.recall(_chosen(room)) else chat
 
     async def open(self, session: SessionRecord) -> None:
-        """Where a topic cannot be made, messages go to the group itself."""
+        """Open the topics of a session. Without a topic, messages go to the group itself."""
         missing = [chat for chat in self._kinds if self.topic_of(chat, session.session_id) is None]
         if not missing or self._has_ended(session):
             return
@@ -87,7 +86,7 @@ class Forum:
         name = f"{session_name(session)} · {tool_name(session)} · {short_id(session.session_id)}"[:NAME_LIMIT]
         made = await self._try("createForumTopic", {"chat_id": int(chat), "name": name})
         if made is None:
-            self._kinds[chat] = False  # until the next start: the bot has no right to make topics there
+            self._kinds[chat] = False  # until the next start: the bot is not allowed to create topics there
             return
         topic_id = int(made["message_thread_id"])
         self._hub_api.remember(_topic(chat, session.session_id), str(topic_id))
@@ -114,8 +113,8 @@ def _chosen(room: str) -> str:
 
 
 TAP_LIFE_S = 150.0
-DECISION_PATIENCE_S = 2.0  # before a batch is confirmed
-GROUP_RATE = 17 / 60  # Telegram takes 20 messages a minute in a group; three of them may come at once
+DECISION_PATIENCE_S = 2.0  # wait for decisions before confirming a batch
+GROUP_RATE = 17 / 60  # Telegram's limit is 20 messages a minute in a group; three can be sent at once
 ALARM_EVERY_S = 3600.0
 CONFLICT_AT = "telegram.conflict_at"
 CONFLICT = (
@@ -147,10 +146,10 @@ class TelegramChannel(ChatChannel):
         self._undecided: set[Origin] = set()
         self._decided = asyncio.Event()
 
-    # what the hub calls
+    # called by the hub
 
     async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
-        """A tap always gets its toast; a text is only answered when it was refused: the message itself is edited."""
+        """A tap always gets its toast. A text is answered only if it was refused; otherwise the message is edited."""
         origin = reply.token
         if not isinstance(origin, Origin):
             return
@@ -183,7 +182,7 @@ class TelegramChannel(ChatChannel):
         return await super().send_prompt(event, session)
 
     async def _open_topic(self, session: SessionRecord) -> None:
-        """In groups: only where all who take part may hear of it."""
+        """Open a topic only if every member of the group is allowed to see the session."""
         if self.hub_api.readers(session.session_id, self.name) is None:
             await self._forum.open(session)
 
@@ -194,7 +193,7 @@ class TelegramChannel(ChatChannel):
         if session is not None:
             await self._forum.close_ended(session)
 
-    # what the base asks for
+    # required by the base class
 
     async def _serve(self) -> None:
         await self._poller.run()
@@ -246,14 +245,14 @@ class TelegramChannel(ChatChannel):
     def _session_notices(self) -> bool:
         return self._own.session_notices
 
-    # what inbound calls
+    # called by inbound
 
     def deliver(self, reply: InboundReply) -> None:
         self._undecided.add(reply.token)
         super().deliver(reply)
 
     def command(self, origin: Origin, command: Command, identity: str) -> None:
-        """A session that is slow to show its screen must not keep the poll waiting."""
+        """Run the command in the background, so that a slow session does not delay the poll."""
         self._tasks.hold(self._obey(origin, command, identity))
 
     async def _obey(self, origin: Origin, command: Command, identity: str) -> None:
@@ -287,7 +286,7 @@ class TelegramChannel(ChatChannel):
         return Sent(name, int(about.get("file_size") or 0), fetch)
 
     def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None:
-        """In the message that was tapped: every chat marks for itself."""
+        """Show the marks in the tapped message only: each chat has its own marks."""
         self._voice.say(origin, sentence)
         painted = messages.render_prompt(record, self._session(record), self._host, marks)
         self._outbox.edit(origin.place, painted)
@@ -305,7 +304,7 @@ class TelegramChannel(ChatChannel):
         self._do(origin, self._say_it(origin, self.put_off(identity, record, nonce, what)))
 
     def _do(self, origin: Origin, work: Coroutine[Any, Any, None]) -> None:
-        """The tap is settled when it is done: a process that dies before leaves it to the next one."""
+        """Settle the tap when the work is done, so that the next process repeats it if this one dies."""
 
         async def until_done() -> None:
             await work
@@ -320,7 +319,7 @@ class TelegramChannel(ChatChannel):
         self._do(origin, self._grant(origin, record, value, identity))
 
     async def _grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> None:
-        """The offer stands beside the question; what becomes of it takes its place."""
+        """Post the offer next to the question, and replace it by the result."""
         told = await grant_card.press(self.hub_api, record, value, self.caller(identity))
         self._voice.say(origin, told if isinstance(told, str) else told.toast)
         if isinstance(told, str):
@@ -334,7 +333,7 @@ class TelegramChannel(ChatChannel):
             self._outbox.edit(origin.place, params)
 
     def member_changed(self, chat_id: int, present: bool) -> None:
-        """Blocked, or back: whoever comes back is shown what is open."""
+        """The bot was blocked or unblocked. After an unblock, show the open prompts in that chat."""
         chat = str(chat_id)
         if not present:
             self._outbox.gone.add(chat)
@@ -352,7 +351,7 @@ class TelegramChannel(ChatChannel):
         await self._delivery.send_to(chat, record, render, patient=True)
 
     def tell_where(self, user_id: int, chat: dict[str, Any], topic_id: int | None) -> None:
-        """A group's number, in private: the group itself takes no part until it stands in the configuration."""
+        """Send the group's id in private, because a group gets no messages before it is configured."""
         lines = ["[[channels.telegram.groups]]", f"chat_id = {chat.get('id')}"]
         lines += [f"topic_id = {topic_id}"] if topic_id is not None else []
         name = escape_controls(str(chat.get("title") or "this chat"), keep_lines=False)[:60]
@@ -360,10 +359,10 @@ class TelegramChannel(ChatChannel):
         params = messages.Body().line(told).line("\n".join(lines), "pre").line("then: atlasbridge hub reload").params()
         self._outbox.post(str(user_id), params)
 
-    # what the poller calls
+    # called by the poller
 
     async def take(self, batch: Batch) -> None:
-        """Returns when the gate has decided every reply of this batch, or takes too long."""
+        """Return when the gate has decided about every reply of this batch, or after a timeout."""
         self._inbound.bot_name = str(self._poller.me.get("username", ""))
         for update in batch:
             await self._inbound.take(update)
@@ -384,25 +383,23 @@ class TelegramChannel(ChatChannel):
             await self.notify(CONFLICT)
 
     def _is_alarm_due(self) -> bool:
-        """Two programs on one token take turns at being heard: one alarm, then one an hour."""
+        """Two programs with one token get updates in turn, so warn at most once an hour."""
         now = self.clock.wall()
         due = now - float(self.hub_api.recall(CONFLICT_AT, "0")) >= ALARM_EVERY_S
         if due:
             self.hub_api.remember(CONFLICT_AT, str(now))
         return due
 
-    # the rest
-
     def _topic(self, chat: str, session: SessionRecord | None) -> int | None:
         own = self._forum.topic_of(chat, session.session_id) if session is not None else None
         return own if own is not None else self._topics.get(chat)
 
     def _room(self, origin: Origin) -> str:
-        """A session's own topic is a room of its own: what is said there is about that session."""
+        """Treat a session's topic as a separate room, so that messages in it apply to that session."""
         return self._forum.room_of(str(origin.chat_id), origin.topic_id)
 
     async def _recovered(self) -> None:
-        """After more than 150 s of deafness taps are gone for good: say so, and show the open prompts anew."""
+        """Telegram drops taps after 150 s: say so after a longer outage, and show the open prompts again."""
         gap_s = await self.came_back()
         self._tasks.hold(self._announce_commands())
         records = [record for record in self.hub_api.open_prompts() if self._shown.places(record.prompt_id)]

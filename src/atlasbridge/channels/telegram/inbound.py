@@ -1,6 +1,7 @@
-"""What people do in Telegram, turned into replies and commands.  Strangers are told nothing; the gate decides the rest.
+"""Turns the actions of people in Telegram into replies and commands. Unknown senders get no answer; the gate decides
+the rest.
 
-Every update is committed to the hub's inbox before it has any effect; a second copy of it has none.
+Every update is stored in the hub's inbox before it has any effect, so that a second copy has none.
 """
 
 from __future__ import annotations
@@ -47,17 +48,18 @@ log = logging.getLogger(__name__)
 NOT_OURS = "This button is not one of mine."
 FORWARDED = "A forwarded message, or one that a bot wrote, is not taken as an answer. Write it yourself."
 SCHEDULED = "A message that was scheduled or sent by itself answers nothing: it was written before. Write it now."
-NOT_WRITTEN = ("forward_origin", "forward_date", "via_bot", "sender_business_bot")  # somebody else's words
-REFERENCES = ("reply_to_message", "external_reply", "reply_to_story")  # to something, wherever it stands
+# marks of a text that another person or bot wrote
+NOT_WRITTEN = ("forward_origin", "forward_date", "via_bot", "sender_business_bot")
+REFERENCES = ("reply_to_message", "external_reply", "reply_to_story")  # marks of a reply, to any kind of message
 EDITED = "An edit changes nothing that was already taken. Send a new message instead."
 MARKED = "Marked. Send them with the button below the list."
 CHANGED = "The marks have changed since. Look again, then send."
 ONLY_TEXT = "Only text, buttons, photos, files and voice notes are taken here."
-WHERE = "where"  # said in a group: its number is told in private
+WHERE = "where"  # in a group: the bot sends the group's id in private
 
 
 class Integrations(Protocol):
-    """Where inbound things go: the channel."""
+    """The channel, as inbound calls it."""
 
     def command(self, origin: Origin, command: Command, identity: str) -> None: ...
     def deliver(self, reply: InboundReply) -> None: ...
@@ -77,7 +79,7 @@ class Integrations(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Memory:
-    """What inbound shares with its channel."""
+    """State that inbound shares with its channel."""
 
     shown: Shown
     people: People
@@ -113,28 +115,28 @@ class Inbound:
             await self._handle(str(update["update_id"]), kind, body, seen_before=news == "again")
 
     async def replay(self) -> None:
-        """What an earlier process received and died over, before anything new is heard."""
+        """Process the updates that an earlier process received but did not finish, before any new one."""
         for update_id, update in self._seen.left_over():
             kind = next((name for name in update or {} if name != "update_id"), "")
             if update is not None and self._is_allowed(kind, update[kind]):
                 log.info("update %s is taken up again", update_id)
                 await self._handle(update_id, kind, update[kind], seen_before=True)
             else:
-                await self._seen.settle(update_id)  # a withheld one comes again from the server, if at all
+                await self._seen.settle(update_id)  # the payload was withheld; only the server can send it again
 
     async def settle(self, origin: Origin) -> None:
-        """The gate has decided it."""
+        """The gate has decided about the reply."""
         if origin.update_id:
             await self._seen.settle(origin.update_id)
 
     async def _handle(self, update_id: str, kind: str, body: dict[str, Any], seen_before: bool) -> None:
-        """Settled at once, unless something is still to be done for it: then when that is done."""
+        """Process the update. It is settled at once, unless work for it continues in the background."""
         asked = dataclasses.replace(_origin(body.get("message") or body), update_id=update_id, seen_before=seen_before)
         if not self._dispatch(kind, body, asked):
             await self._seen.settle(update_id)
 
     def _dispatch(self, kind: str, body: dict[str, Any], origin: Origin) -> bool:
-        """True: it is settled later, when its reply is decided, or what it asks for is done."""
+        """Return True if the update is settled later: when its reply is decided or its work is done."""
         match kind:
             case "callback_query":
                 return self._on_tap(body, dataclasses.replace(origin, query_id=str(body["id"])))
@@ -148,7 +150,7 @@ class Inbound:
         return False
 
     def _is_allowed(self, kind: str, body: dict[str, Any]) -> bool:
-        """The sender by number, and the chat: their own private one, or a group that was opted in."""
+        """Whether the sender is allowed (by id), and the chat is their private chat or a configured group."""
         sender = body.get("from", {})
         user_id = sender.get("id")
         if user_id not in self._settings.allowed_users:
@@ -166,7 +168,8 @@ class Inbound:
         return False
 
     def _meet_group(self, kind: str, body: dict[str, Any], user_id: int, topic_id: int | None) -> None:
-        """A group that takes no part is never answered; whoever added the bot, or asks, hears its number in private."""
+        """A group that is not configured gets no answer. The person who added the bot, or asks, gets its id in
+        private."""
         added = kind == "my_chat_member" and body.get("new_chat_member", {}).get("status") in (
             "member",
             "administrator",
@@ -182,7 +185,7 @@ class Inbound:
         if callback is None or (known and (record is None or known != record.prompt_id)):
             self._voice.say(origin, NOT_OURS)
         elif record is not None and self._hub_api.seen_by(identity).prompt(record.prompt_id) is None:
-            return self._pass_tap(origin, callback, None, int(query["from"]["id"]))  # refused, and on record
+            return self._pass_tap(origin, callback, None, int(query["from"]["id"]))  # the gate refuses and logs it
         elif record is not None and callback.verb == LATER:
             self._integrations.later(origin, record, callback.nonce, callback.value, identity)
             return True
@@ -225,7 +228,7 @@ class Inbound:
         return False
 
     def _on_which(self, origin: Origin, callback: Callback, record: PromptRecord, user_id: int) -> bool:
-        """The person has said which prompt an earlier text meant."""
+        """The person has chosen the prompt that an earlier text meant."""
         text = self._held.take(str(origin.chat_id), callback.value)
         if text is None:
             self._voice.say(origin, GONE)
@@ -235,7 +238,7 @@ class Inbound:
         return self._pass_tap(origin, meant, record, user_id, as_text=reads_as_words(record.prompt, text))
 
     def _on_mark(self, origin: Origin, callback: Callback, record: PromptRecord, user_id: int) -> bool:
-        """One mark more or less; or all of them sent, if they are what the screen shows."""
+        """Change one mark, or send all of them if they are the ones that the screen shows."""
         toggled = parse_toggle(callback.value, record) if callback.verb == TOGGLE else None
         marks = parse_marks(callback.value) if callback.verb == SEND else None
         if record.state not in OPEN or (toggled is None and marks is None):
@@ -267,7 +270,7 @@ class Inbound:
         return self._deliver(origin, user_id, prompt_id, value, session_id=session_id, nonce=nonce, as_text=as_text)
 
     def _meet_copy(self, origin: Origin, record: PromptRecord) -> None:
-        """A copy whose sending was never confirmed is edited like the others, and at once when it is too late."""
+        """An unconfirmed copy of the message was tapped: edit it like the others, at once if the prompt has ended."""
         if self._shown.prompt_at(origin.place) != record.prompt_id:
             self._shown.add(record.prompt_id, origin.place)
             if record.state not in OPEN:
@@ -285,10 +288,10 @@ class Inbound:
         text = message.get("text")
         replied, as_words = self._replied_prompt(message)
         command = parse_command(str(text or ""), self.bot_name)
-        if replied:  # a tool has commands of its own; these are about the message itself
+        if replied:  # only commands about this message; others belong to the tool
             command = Command(command.name, f"{replied} {command.rest}") if command and is_about(command) else None
         if origin.chat_id < 0 and not replied and command is None:
-            return False  # talk among people in a group
+            return False  # a conversation between people in a group
         user_id = int(message["from"]["id"])
         if any(mark in message for mark in NOT_WRITTEN):
             self._voice.say(origin, FORWARDED)
@@ -314,7 +317,7 @@ class Inbound:
             self._voice.say(origin, ONLY_TEXT)
 
     def _heard(self, origin: Origin, target: PromptRecord | Doubt, heard: str) -> None:
-        """Shown first: a tap on what it is for sends it."""
+        """Show the transcript first; a tap on the right prompt sends it."""
         if isinstance(target, PromptRecord) and target.prompt.secret:
             self._voice.say(origin, refuse_secret(target))
             return
@@ -343,7 +346,8 @@ class Inbound:
         self._voice.ask_which(origin, doubt.sentence, [(record, self._session(record)) for record in doubt.offered])
 
     def _target(self, message: dict[str, Any], origin: Origin, replied: str) -> PromptRecord | Doubt:
-        """A reference counts for its own prompt only; a plain text for the one that was shown before it."""
+        """A reply to a prompt's message answers that prompt only; a plain text answers the prompt that was shown before
+        it."""
         chat = str(origin.chat_id)
         if replied:
             return self._hub_api.prompt(replied) or Doubt(NOT_OPEN)
@@ -353,7 +357,7 @@ class Inbound:
         return find_target(self._hub_api, self._shown, chat, origin.at, chosen, origin.seen_before)
 
     def _replied_prompt(self, message: dict[str, Any]) -> tuple[str, bool]:
-        """The id of the prompt whose message this one replies to, or ""; and whether its words were asked for."""
+        """Return the id of the prompt that this message replies to, or "", and whether a text was asked for."""
         replied = message.get("reply_to_message") or {}
         place = (str(message["chat"]["id"]), str(replied.get("message_id")))
         wanted = self._shown.words_wanted_at(place)

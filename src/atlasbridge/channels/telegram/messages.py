@@ -1,6 +1,6 @@
-"""Prompts and notices as Telegram shows them: plain text with entities (UTF-16 offsets) and inline keyboards.  Pure.
+"""Renders prompts and notices for Telegram: plain text with entities (UTF-16 offsets) and inline keyboards. Pure.
 
-Every message is within the server's limits by construction: what the tool says gets the room that our words leave.
+Every message stays within the server's limits: the tool's text gets the space that our own text leaves.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from atlasbridge.core.session.model import SessionRecord
 TEXT_LIMIT = 4096
 INLINE_LIMIT = 3500  # longer output goes out as a file
 LISTED_ROOM = 1500
-NOTES_ROOM = 300  # for what is said about quotations: captions, counts, warnings
+NOTES_ROOM = 300  # for captions, counts and warnings about quotes
 PLACEHOLDER_LIMIT = 64
 REST = "🔎 Show all, or atlasbridge approvals"
 
@@ -69,11 +69,11 @@ class Body:
         return self.add(text, style).add("\n")
 
     def some(self, text: str, style: str = "") -> Body:
-        """A line, unless it is empty."""
+        """Add a line, unless it is empty."""
         return self.line(text, style) if text else self
 
     def params(self, keyboard: Keyboard | None = None) -> dict[str, Any]:
-        """As Telegram takes it; the text is stripped at its end because the server does so too."""
+        """Return the parameters for Telegram. The end of the text is stripped, because the server does the same."""
         out: dict[str, Any] = {"text": self.text.rstrip("\n"), "link_preview_options": {"is_disabled": True}}
         if self.entities:
             out["entities"] = self.entities
@@ -85,7 +85,7 @@ class Body:
 def render_prompt(
     record: PromptRecord, session: SessionRecord, host: str, marks: int | None = None, page: int = 0
 ) -> dict[str, Any]:
-    """The message that asks, with its keyboard."""
+    """Render the prompt with its keyboard."""
     prompt = record.prompt
     foot = Body()
     if listed := templates.listed_choices(prompt, listed_on(record, page), LISTED_ROOM):
@@ -99,7 +99,7 @@ def render_prompt(
 
 
 def render_short(record: PromptRecord, session: SessionRecord) -> dict[str, Any]:
-    """What is shown when the server would not take the whole: that something waits, and where it can be read."""
+    """A short form if the server refuses the whole message: it says that a prompt waits and where to read it."""
     told = "It could not be shown here. Read and answer it on the page, or with: atlasbridge approvals"
     title = f"❗ {templates.session_name(session)} asks something"
     return Body().line(cut_text(title, 200), "bold").line(told).line(short_id(record.prompt_id)).params()
@@ -108,7 +108,7 @@ def render_short(record: PromptRecord, session: SessionRecord) -> dict[str, Any]
 def render_outcome(
     record: PromptRecord, session: SessionRecord, outcome: Outcome, host: str, keyboard: Keyboard | None = None
 ) -> dict[str, Any]:
-    """The same message after something became of the prompt: the title says what; its buttons are gone."""
+    """The same message after the prompt ended or was answered: the title tells the outcome; the buttons are gone."""
     foot = Body().line().line(outcome.detail, "italic") if outcome.detail else Body()
     body = _quoted(record, session, host, cut_text(outcome.title, 300), utf16_units(foot.text), ended=True)
     if outcome.detail:
@@ -126,14 +126,14 @@ def render_notice(message: str, session: SessionRecord | None, host: str) -> dic
 
 
 def render_words_wanted(record: PromptRecord, label: str) -> dict[str, Any]:
-    """Asks for the words that a choice needs; the answer comes as a reply to this very message."""
+    """Ask for the text that a choice needs. The answer is a reply to this message."""
     asked = Body().line(f"✍ Write your words for “{templates.short_label(label)}” as a reply to this message.")
     held = cut_text(templates.short_label(label), PLACEHOLDER_LIMIT)
     return asked.params() | {"reply_markup": {"force_reply": True, "selective": True, "input_field_placeholder": held}}
 
 
 def render_again(record: PromptRecord) -> dict[str, Any]:
-    """The last output of a doubtful prompt, with the same buttons once more."""
+    """The last output of an ambiguous prompt, with the same buttons again."""
     text = cut_text(
         escape_controls(record.prompt.screen or record.prompt.excerpt).rstrip()[-LAST_OUTPUT:], INLINE_LIMIT
     )
@@ -141,7 +141,7 @@ def render_again(record: PromptRecord) -> dict[str, Any]:
 
 
 def render_screen(title: str, screen: str) -> dict[str, Any] | None:
-    """A screen inside a message, or None when it is too long for one (then it goes out as a file)."""
+    """Render a screen as a message; None if it is too long, then it is sent as a file."""
     text = escape_controls(screen).rstrip()
     if utf16_units(text) > INLINE_LIMIT:
         return None
@@ -149,14 +149,14 @@ def render_screen(title: str, screen: str) -> dict[str, Any] | None:
 
 
 def cut_text(text: str, limit: int) -> str:
-    """At most `limit` UTF-16 units, never through a surrogate pair."""
+    """Cut to at most `limit` UTF-16 units, never inside a surrogate pair."""
     return cut_to(text, limit, utf16_units)
 
 
 def _quoted(
     record: PromptRecord, session: SessionRecord, host: str, title: str, taken: int, ended: bool = False
 ) -> Body:
-    """Title, origin, and the tool's own words in the room that is left."""
+    """Title, origin, and the tool's own text in the remaining space."""
     prompt = record.prompt
     body = Body().line(title, "bold").some("" if ended else templates.render_kind(prompt, session), "italic")
     body.line(cut_text(templates.render_header(prompt, session, host), 300)).line()
@@ -177,17 +177,17 @@ def _add_quote(body: Body, quote: Quote) -> None:
     body.line(quote.text if quote.text.strip() else "(blank)", "pre")
 
 
-# What is answered to a person where they spoke: toasts, replies, screens.  None of it keeps the poll waiting.
+# Answers to a person in the same chat: toasts, replies, screens. They run in the background and never delay the poll.
 
 log = logging.getLogger(__name__)
 TOAST_LIMIT, TOASTS_AT_ONCE = 200, 4
 CAPTION_LIMIT = 1000
-MOST_PIECES = 4  # messages instead of a file
+MOST_PIECES = 4  # a longer text is sent as a file
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a reply came from, so that this very reply can be answered; `at` is by Telegram's clock."""
+    """Where a reply came from, so that it can be answered there. `at` is by Telegram's clock."""
 
     chat_id: int
     message_id: int
@@ -208,10 +208,10 @@ class Voice:
     ) -> None:
         self._api, self._outbox, self._delivery, self._shown = api, outbox, delivery, shown
         self._tasks, self._host = tasks, host
-        self._toasting = asyncio.Semaphore(TOASTS_AT_ONCE)  # a storm of taps is no reason for a storm of connections
+        self._toasting = asyncio.Semaphore(TOASTS_AT_ONCE)  # many taps must not open many connections
 
     def say(self, origin: Origin, sentence: str) -> None:
-        """A toast for a tap, a reply for a text."""
+        """Answer a tap with a toast, and a text with a reply."""
         if origin.query_id:
             self._tasks.hold(self._toast(origin, cut_text(escape_controls(sentence), TOAST_LIMIT)))
         else:
@@ -221,31 +221,32 @@ class Voice:
         self._outbox.post(str(origin.chat_id), params | in_topic(origin.topic_id), EDIT)
 
     def ask_which(self, origin: Origin, sentence: str, offered: Iterable[tuple[PromptRecord, SessionRecord]]) -> None:
-        """The question back, as a reply to the text it is about."""
+        """Ask which prompt the text means, as a reply to that text."""
         params = render_notice(sentence, None, self._host) | reply_to(origin.message_id)
         keyboard = render_which(offered, origin.message_id)
         self.answer(origin, params | {"reply_markup": {"inline_keyboard": keyboard}})
 
     def ask_for_words(self, origin: Origin, record: PromptRecord, label: str) -> None:
-        """The field for the words opens by itself; a reply to that message answers the prompt."""
+        """Ask for a text. The input field opens by itself, and a reply to that message answers the prompt."""
         self.say(origin, "Write your words as a reply.")
         params = render_words_wanted(record, label) | in_topic(origin.topic_id) | reply_to(origin.message_id)
         self._tasks.hold(self._ask_for_words(str(origin.chat_id), record.prompt_id, params))
 
     async def _ask_for_words(self, chat: str, prompt_id: str, params: Params) -> None:
-        """Telegram lets nobody edit a message with such a field: it refers to the prompt, and does not show it."""
+        """Telegram cannot edit a message with such a field, so it is recorded as a reference, not as a place of the
+        prompt."""
         posted = await self._outbox.send(chat, params)
         self._shown.refer(prompt_id, (chat, posted.message))
 
     def send_screen(self, origin: Origin, title: str, screen: str) -> None:
-        """Inside a message where it fits, else as a file."""
+        """Show the screen in a message if it fits, otherwise as a file."""
         if inline := render_screen(title, screen):
             self.answer(origin, inline)
         else:
             self.send_file(origin, title, "screen.txt", escape_controls(screen).encode())
 
     def tell(self, origin: Origin, text: str) -> None:
-        """What a command answers: in a few messages where these are enough, else as a file."""
+        """Send the answer of a command as a few messages if it fits, otherwise as a file."""
         pieces = split_rows(escape_controls(text).split("\n"), INLINE_LIMIT, utf16_units) or [""]
         if len(pieces) > MOST_PIECES:
             self.send_file(origin, pieces[0].partition("\n")[0], "answer.txt", escape_controls(text).encode())
@@ -254,7 +255,7 @@ class Voice:
             self.answer(origin, render_notice(piece, None, ""))
 
     def send_words(self, origin: Origin, title: str, text: str, name: str) -> None:
-        """In a few messages where these are enough, else as a file: all of it in either."""
+        """Send the complete text as a few messages if it fits, otherwise as a file."""
         pieces = split_rows(escape_controls(text).rstrip().split("\n"), INLINE_LIMIT, utf16_units)
         if len(pieces) > MOST_PIECES:
             self.send_file(origin, title, name, escape_controls(text).encode())
@@ -265,7 +266,7 @@ class Voice:
 
     def send_file(self, origin: Origin, title: str, name: str, content: bytes, picture: bool = False) -> None:
         caption = cut_text(escape_controls(title), CAPTION_LIMIT)
-        kind = "photo" if picture else "document"  # a person's own file is sent as it is
+        kind = "photo" if picture else "document"  # a person's own file is sent unchanged
         self.answer(origin, {"caption": caption, kind: (name, content)})
 
     def show_more(self, origin: Origin, record: PromptRecord) -> None:
@@ -296,7 +297,7 @@ def reply_to(message_id: int) -> dict[str, Any]:
 
 
 def file_of(message: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """What a person sent along: how to ask for it, and what to call it; of a photo, the largest."""
+    """Return the attachment of a message (of a photo, the largest size) and a file name for it."""
     if document := message.get("document"):
         return document, str(document.get("file_name") or "file")
     if photos := message.get("photo"):

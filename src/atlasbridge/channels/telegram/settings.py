@@ -1,4 +1,4 @@
-"""The Telegram table of the configuration, checked.  Where tokens are kept is the configuration's business."""
+"""The settings of `[channels.telegram]`. The configuration decides where tokens are stored."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-UserId = Annotated[int, Field(gt=0, strict=True)]  # numeric only: a name can change hands
+UserId = Annotated[int, Field(gt=0, strict=True)]  # numeric only, because a name can pass to another person
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class GroupSettings(BaseModel):
-    """A group, and the topic in it, where prompts may be shown besides the private chats."""
+    """A group, and optionally a topic in it, that shows prompts besides the private chats."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     chat_id: Annotated[int, Field(lt=0, strict=True)] = Field(description="The group's number, which is negative.")

@@ -1,4 +1,5 @@
-"""Getting to know a Telegram bot and its person, for `atlasbridge setup`.  It listens before there is a channel."""
+"""The Telegram part of `atlasbridge setup`: it checks the bot and identifies the person before a channel is
+configured."""
 
 from __future__ import annotations
 
@@ -74,7 +75,7 @@ class TelegramIntroduction:
         await self._api.close()
 
     async def _await_update(self, wanted: Callable[[Update], bool], patience_s: float) -> Update | None:
-        """The first update that is wanted; the others are passed over."""
+        """Return the first matching update; ignore the others."""
         try:
             async with asyncio.timeout(patience_s):
                 while True:
@@ -101,5 +102,5 @@ class TelegramIntroduction:
         return updates
 
     async def _confirm(self) -> None:
-        """What the setup has read is not to reach the channel as news."""
+        """Confirm the updates that the setup has read, so that the channel does not process them again."""
         await self._api.call("getUpdates", {"offset": self._offset, "timeout": 0})

@@ -1,4 +1,4 @@
-"""tell: any of the services that Apprise knows hears that something waits; answers come by another way."""
+"""tell: notifies any service that Apprise supports. Prompts cannot be answered there."""
 
 from __future__ import annotations
 

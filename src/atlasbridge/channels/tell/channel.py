@@ -1,4 +1,4 @@
-"""The channel `tell`: says that something waits and where to answer, through Apprise.  Nobody can answer there."""
+"""The channel `tell`: notifies through Apprise that a prompt waits, and where to answer it. It receives no replies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
 
-LONGEST = 1000  # the shortest of what many services take
+LONGEST = 1000  # the smallest limit of many services
 TOLD_ENDS = {"expired": "nobody answered in time", "default_typed": "nobody answered: a timer typed the safe default"}
 
 
@@ -36,7 +36,7 @@ class TellChannel(BaseChannel):
         self._failed = 0
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
-        """Quiet services there are none among them: what is to make no sound is told with the next that does."""
+        """Skip a silent prompt: these services cannot send without sound."""
         if not self.hub_api.tone(event.prompt_id, self.name).loud:
             return f"silent-{short_id(event.prompt_id)}"
         await self._say(self._title(event, session), self._where(event, session))
@@ -54,7 +54,7 @@ class TellChannel(BaseChannel):
         return f"{asked}{where}\nAnswer: {answer}"
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
-        """Nothing can be edited there; only what a timer decided, and a reminder, is worth another message."""
+        """Messages cannot be edited, so only a timer's decision and a reminder cause another message."""
         session = self.hub_api.session(event.session_id)
         if session is None:
             return
@@ -68,21 +68,21 @@ class TellChannel(BaseChannel):
         return await never
 
     async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
-        """Nobody replies here."""
+        """This channel receives no replies."""
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._own.session_notices:
             await self._say("AtlasBridge", escape_controls(message))
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
-        """Once for many: what cannot be edited is not said again."""
+        """Send a digest once; it cannot be edited later."""
         if loud:
             await self._say(
                 "AtlasBridge: more questions wait", escape_controls(text) if self._own.show_text else self._own.page_url
             )
 
     async def _say(self, title: str, text: str) -> None:
-        """One of several services is enough; none of them is a fault."""
+        """Raise ChannelError if no service accepted the message; one of several is enough."""
         told: Any = False
         try:
             async with asyncio.timeout(self._own.request_timeout_s):
@@ -105,7 +105,7 @@ def services_of(urls: list[str]) -> Any:
         import apprise
     except ModuleNotFoundError:
         raise ConfigError("the channel `tell` needs apprise", install_line("tell")) from None
-    logging.getLogger("apprise").setLevel(logging.ERROR)  # it logs addresses, and they hold keys
+    logging.getLogger("apprise").setLevel(logging.ERROR)  # it logs addresses, which contain keys
     services = apprise.Apprise()
     for number, url in enumerate(urls, 1):
         if not services.add(url):
@@ -113,11 +113,11 @@ def services_of(urls: list[str]) -> Any:
     return services
 
 
-# Trying an Apprise address for `atlasbridge setup`: is it known, and does a message arrive there.
+# Tests an Apprise address for `atlasbridge setup`: is it supported, and is a message accepted.
 
 
 async def try_address(url: str) -> None:
-    """Raises ConfigError for an address that Apprise does not know, ChannelError when nobody took the message."""
+    """Raise ConfigError if Apprise does not know the address, and ChannelError if no service accepted the message."""
     told = "Here you will be told that something waits."
     if not await services_of([url]).async_notify(title="AtlasBridge", body=told):
         raise ChannelError("the service did not take a test message", "try the address with: apprise -vv URL")

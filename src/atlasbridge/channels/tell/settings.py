@@ -1,4 +1,4 @@
-"""The table of `tell`, checked."""
+"""The settings of `[channels.tell]`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""`python -m atlasbridge.core.daemon`: the hub's process.  Takes the lock, tells its starter, lives until a signal.
+"""`python -m atlasbridge.core.daemon`: the hub's process. It takes the lock, reports to its starter and runs until a
+signal.
 
-A program's entry, imported by nobody: the one place in core that may know the composition root.
+No module imports this entry point. It is the only place in the core that imports the composition root.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from atlasbridge.core.peer import is_vouched_for
 from atlasbridge.core.process import hide_memory
 
 _OPEN_FILES = 16384
-_VOUCHED_S = 5.0  # for the host that has started us to say so
+_VOUCHED_S = 5.0  # how long to wait until the host that started us confirms it
 
 
 def main() -> int:
@@ -66,7 +67,8 @@ def main() -> int:
 
 
 def is_believable() -> bool:
-    """Whether anybody would take us for a hub: not inside a session, or started by a session's host, which says so."""
+    """Whether clients would accept this process as a hub: it is not inside a session, or a session's host started it
+    and confirms that."""
     clock = SystemClock()
     until = clock.now() + _VOUCHED_S
     while is_inside(line := trace_ancestry(os.getpid(), look_at)) and not is_vouched_for(line):
@@ -77,7 +79,7 @@ def is_believable() -> bool:
 
 
 def raise_file_limit() -> None:
-    """Every session, page and channel is an open file here; the usual limit would stop us at a thousand."""
+    """Every session, page and channel uses a descriptor here; the usual limit would be reached at about a thousand."""
     if sys.platform == "win32":
         return
     import resource
@@ -89,19 +91,20 @@ def raise_file_limit() -> None:
 
 
 def tell(ready_fd: int, **verdict: Any) -> None:
-    """One line to whoever started us; a terminal hears only of faults."""
+    """Sends one line to the process that started us. Without such a process, only errors are printed."""
     if ready_fd >= 0:
         try:
             os.write(ready_fd, json.dumps(verdict).encode() + b"\n")
             _give_up(ready_fd)
         except OSError:
-            pass  # the starter did not wait
+            pass  # the starter no longer waits
     elif "error" in verdict:
         print(f"atlasbridge: {verdict['error']}\n  {verdict.get('hint', '')}".rstrip(), file=sys.stderr)
 
 
 def _give_up(ready_fd: int) -> None:
-    """The starter reads to the end; a standard stream of ours stays open, to nowhere."""
+    """Closes our end, because the starter reads until the end. A standard stream is redirected to the null device
+    instead."""
     if ready_fd > 2:
         os.close(ready_fd)
         return

@@ -1,4 +1,4 @@
-"""Tells everybody that nothing can be recorded, and when that is over.  What is wrong the ledger finds out itself."""
+"""Notifies everybody when the store cannot record anything, and when it can again. The ledger detects the condition."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.routing.router import PromptRouter
 
-QUIET_S = 60.0  # a disk that fills and empties all the time is reported to people once in so long
+QUIET_S = 60.0  # people are notified at most once in this time, even if a disk keeps filling up and emptying
 _ON = "Nothing is typed for you now, because it could not be recorded: {alarm}. The keyboard works on."
 _OFF = "All can be recorded again; answers are typed as before."
 
 
 class StoreAlarm:
-    """`look_again` is called when the alarm goes on: it arranges that the store is tried again soon."""
+    """`look_again` is called when an alarm starts: it schedules another attempt to write to the store."""
 
     def __init__(self, stream: EventStream, router: PromptRouter, clock: Clock, look_again: Callable[[], None]) -> None:
         self._stream = stream
@@ -26,7 +26,7 @@ class StoreAlarm:
         self._told_people = False
 
     def changed(self, alarm: str) -> None:
-        """Called by the ledger, perhaps in the middle of a transaction that failed: nothing here may write to it."""
+        """Called by the ledger, possibly inside a failed transaction, so this method must not write to the store."""
         if alarm:
             self._stream.publish("store.alarm", **describe(alarm))
             self._look_again()

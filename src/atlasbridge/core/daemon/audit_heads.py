@@ -1,7 +1,7 @@
-"""The audit log's head, told to places that the hub's user cannot take back: the journal of the machine, and a chat.
+"""Publishes the head of the audit log to places that the hub's user cannot change: the system journal and a chat.
 
-Whoever puts an older store and log back in place is found by a head that one of them has seen.  The fleet server keeps
-heads of its own.  What a head is, and whether a log holds it, is the audit log's business.
+If somebody restores an older store and log, a head that one of these places has seen reveals it. The fleet server keeps
+heads of its own. The audit log itself defines what a head is and whether a log contains it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ log = logging.getLogger(__name__)
 JOURNAL: Final = "/run/systemd/journal/socket"
 FIELD: Final = "ATLASBRIDGE_AUDIT_HEAD"
 HOME_FIELD: Final = "ATLASBRIDGE_HOME"
-LOG_FIELD: Final = "ATLASBRIDGE_LOG"  # the hash of its first entry: a log that was begun anew is another one
+# the hash of the first entry, which distinguishes this log from one that was started again
+LOG_FIELD: Final = "ATLASBRIDGE_LOG"
 EVERY_S: Final = 3600.0
 CHAT_EVERY_S: Final = 86_400.0
 RULES_NOTE: Final = "rules.digest"
@@ -36,7 +37,8 @@ _PATIENCE_S = 20.0
 
 
 def write_journal(fields: dict[str, str], place: str = JOURNAL) -> bool:
-    """One entry by the journal's own protocol; False: there is no journal here, or it takes nothing."""
+    """Writes one entry with the journal's native protocol. Returns False if there is no journal, or it does not accept
+    the entry."""
     if not hasattr(socket, "AF_UNIX"):  # Windows
         return False
     lines = "".join(f"{name}={value}\n" for name, value in fields.items())
@@ -50,7 +52,7 @@ def write_journal(fields: dict[str, str], place: str = JOURNAL) -> bool:
 
 
 def read_journal(home: Path, uid: int, program: str = "journalctl") -> list[Seen]:
-    """The heads of this home that the journal has seen from its hub; none where there is no journal to read."""
+    """Reads the heads that the journal has received from this home's hub. Empty if there is no readable journal."""
     if shutil.which(program) is None:
         return []
     words = [program, "--quiet", "--no-pager", "--output=json", f"{HOME_FIELD}={home}", f"_UID={uid}"]
@@ -71,13 +73,13 @@ def _seen_in(line: str) -> Seen | None:
 
 
 def parse_head(text: str) -> Head | None:
-    """ "COUNT:HASH", as receipts and `status` show it; None: that is none."""
+    """Parses "COUNT:HASH", the format of receipts and `status`. Returns None for anything else."""
     count, _, digest = text.strip().partition(":")
     return Head(int(count), digest) if count.isdecimal() and digest.startswith("sha256:") else None
 
 
 def digest_files(paths: Iterable[Path]) -> dict[str, str]:
-    """Of each file as it is now, by its name; "" where there is none, or it cannot be read."""
+    """Returns the digest of each file by its name; "" if the file is missing or unreadable."""
     found = {}
     for path in paths:
         try:
@@ -95,18 +97,18 @@ class AuditHeads:
         self._scheduler = scheduler
         self._router = router
         self.journal = JOURNAL
-        self.chats: tuple[str, ...] = ()  # the channels that keep a head a day
+        self.chats: tuple[str, ...] = ()  # channels that receive the head once a day
         self._last = Head(0, "")
         self._told_at = -CHAT_EVERY_S
         self._told = Head(0, "")
 
     def start(self) -> None:
-        """Now, and then every hour."""
+        """Publishes the head now and then every hour."""
         self.send()
         self._scheduler.set("audit-head", self._clock.now() + EVERY_S, self.start)
 
     def send(self) -> None:
-        """At once, for a decision that somebody has signed; nothing where the head is known already."""
+        """Publishes the head at once, for example after a signed decision. Does nothing if the head has not changed."""
         head = self._ledger.journal.audit_head()
         if head != self._last:
             self._last = head
@@ -121,11 +123,11 @@ class AuditHeads:
                 self._router.tell(name, f"Audit log: {head.entries} entries, head {head.entries}:{head.hash}")
 
     def noted_files(self) -> dict[str, str]:
-        """For HUB_START and CONFIG_RELOADED: which configuration and rules this hub works with."""
+        """The digests of the configuration and the rules in use, for HUB_START and CONFIG_RELOADED."""
         return digest_files((self._home / "config.toml", self._home / "policy.toml"))
 
     def compare_rules(self, rules: HubRules) -> None:
-        """Everybody is told when the rules are not those of the last time, however they came there."""
+        """Notifies everybody if the rules differ from the last time, whatever changed them."""
         names = sorted(f"{rule.name} {rule.digest}" for rule in rules.policy.rules)
         digest = hashlib.sha256("\n".join(names).encode()).hexdigest()
         before = self._ledger.recall(RULES_NOTE)

@@ -1,6 +1,7 @@
-"""Leads every open prompt up its escalation policy: looks when something is due, remembers it, and has it sent.
+"""Runs the escalation policy of every open prompt: checks what is due, records it and sends it.
 
-What is due is decided in `core.policy`; here are the store, the clock and the hosts that know who types.
+`core.policy` decides what is due. This module provides the store, the clock and the hosts, which know whether somebody
+types.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from atlasbridge.core.scheduler.times import minute_of_day
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import frozen, mutable
 
-# One message for many questions that came together: which they are, edited as they come and are settled.
+# A digest is one message about several questions that arrived together. It is edited when questions are added or
+# settled.
 
 MOST_LISTED = 12
 LINE_LIMIT = 90
@@ -30,14 +32,14 @@ LINE_LIMIT = 90
 @mutable
 class _Digest:
     key: str
-    lines: dict[str, str]  # by prompt, in the order in which they came
+    lines: dict[str, str]  # by prompt, in order of arrival
     settled: int = 0
 
 
 class Digests:
     def __init__(self, hub: HubParts) -> None:
         self._hub = hub
-        self._open: dict[str, _Digest] = {}  # by channel: the newest
+        self._open: dict[str, _Digest] = {}  # the newest digest of each channel
 
     def joined(self, notification: Notification, record: PromptRecord, session: SessionRecord) -> None:
         digest = self._open.get(notification.channel)
@@ -79,9 +81,9 @@ def digest_line(record: PromptRecord, session: SessionRecord) -> str:
 
 
 AWAY_NOTE = "attention.away_until"
-FRESH_S = 1.0  # what a host said of the keyboard is believed for so long
-ANSWER_S = 0.5  # so long it may take to say it again; then nobody waits for it
-ANSWERED_S = 30.0  # after the moment of an answer, it is settled or people hear of it again
+FRESH_S = 1.0  # a host's report about the keyboard is considered current for this time
+ANSWER_S = 0.5  # how long to wait for a new report before continuing without it
+ANSWERED_S = 30.0  # after a scheduled answer is due, wait this long before notifying people again
 FOR_EVER = float("inf")
 
 
@@ -93,7 +95,7 @@ class Presence:
 
 @frozen
 class Aside:
-    """`hold_s`: somebody types at that session's terminal, so wait so long and ask again; `silent`: make no sound."""
+    """`hold_s`: somebody types at that session's terminal, so wait this long and ask again. `silent`: make no sound."""
 
     hold_s: float = 0.0
     silent: bool = False
@@ -108,26 +110,26 @@ class Escalation:
         self._digests = Digests(hub)
         self.delegation = Delegation(hub.clock)
 
-    # who is at the keyboard
+    # presence at the keyboard
 
     def heard_keys(self, session_id: str, age_s: float | None) -> None:
-        """How long ago a person typed in that session's terminal; None: nobody has, or nobody is attached."""
+        """Records how long ago a person typed in that session's terminal; None if nobody has, or nobody is attached."""
         now = self._hub.clock.now()
         self._presence[session_id] = Presence(None if age_s is None else now - max(0.0, age_s), now)
 
     def presence_told(self, session_id: str, age_s: float | None) -> None:
-        """A host's answer: what was held back for it is looked at again."""
+        """Handles a host's report: prompts that were held back for it are checked again."""
         self.heard_keys(session_id, age_s)
         for record in self._hub.ledger.open_prompts(session_id):
             self.look(record.prompt_id)
 
     def last_key_at(self, session_id: str) -> float | None:
-        """When keys were last typed in that session, as far as its host has said."""
+        """When keys were last typed in that session, according to its host's last report."""
         known = self._presence.get(session_id)
         return None if known is None else known.last_key_at
 
     def ask_keyboard(self, session: SessionRecord) -> bool:
-        """Have the host say when keys were last typed; False: it has just said so, or nobody is attached."""
+        """Asks the host when keys were last typed. Returns False if its report is current, or nobody is attached."""
         known, now = self._presence.get(session.session_id), self._hub.clock.now()
         link = self._hub.hosts.get(session.session_id)
         if not session.attached or link is None or (known is not None and now - known.known_at <= FRESH_S):
@@ -137,7 +139,7 @@ class Escalation:
         return True
 
     def used_within(self, session: SessionRecord, seconds: float) -> bool:
-        """Whether a person typed at the attached terminal so lately."""
+        """Whether a person typed at the attached terminal within this time."""
         at = self.last_key_at(session.session_id) if session.attached else None
         return at is not None and self._hub.clock.now() - at < seconds
 
@@ -145,7 +147,7 @@ class Escalation:
         self._presence.pop(session_id, None)
 
     def go_away(self, until: float | None) -> None:
-        """Nobody is at the keyboard until that wall time (None: until somebody says otherwise): nothing is held
+        """Nobody is at the keyboard until that wall time (None: until further notice), so no notification is held
         back."""
         self._hub.ledger.remember(AWAY_NOTE, "ever" if until is None else iso(until))
         self.look_at_all()
@@ -155,13 +157,13 @@ class Escalation:
 
     @property
     def away_until(self) -> float | None:
-        """None: somebody may be at the keyboard."""
+        """None if somebody could be at the keyboard."""
         noted = self._hub.ledger.recall(AWAY_NOTE)
         until = FOR_EVER if noted == "ever" else parse_iso(noted) if noted else 0.0
         return until if until > self._hub.clock.wall() else None
 
     def aside(self, prompt_id: str, identity: str) -> Aside:
-        """For what leaves this machine beside the channels' own messages, such as a push to that person's browser."""
+        """For notifications besides the channels' own messages, such as a push to that person's browser."""
         record = self._hub.ledger.prompt(prompt_id)
         session = self._hub.ledger.session(record.session_id) if record else None
         if record is None or session is None:
@@ -172,7 +174,7 @@ class Escalation:
         return Aside(self._hold_s(record, session), silent=asleep or self._inhibited(record))
 
     def _hold_s(self, record: PromptRecord, session: SessionRecord) -> float:
-        """As long as for a channel that leaves this machine; the host is asked once more before nothing is held."""
+        """The same time as for a remote channel. Before the hold ends, the host is asked once more."""
         known, now = self._presence.get(session.session_id), self._hub.clock.now()
         if known is None or known.last_key_at is None or not session.attached or self.away_until is not None:
             return 0.0
@@ -185,7 +187,7 @@ class Escalation:
             return ANSWER_S
         return max(0.0, until - now)
 
-    # a prompt's way up
+    # escalation of a prompt
 
     def begin(self, record: PromptRecord, session: SessionRecord) -> None:
         if not self.delegation.holds(record.prompt_id, asked_at(record), session):
@@ -193,7 +195,7 @@ class Escalation:
         self._escalate(record, session)
 
     def resume(self, record: PromptRecord, session: SessionRecord) -> None:
-        """After a restart or a reload: what was shown stays done, what was not is done again."""
+        """Continues after a restart or a reload. Steps whose message was shown stay done; the others are repeated."""
         self._hub.ledger.take_back_unshown(record.prompt_id, self._hub.router.just_shown(record.prompt_id))
         self._escalate(record, session)
 
@@ -230,14 +232,15 @@ class Escalation:
             self._look_at(record.prompt_id, look_at)
 
     def _asks_host_first(self, record: PromptRecord, session: SessionRecord, chat_routes: tuple[Route, ...]) -> bool:
-        """Something was held back because somebody typed; before it goes out, the host is asked once more."""
+        """A notification was held back because somebody typed. Before it is sent, the host is asked once more."""
         if record.prompt_id not in self._held:
             return False
         known, now = self._presence.get(session.session_id), self._hub.clock.now()
         link = self._hub.hosts.get(session.session_id)
         if known is None or link is None or now - known.known_at <= FRESH_S:
             return False
-        self._presence[session.session_id] = Presence(known.last_key_at, now)  # not asked again if it says nothing
+        # so that the host is not asked again if it does not answer
+        self._presence[session.session_id] = Presence(known.last_key_at, now)
         link.send("presence")
         return True
 
@@ -261,7 +264,8 @@ class Escalation:
         return plan
 
     def _life(self, record: PromptRecord) -> Life:
-        """What was told of it, and what somebody wants for later: until then nobody hears of it again."""
+        """The steps that were taken, and the pending snoozes and scheduled answers, which suppress notifications until
+        they are due."""
         ledger, steady = self._hub.ledger, self._hub.clock.now() - self._hub.clock.wall()
         wishes = ledger.wakes(record.prompt_id)
         wakes = tuple(steady + parse_iso(one.due_at) + (ANSWERED_S if one.kind == ANSWER else 0.0) for one in wishes)
@@ -271,7 +275,7 @@ class Escalation:
         return Life(asked_at(record), record.deadline, taken, wakes=wakes, held_until=held_until)
 
     def _inhibited(self, record: PromptRecord) -> bool:
-        """While a permission waits, a tool that is merely idle makes no sound."""
+        """While a permission prompt is open, a prompt of an idle tool makes no sound."""
         return record.prompt.idle and any(not other.prompt.idle for other in self._hub.ledger.open_prompts())
 
     def _send(
@@ -289,7 +293,7 @@ class Escalation:
         self._hub.scheduler.set(f"escalation policy:{prompt_id}", at, lambda: self.look(prompt_id))
 
     def _attend(self) -> Attendance:
-        """Made when first needed, with what people have heard in the last hour."""
+        """Created when first needed, with the notifications that people received in the last hour."""
         settings = self._hub.router.policy.attention
         if self._attendance is None:
             self._attendance = Attendance(settings)
@@ -302,7 +306,7 @@ class Escalation:
 
 
 def asked_at(record: PromptRecord) -> float:
-    """On the steady clock, from what the record says of its span."""
+    """The creation time on the monotonic clock, computed from the deadline and the prompt's lifetime."""
     return record.deadline - (parse_iso(record.expires_at) - parse_iso(record.created_at))
 
 

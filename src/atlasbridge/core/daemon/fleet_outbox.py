@@ -1,6 +1,7 @@
-"""What the link to a fleet server may ask of the hub: what is to be told there, in the words that may leave.
+"""What the link to a fleet server can ask of the hub: the changes to send, in a form that is allowed to leave the
+machine.
 
-A secret's question is told as that, without a word of it; a session that was kept from the server is not told at all.
+A secret's question is sent without its text. A session that excludes the server is not sent at all.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ SECRET_THERE = "A secret is asked for. It is answered at that machine, never her
 class FleetOutbox:
     ledger: Ledger
     clock: Clock
-    read_rules: Callable[[], None]  # again, from the files; see `service`
+    read_rules: Callable[[], None]  # reads the rules again from their files; set by `service`
 
     def key_age_s(self, session_id: str) -> float | None:
-        """How long ago a person typed there; see `server_attention`."""
+        """How long ago a person typed there; overridden in `hub_api`."""
         return None
 
     def join(self, machine_id: str) -> str:
         return self.ledger.membership.begin(machine_id)
 
     def meeting(self) -> dict[str, Any]:
-        """What tells the server whether its store, or this one, went back in time."""
+        """Returns the data by which the server detects that its store, or this one, was restored from a backup."""
         told_until, newest = self.ledger.membership.reach()
         sessions = [one for one in self.ledger.sessions() if _goes_there(one)]
         known = {one.session_id for one in sessions}
@@ -57,7 +58,7 @@ class FleetOutbox:
         return self.ledger.membership.tell_again(epoch, notice, known)
 
     def to_tell(self, after: int, limit: int) -> list[dict[str, Any]]:
-        """What the server has not acknowledged, oldest first, each as it is now."""
+        """Returns the items that the server has not acknowledged, oldest first, each in its current state."""
         items = []
         for seq, kind, name in self.ledger.membership.pending(after, limit):
             told = self._prompt_item(name) if kind == "prompt" else self._session_item(name)
@@ -77,7 +78,7 @@ class FleetOutbox:
         return self.ledger.membership.audit_lines(after, limit)
 
     def told(self, prompt_id: str) -> bool:
-        """Whether the server may know of this prompt, and decide about it."""
+        """Whether the server is allowed to know of this prompt and to decide it."""
         record = self.ledger.prompt(prompt_id)
         return record is not None and not record.prompt.secret and self.shows(record.session_id)
 
@@ -86,7 +87,7 @@ class FleetOutbox:
         return session is not None and _goes_there(session)
 
     def use_rules(self, path: Path, text: str, digest: str) -> None:
-        """Rules of the server: recorded, written down, and used from now on."""
+        """Records the server's rules, writes them to `path` and applies them from now on."""
         self.ledger.note(AuditEvent.POLICY_TRUSTED, path=path.name, rule_digest=digest, decided_by=CHANNEL)
         draft = path.with_name(f".{path.name}")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600)
@@ -114,7 +115,7 @@ class FleetOutbox:
         return {"body": told, "ttl_s": self._left_s(record), **typed}
 
     def _left_s(self, record: PromptRecord) -> float:
-        """How long it may still wait; a length needs no clock that agrees with ours."""
+        """The remaining time. A duration works even if the clocks of the two machines differ."""
         return round(max(0.0, record.deadline - self.clock.now()), 1)
 
 
@@ -127,15 +128,14 @@ def _without_words(told: dict[str, Any]) -> dict[str, Any]:
     return {**told, **empty, "subject": None, "evidence": [], "decided_value": ""}
 
 
-# Whether a fleet server asks people in its chats: then this hub's own chats keep still.
+# If a fleet server notifies people in its chats, this hub's own chats stay silent.
 #
-# The server must be heard of, must carry chats at all, and must say of each prompt that it asks somebody; where any of
-# that fails, this hub's own escalation policy goes on by itself.  The page, the terminal and notifications here never
-# wait.
+# That requires that the server is connected, has chats at all, and confirms for each prompt that it notifies somebody.
+# Otherwise this hub runs its own escalation policy. The page, the terminal and local notifications never wait.
 
-SILENT_S = 60.0  # so long after the server's last word this hub asks in its own chats again
-WORD_S = 10.0  # so long a new prompt waits for the server's word that it asks somebody
-LOOK_S = 5.0  # as often it is looked at again
+SILENT_S = 60.0  # after this time without a message from the server, this hub uses its own chats again
+WORD_S = 10.0  # how long a new prompt waits for the server's confirmation
+LOOK_S = 5.0  # how often such a prompt is checked again
 
 
 class Delegation:
@@ -146,7 +146,8 @@ class Delegation:
         self._asked: set[str] = set()
 
     def heard(self, carries: bool | None = None) -> bool:
-        """A word of the server; `carries`: whether it has chats at all.  True: that has just ended."""
+        """Records a message from the server. `carries`: whether it has chats. Returns True if it has just stopped
+        having them."""
         self._heard_at = self._clock.now()
         ended = self._carries and carries is False
         self._carries = self._carries if carries is None else carries
@@ -159,11 +160,11 @@ class Delegation:
         self._asked.discard(prompt_id)
 
     def holds(self, prompt_id: str, asked_at: float, session: SessionRecord) -> bool:
-        """Whether this hub's own chats keep still about that prompt, for now."""
+        """Whether this hub's own chats stay silent about the prompt for now."""
         if not self._carries or self._clock.now() - self._heard_at > SILENT_S:
             return False
         if session.channels is not None and CHANNEL not in session.channels:
-            return False  # the server does not know of it
+            return False  # the server does not know this session
         return prompt_id in self._asked or self._clock.now() - asked_at < WORD_S
 
 

@@ -1,6 +1,6 @@
-"""The session hosts that are connected: one `HostLink` each, and who waits for a host's word on an order to type.
+"""The connected session hosts: one `HostLink` each, and the futures of replies that wait for a host's result.
 
-Knows how to speak to a host, not when and what to say.
+This module knows how to send messages to a host, but not when and which.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from weakref import WeakValueDictionary
 from atlasbridge.core import wire
 from atlasbridge.core.prompt.model import Answer, PromptRecord, Receipt, Reject
 
-REMOTE_HOST = 0  # in the place of a process number: whoever asks is on the other side of a network connection
-WRITE_LIMIT = 8 * 1024 * 1024  # a host that reads nothing for so long is cut off; it connects again
+REMOTE_HOST = 0  # used instead of a pid: the asker is at the other end of a network connection
+WRITE_LIMIT = 8 * 1024 * 1024  # a host with this many unread bytes is disconnected; it connects again
 
 
 Hold = Callable[[Callable[[], None]], None]
@@ -35,12 +35,12 @@ class HostLink:
     ) -> None:
         self.session_id = session_id
         self.host_pid = host_pid
-        self.host_started = host_started  # tells this host from a later process of the same number; 0: not known
+        self.host_started = host_started  # distinguishes this host from a later process with the same pid; 0: unknown
         self.tool_started = tool_started
         self.uid = uid
-        self.tty = tty  # the tool's terminal; "": not known
-        self.adapter: dict[str, Any] = {}  # what an outside adapter says of itself
-        self.stopped = False  # by job control: nothing is asked and nothing is taken until it goes on
+        self.tty = tty  # the tool's terminal; "": unknown
+        self.adapter: dict[str, Any] = {}  # the description that an external adapter gives of itself
+        self.stopped = False  # stopped by job control: nothing is asked or typed until it continues
         self._writer = writer
         self._looks: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._watchers: set[asyncio.Queue[dict[str, Any] | None]] = set()
@@ -48,7 +48,7 @@ class HostLink:
         self.hold: Hold = lambda sending: sending()
 
     def send(self, kind: str, **fields: Any) -> None:
-        """Once the store has on disk what it is about."""
+        """Sends the message once the store has written the related changes to disk."""
         self.hold(lambda: self._send({"m": kind, **fields}))
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -59,7 +59,8 @@ class HostLink:
             self._writer.transport.abort()
 
     async def capture(self, styled: bool, timeout_s: float, past: bool = False) -> dict[str, Any] | None:
-        """One look at the screen, and at what scrolled off it; None: the host did not answer in time."""
+        """Requests the screen once, with the lines that scrolled off if `past` is set. Returns None if the host does
+        not answer in time."""
         self._number += 1
         request = f"look-{self._number}"
         future = asyncio.get_running_loop().create_future()
@@ -74,7 +75,8 @@ class HostLink:
             del self._looks[request]
 
     def watch(self, fps: float) -> asyncio.Queue[dict[str, Any] | None]:
-        """Screens as they change; None: the host is gone.  Only the newest unread screen is kept."""
+        """Returns a queue of screens as they change; None in it means that the host is gone. Only the newest unread
+        screen is kept."""
         queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self._watchers.add(queue)
         self.send("watch", on=True, fps=fps)
@@ -86,7 +88,7 @@ class HostLink:
             self.send("watch", on=False, fps=0)
 
     def screen_arrived(self, message: dict[str, Any]) -> None:
-        """Hand a `screen` message to whoever asked for it, or to all who watch."""
+        """Passes a `screen` message to its requester, or to all watchers."""
         screen = {name: value for name, value in message.items() if name not in ("m", "request")}
         future = self._looks.get(str(message.get("request") or ""))
         if future is not None:
@@ -109,7 +111,7 @@ class HostLink:
 
 
 class QuestionLink(HostLink):
-    """A question that came over HTTP: what it is told waits in a queue; None: nothing more is told here."""
+    """A question that came over HTTP. Its messages wait in a queue; None means that no more will follow."""
 
     def __init__(self, session_id: str) -> None:
         super().__init__(session_id, REMOTE_HOST, None)
@@ -124,7 +126,7 @@ class QuestionLink(HostLink):
 
 
 class HostBook:
-    """Which session is connected through which link.  A host that connects again replaces its old link."""
+    """Maps each session to its link. A host that reconnects replaces its old link."""
 
     def __init__(self, hold: Hold) -> None:
         self._hold = hold
@@ -144,8 +146,8 @@ class HostBook:
         self._arrived.set()
 
     async def wait(self, session_id: str, patience_s: float, is_known: Callable[[], bool] = lambda: False) -> None:
-        """Until the session is connected, at most so long: after a start of the hub its host is on its way.
-        `is_known`: it has been connected before, and may have ended."""
+        """Waits until the session is connected, at most `patience_s` seconds, because after a start of the hub its host
+        still has to reconnect. `is_known` ends the wait for a session that was connected before and has ended."""
         try:
             async with asyncio.timeout(patience_s):
                 while session_id not in self._links and not is_known():
@@ -155,7 +157,7 @@ class HostBook:
             return
 
     def order(self, record: PromptRecord, answer: Answer, by: str = "") -> bool:
-        """Have the answer typed.  The host compares and types once; its word on it comes back later."""
+        """Tells the host to type the answer. The host compares the screen and types once; its result arrives later."""
         link = self.get(record.session_id)
         if link is None:
             return False
@@ -164,11 +166,12 @@ class HostBook:
         return True
 
     def word(self, prompt_id: str) -> asyncio.Future[Receipt | Reject]:
-        """What comes of an order.  There for as long as somebody holds it: ask for it before the order goes out."""
+        """The future result of an order to type. It exists only while somebody references it, so get it before the
+        order is sent."""
         return self._words.setdefault(prompt_id, asyncio.get_running_loop().create_future())
 
     def tell_word(self, prompt_id: str, outcome: Receipt | Reject) -> None:
-        """What is told is true only once it is on disk."""
+        """Publishes the result once it is on disk."""
         self._hold(lambda: self._tell_word(prompt_id, outcome))
 
     def _tell_word(self, prompt_id: str, outcome: Receipt | Reject) -> None:
@@ -177,7 +180,7 @@ class HostBook:
             word.set_result(outcome)
 
     def remove(self, link: HostLink) -> bool:
-        """True: this link was the session's current one."""
+        """Returns True if this was the session's current link."""
         if self._links.get(link.session_id) is not link:
             return False
         del self._links[link.session_id]

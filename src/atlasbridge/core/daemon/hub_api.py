@@ -1,5 +1,5 @@
-"""What channels and commands may ask of the hub: `core.ports.HubApi` over the ledger, the hosts and the event
-stream."""
+"""What channels and commands can ask of the hub: implements `core.ports.HubApi` with the ledger, the hosts and the
+event stream."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.operations import Caller, HubAs, Perform
 from atlasbridge.core.policy.attention import Tone
-from atlasbridge.core.policy.quorum import PROOF
+from atlasbridge.core.policy.people import PROOF
 from atlasbridge.core.prompt.model import PromptRecord, Receipt, Reject
 from atlasbridge.core.routing.policy import is_listed
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
@@ -39,9 +39,10 @@ if TYPE_CHECKING:
     from atlasbridge.core.daemon.scheduled_answers import ScheduledAnswers
 
 
-# Who is sent away takes along what they had kept for later: answers with a moment, instructions, grants and votes.
+# When a person's access is revoked, everything that they had scheduled ends: scheduled answers, instructions, grants
+# and votes.
 #
-# A stolen phone that was revoked must not go on answering in its owner's name.
+# Otherwise a stolen and revoked phone would continue to answer in its owner's name.
 
 OWN = "cli"  # the channel of this user's own commands
 
@@ -51,11 +52,11 @@ class Revocation:
         self._ledger, self._later, self._queue, self._router = ledger, later, queue, router
 
     def send_away(self, identity: str) -> int:
-        """All that is kept of this identity ends; how much there was."""
+        """Ends everything scheduled by this identity. Returns the number of items."""
         return self._end(lambda one: one == identity)
 
     def forget_strangers(self) -> int:
-        """The same for everybody who is not on a list any more."""
+        """Does the same for every identity that is no longer allowed."""
         return self._end(lambda one: not self._is_known(one))
 
     def _is_known(self, identity: str) -> bool:
@@ -69,11 +70,11 @@ class Revocation:
         return ended + self._ledger.drop_votes(gone)
 
 
-# What channels and commands may ask of the hub about people: how they are called, who is away, what still waits.
+# The part of the interface that concerns people: names, presence and pending answers.
 
 
 class HubApiAttention:
-    """A part of the hub; `serve` gives it what it speaks for, once that is there."""
+    """A part of the hub. `serve` sets the services that it uses once they exist."""
 
     ledger: Ledger
     clock: Clock
@@ -87,16 +88,16 @@ class HubApiAttention:
         self.revocation = Revocation(self.ledger, later, queue, router)
 
     def sent_away(self, identity: str) -> None:
-        """A login or a token was revoked: what it kept for later ends with it."""
+        """A login or a token was revoked: everything scheduled by it ends."""
         self.revocation.send_away(identity)
 
     def name_of(self, identity: str) -> str:
-        """The one name of whoever has this identity; "": nobody gave them one."""
+        """Returns the name of the person with this identity; "" if nobody has set one."""
         person = self._router.policy.attention.people.find(identity)
         return person.name if person else ""
 
     def people(self) -> list[dict[str, Any]]:
-        """Everybody who may answer somewhere: those with a name, then the identities that have none."""
+        """Everybody who is allowed to answer somewhere: first people with a name, then identities without one."""
         attention, allowed = self._router.policy.attention, self._router.policy.allowed
         quiet = attention.people.quiet_now(self.clock.wall(), minute_of_day)
         named = [
@@ -109,7 +110,7 @@ class HubApiAttention:
         ]
 
     def _learnt(self, identity: str) -> str:
-        """As the channel itself has heard them called."""
+        """The name that the channel itself has seen for this identity."""
         channel, _, person_id = identity.partition(":")
         return self.ledger.recall(f"{channel}.name.{person_id}") or identity
 
@@ -128,7 +129,7 @@ class HubApiAttention:
         self._life.escalation.delegation.asks(prompt_ids)
 
     def key_age_s(self, session_id: str) -> float | None:
-        """How long ago a person typed in that session's terminal, as far as its host has said."""
+        """How long ago a person typed in that session's terminal, according to its host's last report."""
         at = self._life.escalation.last_key_at(session_id)
         return None if at is None else max(0.0, self.clock.now() - at)
 
@@ -136,7 +137,7 @@ class HubApiAttention:
         return self.ledger.still_waiting()
 
     async def raise_again(self, prompt_id: str) -> Receipt | Reject:
-        """Have such a prompt raised once more; the receipt's `answer` is the new prompt's id."""
+        """Has such a prompt raised again; the receipt's `answer` is the id of the new prompt."""
         return await self._life.ask_again(prompt_id)
 
     def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
@@ -153,7 +154,7 @@ class HubApiAttention:
         return self._life.escalation.away_until is not None
 
 
-# How the sessions are doing, asked and not guessed: is the host connected, does it answer, does the tool live.
+# Health of the sessions: whether the host is connected and answers, and whether the tool is alive.
 
 OK = "ok"
 
@@ -161,7 +162,7 @@ OK = "ok"
 async def look_at_sessions(
     sessions: list[SessionRecord], link_of: Callable[[str], HostLink | None], timeout_s: float
 ) -> dict[str, str]:
-    """By session: "ok", or what is wrong.  All are asked at once, so one that hangs costs its own time only."""
+    """Returns "ok" or the problem for each session. All hosts are asked at once, so one that hangs delays no other."""
     found = await asyncio.gather(*(_look_at(item, link_of(item.session_id), timeout_s) for item in sessions))
     return {session.session_id: health for session, health in zip(sessions, found, strict=True)}
 
@@ -171,7 +172,7 @@ async def _look_at(session: SessionRecord, link: HostLink | None, timeout_s: flo
         return "its host is not connected to the hub"
     if session.pid > 0 and not lives(session.pid):
         return "its program has ended"
-    if link.tty and await link.capture(False, timeout_s) is None:  # a question of a script has no screen to show
+    if link.tty and await link.capture(False, timeout_s) is None:  # a question from a script has no screen
         return "its host does not answer"
     return OK
 
@@ -181,7 +182,7 @@ Offer = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 
 
 class LocalHubApi(HubApiAttention, FleetOutbox):
-    integrations: RemoteQuestions  # set by `service`, as the next
+    integrations: RemoteQuestions  # this and the next are set by `service`
     caller_check: CallerCheck
     passkeys: Passkeys
     perform: Perform
@@ -205,7 +206,7 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
         self._launchers = {launcher.name: launcher for launcher in launchers}
         self.offers: dict[str, Offer] = {}
         self.tell_people: Callable[[str], None] = lambda message: None
-        self.read_rules = lambda: None  # see `service`
+        self.read_rules = lambda: None  # set by `service`
 
     @property
     def home(self) -> Path:
@@ -226,12 +227,12 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
         return session if link is None else replace(session, stopped=link.stopped, adapter=link.adapter)
 
     def session(self, session_id: str) -> SessionRecord | None:
-        """By full or short id."""
+        """Finds a session by its full or short id."""
         found = self.ledger.session(session_id)
         return found and self._as_its_host_says(found)
 
     def seen_by(self, identity: str, alone: bool = True) -> LocalHubApi:
-        """Who may answer here may see everything here."""
+        """On a single machine, everybody who is allowed to answer can see everything."""
         return self
 
     def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
@@ -269,7 +270,7 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
         return self.ledger.recall(key, default)
 
     async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
-        """As it is now; of a session that has ended, as it was then."""
+        """Returns the current screen, or the last screen of a session that has ended."""
         link = self._hosts.get(session_id)
         if link is not None:
             return await link.capture(styled, self.settings.capture_timeout_s, past)
@@ -277,15 +278,15 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
         return None if kept is None else _ended_screen(kept, styled, past)
 
     async def health(self) -> dict[str, str]:
-        """Of every session that runs: "ok", or what is wrong with it."""
+        """Returns "ok" or the problem for every running session."""
         return await look_at_sessions(self.sessions(), self._hosts.get, self.settings.capture_timeout_s)
 
     async def wait_host(self, session_id: str, patience_s: float) -> None:
-        """Until the session is known, at most so long; one that has ended already is known."""
+        """Waits until the session is known, at most `patience_s` seconds. A session that has already ended is known."""
         await self._hosts.wait(session_id, patience_s, lambda: self.session(session_id) is not None)
 
     def rename(self, session_id: str, label: str, by: str) -> bool:
-        """Another name for a session, here and at its host, which tells the next hub."""
+        """Renames a session here and at its host, which passes the name on to the next hub."""
         if not self.ledger.rename_session(session_id, label, by):
             return False
         link = self._hosts.get(session_id)
@@ -295,7 +296,7 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
         return True
 
     async def send(self, session_id: str, message: str, **fields: Any) -> bool:
-        """A word to a session's host; False: it is not connected."""
+        """Sends a message to a session's host. Returns False if it is not connected."""
         link = self._hosts.get(session_id)
         if link is None:
             return False
@@ -306,12 +307,13 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
         return HubAs(self.perform, caller)
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
-        """Keys outside any prompt.  Recorded before they are sent; what they were is the session's own business."""
+        """Types keys outside any prompt. The audit log records the number of keys before they are sent, not the keys
+        themselves."""
         link = self._hosts.get(session_id)
         if link is None:
             return False
         if data != ESC and any(PROOF in one.prompt.constraints for one in self.ledger.open_prompts(session_id)):
-            return False  # keys from afar would agree without the signature that a rule wants
+            return False  # remote keys would approve without the signature that a rule requires
         self.ledger.note(AuditEvent.KEYS_TYPED, session_id=session_id, decided_by=identity, count=len(data))
         link.send("keys", data=data.decode("latin-1"))
         return True
@@ -350,7 +352,7 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
         )[::-1]
 
     async def verify_audit(self, seen: Iterable[Seen] = ()) -> AuditVerdict:
-        """A long log takes a while: that is another thread's work.  `seen`: heads that others have kept."""
+        """Verifies in another thread, because a long log takes time. `seen`: heads that others have kept."""
         return await asyncio.to_thread(self.ledger.prepare_verify(seen))
 
     def answer(self, prompt_id: str) -> dict[str, Any] | None:
@@ -400,7 +402,7 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
 
 
 def _ended_screen(kept: dict[str, Any], styled: bool, past: bool) -> dict[str, Any]:
-    """What was kept of it, in the form in which a host shows its screen; without colours, which were not kept."""
+    """Converts the stored last output to the format of a host's screen; colours were not stored."""
     lines, above = list(kept["lines"]), list(kept["past"])
     screen: dict[str, Any] = {"rows": kept["rows"], "cols": kept["cols"], "ended": True, "title": "", "modes": []}
     screen |= {"cursor": [0, 0], "cursor_visible": False, "alternate": False}

@@ -1,8 +1,9 @@
-"""Instructions that people give while a tool works: kept in order, listed, taken back, typed at its next idle box.
+"""Instructions that people give while a tool is busy: stored in order, listed, removed, and typed into its next idle
+input box.
 
-Only an idle input box takes one, never a question, and only one of the kind that was there when it was given: words for
-an agent are no command for the shell below it.  There it goes the way of every reply: gate, claim, audit, comparison
-with the screen.  They are kept in the store's notes, and gone with their session.
+An instruction is typed only into an idle input box, never into a question, and only into the kind of box for which it
+was given: text for an agent must not become a command of the shell below it. It passes the same steps as every reply:
+gate, claim, audit, comparison with the screen. The queue is kept in the store's notes and ends with its session.
 """
 
 from __future__ import annotations
@@ -19,14 +20,13 @@ from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.replies import ReplyService
 from atlasbridge.core.escape import escape_controls, is_plain_line
 from atlasbridge.core.ids import new_id, short_id
-from atlasbridge.core.prompt.answer import INSTRUCTION_LIMIT
-from atlasbridge.core.prompt.answer_text import quote_answer
+from atlasbridge.core.prompt.answer import INSTRUCTION_LIMIT, quote_answer
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.session.model import SessionRecord, SessionState
 
 MOST_QUEUED = 20
-LOOKED_BACK = 20  # prompts
+LOOKED_BACK = 20  # prompts to search
 NEXT_BOX = (Refusal.STALE, Refusal.NOT_OPEN, Refusal.EXPIRED, Refusal.UNAVAILABLE, Refusal.RATE_LIMITED)
 Item = dict[str, Any]
 
@@ -37,10 +37,10 @@ class InstructionQueue:
         self._under_way: dict[str, asyncio.Task[None]] = {}
         life.on_idle = self.offer
 
-    # what people ask for
+    # requests from people
 
     def add(self, reply: InboundReply) -> Receipt | Reject:
-        """The reply's text is for its session, and for no prompt."""
+        """Adds an instruction. It belongs to the reply's session, not to a prompt."""
         session = self._hub.ledger.session(reply.session_id)
         if session is None or session.state is not SessionState.ACTIVE:
             return Reject(Refusal.WRONG_SESSION, "That session no longer exists.")
@@ -61,7 +61,7 @@ class InstructionQueue:
         return Receipt("queued", sentence, reply.identity, item["id"])
 
     def remove(self, reply: InboundReply, beginning: str) -> Receipt | Reject:
-        """Take one back, by its id or the beginning of it."""
+        """Removes an instruction by its id or the beginning of its id."""
         if refusal := self._replies.refuse_stranger(reply):
             return refusal
         found = [one for one in self.listed() if beginning and one["queue_id"].startswith(beginning)]
@@ -74,14 +74,14 @@ class InstructionQueue:
         return Receipt("revoked", f"Taken back: {quote_answer(found[0]['text'])} is not typed.", reply.identity)
 
     def drop(self, gone: Callable[[str], bool]) -> int:
-        """What was queued by identities that are gone; what is being typed at this moment is."""
+        """Removes the instructions of identities that have lost access."""
         found = [one for one in self.listed() if gone(one["by"])]
         for one in found:
             self._drop(one["session_id"], one["queue_id"], "revoked", one["by"])
         return len(found)
 
     def listed(self, session_id: str = "") -> list[dict[str, Any]]:
-        """In the order in which they are typed."""
+        """Returns the instructions in the order in which they are typed."""
         wanted = [one for one in self._hub.ledger.sessions() if session_id in ("", one.session_id)]
         return [
             {
@@ -97,13 +97,15 @@ class InstructionQueue:
             for item in self._items(session.session_id)
         ]
 
-    # what the hub tells
+    # notifications from the hub
 
     def offer(self, record: PromptRecord, session: SessionRecord) -> bool:
-        """An open prompt: True when it is an idle box, and something that waits is being typed into it."""
+        """Called for an open prompt. Returns True if it is an idle input box and an instruction is being typed into
+        it."""
         items = self._items(session.session_id) if record.prompt.idle and not record.prompt.secret else []
         if items and items[0].get("commands", False) is not _runs(record):
-            return False  # a person is asked: what was meant for an agent would be run by the shell, or the other way
+            # ask a person instead: the shell would run text meant for an agent, or an agent would get a shell command
+            return False
         if not items or record.state not in OPEN or session.session_id in self._under_way:
             return False
         task = asyncio.get_running_loop().create_task(self._type(items[0], record, session), name="queued-instruction")
@@ -112,7 +114,7 @@ class InstructionQueue:
         return True
 
     def _done(self, record: PromptRecord, session: SessionRecord, stopping: bool) -> None:
-        """A box that came while the last one was being settled is not forgotten."""
+        """Handles an input box that appeared while the previous instruction was being finished."""
         self._under_way.pop(session.session_id, None)
         for later in () if stopping else self._hub.ledger.open_prompts(session.session_id):
             if later.prompt_id != record.prompt_id:
@@ -132,10 +134,8 @@ class InstructionQueue:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    # the rest
-
     async def _type(self, item: Item, record: PromptRecord, session: SessionRecord) -> None:
-        """Its key makes it count once, also when this hub dies over it: the next one hears that the key was used."""
+        """The request key makes the instruction count once, even if this hub dies and the next one tries again."""
         reply = InboundReply(
             item["channel"],
             item["identity"],
@@ -147,7 +147,7 @@ class InstructionQueue:
             request_key=f"queue/{item['id']}/{item['attempt']}",
         )
         if self._hub.ledger.prompt(record.prompt_id) is None:
-            return  # the box could not be recorded, and its host will speak of it again
+            return  # the box could not be recorded; its host will report it again
         outcome = await self._replies.reply(reply)
         if isinstance(outcome, Reject) and outcome.reason in NEXT_BOX:
             self._try_again(session.session_id, item["id"])
@@ -156,14 +156,14 @@ class InstructionQueue:
         self._tell(item, outcome, session)
         now = self._hub.ledger.prompt(record.prompt_id)
         if isinstance(outcome, Reject) and now is not None and now.state in OPEN:
-            self._life.escalation.begin(now, session)  # people hear of the box after all
+            self._life.escalation.begin(now, session)  # notify people of the box after all
 
     def _tell(self, item: Item, outcome: Receipt | Reject, session: SessionRecord) -> None:
         text = escape_controls(item["text"], keep_lines=False)
         said = quote_answer(text if len(text) <= 80 else f"{text[:79]}…")
         if isinstance(outcome, Receipt):
             self._hub.router.notify(f"▶ Typed the queued instruction {said}.", session)
-        elif outcome.reason not in (*NEXT_BOX, Refusal.BAD_NONCE):  # the latter: typed before the hub restarted
+        elif outcome.reason not in (*NEXT_BOX, Refusal.BAD_NONCE):  # BAD_NONCE: it was typed before the hub restarted
             self._hub.router.notify(f"The queued instruction {said} was not typed: {outcome.sentence}", session)
 
     def _item(self, reply: InboundReply) -> Item:
@@ -179,7 +179,8 @@ class InstructionQueue:
         }
 
     def _takes_commands(self, session_id: str) -> bool:
-        """Whether its last idle box was one that runs what is typed; where none is known yet, an agent is meant."""
+        """Whether the session's last idle box runs what is typed. If none is known yet, the instruction is meant for an
+        agent."""
         known = self._hub.ledger.history(limit=LOOKED_BACK, session_id=session_id)
         return next((_runs(record) for record in known if record.prompt.idle), False)
 
@@ -201,7 +202,7 @@ class InstructionQueue:
 
 
 def _runs(record: PromptRecord) -> bool:
-    """A shell's line, a pager, an editor: what is typed there is done at once."""
+    """Whether the box runs input at once, such as a shell, a pager or an editor."""
     return bool(record.prompt.constraints.get("commands"))
 
 

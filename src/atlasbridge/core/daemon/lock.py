@@ -1,4 +1,4 @@
-"""One hub per home: an advisory lock that the kernel releases however the hub ends."""
+"""Ensures one hub per home, with an advisory lock that the kernel releases however the hub ends."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from atlasbridge.core.system import OWN_FILE, try_lock
 
 
 class HubLock:
-    """Holds `hub.lock`; the file keeps the holder's process id for people who look."""
+    """Locks `hub.lock`. The file also contains the holder's pid, for people."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._fd = -1
 
     def acquire(self) -> bool:
-        """Without waiting; False: another hub holds it."""
+        """Does not wait. Returns False if another hub has the lock."""
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | OWN_FILE, 0o600)
         if not try_lock(fd):
             os.close(fd)
@@ -27,14 +27,14 @@ class HubLock:
         return True
 
     def release(self) -> None:
-        """The file stays: removing it would let two hubs lock two files of the same name."""
+        """Keeps the file: if it were removed, two hubs could lock two files with the same name."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
 def lock_holder(path: Path) -> int | None:
-    """The process id of the running hub, or None when nobody holds the lock."""
+    """The pid of the running hub; None if no hub has the lock."""
     try:
         fd = os.open(path, os.O_RDWR | OWN_FILE)
     except OSError:
@@ -49,7 +49,7 @@ def lock_holder(path: Path) -> int | None:
 
 
 def is_starting(path: Path) -> bool:
-    """Whether somebody has just started a hub that does not hold its lock yet."""
+    """Whether a hub was just started and does not have its lock yet."""
     try:
         fd = os.open(path, os.O_RDWR | OWN_FILE)
     except OSError:

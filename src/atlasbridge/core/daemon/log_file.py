@@ -1,4 +1,4 @@
-"""Where the hub's log goes: JSON lines in a file that rotates, readable lines on a terminal."""
+"""Configures the hub's log: JSON lines in a rotating file, or readable lines on a terminal."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 from atlasbridge.core.clock import iso
 from atlasbridge.core.prompt.redact import leaves
 
-request_id: ContextVar[str] = ContextVar("request_id", default="")  # of the HTTP request that is being served
-INDENT = "\n    "  # nothing that somebody else said begins a line of its own
+request_id: ContextVar[str] = ContextVar("request_id", default="")  # the id of the HTTP request that is being served
+INDENT = "\n    "  # indents continuation lines, so that foreign text cannot look like a log line
 
 
 class JsonLines(logging.Formatter):
@@ -40,7 +40,7 @@ class Readable(logging.Formatter):
 
 
 def open_log(path: Path, level: str, max_bytes: int, backups: int, to_terminal: bool, as_json: bool = False) -> None:
-    """The root logger from now on.  Third parties speak only when something is wrong (and never print a URL)."""
+    """Configures the root logger. Third-party packages log only warnings and errors (and never a URL)."""
     handler: logging.Handler
     if to_terminal:
         handler = logging.StreamHandler(sys.stderr)

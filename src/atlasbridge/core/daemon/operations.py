@@ -1,6 +1,6 @@
-"""What each operation of the table does: one method for each, called by the socket, by HTTP and by chats.
+"""Implements the operations of the table: one method each, called by the socket, by HTTP and by chats.
 
-A method is called with who asks and the parameters of its declaration, and returns its result or a refusal.
+A method receives the caller and the declared parameters, and returns its result or a refusal.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ PUBLIC_EVENTS = frozenset(
         "typed.unasked",
     }
 )
-SHORTEST_ID = 8  # of a grant that a button ends
-REPORTS_WITHIN = 50  # tenths of a second, for a session that was started just now
+SHORTEST_ID = 8  # shortest id with which a grant can be revoked
+REPORTS_WITHIN = 50  # tenths of a second to wait for a session that was just started
 NO_SESSION = Refused("unknown_session", "there is no such session", "list them with: atlasbridge ps")
 AWAY = "the session is not connected to the hub"
 AGAIN = "try again in a moment"
@@ -109,7 +109,8 @@ class Operations:
         self._looking = asyncio.Semaphore(1)
 
     async def operate(self, message: dict[str, Any], peer: Peer | None = None) -> Answer:
-        """One request of the socket.  `peer`: who asks; without one nothing can be decided, only looked at."""
+        """Handles one request of the socket. `peer` is the caller's process; without one, only read operations are
+        allowed."""
         name = str(message.get("op"))
         operation = BY_NAME.get(name)
         place = escape_controls(str(message.get("place") or "this machine")[:80], keep_lines=False)
@@ -122,7 +123,8 @@ class Operations:
             peer.pid if peer else 0,
         )
         if inside_session and operation is not table.HubOperations.reply:
-            return self._refuse_inside_session(who, name).to_json()  # before anything else is said
+            # refused before anything about the request is revealed
+            return self._refuse_inside_session(who, name).to_json()
         if operation is None or not hasattr(self, operation.key):
             return Refused("unknown_op", f"the hub does not know {name!r}", "are both the same version?").to_json()
         if operation is table.HubOperations.notify and peer is not None:
@@ -134,14 +136,15 @@ class Operations:
                 self._refuse_inside_session(who, name) if inside_session else Refused("bad_value", str(error))
             ).to_json()
         if operation is table.HubOperations.reply:
-            given["as_keys"] = bool(message.get("as_keys"))  # from this machine only
+            given["as_keys"] = bool(message.get("as_keys"))  # only available on this machine
         if operation is table.HubOperations.events:
             return self.events(who, **given)
         found = await self.perform(operation, who, given)
         return found.to_json() if isinstance(found, Refused) else {"ok": True, **write(found, "socket")}
 
     async def perform(self, operation: Operation[..., Any], caller: Caller, given: Mapping[str, Any]) -> Any:
-        """The result, or a refusal.  Who asked a question does not decide it; nor does a session's own program."""
+        """Returns the result or a refusal. Neither the asker of a question nor a program inside a session can
+        decide."""
         if caller.inside_session and not operation.inside and operation is not table.HubOperations.reply:
             return self._refuse_inside_session(caller, operation.name)
         checked = dict(given)
@@ -175,7 +178,7 @@ class Operations:
         as_text: bool = False,
         session_id: str = "",
         request_key: str = "",
-        passkey: table.PasskeyProof | None = None,  # counts from the page alone, which knows its own addresses
+        passkey: table.PasskeyProof | None = None,  # only the page sets it, because it knows its own addresses
         as_keys: bool = False,
     ) -> dict[str, Any] | Refused:
         reply = _inbound(caller, prompt_id, value, as_text, session_id, request_key, as_keys)
@@ -195,7 +198,8 @@ class Operations:
     async def reply_many(
         self, caller: Caller, prompt_ids: tuple[str, ...], value: str, as_text: bool = False, request_key: str = ""
     ) -> dict[str, Any] | Refused:
-        """One after the other, each decided, recorded and told for itself; one that is refused stops no other."""
+        """Answers the prompts one after the other. Each is decided, recorded and reported separately; a refusal does
+        not stop the others."""
         if len(set(prompt_ids)) != len(prompt_ids):
             return Refused("bad_value", "Name each prompt once.")
         results = []
@@ -279,7 +283,8 @@ class Operations:
         return self._rules.add(prompt_id, caller.identity, for_s, times, folder, preview)
 
     def _refuse_grant(self, prompt_id: str, caller: Caller) -> str:
-        """A card's button counts while its question is open, and for people who are allowed to answer it."""
+        """A grant through a channel counts only while its prompt is open, and only from people who are allowed to
+        answer it."""
         record = self._hub_api.prompt(prompt_id)
         if record is None or record.state not in OPEN:
             return "This prompt is no longer open."
@@ -301,7 +306,7 @@ class Operations:
         return {"sessions": self._described(_asked_for(name, session_id, self._hub_api.sessions(all)))}
 
     async def wait_session(self, caller: Caller, session_id: str, patience_s: float = 10.0) -> table.Known:
-        """For a starter that wants to name a session only when it can be spoken of."""
+        """For a starter that prints the name of a session only once the hub knows it."""
         await self._hub_api.wait_host(session_id, min(patience_s, 60.0))
         return table.Known(self._hub_api.session(session_id) is not None)
 
@@ -386,7 +391,7 @@ class Operations:
         return table.Launched(session_id, await self._instruct(caller, session_id, instruction.strip()))
 
     async def _instruct(self, caller: Caller, session_id: str, instruction: str) -> str:
-        """The first instruction is queued as soon as the session has reported; what became of that, in words."""
+        """Queues the first instruction once the session has reported. Returns a sentence about the outcome."""
         if not instruction:
             return ""
         for _ in range(REPORTS_WITHIN):
@@ -409,7 +414,7 @@ class Operations:
         return table.Presence(False)
 
     async def notify(self, caller: Caller, message: str, label: str = "") -> table.Told | Refused:
-        """Tell everybody something that asks nothing; what comes from inside a session says so, and is not our word."""
+        """Sends everybody a message that asks nothing. A message from inside a session is marked as such."""
         text = redact(escape_controls(message))
         if not text.strip():
             return Refused("bad_value", "there is nothing to tell")
@@ -481,7 +486,7 @@ class Operations:
 
     async def status(self, caller: Caller) -> dict[str, Any]:
         if self._hub_api.ledger.alarm:
-            self._hub_api.ledger.flush()  # it may be over: a disk that was full has room again
+            self._hub_api.ledger.flush()  # the alarm can be over, for example when a full disk has space again
         count, head = self._hub_api.ledger.audit_head()
         return {
             "pid": os.getpid(),
@@ -510,21 +515,19 @@ class Operations:
         return table.Done()
 
     async def stop(self, caller: Caller) -> table.Stopping:
-        """Not before the answer is on its way."""
+        """Stops shortly after the answer has been sent."""
         asyncio.get_running_loop().call_later(0.05, self._stop)
         return table.Stopping(os.getpid())
 
     async def page_command(self, caller: Caller, do: str, fields: Mapping[str, Any] | None = None) -> Any:
-        """A link, a token, a password: the page itself answers, here where it is known who asks."""
+        """Creates a link, a token or a password. The page handles it; the caller has been identified here."""
         answer = self._hub_api.offers.get("web")
         if answer is None:
             return Refused("unavailable", "the page is not on (yet)", "see: atlasbridge hub status")
         return await answer(do, fields or {})
 
-    # the rest
-
     def _refuse_inside_session(self, caller: Caller, op: str, prompt_id: str = "") -> Refused:
-        """A session's own program, or nobody knows who."""
+        """Refuses a program inside a session, or a caller that cannot be identified."""
         return _refused(self._caller_check.refuse(caller.inside_session, op, prompt_id, caller.pid))
 
     def _running(self, session_id: str) -> SessionRecord | Refused:
@@ -560,7 +563,8 @@ class Operations:
         return {**described, "decided_name": self._hub_api.name_of(record.decided_by), "later": kept}
 
     def _past(self, only_open: bool) -> list[dict[str, Any]]:
-        """Follow: what is open.  Otherwise: what this hub remembers, and what was open before it started."""
+        """With follow, only open prompts. Otherwise the recent events, and the prompts that were open before this hub
+        started."""
         opened = [
             {"event": "prompt.raised", "at": record.created_at, **self._prompt(record)}
             for record in self._hub_api.open_prompts()
@@ -617,7 +621,7 @@ def _queued(outcome: Receipt | Reject) -> table.Queued | Refused:
 
 
 def _asked_for(name: str, session_id: str, found: list[SessionRecord]) -> list[SessionRecord]:
-    """All, or those with a name or an id: who starts beside a thousand others wants to hear of one of them."""
+    """All sessions, or those with this name or id, so that a starter does not receive a thousand others."""
     if name:
         found = [session for session in found if (session.label or session.tool).lower() == name.lower()]
     return [session for session in found if not session_id or session.session_id == session_id]

@@ -1,4 +1,4 @@
-"""What every part of the hub works with; made once by `service.Hub`."""
+"""The objects that all parts of the hub share; created once by `service.Hub`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The passkeys of a hub: who may enrol one, what an agreement has to sign, and whether it did.
+"""The hub's passkeys: who is allowed to enrol one, what an approval must sign, and whether the signature is valid.
 
-Where a rule says `proof = "passkey"`, an agreement counts only with the signature of an enrolled key over this prompt
-and this answer; a refusal needs none.  A login or a token alone enrols nothing: a new key needs a code from a terminal,
-or the signature of a key that is enrolled already.  How a signature is checked is `audit.signed_approval`'s business.
+If a rule says `proof = "passkey"`, an approval counts only with the signature of an enrolled key over this prompt and
+this answer; a denial needs none. A login or a token alone cannot enrol a key: a new key needs a code from a terminal,
+or the signature of a key that is already enrolled. `audit.signed_approval` verifies signatures.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from atlasbridge.core.audit.signed_approval import Assertion, Passkey, PasskeyRe
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.choice import agrees
-from atlasbridge.core.policy.quorum import PAGE, PROOF
+from atlasbridge.core.policy.people import PAGE, PROOF
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Answer, InboundReply, PromptRecord, Refusal, Reject
 from atlasbridge.core.values import as_dict, replace
 
-NOTE: Final = "passkeys"  # the store's note that has them
+NOTE: Final = "passkeys"  # the store's note that contains them
 CODE_S: Final = 600.0
 BEGUN_S: Final = 300.0
 MOST: Final = 64
@@ -32,7 +32,7 @@ NAME_LIMIT: Final = 40
 
 
 class Notes(Protocol):
-    """What is needed of the store."""
+    """The part of the store that is needed here."""
 
     def remember(self, key: str, value: str) -> None: ...
     def recall(self, key: str, default: str = "") -> str: ...
@@ -44,9 +44,9 @@ class Passkeys:
         self._notes = notes
         self._clock = clock
         self._tell = tell
-        self.on_signed: Callable[[], None] = lambda: None  # once it is recorded
-        self._codes: dict[str, float] = {}  # digest -> until when; in memory only: a new hub knows no old codes
-        self._begun: dict[str, tuple[str, float]] = {}  # challenge -> (name of the page, until when)
+        self.on_signed: Callable[[], None] = lambda: None  # called once a signed approval is recorded
+        self._codes: dict[str, float] = {}  # digest -> expiry; only in memory, so a restart invalidates all codes
+        self._begun: dict[str, tuple[str, float]] = {}  # challenge -> (name of the page, expiry)
 
     def all(self) -> list[Passkey]:
         return [Passkey(**item) for item in json.loads(self._notes.recall(NOTE, "[]"))]
@@ -63,7 +63,7 @@ class Passkeys:
     # enrolling
 
     def make_code(self) -> str:
-        """Lets one key be enrolled, once, soon.  Only a person's own terminal gets one."""
+        """Creates a code that enrols one key, once and soon. Only a person's own terminal gets one."""
         now = self._clock.now()
         self._codes = {known: until for known, until in self._codes.items() if until > now}
         code = secrets.token_hex(16)
@@ -71,7 +71,7 @@ class Passkeys:
         return code
 
     def begin(self, rp_id: str) -> dict[str, Any]:
-        """A fresh challenge for a new key; `keys` are those of this page that could confirm it."""
+        """Creates a challenge for a new key. `keys` are the keys of this page that can confirm it."""
         if why := signed_approval.why_not_here(rp_id):
             raise PasskeyRefused(why, self._elsewhere())
         now = self._clock.now()
@@ -82,7 +82,7 @@ class Passkeys:
         return {"challenge": challenge, "rp_id": rp_id, "keys": own, "user": _digest(rp_id)[:32]}
 
     def add(self, given: Mapping[str, Any], origins: Iterable[str], by: str) -> dict[str, Any]:
-        """Raises PasskeyRefused.  A code counts once, whatever becomes of the key that it was shown with."""
+        """Enrols a key. Raises PasskeyRefused. A code is used up even if the key is refused."""
         challenge = str(given.get("challenge", ""))
         rp_id, until = self._begun.pop(challenge, ("", 0.0))
         if until <= self._clock.now():
@@ -104,7 +104,7 @@ class Passkeys:
         return key.to_json()
 
     def _confirm(self, given: Mapping[str, Any], challenge: bytes, rp_id: str, origins: tuple[str, ...]) -> str:
-        """By whose word a key may be enrolled, for the record."""
+        """Returns what authorises the enrolment, for the audit log: a code, or the id of the confirming key."""
         code = str(given.get("code") or "")
         if code and self._codes.pop(_digest(code), 0.0) > self._clock.now():
             return "code"
@@ -117,7 +117,8 @@ class Passkeys:
         return key.key_id
 
     def remove(self, word: str, by: str) -> str:
-        """By its id, the beginning of it, or its name; "": there is no such key, or more than one."""
+        """Removes a key by its id, the beginning of its id, or its name. Returns "" if there is none, or more than
+        one."""
         keys = self.all()
         found = [key for key in keys if word and (key.name == word or key.key_id.startswith(word.lower()))]
         if len(found) != 1:
@@ -127,10 +128,11 @@ class Passkeys:
         self._tell(f'The passkey "{found[0].name}" was removed: it agrees to nothing any more.')
         return found[0].name
 
-    # agreeing
+    # approvals
 
     def ask(self, record: PromptRecord, value: str, as_text: bool, rp_id: str) -> dict[str, Any] | Reject:
-        """What a page has to have signed before it gives this answer; `needed` is false where a plain one will do."""
+        """Returns what the page must have signed before it sends this answer; `needed` is false if no signature is
+        required."""
         answer = decide_answer(record.prompt, value, as_text=as_text)
         if isinstance(answer, Reject):
             return answer
@@ -145,7 +147,7 @@ class Passkeys:
         return {"needed": True, "challenge": challenge, "rp_id": rp_id, "keys": own}
 
     def check(self, record: PromptRecord, reply: InboundReply, answer: Answer) -> dict[str, Any] | Reject:
-        """What the audit entry of this answer carries: the signature, or nothing where none is needed."""
+        """Returns the signature for the audit entry of this answer, empty if none is needed, or the refusal."""
         if not _wants(record, answer):
             return {}
         if not reply.passkey:
@@ -167,7 +169,7 @@ class Passkeys:
         return Reject(Refusal.NEEDS_PASSKEY, sentence)
 
     def refuse_early(self, record: PromptRecord, answer: Answer) -> Reject | None:
-        """For an answer that would be given later, when nobody is there to sign it."""
+        """For a scheduled answer: when it is due, nobody is there to sign it."""
         return self.refuse(record) if _wants(record, answer) else None
 
     def _elsewhere(self, record: PromptRecord | None = None) -> str:

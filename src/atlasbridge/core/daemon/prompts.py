@@ -1,7 +1,7 @@
-"""The life of every prompt in the hub: raised, routed, typed, taken, expired, withdrawn.
+"""The life cycle of every prompt in the hub: raised, routed, typed, taken, expired, withdrawn.
 
-Each move is one transaction of the ledger; only when the ledger agrees are people and listeners told.  Whether a reply
-is accepted is decided in `replies.py`.
+Each transition is one transaction of the ledger. People and listeners are notified only after it succeeds. `replies.py`
+decides whether a reply is accepted.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from atlasbridge.core.daemon.escalation import ANSWER_S, Escalation
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.daemon.rule_digest import describe_decision
-from atlasbridge.core.policy.quorum import CARD, PAGE, PROOF, with_proof, with_quorum
+from atlasbridge.core.policy.people import CARD, PAGE, PROOF, with_proof, with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
-from atlasbridge.core.prompt.answer import decide_answer
-from atlasbridge.core.prompt.answer_text import label_answer
+from atlasbridge.core.prompt.answer import decide_answer, label_answer
 from atlasbridge.core.prompt.gate import fate
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import (
@@ -46,7 +45,7 @@ from atlasbridge.core.values import replace
 
 log = logging.getLogger(__name__)
 
-AGAIN_S = 3.0  # so long a host may take to raise what it still shows
+AGAIN_S = 3.0  # how long a host can take to raise a prompt again
 
 _WITHDRAWN = {
     "answered_at_terminal": "It was answered at the terminal.",
@@ -67,12 +66,12 @@ class PromptLife:
         self._ttl: dict[str, float] = {}
         self._again: dict[str, asyncio.Future[PromptRecord]] = {}
         self.escalation = Escalation(hub)
-        self.on_end: Callable[[str], None] = lambda prompt_id: None  # what was for later is not any more
-        # whether an idle box gets what was queued for it: then nobody is asked
+        self.on_end: Callable[[str], None] = lambda prompt_id: None  # cancels the scheduled answers of the prompt
+        # returns whether a queued instruction is typed into an idle box; then nobody is notified
         self.on_idle: Callable[[PromptRecord, SessionRecord], bool] = lambda record, session: False
 
     def use_ttl(self, session_id: str, ttl_s: float | None) -> None:
-        """`run --ttl`: how long this session's prompts may wait; None: as configured."""
+        """`run --ttl`: how long this session's prompts wait; None: as configured."""
         if ttl_s is None:
             self._ttl.pop(session_id, None)
         else:
@@ -82,9 +81,9 @@ class PromptLife:
         return self._ttl.get(session_id) or decide_ttl(prompt, self.hub.router.policy)
 
     def raise_prompt(self, session: SessionRecord, prompt_id: str, prompt: Prompt) -> None:
-        """A host saw a waiting moment, or a caller asks.  Raising the same id again changes nothing.
+        """A host found a prompt, or a caller asks a question. Raising the same id again changes nothing.
 
-        A host has taken its session's secrets out already; here nobody's question gets past the redactor.
+        A host has already removed its session's secrets. The redaction here applies to every question.
         """
         if self.hub.ledger.prompt(prompt_id) is not None:
             return
@@ -115,12 +114,12 @@ class PromptLife:
             again.set_result(record)
 
     def _with_limit(self, prompt: Prompt) -> Prompt:
-        """When the usage limit that its screen speaks of is over: then an answer may be given for that moment."""
+        """Adds the time at which the usage limit on its screen resets, so that an answer can be scheduled for it."""
         resets = None if prompt.secret else find_reset(prompt.screen, self.hub.clock.wall(), find_zone)
         return prompt if resets is None else replace(prompt, constraints={**prompt.constraints, LIMIT: iso(resets)})
 
     def _with_effects(self, prompt: Prompt) -> Prompt:
-        """With what its command does.  What is known of programs is read when the first command comes."""
+        """Adds the effects of its command. The knowledge about programs is loaded with the first command."""
         if prompt.subject is None or prompt.subject.kind is not SubjectKind.COMMAND:
             return prompt
         from atlasbridge.core.policy.effects import with_effects
@@ -128,7 +127,7 @@ class PromptLife:
         return with_effects(prompt, self.hub.rules.parse)
 
     async def ask_again(self, prompt_id: str) -> Receipt | Reject:
-        """What expired and still stands on the screen is raised once more, under a new id; the receipt's answer."""
+        """Raises an expired prompt that is still on the screen again, under a new id, which is the receipt's answer."""
         refusal = self.request_again(prompt_id)
         record = self.hub.ledger.prompt(prompt_id)
         if refusal is not None or record is None:
@@ -144,7 +143,7 @@ class PromptLife:
         return self.receipts.make("asked_again", "Asked again.", replace(raised, decided_value=raised.prompt_id))
 
     def request_again(self, prompt_id: str) -> Reject | None:
-        """Have the host raise it once more; None: it was told to."""
+        """Asks the host to raise the prompt again. Returns None on success."""
         record = self.hub.ledger.prompt(prompt_id)
         if record is None:
             return Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
@@ -159,16 +158,16 @@ class PromptLife:
         return None
 
     def answer_by_rule(self, record: PromptRecord, session: SessionRecord) -> bool:
-        """An open prompt once more, because something was granted meanwhile."""
+        """Tries the rules again for an open prompt, because a grant was added."""
         if record.state not in OPEN or self.hub.hosts.get(session.session_id) is None:
             return False
         return self._answer_by(self.hub.rules.judge(record.prompt, session), record, session)
 
     def _answer_by(self, verdict: Verdict, record: PromptRecord, session: SessionRecord) -> bool:
-        """What a rule or a grant decides is claimed, recorded and typed like any reply."""
+        """Claims, records and types the decision of a rule or a grant like any reply."""
         decided = self.hub.rules.answer(record.prompt, verdict)
         if verdict.verdict is Say.ALLOW and PROOF in record.prompt.constraints:
-            return False  # it was asked with the wish for a signature, and rules sign nothing
+            return False  # the prompt asks for a signature, and rules sign nothing
         if decided is None:
             return False
         answer, decider = decided
@@ -187,7 +186,7 @@ class PromptLife:
         self._publish("prompt.routed", record, channel=channel)
 
     def withdraw(self, prompt_id: str, reason: str, refusal: Reject = _STALE) -> None:
-        """It is no longer on the screen.  After our own typing that is the effect we hoped for."""
+        """The prompt is no longer on the screen. After our own typing, this is the expected effect."""
         known = self.hub.ledger.prompt(prompt_id)
         if known is not None and known.state is PromptState.INJECTED:
             self.take(prompt_id)
@@ -208,9 +207,9 @@ class PromptLife:
         return receipt
 
     def expire(self, prompt_id: str) -> None:
-        """Its time is over: the safe default is typed where a timer may, otherwise nothing is.
+        """The prompt's time is over: types the safe default if a timer is allowed to, otherwise nothing.
 
-        A person who sits at the terminal answers there: while it is in use, a timer types nothing into it.
+        While a person uses the terminal, the timer types nothing into it, because the person can answer there.
         """
         record = self.hub.ledger.prompt(prompt_id)
         if record is None or record.state not in OPEN:
@@ -235,7 +234,7 @@ class PromptLife:
             self._tell_host(expired)
 
     def warn(self, prompt_id: str) -> None:
-        """A timer will answer soon: the terminal and the channels hear what and when."""
+        """A timer will answer soon: tells the terminal and the channels what and when."""
         record = self.hub.ledger.prompt(prompt_id)
         session = self.hub.ledger.session(record.session_id) if record is not None else None
         if record is None or session is None or record.state not in OPEN:
@@ -254,13 +253,13 @@ class PromptLife:
             link.send("notice", signal=signal, text=f"AtlasBridge: {sentence}")
 
     def _tell_host(self, record: PromptRecord) -> None:
-        """It ended here and nothing will be typed.  A terminal does not mind; a caller without one waits for it."""
+        """The prompt ended here and nothing will be typed. A caller without a terminal waits for this message."""
         link = self.hub.hosts.get(record.session_id)
         if link is not None:
             link.send("closed", prompt_id=record.prompt_id, outcome=record.state.value)
 
     def typed(self, prompt_id: str, outcome: str, detail: str = "") -> None:
-        """The host's word on a `type`, an `ask`, or in its `hello`."""
+        """Handles the host's report after a `type`, after an `ask`, or in its `hello`."""
         match outcome:
             case "typed":
                 self._injected(prompt_id, detail)
@@ -277,7 +276,7 @@ class PromptLife:
     def effect(self, prompt_id: str, outcome: str, detail: str = "") -> None:
         if outcome == "taken" and self.take(prompt_id, detail):
             return
-        self._injected(prompt_id, detail)  # whoever sees an effect has typed, whichever word comes first
+        self._injected(prompt_id, detail)  # an effect implies that the answer was typed, whichever report arrives first
         if outcome == "taken":
             self.take(prompt_id, detail)
         else:
@@ -287,7 +286,7 @@ class PromptLife:
                 self._end(record, "prompt.failed", "still_there", sentence, reason="still_there")
 
     def take(self, prompt_id: str, detail: str = "") -> bool:
-        """False: it was not known to be typed."""
+        """Returns False if the prompt was not known to be typed."""
         record = self.hub.ledger.resolve(prompt_id)
         if record is not None:
             self._taken(record, detail)
@@ -315,7 +314,7 @@ class PromptLife:
         self.hub.hosts.tell_word(record.prompt_id, _STALE)
 
     def prolonged(self, record: PromptRecord) -> None:
-        """It has another deadline, and perhaps other people to tell."""
+        """The prompt has a new deadline, and possibly other people to notify."""
         self._watch(record)
         self.escalation.look(record.prompt_id)
 
@@ -323,7 +322,7 @@ class PromptLife:
         return self._ttl_s(record.session_id, record.prompt)
 
     def watch_again(self, record: PromptRecord, session: SessionRecord) -> None:
-        """After a restart of the hub: an open prompt gets its deadline and its audience back."""
+        """After a restart of the hub: restores the deadline and the escalation of an open prompt."""
         self._watch(record)
         if not self.on_idle(record, session):
             self.escalation.resume(record, session)
@@ -362,9 +361,8 @@ class PromptLife:
             self._publish(event, record, **fields)
             self.hub.router.update(record, receipt)
 
-        self.hub.ledger.when_durable(
-            tell
-        )  # not before: if its end is not kept, its time and its escalation policy go on
+        # Only when durable: if the end is not recorded, the deadline and the escalation continue.
+        self.hub.ledger.when_durable(tell)
 
     def _publish(self, event: str, record: PromptRecord, **fields: Any) -> None:
         if name := self.hub.ledger.name_of(str(fields.get("by") or "")):

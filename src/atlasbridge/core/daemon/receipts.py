@@ -1,6 +1,6 @@
-"""What people are told of a decision: which answer, by whom, from where, when, and where the audit log stood.
+"""The messages about a decision: which answer, by whom, from where, when, and the head of the audit log.
 
-One place for the words, so that chat, page, terminal and event stream say the same.  It decides nothing.
+All texts are here, so that chat, page, terminal and event stream say the same. This module decides nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.prompt.answer_text import HERE, TIMER, call_person, quote_answer
+from atlasbridge.core.prompt.answer import HERE, TIMER, call_person, quote_answer
 from atlasbridge.core.prompt.model import FIRST_KEY, PromptRecord, Receipt, Refusal
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.session.model import SessionRecord
@@ -39,7 +39,7 @@ class Receipts:
         )
 
     def audit_head(self) -> str:
-        """Count and the beginning of the hash: enough to notice that the log was cut or written anew."""
+        """The count and the beginning of the hash: enough to notice that the log was truncated or rewritten."""
         count, head = self._ledger.audit_head()
         return f"{count}:{head.rpartition(':')[2][:SHORT_HASH]}"
 
@@ -57,7 +57,7 @@ class Receipts:
         return self.make("typed", f"Sent {_answer(record)} to {self._name(record)}{self._by(record)}.", record)
 
     def _by(self, record: PromptRecord) -> str:
-        """Who answered; not of a command at this machine, whose person reads this."""
+        """The person who answered; empty for a local command, because that person reads this message."""
         elsewhere = record.decided_from not in ("", "this machine")
         known = record.decided_by != HERE or elsewhere or self._ledger.name_of(HERE)
         return f", answered by {self._who(record)}" if known else ""
@@ -79,7 +79,7 @@ class Receipts:
         return self.make("expired", f"Nobody answered in time; {default}{why}.", record)
 
     def soon(self, record: PromptRecord, label: str, seconds: float) -> str:
-        """Before a timer answers."""
+        """The warning before a timer answers."""
         span = "one minute" if seconds >= 59 else f"{round(seconds)} seconds"
         return (
             f"In {span} a timer answers {quote_answer(label)} in {self._name(record)}, unless somebody answers first."
@@ -103,7 +103,7 @@ def _answer(record: PromptRecord) -> str:
 
 
 def decision_of(record: PromptRecord) -> dict[str, Any]:
-    """The decision as events carry it."""
+    """The decision in the format of events."""
     return {
         "by": record.decided_by,
         "answer": record.decided_value,
@@ -113,21 +113,22 @@ def decision_of(record: PromptRecord) -> dict[str, Any]:
 
 
 def describe_raised(record: PromptRecord, session: SessionRecord | None) -> dict[str, Any]:
-    """A prompt as `prompt.raised` and every list of prompts show it: with its session's tool, label and folder."""
+    """A prompt in the format of `prompt.raised` and of all lists of prompts, with its session's tool, label and
+    folder."""
     names = ("tool", "label", "cwd")
     return {**record.to_json(), **{name: getattr(session, name) if session else "" for name in names}}
 
 
-# The record of replies that were turned away.  Of a flood the first ones are entries, of the rest one says how many.
+# Records refused replies. Of a flood, the first ones get entries of their own, and one entry counts the rest.
 #
-# So a loop that goes wrong, or somebody who tries, neither fills the disk nor disappears.
+# So a faulty loop or an attacker neither fills the disk nor goes unnoticed.
 
 log = logging.getLogger(__name__)
 
 WINDOW_S = 60.0
-SINGLE = 20  # entries of their own in each window, for each person and reason
+SINGLE = 20  # individual entries per window, person and reason
 
-_Key = tuple[AuditEvent, str, str, str]  # what is recorded, the reason, who, and the operation where it is no reply
+_Key = tuple[AuditEvent, str, str, str]  # event, reason, identity, and the operation if it is not a reply
 
 
 @mutable
@@ -144,11 +145,11 @@ class RefusalLog:
         self._windows: dict[_Key, _Window] = {}
 
     def record(self, reason: Refusal, identity: str, session_id: str, prompt_id: str) -> None:
-        """Without the value: what was not accepted may be a secret that was meant for another prompt."""
+        """Does not record the value: it could be a secret that was meant for another prompt."""
         self._record(AuditEvent.REPLY_REFUSED, reason, identity, session_id=session_id, prompt_id=prompt_id)
 
     def record_attempt(self, identity: str, session_id: str, prompt_id: str, op: str, pid: int) -> None:
-        """A session's own program tried to do what only a person may."""
+        """A program inside a session tried something that only a person is allowed to do."""
         ids = {"session_id": session_id, "prompt_id": prompt_id}
         self._record(AuditEvent.SELF_REFUSED, Refusal.SELF, identity, escape_controls(op[:40]), **ids, pid=pid)
 
@@ -164,7 +165,7 @@ class RefusalLog:
         self._note(key, **fields)
 
     def close_window(self) -> None:
-        """Whatever was only counted becomes an entry."""
+        """Writes an entry for the refusals that were only counted."""
         windows, self._windows = self._windows, {}
         for key, window in windows.items():
             if window.more:

@@ -1,7 +1,4 @@
-"""What can be started from afar, and what of a person's wish is allowed: the folder, further words, a name.
-
-How a session is started is left to `started_afar`.
-"""
+"""Starts sessions on request of a remote person, and checks the requested folder, arguments and name."""
 
 from __future__ import annotations
 
@@ -25,10 +22,10 @@ Start = Callable[[tuple[str, ...], str, str], Awaitable[str]]
 
 @frozen
 class Launcher:
-    """A session that can be started from afar, because the configuration says so.
+    """A session that can be started remotely, because the configuration allows it.
 
-    `folders`: where, besides `cwd`; each with all that is below it.  `arguments`: whether a person may add words.
-    `start(command, folder, name)` returns the session's id.
+    `folders`: additional allowed folders, each including its subfolders. `arguments`: whether a person is allowed to
+    add arguments. `start(command, folder, name)` returns the session's id.
     """
 
     name: str
@@ -42,7 +39,7 @@ class Launcher:
     def of(
         cls, name: str, command: Sequence[str], cwd: str, folders: Sequence[str], arguments: bool, start: Start
     ) -> Launcher:
-        """As the configuration writes it: `~` is this user's home."""
+        """Creates a launcher from the configuration; `~` is this user's home."""
         roots = tuple(os.path.expanduser(folder) for folder in folders)
         return cls(name, tuple(command), os.path.expanduser(cwd), start, roots, arguments)
 
@@ -62,12 +59,12 @@ class Launcher:
         }
 
     async def launch(self, folder: str, arguments: tuple[str, ...], label: str) -> str:
-        """ConfigError: the configuration does not allow it."""
+        """Raises ConfigError if the configuration does not allow it."""
         place = self._admit(folder, arguments, label)
         return await self.start((*self.command, *arguments), place, escape_controls(label, keep_lines=False))
 
     def _admit(self, folder: str, arguments: tuple[str, ...], label: str) -> str:
-        """The folder in which it is started."""
+        """Returns the folder in which the session starts."""
         place = os.path.realpath(os.path.expanduser(folder)) if folder else self.cwd
         if folder and not self.allows(place):
             raise ConfigError(
@@ -90,14 +87,14 @@ def _is_below(real: str, root: str) -> bool:
     return real == base or real.startswith(base.rstrip("/") + "/")
 
 
-# Starts a session without a terminal, for a person who asked for it from afar.  What can be started: `launching`.
+# Starts a session without a terminal. `Launcher` decides what can be started.
 
 START_S = 15
 
 
 async def launch_session(home: Home, command: tuple[str, ...], cwd: str, name: str = "") -> str:
-    """As `atlasbridge run --detach` does; its id."""
-    words = ("--detach", *(() if hasattr(os, "fork") else ("--backend", "conpty")))  # what Windows has
+    """Runs `atlasbridge run --detach` and returns the session's id."""
+    words = ("--detach", *(() if hasattr(os, "fork") else ("--backend", "conpty")))  # Windows needs this backend
     process = await asyncio.create_subprocess_exec(
         *own_python("atlasbridge", "run", *words, *(("--name", name) if name else ()), "--", *command),
         cwd=cwd,

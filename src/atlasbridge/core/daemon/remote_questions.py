@@ -1,7 +1,7 @@
-"""Questions that come over HTTP: to the rest of the hub each is a session host, as one at the socket is.
+"""Questions that arrive over HTTP. To the rest of the hub, each of them looks like a session host on the socket.
 
-Who asks chose the question's id, and may come back with it as often as it likes: it hears the same answer, and nobody
-else does.  A question whose asker stays away is withdrawn.
+The asker chooses the question's id and can reconnect with it as often as needed. Only that asker receives the answer. A
+question whose asker stays away is withdrawn.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptSt
 from atlasbridge.core.prompt.question import RemoteQuestion, prompt_of, refuses, words_of
 from atlasbridge.core.session.model import SessionRecord, SessionState
 
-KEPT: Final = 256  # outcomes that an asker may come back for; a secret is nowhere else
+KEPT: Final = 256  # stored outcomes for askers that reconnect; a secret answer exists only here
 _OUTCOMES: Final = {"expired": "expired", "canceled": "withdrawn", "failed": "withdrawn"}
 
 Told = dict[str, Any]
@@ -33,19 +33,19 @@ class RemoteQuestions:
         self._outcomes: dict[str, Told] = {}
 
     def owner(self, session_id: str) -> str:
-        """Who asked this over HTTP; "": nobody did."""
+        """The identity that asked this over HTTP; "" if nobody did."""
         session = self._hub.ledger.session(session_id)
         if session is None or session.host_pid != REMOTE_HOST or len(session.command) != 1:
             return ""
         return session.command[0]
 
     def is_foreign(self, session_id: str, identity: str) -> bool:
-        """Whether this id belongs to something else, or to somebody else's question."""
+        """Whether this id belongs to another asker's question, or to something that is not a question."""
         return self._hub.ledger.session(session_id) is not None and self.owner(session_id) != identity
 
     async def ask(self, asked: RemoteQuestion) -> AsyncGenerator[Told, None]:
-        """ "raised" first, then nothing until the last one, which has an outcome.  It ends without one where the same
-        question was asked again by another connection, or the hub stops."""
+        """Yields "raised" first and the outcome last. It ends without an outcome if another connection asks the same
+        question again, or if the hub stops."""
         prompt = prompt_of(asked.question)
         while True:
             known = self._fate(asked.session_id, prompt)
@@ -58,7 +58,7 @@ class RemoteQuestions:
             try:
                 while (message := await link.told.get()) is not None:
                     if message["m"] == "renew":
-                        break  # a secret's answer was lost with its hub: it is asked once more
+                        break  # a secret answer was lost with its hub: ask again
                     told = self._hear(link, prompt_id, prompt, message)
                     if told is not None:
                         yield told
@@ -70,7 +70,7 @@ class RemoteQuestions:
                 self._sessions.lost(link)
 
     def withdraw(self, session_id: str) -> bool:
-        """Whoever asked does not want to know any more.  False: it is over."""
+        """The asker withdraws the question. Returns False if it is already over."""
         session = self._hub.ledger.session(session_id)
         if session is None or session.state is not SessionState.ACTIVE:
             return False
@@ -97,7 +97,7 @@ class RemoteQuestions:
         return {"m": "hello", "session": session.to_wire(), "open": shown, "ttl_s": asked.ttl_s, "door": "http"}
 
     def _open_id(self, session_id: str) -> str:
-        """The one that waits, or whose answer waits to be handed over; else a new one."""
+        """The id of the prompt that is open, or whose answer is not delivered yet; otherwise a new id."""
         last = self._hub.ledger.last_prompt(session_id)
         ended = (PromptState.WITHDRAWN, PromptState.FAILED)
         return new_id() if last is None or last.state in ended else last.prompt_id
@@ -122,7 +122,7 @@ class RemoteQuestions:
         return told
 
     def _end(self, link: QuestionLink, prompt_id: str, taken: bool) -> None:
-        """It is in the asker's hands: whoever comes back with the same id hears it again."""
+        """Ends the session once the asker has the outcome; the same id returns it again."""
         if taken:
             self._sessions.handle(link, {"m": "typed", "prompt_id": prompt_id, "outcome": "typed", "detail": ""})
             self._sessions.handle(link, {"m": "effect", "prompt_id": prompt_id, "outcome": "taken"})
@@ -134,7 +134,7 @@ class RemoteQuestions:
         self._outcomes[session_id] = told
 
     def _fate(self, session_id: str, prompt: Prompt) -> Told | None:
-        """What became of a question that is over; None: it is not, or was never asked."""
+        """The outcome of a finished question; None if it is not finished or was never asked."""
         if session_id in self._outcomes:
             return self._outcomes[session_id]
         session = self._hub.ledger.session(session_id)
@@ -147,12 +147,12 @@ class RemoteQuestions:
         return self._past(last, prompt)
 
     def _was_handed(self, last: PromptRecord | None) -> bool:
-        """Whether its answer was on its way to the asker when the hub died: it waits for nothing else."""
+        """Whether its answer was being delivered to the asker when the hub died."""
         given = self._hub.ledger.reply(last.prompt_id) if last is not None else None
         return given is not None and bool(given.injected_at)
 
     def _finish(self, session: SessionRecord, last: PromptRecord) -> None:
-        """What a hub that died over it had no time to write down."""
+        """Writes the records that a hub which died could not write."""
         link = QuestionLink(session.session_id)
         if last.state is PromptState.INJECTED:
             self._sessions.handle(link, {"m": "effect", "prompt_id": last.prompt_id, "outcome": "taken"})
@@ -160,7 +160,7 @@ class RemoteQuestions:
             self._sessions.handle(link, {"m": "end", "exit_code": 0, "status": 0})
 
     def _past(self, last: PromptRecord, prompt: Prompt) -> Told:
-        """As the store has it.  A secret's value is not there: then nobody knows it any more, and it is asked anew."""
+        """The outcome from the store. The store has no secret values, so a secret must be asked again."""
         given = self._hub.ledger.reply(last.prompt_id)
         if given is None or not given.injected_at:
             return _over("expired" if last.state is PromptState.EXPIRED else "withdrawn")

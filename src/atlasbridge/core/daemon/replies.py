@@ -1,4 +1,5 @@
-"""A reply's way: rate limit, gate, claim, typing.  Audit comes before typing; a refusal is told in one sentence."""
+"""Processes a reply: rate limit, gate, claim, typing. The audit entry is written before typing; a refusal has one
+sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.choice import agrees
-from atlasbridge.core.policy.quorum import PROOF, QUORUM, describe_votes, quorum_of
+from atlasbridge.core.policy.people import PROOF, QUORUM, describe_votes, quorum_of
 from atlasbridge.core.prompt.gate import Cancel, decide_reply, refuse_inside_session
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, InboundReply, PromptRecord, PromptState, Receipt, Refusal, Reject
@@ -24,7 +25,7 @@ from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.routing.policy import decide_allowed, is_listed
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.store.moves import Decider
-from atlasbridge.core.store.replies import shown
+from atlasbridge.core.store.prompts import shown
 from atlasbridge.core.store.tables import RequestRecord
 from atlasbridge.core.values import replace
 
@@ -41,9 +42,9 @@ class ReplyService:
         self._refusals = refusals
         self.settings = settings
         self._recent = RateWindow(settings.rate_limit_per_minute)
-        self._only_told: dict[str, Reject] = {}  # refusals that the disk did not take: they hold all the same
+        self._only_told: dict[str, Reject] = {}  # refusals that could not be written to disk; they count all the same
         self.passkeys = Passkeys(hub.ledger, hub.clock, hub.router.notify)
-        self.person_of: Callable[[str], str] = lambda identity: identity  # who speaks as that identity; "": unknown
+        self.person_of: Callable[[str], str] = lambda identity: identity  # the person behind an identity; "": unknown
 
     async def reply(self, reply: InboundReply) -> Receipt | Reject:
         """Returns when the keys are typed, or with the reason why they are not."""
@@ -51,7 +52,8 @@ class ReplyService:
         try:
             outcome = await self.hub.rounds.take(lambda: self._act(reply), urgent=True)
         except StoreError as error:
-            known = self._done_before(reply)  # what others of the round could not record is no refusal of this one
+            # a failed write of other replies in the same round does not refuse this one
+            known = self._done_before(reply)
             if known is None:
                 return self._refused(record, reply, Reject(Refusal.UNAVAILABLE, _NOT_RECORDED.format(error)))
             outcome = known
@@ -64,8 +66,11 @@ class ReplyService:
         return self._refused(record, reply, typed) if isinstance(typed, Reject) else typed
 
     def _act(self, reply: InboundReply) -> asyncio.Future[Receipt | Reject] | RequestRecord | Receipt | Reject:
-        """From the gate to the order, without waiting: no other reply can come in between.  The order goes out when
-        the claim is on disk; what the host will say of it is returned, or what an equal request has done before."""
+        """Runs from the gate to the order without awaiting, so that no other reply can interfere.
+
+        The order is sent when the claim is on disk. Returns the host's future result, or the outcome of an identical
+        earlier request.
+        """
         if (known := self._done_before(reply)) is not None:
             return known
         record = self.hub.ledger.prompt(reply.prompt_id)
@@ -79,7 +84,7 @@ class ReplyService:
         return word
 
     def _done_before(self, reply: InboundReply) -> RequestRecord | Reject | None:
-        """What an equal request has decided, or was refused for."""
+        """The outcome of an identical earlier request."""
         if not reply.request_key:
             return None
         if told := self._only_told.get(_request(reply)):
@@ -88,7 +93,7 @@ class ReplyService:
         return known and (known.refusal or known)
 
     def judge(self, reply: InboundReply) -> tuple[PromptRecord, Answer] | Reject:
-        """What this reply would be if it were given now; nothing is claimed.  A refusal is recorded as ever."""
+        """Decides what this reply would be if it were given now. Claims nothing; a refusal is recorded as usual."""
         record = self.hub.ledger.prompt(reply.prompt_id)
         decision = self._decide(record, reply)
         if record is None or not isinstance(decision, Answer):
@@ -99,7 +104,7 @@ class ReplyService:
         return record, decision
 
     def refuse_person(self, record: PromptRecord, reply: InboundReply) -> Reject | None:
-        """Whether this sender may decide anything about that prompt; None: yes."""
+        """Checks whether this sender is allowed to decide this prompt. Returns None if so."""
         if reply.inside_session:
             return refuse_inside_session(reply.inside_session)
         if not self._allowed(record, reply):
@@ -107,7 +112,7 @@ class ReplyService:
         return None
 
     def refuse_stranger(self, reply: InboundReply) -> Reject | None:
-        """The same for what is about no prompt yet: an instruction for later."""
+        """The same check for requests without a prompt, such as a queued instruction."""
         if reply.inside_session:
             return refuse_inside_session(reply.inside_session)
         people = self.hub.router.policy.allowed.get(reply.channel, frozenset())
@@ -134,7 +139,7 @@ class ReplyService:
         return _GONE if record is None else self._life.receipts.make("received", _NO_WORD, record)
 
     async def _outcome_again(self, asked: PromptRecord | None, reply: InboundReply, prompt_id: str) -> Receipt | Reject:
-        """The same request once more: it has decided its prompt, and is told what became of that."""
+        """Handles a repeated request: returns the outcome of the prompt that it decided."""
         if asked is None or asked.prompt_id != prompt_id:
             return Reject(Refusal.BAD_NONCE, "The key of this request was used for another one.")
         receipts = self._life.receipts
@@ -151,7 +156,7 @@ class ReplyService:
                 return _GONE
 
     async def _find(self, reply: InboundReply) -> PromptRecord | None:
-        """The prompt, once its session is connected: a reply may be faster than a host that comes back."""
+        """Returns the prompt once its session is connected: a reply can arrive before a host has reconnected."""
         record = self.hub.ledger.prompt(reply.prompt_id)
         if record is None or record.state not in OPEN or self.hub.hosts.get(record.session_id) is not None:
             return record
@@ -159,7 +164,7 @@ class ReplyService:
         return self.hub.ledger.prompt(record.prompt_id)
 
     def _claim(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Receipt | Reject:
-        """The gate, and the claim of what passes it."""
+        """Runs the gate and claims the prompt for an accepted reply."""
         decision = self._decide(record, reply)
         if record is None or isinstance(decision, Reject):
             return decision if isinstance(decision, Reject) else _UNKNOWN
@@ -174,13 +179,14 @@ class ReplyService:
         if QUORUM in record.prompt.constraints:
             return self._vote(record, reply, decision, signed)
         if self.hub.router.remote(reply.channel):
-            self._recent.forget_last(record.session_id)  # a good answer is no flood: each prompt takes only one
+            # an accepted answer does not count towards the limit, because each prompt takes only one
+            self._recent.forget_last(record.session_id)
         return self._write(record, reply, decision, replace(_decider(reply), noted=signed))
 
     def _vote(
         self, record: PromptRecord, reply: InboundReply, answer: Answer, signed: dict[str, Any]
     ) -> Answer | Receipt | Reject:
-        """One of several who must agree.  The last of them decides; a refusal by anybody ends it at once."""
+        """Counts one approval of several. The last one needed decides; a denial by anybody ends the prompt at once."""
         quorum = quorum_of(record.prompt.constraints)
         if not agrees(record.prompt, answer):
             return self._write(record, reply, answer, _decider(reply))
@@ -209,8 +215,8 @@ class ReplyService:
         return self._write(record, reply, answer, together)
 
     def _agreed(self, cast: list[tuple[str, str]], wanted: str) -> list[str]:
-        """The people behind these votes as they are known now: who got another name in between is still one person,
-        and who may not answer any more does not count.  Each one's last word counts."""
+        """The people behind these votes as they are known now. A renamed person still counts once, a person who is no
+        longer allowed to answer does not count, and only each person's last vote counts."""
         last: dict[str, tuple[str, str]] = {}
         for identity, answer in cast:
             if person := self.person_of(identity) if self._still_there(identity) else "":
@@ -247,7 +253,7 @@ class ReplyService:
 
     def _allowed(self, record: PromptRecord | None, reply: InboundReply) -> bool:
         if reply.channel == LOCAL:
-            return True  # the socket has checked that it is the same user
+            return True  # the socket has verified that it is the same user
         if record is None or reply.as_keys:
             return False
         return decide_allowed(
@@ -259,7 +265,7 @@ class ReplyService:
         )
 
     def _too_fast(self, record: PromptRecord, reply: InboundReply) -> bool:
-        """More than the limit within a minute, through channels that leave this machine."""
+        """Whether remote channels have exceeded the limit per minute."""
         if not self.hub.router.remote(reply.channel):
             return False
         self._recent.limit = self.settings.rate_limit_per_minute
@@ -318,5 +324,5 @@ def _decider(reply: InboundReply) -> Decider:
 
 
 def _request(reply: InboundReply) -> str:
-    """One person's key never means another's."""
+    """The key includes channel and identity, so that one person's key never matches another's."""
     return f"{reply.channel}/{reply.identity}/{reply.request_key[:REQUEST_KEY_LIMIT]}"

@@ -1,4 +1,5 @@
-"""Talks to the hub from a command: one request and its answer, or a stream of events.  Blocking, stdlib only."""
+"""A command's connection to the hub: one request and its answer, or a stream of events. Blocking, standard library
+only."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ FALSE_HINT = "nothing was said to it; end that process, then: atlasbridge hub re
 
 
 class FalseHub(HubUnavailable):
-    """Something listens at the hub's address that is not the hub."""
+    """Another program listens at the hub's address."""
 
 
 class HubClient:
-    """One connection.  `request` may be called again and again; `stream` uses the connection up."""
+    """One connection. `request` can be called repeatedly; `stream` uses up the connection."""
 
     def __init__(self, home: Home, timeout_s: float = 30.0) -> None:
         self._timeout_s = timeout_s
@@ -39,12 +40,12 @@ class HubClient:
         self._socket.close()
 
     def request(self, op: str, **fields: Any) -> dict[str, Any]:
-        """The hub's answer, also when it refuses (`ok` is false)."""
+        """Returns the hub's answer, even a refusal (`ok` is false)."""
         self._send({"op": op, **fields})
         return self._next()
 
     def ask(self, op: str, **fields: Any) -> dict[str, Any]:
-        """The hub's answer; a refusal is raised."""
+        """Returns the hub's answer; raises an exception for a refusal."""
         answer = self.request(op, **fields)
         if not answer.get("ok"):
             kind = ConfigError if answer.get("reason") == "bad_configuration" else AtlasBridgeError
@@ -52,7 +53,7 @@ class HubClient:
         return answer
 
     def stream(self, op: str, **fields: Any) -> Iterator[dict[str, Any]]:
-        """Every line the hub sends until it closes the connection."""
+        """Yields every line until the hub closes the connection."""
         self._send({"op": op, **fields})
         self._socket.settimeout(None)
         while True:
@@ -82,7 +83,7 @@ class HubClient:
 
 
 def connect(home: Home, timeout_s: float = 30.0) -> socket.socket:
-    """A connected socket to the hub of this home, by whichever way it listens."""
+    """Returns a connected socket to this home's hub, over whichever transport it uses."""
     try:
         return dial(home.socket, timeout_s)
     except FalsePeer as error:

@@ -1,4 +1,5 @@
-"""How people hear of what rules and grants decided: each at once, or all of them once in a while, in one message."""
+"""Notifies people of the decisions of rules and grants: each one at once, or all of them periodically in one
+message."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class RuleDigest:
         self.look()
 
     def look(self) -> None:
-        """Tell what was decided since the last time, when its time has come."""
+        """Reports the decisions since the last time, when the next report is due."""
         self._hub.scheduler.set("rule-digest", self._hub.clock.now() + LOOK_S, self.look)
         rules, ledger, wall = self._hub.rules.rules, self._hub.ledger, self._hub.clock.wall()
         told = ledger.recall(TOLD)

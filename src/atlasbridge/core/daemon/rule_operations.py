@@ -1,4 +1,4 @@
-"""What commands ask about rules and grants: past questions to try rules on, grants, and a project's own file."""
+"""The operations on rules and grants: past questions to test rules, grants, and the file of a project."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from atlasbridge.core.policy.rule import PolicyRule
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.store.replies import ReplyRecord
+from atlasbridge.core.store.prompts import ReplyRecord
 from atlasbridge.core.values import replace
 
-# What a person sees of rules: each of them in one line, and what rules and grants decided, from the audit log.
+# How rules are listed for people, and which decisions rules and grants made according to the audit log.
 
 MOST = 50
-LOOKED_THROUGH = 2000  # replies, for those that a rule or a grant gave
+LOOKED_THROUGH = 2000  # replies to search for those given by a rule or a grant
 AUTOMATIC = ("rule:", "grant:")
 
 
@@ -42,7 +42,7 @@ def describe_rule(rule: PolicyRule) -> dict[str, Any]:
 
 
 def list_decisions(ledger: Ledger) -> list[dict[str, Any]]:
-    """Newest first."""
+    """Returns the decisions, newest first."""
     entries = ledger.audit_entries(limit=LOOKED_THROUGH, event=AuditEvent.REPLY_RECEIVED.value, newest=True)
     own = [entry for entry in entries if str(entry.get("source", "")).startswith(AUTOMATIC)]
     return [_decision(ledger, entry) for entry in reversed(own[-MOST:])]
@@ -77,7 +77,7 @@ MOST_CASES = 2000
 
 
 class RuleOperations:
-    """`try_again(record, session)`: a prompt that is still open may be allowed by what was granted just now."""
+    """`try_again(record, session)` checks whether a prompt that is still open is allowed by a new grant."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class RuleOperations:
         self._try_again = try_again
 
     def cases(self, prompt_id: str = "", since: str = "") -> list[dict[str, Any]]:
-        """Past questions, newest first, with what a rule may know of them."""
+        """Returns past questions, newest first, with the data that a rule can use."""
         if prompt_id:
             record = self._ledger.prompt(prompt_id)
             found = [record] if record else []
@@ -123,7 +123,7 @@ class RuleOperations:
         }
 
     def _agreed(self, record: PromptRecord) -> bool | None:
-        """Whether a person agreed; None where nobody did anything, or a rule or the timer did."""
+        """Whether a person approved; None if nobody answered, or a rule or the timer did."""
         reply = self._ledger.reply(record.prompt_id)
         if reply is None or reply.answer is None or reply.source != "operator":
             return None
@@ -134,7 +134,7 @@ class RuleOperations:
         return {"rules": rules, "old_grants": self._hub_api.rules.old_grants}
 
     def overview(self) -> dict[str, Any]:
-        """Rules, grants and what they did, newest first: for a person who looks."""
+        """Returns rules, grants and their decisions, newest first, for display."""
         held = [*self._hub_api.rules.policy.rules, *self._hub_api.project_rules()]
         return {
             "rules": [describe_rule(rule) for rule in held],
@@ -144,7 +144,7 @@ class RuleOperations:
         }
 
     def grants(self) -> list[dict[str, Any]]:
-        """Those that can still allow something: one for a session ends with it."""
+        """Returns the grants that can still allow something: a session's grant ends with the session."""
         living = {session.session_id for session in self._ledger.sessions()}
         return [self._describe(one) for one in self._ledger.live_grants() if one.session_id in ("", *living)]
 
@@ -152,7 +152,7 @@ class RuleOperations:
         return self._ledger.revoke_grants(beginning, by)
 
     def trust(self, folder: Path, by: str) -> list[str]:
-        """The names of the rules in that project's own file, which count from now on."""
+        """Trusts a project's file. Returns the names of its rules, which apply from now on."""
         return [rule.name for rule in self._hub_api.trust(folder, by).rules]
 
     def distrust(self, folder: Path, by: str) -> bool:
@@ -183,7 +183,7 @@ class RuleOperations:
         times: int | None,
         folder: bool,
     ) -> tuple[Grant, Granted] | str:
-        """The grant, and what a card says of it: in words, with examples of what it would allow and what not."""
+        """Returns the grant and its description, with examples of what it would allow and what not."""
         from atlasbridge.core.policy.offer import decide_shape, describe, examples, in_words
 
         if record.prompt.secret or record.prompt.idle:

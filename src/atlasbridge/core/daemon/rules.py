@@ -1,6 +1,6 @@
-"""The rules the hub goes by: a person's own, those of a trusted project, and what was granted for a while.
+"""The rules that the hub applies: a person's own, those of a trusted project, and temporary grants.
 
-It judges a question and says which answer a rule may type; the verdict itself is found in `core.policy`.
+It evaluates a question and returns the answer that a rule types. `core.policy` computes the verdict.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _ASK = Verdict(Say.ASK, "", "no rule speaks of it")
 
 @frozen
 class HubRules:
-    """What a person wrote, as the configuration names it."""
+    """The rules that a person wrote, and the related settings."""
 
     policy: Policy = Policy()
     parse: ShellParser | None = None
     home: str = ""  # for `~`
-    tell: str = "digest"  # "digest", "at_once" or "never": how people hear of what rules decided
+    tell: str = "digest"  # "digest", "at_once" or "never": how people are notified of decisions by rules
     digest_s: float = 86_400.0
-    old_grants: int = 0  # of the former configuration, which are used no more
-    own: tuple[str, ...] = ()  # where these rules and the hub's settings stand: no rule lets a tool change them
+    old_grants: int = 0  # number of grants in the former configuration format, which are ignored
+    own: tuple[str, ...] = ()  # paths of these rules and of the hub's settings: no rule lets a tool change them
 
 
 class RuleService:
@@ -52,22 +52,23 @@ class RuleService:
         self.rules = rules
         self._projects: dict[str, Policy] = {}
         self._told: set[str] = set()
-        self.later: Callable[[Callable[[], None]], None] = lambda call: call()  # what may wait until nobody does
+        # runs work that can wait until nobody waits for an answer
+        self.later: Callable[[Callable[[], None]], None] = lambda call: call()
 
     @property
     def parse(self) -> ShellParser:
-        """Made when it is first needed: most hubs have no rules."""
+        """Created when first needed: most hubs have no rules."""
         if self.rules.parse is None:
             self.rules = replace(self.rules, parse=ShellParser())
         assert self.rules.parse is not None
         return self.rules.parse
 
     def use(self, rules: HubRules) -> None:
-        """After a reload; the parser stays as it is."""
+        """Applies the rules after a reload; the parser is kept."""
         self.rules = replace(rules, parse=self.rules.parse or rules.parse)
 
     def get_ready(self) -> None:
-        """What the first verdict needs, before it is needed, and only where there are rules."""
+        """Prepares what the first verdict needs, only if there are rules."""
         if self.rules.policy.rules:
             self.later(self._warm_up)
 
@@ -86,14 +87,14 @@ class RuleService:
         policy = self._policy_for(session, prompt.subject)
         if not policy.rules or prompt.secret or prompt.idle:
             return _ASK
-        from atlasbridge.core.policy.judge import judge  # what it knows of programs is read once, and only then
+        from atlasbridge.core.policy.judge import judge  # imported late, because it loads the knowledge about programs
 
         verdict = judge(policy, self.case_of(prompt, session), self.parse)
         self.later(self.parse.warm_up)
         return verdict
 
     def stands_against(self, grant: Grant, case: Case, session: SessionRecord) -> str:
-        """Why this question would be asked in spite of such a grant; "" when it would not."""
+        """Returns why this question would be asked despite such a grant; "" if it would not."""
         from atlasbridge.core.policy.judge import judge
 
         verdict = judge(self._policy_for(session, case.subject).joined(Policy(grant.rules())), case, self.parse)
@@ -122,7 +123,7 @@ class RuleService:
         )
 
     def answer(self, prompt: Prompt, verdict: Verdict) -> tuple[Answer, Decider] | None:
-        """What a rule types, and as whom; None: people are asked."""
+        """Returns the answer that a rule types and its decider; None if people are asked."""
         if verdict.verdict is Say.ASK:
             return None
         from atlasbridge.core.policy.choice import once_answer, refusing_answer
@@ -139,7 +140,8 @@ class RuleService:
         return answer, Decider(name, "a rule of yours" if not only_granted else "a grant", name, "", ids, noted)
 
     def _policy_for(self, session: SessionRecord, subject: Subject | None) -> Policy:
-        """A project's rules hold where the session began, and where what is asked about would run."""
+        """A project's rules apply in the folder where the session started, and in the folder where the command would
+        run."""
         policy = self.rules.policy
         for folder in dict.fromkeys((session.cwd, subject.folder if subject and subject.folder else session.cwd)):
             policy = policy.joined(self._project_policy(folder))
@@ -147,10 +149,10 @@ class RuleService:
             policy = policy.joined(Policy(grant.rules()))
         return policy.joined(own_rules(self.rules.own)) if policy.rules else policy
 
-    # rules that a project brings along
+    # rules of projects
 
     def project_rules(self) -> list[PolicyRule]:
-        """Those that hold for sessions that live now."""
+        """The rules that apply to running sessions."""
         policies = [self._project_policy(session.cwd) for session in self._ledger.sessions()]
         return list(dict.fromkeys(rule for policy in policies for rule in policy.rules))
 
@@ -165,7 +167,7 @@ class RuleService:
         return policy
 
     def _read_project(self, folder: Path, digest: str, text: str) -> Policy:
-        """As it was trusted: what has become of the file since changes nothing until a person has looked at it."""
+        """Uses the text as it was trusted: later changes of the file have no effect until a person trusts them."""
         if digest not in self._projects:
             from atlasbridge.core.policy.reader import read_policy
 
@@ -176,7 +178,7 @@ class RuleService:
     def _tell_untrusted(self, folder: Path, digest: str) -> None:
         try:
             text = _read_small(folder / PROJECT_FILE)
-        except (OSError, ValueError):  # the latter: a name that no file can have
+        except (OSError, ValueError):  # ValueError: a name that no file can have
             return
         found = digest_text(text)
         if found != digest and found not in self._told:
@@ -185,7 +187,7 @@ class RuleService:
             self._router.notify(f"The rules in {folder / PROJECT_FILE} {state}: atlasbridge policy trust {folder}")
 
     def trust(self, folder: Path, by: str) -> Policy:
-        """Raises ConfigError where the file is wrong, or would allow something."""
+        """Raises ConfigError if the file is invalid, or would allow something."""
         from atlasbridge.core.policy.reader import read_policy
 
         path = folder / PROJECT_FILE
@@ -209,7 +211,7 @@ class RuleService:
 
 @lru_cache(maxsize=256)
 def folds_case(folder: str) -> bool:
-    """Whether its disk takes `A` and `a` for the same name, as most of macOS and Windows do."""
+    """Whether this file system treats `A` and `a` as the same name, as most on macOS and Windows do."""
     name = next((part for part in reversed(folder.split("/")) if part.swapcase() != part), "")
     if not name:
         return False
@@ -221,7 +223,7 @@ def folds_case(folder: str) -> bool:
 
 
 def _real(path: str) -> str:
-    """Where it leads; a name that no file can have leads nowhere, and nobody's question is lost over it."""
+    """Resolves a path. A name that no file can have is returned unchanged, so that the question is not lost."""
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):
@@ -229,17 +231,18 @@ def _real(path: str) -> str:
 
 
 def leads_to(path: str) -> str:
-    """Where it leads, also when it is not there yet; "" where this hub may not look, or where it leads in a circle."""
+    """Resolves a path, even if it does not exist yet; "" if this hub is not allowed to read it, or if it is a symlink
+    loop."""
     try:
         return os.path.realpath(path, strict=True)
     except (FileNotFoundError, NotADirectoryError):
-        return os.path.realpath(path)  # up to what there is
+        return os.path.realpath(path)  # resolves the existing part
     except (OSError, ValueError):
         return ""
 
 
 def _read_small(path: Path) -> str:
-    """A tool may put anything there: only a file is read, and a pipe holds nobody up."""
+    """Reads only regular files, without blocking: a tool can put anything there, such as a pipe."""
     fd = os.open(path, os.O_RDONLY | NO_WAIT | OWN_FILE)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):

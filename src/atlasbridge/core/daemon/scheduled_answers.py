@@ -1,6 +1,6 @@
-"""Answers with a moment of their own, and wishes to be asked again: kept, listed, taken back, and carried out.
+"""Scheduled answers and snoozes: stored, listed, revoked and carried out.
 
-At its moment an answer goes the way of every other: gate, claim, audit, comparison with the screen.
+When it is due, an answer passes the same steps as every reply: gate, claim, audit, comparison with the screen.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from atlasbridge.core.daemon.replies import ReplyService
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id, short_id
 from atlasbridge.core.policy.later import ANSWER, SNOOZE, Later
-from atlasbridge.core.prompt.answer_text import label_answer, quote_answer
+from atlasbridge.core.prompt.answer import label_answer, quote_answer
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.scheduler.times import LIMIT, LONGEST_S, find_reset, find_zone, parse_when, say_moment
 from atlasbridge.core.values import replace
 
 LIMIT_RESETS = "limit-resets"
-AFTER_RESET_S = 60.0  # clocks differ, and a limit that is just over may not be yet
-LATE_S = 3600.0  # a hub that was away at the moment gives the answer when it is back, so much later at most
-AGAIN_S = 5.0  # after a session that was not connected, or a store that could not be written
-LOOK_S = 60.0  # the wall clock may be set: the moment is looked for at least so often
+AFTER_RESET_S = 60.0  # clocks differ, so wait a little after the limit should have reset
+LATE_S = 3600.0  # a hub that was not running when an answer was due still gives it, at most this much later
+AGAIN_S = 5.0  # delay before a retry when the session is not connected or the store cannot be written
+LOOK_S = 60.0  # maximum interval between checks, because the wall clock can be changed
 SHORTEST_SNOOZE_S, LONGEST_SNOOZE_S = 60.0, 24 * 3600.0
 
 
@@ -34,13 +34,13 @@ class ScheduledAnswers:
     def __init__(self, hub: HubParts, life: PromptLife, replies: ReplyService) -> None:
         self._hub, self._life, self._replies = hub, life, replies
         self._under_way: set[asyncio.Task[None]] = set()
-        self._known: set[str] = set()  # prompts for which something is kept
+        self._known: set[str] = set()  # prompts with a scheduled answer or a snooze
         life.on_end = self.prompt_ended
 
-    # what people ask for
+    # requests from people
 
     def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
-        """The same reply at that moment: "06:00", "in 2h", or "limit-resets"."""
+        """Schedules the reply for a time: "06:00", "in 2h", or "limit-resets"."""
         judged = self._replies.judge(reply)
         if isinstance(judged, Reject):
             return judged
@@ -59,7 +59,7 @@ class ScheduledAnswers:
         return self._told(record, "postponed", sentence, kept)
 
     def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
-        """Ask again in so many seconds; until then nobody is told of it again, and its time does not run out."""
+        """Notifies people again in `for_s` seconds. Until then nobody is notified, and the prompt does not expire."""
         record = self._hub.ledger.prompt(reply.prompt_id)
         if record is None or record.state not in OPEN:
             return Reject(Refusal.NOT_OPEN, "It is no longer open.")
@@ -74,7 +74,7 @@ class ScheduledAnswers:
         return self._told(record, "snoozed", f"{self._who(kept)} wants to be asked again {self._at(kept)}.", kept)
 
     def revoke(self, reply: InboundReply, beginning: str) -> Receipt | Reject:
-        """Take back what was kept for later; who may answer the prompt may do that."""
+        """Revokes a scheduled answer or a snooze. Everybody who is allowed to answer the prompt can do that."""
         found = [one for one in self._hub.ledger.waiting_later() if one.later_id.startswith(beginning)]
         if not beginning or len(found) != 1:
             return Reject(Refusal.UNKNOWN_PROMPT, "There is no such answer, or more than one begins like that.")
@@ -92,7 +92,7 @@ class ScheduledAnswers:
         return self._told(record, "revoked", sentence, ended)
 
     def drop(self, gone: Callable[[str], bool]) -> int:
-        """What was kept by identities that are gone; the prompts wait on as if it had been taken back."""
+        """Revokes everything scheduled by identities that have lost access; the prompts stay open."""
         ended = 0
         for one in [one for one in self._hub.ledger.waiting_later() if gone(one.identity)]:
             record = self._hub.ledger.prompt(one.prompt_id)
@@ -110,15 +110,15 @@ class ScheduledAnswers:
         return [self._describe(one) for one in self._hub.ledger.waiting_later()]
 
     def of_prompt(self, prompt_id: str) -> list[dict[str, Any]]:
-        """What is kept for a prompt; costs nothing for one of which nothing is."""
+        """What is scheduled for a prompt. Prompts without anything scheduled cause no query."""
         if prompt_id not in self._known:
             return []
         return [self._describe(one) for one in self._hub.ledger.waiting_later(prompt_id)]
 
-    # their moments
+    # timing
 
     def recover(self) -> None:
-        """A new hub: what waits gets its moment back; what ended with its prompt while nobody looked has ended."""
+        """Restores the timers after a start of the hub. Entries whose prompt has ended in the meantime are ended."""
         for one in self._hub.ledger.waiting_later():
             record = self._hub.ledger.prompt(one.prompt_id)
             if record is None or record.state not in OPEN:
@@ -153,7 +153,7 @@ class ScheduledAnswers:
             task.add_done_callback(self._under_way.discard)
 
     async def _answer(self, one: Later, attempt: int = 0) -> None:
-        """Its key makes it count once, also when this hub dies over it and the next one gives it again."""
+        """The request key makes the answer count once, even if this hub dies and the next one tries again."""
         reply = InboundReply(
             one.channel,
             one.identity,
@@ -165,7 +165,7 @@ class ScheduledAnswers:
         )
         outcome = await self._replies.reply(reply)
         if isinstance(outcome, Reject) and outcome.reason is Refusal.UNAVAILABLE and self._is_open(one):
-            await asyncio.sleep(AGAIN_S)  # its session comes back, or its time is over
+            await asyncio.sleep(AGAIN_S)  # until its session reconnects or the prompt expires
             await self._answer(one, attempt + 1)
             return
         given = isinstance(outcome, Receipt)
@@ -178,8 +178,6 @@ class ScheduledAnswers:
         for task in self._under_way:
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)
-
-    # the rest
 
     def _moment(self, record: PromptRecord, when: str, identity: str) -> float | Reject:
         wall = self._hub.clock.wall()
@@ -206,7 +204,7 @@ class ScheduledAnswers:
         return made
 
     def _told(self, record: PromptRecord, stage: str, sentence: str, one: Later) -> Receipt:
-        """Everybody who was shown the prompt sees what became of it; its time is another now."""
+        """Updates every message that shows the prompt; its deadline has changed."""
         now = self._hub.ledger.prompt(record.prompt_id) or record
         receipt = replace(self._life.receipts.make(stage, sentence, now), by=one.identity, answer=one.later_id)
         self._hub.stream.publish(

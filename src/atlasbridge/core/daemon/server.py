@@ -1,4 +1,4 @@
-"""The hub's peers: who connects, and whether it is a session host or a command.  How they come in is `entrance`'s."""
+"""The hub's server: accepts connections, identifies the peer, and serves session hosts and commands."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ from atlasbridge.core.peer import Peer, own_uid, read_peer
 from atlasbridge.core.store.rounds import Rounds
 from atlasbridge.core.values import replace
 
-# Where those who come to the hub's port say which process they are: the kernel's word about each, kept until its
-# connection has proved itself.
+# Where clients of the hub's TCP port say which process they are. The kernel's information about each is kept until its
+# connection has completed the handshake.
 #
-# Only a connection that is being proved is waited for, so nobody can fill this up with others.
+# Only connections in a handshake are accepted here, so nobody can fill this up with others.
 
 _MOST_CALLERS = 1024
 
 
 class Card:
-    """One connection, and who has said that it is theirs."""
+    """One connection, and the process that claimed it."""
 
     def __init__(self) -> None:
         self.peer = Peer(0, own_uid())
@@ -87,7 +87,7 @@ class Handshake:
             if self._callers <= _MOST_CALLERS:
                 await self._note(reader, writer)
         except (TimeoutError, asyncio.IncompleteReadError, ConnectionError):
-            pass  # whoever it was is gone, or says nothing: the port decides without it
+            pass  # the peer is gone or silent: the port decides without it
         finally:
             self._callers -= 1
             writer.close()
@@ -96,7 +96,7 @@ class Handshake:
         async with asyncio.timeout(PATIENCE_S):
             card = self._cards.get(await reader.readexactly(CARD))
             if card is None or card.peer.pid:
-                return  # nobody's, or said already
+                return  # unknown, or already claimed
             card.peer = read_peer(writer.get_extra_info("socket"))
             writer.write(NOTED)
             await writer.drain()
@@ -106,14 +106,14 @@ class Handshake:
             self._server.close()
 
 
-# How peers come in to the hub: at its Unix socket, where the kernel says who it is, or at a port of this machine,
-# where each must prove first that it could read the hub's key.
+# How peers connect: through the Unix socket, where the kernel identifies them, or through a loopback port, where each
+# must first prove that it can read the hub's key.
 #
-# What a peer may do is decided elsewhere; here it is only let in or not.
+# This part only admits or refuses a connection. The permissions of a peer are decided elsewhere.
 
 log = logging.getLogger(__name__)
-_WAITING = 4096  # a thousand hosts come back at once when a hub has been started again
-MOST_STRANGERS = 1024  # who have not proved themselves yet; beyond that the one who is there longest goes
+_WAITING = 4096  # a thousand hosts reconnect at once after a restart of the hub
+MOST_STRANGERS = 1024  # connections that have not completed the handshake; beyond this, the oldest is closed
 
 Address = tuple[str, int]
 Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -121,21 +121,21 @@ Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[Non
 
 class Listener(Protocol):
     async def open(self, connected: Connected) -> asyncio.Server:
-        """Only the holder of the lock comes here: an address that was left behind is a dead hub's."""
+        """Called only while the hub's lock is held, so an existing address belongs to a dead hub."""
 
     async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
-        """Who has come; None: it is not let in."""
+        """Returns the peer, or None if it is refused."""
 
     def is_ours(self) -> bool:
-        """Whether who comes to the address still comes to us."""
+        """Whether the address still leads to this hub."""
 
     def close(self) -> None:
-        """The address goes, so that nobody comes any more."""
+        """Removes the address, so that nobody connects any more."""
 
 
 class SocketListener:
-    """`guests`: other users who may connect, `members` those of them who count as this user where no session is behind
-    it; whom else the folder's own modes let in is refused here."""
+    """`guests`: other users who are allowed to connect. `members`: those of them who count as this user when no session
+    is among their ancestors. Any other user that the folder's mode lets through is refused here."""
 
     def __init__(self, path: Path, guests: Callable[[], frozenset[int]], members: Callable[[], frozenset[int]]) -> None:
         self._path = path
@@ -154,7 +154,7 @@ class SocketListener:
         finally:
             os.umask(before)
         if self._guests():
-            self._path.chmod(0o666)  # its folder says who comes near, the kernel who it is
+            self._path.chmod(0o666)  # the folder's mode restricts who can connect, and the kernel identifies the user
         self._made = self._found()
         return server
 
@@ -180,14 +180,17 @@ class SocketListener:
 
 
 def _is_inside(peer: Peer) -> bool:
-    """Whether a session's host is above it, also one that has not reported yet; a host itself is not inside."""
+    """Whether a session's host is among its ancestors, even one that has not reported yet. A host itself is not
+    inside."""
     line = trace_ancestry(peer.pid, look_at) if peer.pid > 0 else ()
     return not line or is_inside((replace(line[0], name=""), *line[1:]))
 
 
 class LoopbackListener:
-    """A new key at every start: what a dead hub's file said opens nothing.  `whose` finds out whose end of a connection
-    it is, as far as the system tells, of those who have not introduced themselves."""
+    """Uses a new key at every start, so that the file of a dead hub is useless.
+
+    `whose` finds the process of a connection that has not introduced itself, as far as the system can tell.
+    """
 
     def __init__(self, path: Path, whose: Callable[[Address, Address], Awaitable[Peer]]) -> None:
         self._socket = path
@@ -235,7 +238,7 @@ class LoopbackListener:
         return peer
 
     async def _prove(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
-        """None: it does not have the key.  Pid 0: it has, and has not said which process it is."""
+        """Returns None if the peer does not have the key; pid 0 if it has, but did not say which process it is."""
         theirs = await reader.readexactly(NONCE)
         ours = os.urandom(NONCE)
         with self._handshake.expect(theirs, ours) as card:
@@ -272,7 +275,7 @@ def _cannot_listen(path: Path, error: OSError) -> AtlasBridgeError:
     )
 
 
-_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")  # escaped, or in the bytes themselves
+_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")  # a lone surrogate, escaped or as bytes
 
 Operate = Callable[[dict[str, Any], Peer], Awaitable[dict[str, Any] | AsyncIterator[dict[str, Any]]]]
 
@@ -294,11 +297,11 @@ class HubServer:
 
     @property
     def is_reachable(self) -> bool:
-        """False: somebody has put something else in the place of our socket."""
+        """False if another file has replaced our socket."""
         return self._server is None or self._listener.is_ours()
 
     async def listen_again(self) -> None:
-        """Who is connected stays."""
+        """Existing connections stay open."""
         if self._server is not None:
             self._server.close()
             self._server = await self._listener.open(self._connected)
@@ -319,8 +322,8 @@ class HubServer:
         try:
             await self._serve(reader, writer)
         except (ConnectionError, asyncio.CancelledError):
-            pass  # the peer went, or the hub ends: both close the connection below
-        except Exception:  # the session boundary: one peer's fault, or ours with it, ends one connection
+            pass  # the peer disconnected, or the hub stops; the connection is closed below
+        except Exception:  # the session boundary: an error ends only this connection
             log.exception("a connection failed")
         finally:
             self._peers.discard(task)
@@ -341,8 +344,8 @@ class HubServer:
     async def _serve_host(
         self, hello: dict[str, Any], peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Which process a host is, the kernel says, not the host: nobody speaks for a session that another one runs.
-        Where it comes from, the kernel says, too: whatever it calls itself, a door, a tool, or anything else."""
+        """Takes the host's pid and ancestry from the kernel, not from the host's own message. So no process can speak
+        for a session that another process runs, whatever it claims to be."""
         session = hello["session"]
         session["host_pid"] = peer.pid or int(session["host_pid"])
         session["label"] = self._caller_check.mark(str(session.get("label", "")), self._caller_check.whence(peer))
@@ -368,7 +371,7 @@ class HubServer:
             link.close()
 
     def _welcome(self, link: HostLink, hello: dict[str, Any]) -> bool:
-        """False: another process is the host of that session, and lives."""
+        """Returns False if another process is the host of that session, and is alive."""
         if self._sessions.is_impostor(link):
             return False
         self._sessions.hello(link, hello)
@@ -399,7 +402,7 @@ class HubServer:
 async def _pour(
     events: AsyncIterator[dict[str, Any]], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """Send events until they end or the peer goes, whichever is first."""
+    """Sends events until they end or the peer disconnects."""
 
     async def send() -> None:
         async for event in events:
@@ -417,7 +420,8 @@ async def _pour(
 
 
 async def _read(reader: asyncio.StreamReader) -> dict[str, Any] | None:
-    """The next message; None: the peer has closed.  A line that is too long raises ValueError."""
+    """Returns the next message; None if the peer has closed the connection. A line that is too long raises
+    ValueError."""
     line = await reader.readline()
     if not line.endswith(b"\n"):
         return None
@@ -426,8 +430,8 @@ async def _read(reader: asyncio.StreamReader) -> dict[str, Any] | None:
 
 
 def _as_text(value: Any) -> Any:
-    """What is no text (a file's name may be any bytes, and whoever speaks may say anything) can neither be kept nor
-    told: one session with such a name would keep everybody from seeing any."""
+    """Replaces lone surrogates, which occur in file names with arbitrary bytes and cannot be stored or sent. Otherwise
+    one such name would break the list of sessions for everybody."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):

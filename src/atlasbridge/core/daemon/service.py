@@ -1,4 +1,4 @@
-"""The hub's life: everything is built, started, served and stopped here, in this order and its reverse."""
+"""The hub's life cycle: builds, starts, serves and stops all its parts, in this order and its reverse."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.rounds import Rounds
 from atlasbridge.core.values import field, frozen
 
-# How the hub is told from outside to end or to read its configuration again, with POSIX signals and without.
+# How the hub is told from outside to stop or to reload its configuration, with and without POSIX signals.
 
-_STOP = ("SIGTERM", "SIGINT", "SIGBREAK")  # the last is what Windows has for a process of its own group
+_STOP = ("SIGTERM", "SIGINT", "SIGBREAK")  # Windows sends SIGBREAK to a process group of its own
 _RELOAD = ("SIGHUP",)
 
 
 class SignalWatch:
-    """From its making until `close`.  A signal that the system does not have is left out."""
+    """Handles signals until `close`. Signals that the system does not have are skipped."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, stop: Callable[[], None], reload: Callable[[], None]) -> None:
         self._loop = loop
@@ -62,7 +62,7 @@ class SignalWatch:
         for number, call in self._calls.items():
             try:
                 loop.add_signal_handler(number, call)
-            except NotImplementedError:  # an event loop of Windows
+            except NotImplementedError:  # event loops on Windows
                 self._before[number] = signal.signal(number, self._noted)
 
     def _noted(self, number: int, frame: object) -> None:
@@ -80,12 +80,12 @@ log = logging.getLogger(__name__)
 
 ALARM_RETRY_S = 5.0
 SOCKET_LOOK_S = 5.0
-PARSER_S = 0.2  # after a verdict, when the answer is on its way
+PARSER_S = 0.2  # after a verdict, when the answer has been sent
 
 
 @frozen
 class ChannelPlan:
-    """A channel that is configured: how to build it once there is a hub for it."""
+    """A configured channel, and the function that builds it for a hub."""
 
     name: str
     remote: bool
@@ -94,7 +94,7 @@ class ChannelPlan:
 
 @frozen
 class HubPlan:
-    """What a configuration asks of the hub."""
+    """The parts of the configuration that the hub uses."""
 
     settings: HubSettings
     channels: tuple[ChannelPlan, ...]
@@ -103,7 +103,7 @@ class HubPlan:
 
 
 class Hub:
-    """`plan` is called at the start and at every reload; it raises ConfigError when the configuration is bad."""
+    """`plan` is called at the start and at every reload. It raises ConfigError if the configuration is invalid."""
 
     def __init__(self, home: Home, clock: Clock, ledger: Ledger, plan: Callable[[], HubPlan]) -> None:
         self._home = home
@@ -176,21 +176,21 @@ class Hub:
         self._checked: HubPlan | None = None
 
     async def run(self, on_ready: Callable[[], None]) -> None:
-        """Until a signal or `stop`.  A second signal ends it at once."""
+        """Runs until a signal or `stop`. A second signal ends it at once."""
         loop = asyncio.get_running_loop()
         signals = SignalWatch(loop, self.stop, self._reload_wanted.set)
         try:
             await self._start()
             on_ready()
-            self.router.start()  # only now: a channel may take its time to import and connect
+            self.router.start()  # started last, because a channel can take time to import and connect
             await self._serve()
         finally:
             await self._stop()
             signals.close()
 
     def _person_of(self, identity: str) -> str:
-        """Whom an identity means, "" where nobody is named for it: who has two devices is not two people.  A hub of
-        many machines knows its people by name itself."""
+        """The name of the person behind an identity, so that a person with two devices counts once; "" if nobody is
+        named for it. A fleet server identifies its people by name itself."""
         person = self.router.policy.attention.people.find(identity)
         if person is not None:
             return person.name
@@ -203,7 +203,7 @@ class Hub:
         self._stopping.set()
 
     def stop_once(self) -> None:
-        """On a command's wish, however often it is wished."""
+        """Stops on a command's request, which can be repeated."""
         self._stopping.set()
 
     async def _start(self) -> None:
@@ -237,8 +237,8 @@ class Hub:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _guard_socket(self) -> None:
-        """Only the holder of the lock listens here: what stands in the place of our socket is false, or it was removed.
-        Nobody believes a false one, but nobody would find us either."""
+        """Restores our socket if it was removed or replaced. We have the lock, so no other hub can listen here. Clients
+        would not trust a false socket, but they could not find us either."""
         while True:
             await asyncio.sleep(SOCKET_LOOK_S)
             if not self.server.is_reachable and not self._stopping.is_set():
@@ -266,8 +266,8 @@ class Hub:
         self.heads.send()
 
     def request_reload(self) -> None:
-        """For a command that wants to hear at once what is wrong with the configuration."""
-        self._checked = self._read_plan()  # this very one is taken over, whatever becomes of the files meanwhile
+        """For a command that reports configuration errors at once."""
+        self._checked = self._read_plan()  # this configuration is applied, even if the files change in the meantime
         self._reload_wanted.set()
 
     async def _reload_loop(self) -> None:
@@ -305,7 +305,7 @@ class Hub:
 
     def _add_channels(self) -> None:
         if not any(channel.name == CHANNEL for channel in self._plan.channels):
-            self.ledger.membership.end()  # nobody would ever take what is collected
+            self.ledger.membership.end()  # otherwise changes would be collected that nobody fetches
         for channel in self._plan.channels:
             build = channel.build
             self.router.add(
@@ -319,14 +319,14 @@ class Hub:
             )
 
     def _remove_old_logs(self, before: float) -> None:
-        """Of sessions that have ended; a session that lives writes to its log or holds its socket."""
+        """Removes the logs and settings files of sessions that have ended."""
         living = {session.session_id[:8] for session in self.ledger.sessions()}
         for path in (*self._home.sessions.glob("*.log"), *self._home.sessions.glob(f"*{SETTINGS_SUFFIX}")):
             if path.stem not in living and path.stat().st_mtime < before:
                 path.unlink(missing_ok=True)
 
     def _schedule_upkeep(self) -> None:
-        """Old rows go, and an audit file that could not be written is tried again."""
+        """Deletes old rows, and retries an audit file that could not be written."""
         settings = self._plan.settings
         keep = settings.retention
         self.ledger.cleanup(prompts_s=keep.prompts_s, sessions_s=keep.sessions_s, inbox_s=keep.inbox_s)
@@ -339,5 +339,5 @@ class Hub:
             self.scheduler.set("upkeep", self.clock.now() + settings.cleanup_every_s, self._schedule_upkeep)
 
     def _look_soon(self) -> None:
-        """Something is wrong with the store: it is tried again until it is well."""
+        """The store has a problem: retries until it is solved."""
         self.scheduler.set("upkeep", self.clock.now() + ALARM_RETRY_S, self._schedule_upkeep)

@@ -1,6 +1,7 @@
-"""Only a person decides: whether a command at the hub's socket comes from a session's own program, and what then.
+"""Ensures that only a person decides: checks whether a command comes from a program inside a session, and refuses it.
 
-Where a process comes from is read by `core.kin`.  Who may look and who may decide is `operations.py`'s table.
+`core.ancestry` reads the ancestors of a process. The table in `core/operations.py` defines which operations need a
+person.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 
 LONGEST_LABEL: Final = 120
-NOBODY_S: Final = "from a program of unknown origin"  # whoever asked for it has left since
-UNIX: Final = "unix:"  # begins the address of a peer at the page's own socket: its process and when that started
-QUIET_S: Final = 60.0  # people hear of one session's attempts once in so long; the audit log has them all
+NOBODY_S: Final = "from a program of unknown origin"  # the program has ended since
+UNIX: Final = "unix:"  # prefix of a peer's address at the page's Unix socket: its pid and start time
+# people are notified of one session's attempts at most once in this time; the audit log has all of them
+QUIET_S: Final = 60.0
 
 
 class CallerCheck:
-    """`guests`: other users whose sessions ask here; `members`: those of them who decide as the hub's own user does."""
+    """`guests`: other users whose sessions use this hub. `members`: those of them who decide like the hub's own
+    user."""
 
     def __init__(
         self,
@@ -46,7 +49,8 @@ class CallerCheck:
         self._quiet_until: dict[str, float] = {}
 
     def of(self, peer: Peer | None) -> str:
-        """ "" for a person's own command, the session for one of its program's, else why nobody can tell."""
+        """Returns "" for a person's own command, the session of a program inside one, or the reason why it is
+        unknown."""
         if peer is not None and peer.uid != own_uid():
             return OTHER_USER
         line = trace_ancestry(peer.pid, self._look) if peer is not None and peer.pid > 0 else ()
@@ -55,22 +59,23 @@ class CallerCheck:
         return decide_inside_session(line, self._near(line))
 
     def whence(self, peer: Peer) -> str:
-        """The session that a question comes from inside of, whichever user's; "": none that can be seen."""
+        """Returns the session inside which a question was asked, whichever user's; "" if none is visible."""
         if peer.pid <= 0:
             return ""
         line = trace_ancestry(peer.pid, self._look)
         if not line or peer.started not in (0, line[0].started):
             return UNTRACED
-        others = [home for home in self._near(line) if home.host_pid != peer.pid]  # not its own other questions
-        return decide_inside_session((replace(line[0], name=""), *line[1:]), others)  # a host is not inside itself
+        others = [home for home in self._near(line) if home.host_pid != peer.pid]  # without its own other questions
+        # a host is not inside its own session
+        return decide_inside_session((replace(line[0], name=""), *line[1:]), others)
 
     async def peer_of(self, client: tuple[str, int], server: tuple[str, int]) -> Peer:
-        """Who has come over the loopback, after it has proved that it has the key; pid 0: nobody can tell."""
+        """Returns the peer of a loopback connection that has proved that it has the key; pid 0 if it is unknown."""
         return await asyncio.to_thread(find_peer, client, server, self._households())
 
     async def of_connection(self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False) -> str:
-        """As `of`, for who came over the network; looking at every process is another thread's work.  `same_user`: only
-        a program of this user, on this machine, will do."""
+        """Like `of`, for a network connection. It inspects every process, so it runs in another thread. With
+        `same_user`, only a program of this user on this machine is accepted."""
         if client[0].startswith(UNIX):
             pid, _, started = client[0].removeprefix(UNIX).partition(":")
             return self.of(Peer(int(pid), own_uid(), int(started)))
@@ -80,8 +85,7 @@ class CallerCheck:
         return UNTRACED if found.inside_session is None else found.inside_session
 
     def mark(self, label: str, inside_session: str) -> str:
-        """The mark is ours, and first: what comes from inside a session says so, whatever and however long it calls
-        itself."""
+        """Adds a mark to a label from inside a session. The mark comes first, so that the label cannot hide it."""
         label = escape_controls(label, keep_lines=False)[:LONGEST_LABEL]
         if not inside_session:
             return label
@@ -92,11 +96,11 @@ class CallerCheck:
         return f"in session {short_id(inside_session)}{name}{': ' + label if label else ''}"
 
     def _users(self) -> frozenset[int]:
-        """Whose sessions there are, or may be."""
+        """The users whose sessions exist, or could exist."""
         return frozenset({own_uid(), *self._guests(), *(link.uid for link in self._hub.hosts.all())})
 
     def _near(self, line: tuple[Process, ...]) -> list[SessionProcesses]:
-        """Those that this line may touch: of a thousand sessions that is one, or none."""
+        """The sessions that can be related to this ancestry; usually one or none."""
         terminals = {process.tty for process in line if process.tty}
         here = [link.session_id for link in self._hub.hosts.all() if link.tty in terminals] if terminals else []
         return self._with_links(self._hub.ledger.processes([process.pid for process in line], here))
@@ -113,7 +117,7 @@ class CallerCheck:
         return found
 
     def refuse(self, inside_session: str, op: str, prompt_id: str = "", pid: int = 0) -> Reject:
-        """Audited, told to people, and said to whoever tried."""
+        """Writes the attempt to the audit log, notifies people, and returns the refusal."""
         session = self._hub.ledger.session(inside_session)
         session_id = session.session_id if session else ""
         self._refusals.record_attempt(identity_of(inside_session), session_id, prompt_id, op=op, pid=pid)
@@ -127,7 +131,7 @@ class CallerCheck:
             return
         self._quiet_until = {key: until for key, until in self._quiet_until.items() if until > now}
         self._quiet_until[inside_session] = now + QUIET_S
-        self._hub.router.notify(_sentence(session, op))  # everywhere, whatever the session itself chose
+        self._hub.router.notify(_sentence(session, op))  # in every channel, whatever the session's own settings say
 
 
 def _sentence(session: SessionRecord | None, op: str) -> str:
@@ -139,7 +143,7 @@ def _sentence(session: SessionRecord | None, op: str) -> str:
 
 
 def identity_of(inside_session: str) -> str:
-    """How the records name whoever is no person."""
+    """The identity in the records for a caller that is not a person."""
     return _NAMELESS.get(inside_session) or f"tool:{short_id(inside_session)}"
 
 

@@ -1,34 +1,141 @@
-"""Sessions as the hub sees them: a host says hello, changes, loses its connection, ends.
+"""The hub's view of sessions: a host connects, reports changes, loses its connection, ends.
 
-Also what a new hub makes of the sessions and decisions that a former one left.
+Also recovers the sessions and decisions that a previous hub left.
 """
 
 from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection
+from functools import cached_property
+from typing import Any, Final
 
 from atlasbridge.core.ancestry import own_tool, started_at
+from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.clock import iso
 from atlasbridge.core.daemon.hosts import REMOTE_HOST, HostLink
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.settings import HubSettings
-from atlasbridge.core.daemon.unasked import UnaskedTyping
+from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.codec import decode_prompt
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.system import lives
+from atlasbridge.core.values import frozen
+
+# Detects typing without an answer from this hub: compares what a host typed with the decisions of this home's hubs.
+#
+# A host reports to each hub what it typed and which process requested it. Keys requested by a process that was never a
+# hub here, and answers to prompts that nobody decided, raise an alarm: it is audited, sent to every channel and shown
+# by `status`.
+
+_MOST_HUBS: Final = 1000
+_MOST_KEPT: Final = 100
+RECENT_S: Final = 86_400.0
+_KINDS: Final = ("answer", "keys")
+
+
+@frozen
+class TypedWord:
+    kind: str  # "answer" or "keys"
+    prompt_id: str
+    hub: tuple[int, int]  # pid and start time of the process that requested it
+    age_s: float
+
+
+def read_words(told: Any) -> list[TypedWord]:
+    """Parses the report. Invalid items are ignored; hosts of an older version send none."""
+    words = []
+    for item in told if isinstance(told, list) else ():
+        match item:
+            case [str(kind), str(prompt_id), int(pid), int(started), int() | float() as age_s] if kind in _KINDS:
+                words.append(TypedWord(kind, prompt_id, (pid, started), float(age_s)))
+    return words
+
+
+def find_unasked(
+    words: list[TypedWord], hubs: Collection[tuple[int, int]], is_decided: Callable[[str], bool], kept_s: float
+) -> list[TypedWord]:
+    """Returns the items that nothing explains. If the system does not report start times, only decisions are compared.
+    Items older than the store's retention are not checked."""
+
+    def explained(word: TypedWord) -> bool:
+        by_hub = 0 in word.hub or word.hub in hubs
+        return by_hub and (word.kind == "keys" or word.age_s > kept_s or is_decided(word.prompt_id))
+
+    return [word for word in words if not explained(word)]
+
+
+class UnaskedTyping:
+    def __init__(self, hub: HubParts, kept_s: Callable[[], float]) -> None:
+        self._hub = hub
+        self._kept_s = kept_s
+
+    def compare(self, session_id: str, told: Any) -> None:
+        words = read_words(told)
+        if not words:
+            return
+        found = find_unasked(
+            words, self._hubs, lambda prompt_id: self._is_decided(session_id, prompt_id), self._kept_s()
+        )
+        for word in found:
+            if not any(entry.items() >= _described(session_id, word).items() for entry in self._found):
+                self._alarm(session_id, word)
+
+    def recent(self) -> list[dict[str, Any]]:
+        """The alarms of the last day, for `status` and `doctor`."""
+        oldest = iso(self._hub.clock.wall() - RECENT_S)
+        return [entry for entry in self._found if str(entry.get("ts", "")) >= oldest]
+
+    @cached_property
+    def _found(self) -> list[dict[str, Any]]:
+        return self._hub.ledger.audit_entries(event=AuditEvent.TYPED_UNASKED, newest=True, limit=_MOST_KEPT)
+
+    @cached_property
+    def _hubs(self) -> set[tuple[int, int]]:
+        """All hubs of this home so far, including this one; while it runs, there is no other."""
+        started = self._hub.ledger.audit_entries(event=AuditEvent.HUB_START, newest=True, limit=_MOST_HUBS)
+        return {(int(entry.get("pid", 0)), int(entry.get("started", 0))) for entry in started}
+
+    def _is_decided(self, session_id: str, prompt_id: str) -> bool:
+        record = self._hub.ledger.prompt(prompt_id)
+        if record is None or record.session_id != session_id:
+            return False
+        return bool(record.decided_by) or self._hub.ledger.reply(prompt_id) is not None
+
+    def _alarm(self, session_id: str, word: TypedWord) -> None:
+        described = _described(session_id, word)
+        self._hub.ledger.note(AuditEvent.TYPED_UNASKED, **described)
+        self._found.append({**described, "ts": iso(self._hub.clock.wall())})
+        sentence = self._sentence(session_id, word)
+        self._hub.stream.publish("typed.unasked", session_id=session_id, sentence=sentence)
+        self._hub.router.notify(sentence)  # in every channel, whatever the session's own settings say
+
+    def _sentence(self, session_id: str, word: TypedWord) -> str:
+        session = self._hub.ledger.session(session_id)
+        name = f"{session.label or session.tool} ({short_id(session_id)})" if session else short_id(session_id)
+        what = "an answer" if word.kind == "answer" else "keys"
+        return (
+            f"ALARM: session {name} was sent {what} on the word of process {word.hub[0]}, and no decision of this hub "
+            "explains it. Look at what the session did, and end it if you did not do that."
+        )
+
+
+def _described(session_id: str, word: TypedWord) -> dict[str, Any]:
+    pid, started = word.hub
+    return {"session_id": session_id, "kind": word.kind, "prompt": word.prompt_id, "pid": pid, "started": started}
+
 
 log = logging.getLogger(__name__)
 
-UNRECORDED = ("screen",)  # of what a host says, this changes nothing in the store
-AWAITED = ("typed",)  # and for this, whoever answered still waits
+UNRECORDED = ("screen",)  # messages from a host that change nothing in the store
+AWAITED = ("typed",)  # messages that a person who answered is waiting for
 LOST_POLL_S = 1.0
 _WISHES = ("SIGHUP", "SIGINT", "SIGTERM", "SIGKILL", "SIGQUIT")
 _WISHED = {int(getattr(signal, name)) for name in _WISHES if hasattr(signal, name)}
-REMOTE_LOST_S = 15.0  # who asks over a network connection is back by then, or has gone
+REMOTE_LOST_S = 15.0  # an asker over the network has reconnected within this time, or is gone
 
 
 class SessionLife:
@@ -38,10 +145,11 @@ class SessionLife:
         self.settings = settings
         self.unasked = UnaskedTyping(hub, lambda: self.settings.retention.prompts_s)
         self.on_end: Callable[[SessionRecord], None] = lambda session: None
-        self._integrations: set[str] = set()  # questions without a terminal: their coming and going is nobody's news
+        # questions without a terminal: people are not notified of their start and end
+        self._integrations: set[str] = set()
 
     def hello(self, link: HostLink, message: dict[str, Any]) -> None:
-        """A host connected, for the first time or again: agree on what is open and on what was typed."""
+        """A host connected or reconnected: synchronises the open prompts and the typed answers."""
         session = SessionRecord.from_wire(message["session"])
         link.stopped = bool(message.get("stopped"))
         link.adapter = _dict_of(message.get("adapter"))
@@ -70,14 +178,15 @@ class SessionLife:
             self._life.raise_prompt(session, shown_id, decode_prompt(shown["prompt"]))
 
     def is_impostor(self, link: HostLink) -> bool:
-        """Whether somebody else is this session's host, and lives."""
+        """Whether another process that is alive is this session's host."""
         known = self._hub.ledger.session(link.session_id)
         if known is None or known.state is not SessionState.ACTIVE or known.host_pid == link.host_pid:
             return False
         return _alive(known.host_pid)
 
     def _ask_again(self, link: HostLink, prompt_id: str) -> None:
-        """The host still shows what was ended here while it was away: it gets a new id, unless it typed the old."""
+        """The host still shows a prompt that ended here while it was disconnected: it gets a new id, unless the host
+        typed it."""
         known = self._hub.ledger.prompt(prompt_id)
         if known is not None and known.state in (PromptState.WITHDRAWN, PromptState.FAILED):
             link.send("renew", prompt_id=prompt_id)
@@ -93,7 +202,8 @@ class SessionLife:
                 self._hub.router.notify(f"Session started: {session.tool}", session)
 
     def _settle(self, link: HostLink, record: PromptRecord, answer: Answer | None, outcome: str, shown_id: str) -> None:
-        """A decision that a former hub, or a broken connection, left in the air.  The host types an id only once."""
+        """Finishes a decision that a previous hub, or a lost connection, left unfinished. The host types an id only
+        once."""
         if outcome:
             self._life.typed(record.prompt_id, outcome)
         elif record.state is PromptState.INJECTED:
@@ -107,7 +217,7 @@ class SessionLife:
             link.send("renew", prompt_id=record.prompt_id)
 
     def handle(self, link: HostLink, message: dict[str, Any]) -> None:
-        """Everything a host says after its hello."""
+        """Handles every message of a host after its hello."""
         match message.get("m"):
             case "raise":
                 session = self._hub.ledger.session(link.session_id)
@@ -136,13 +246,13 @@ class SessionLife:
                 log.warning("a host said something unknown: %r", other)
 
     def _hear_last(self, link: HostLink, outcomes: dict[str, str]) -> None:
-        """What was typed just before the tool ended, and not reported by itself any more."""
+        """Processes answers that were typed just before the tool ended and not reported separately."""
         for record, _ in self._hub.ledger.unsettled():
             if record.session_id == link.session_id and record.prompt_id in outcomes:
                 self._life.typed(record.prompt_id, outcomes[record.prompt_id])
 
     def _of_this(self, link: HostLink, message: dict[str, Any], action: Any, *names: str) -> None:
-        """A host speaks only of its own prompts."""
+        """Ensures that a host reports only about its own prompts."""
         record = self._hub.ledger.prompt(str(message["prompt_id"]))
         if record is None or record.session_id != link.session_id:
             log.warning("session %s spoke of a prompt that is not its own", link.session_id)
@@ -185,7 +295,8 @@ class SessionLife:
         self.on_end(session)
 
     def lost(self, link: HostLink) -> None:
-        """The connection is gone.  The host lives and will be back, or it is dead and so is its session."""
+        """The connection is lost. Either the host is alive and will reconnect, or it is dead and its session has
+        ended."""
         session = self._hub.ledger.session(link.session_id) if self._hub.hosts.remove(link) else None
         if session is not None and session.state is SessionState.ACTIVE:
             self.expect(link.session_id, link.host_pid, self._hub.clock.now() + self._patience_s(link.host_pid))
@@ -194,7 +305,7 @@ class SessionLife:
         return REMOTE_LOST_S if host_pid == REMOTE_HOST else self.settings.host_lost_s
 
     def expect(self, session_id: str, host_pid: int, until: float) -> None:
-        """Wait for a host to (re)connect; give its session up when its process is gone or time is over."""
+        """Waits for a host to (re)connect. Ends its session when its process is gone or the time is over."""
 
         def look() -> None:
             if self._hub.hosts.get(session_id) is not None:
@@ -207,9 +318,9 @@ class SessionLife:
         self._hub.scheduler.set(f"lost:{session_id}", self._hub.clock.now() + LOST_POLL_S, look)
 
     def recover(self) -> None:
-        """A new hub: sessions whose host is gone have crashed, the others are expected to report.
+        """After a start of the hub: sessions whose host is gone have crashed; the others are expected to reconnect.
 
-        Those of another boot the ledger has closed when it was opened.
+        The ledger has already closed sessions from before a reboot.
         """
         for session in self._hub.ledger.sessions():
             if _alive(session.host_pid):
@@ -224,7 +335,7 @@ def _dict_of(value: Any) -> dict[str, Any]:
 
 
 def _age(message: dict[str, Any]) -> float | None:
-    """How long ago a person typed at that session's terminal; None: not that anybody knows of."""
+    """How long ago a person typed at that session's terminal; None if unknown."""
     age_s = message.get("typed_age_s")
     return None if age_s is None else float(age_s)
 
@@ -234,7 +345,7 @@ def _outcomes(message: dict[str, Any]) -> dict[str, str]:
 
 
 def _ending(status: int) -> SessionState:
-    """A negative status is the signal that ended the tool: on somebody's wish, or by a fault of its own."""
+    """A negative status is the signal that ended the tool: requested by somebody, or caused by a crash."""
     if status >= 0:
         return SessionState.COMPLETED
     return SessionState.TERMINATED if -status in _WISHED else SessionState.CRASHED
@@ -242,5 +353,5 @@ def _ending(status: int) -> SessionState:
 
 def _alive(pid: int) -> bool:
     if pid == REMOTE_HOST:
-        return True  # nobody can look; its time decides
+        return True  # a remote process cannot be checked; the timeout decides
     return lives(pid)

@@ -1,6 +1,6 @@
-"""Starts the hub on demand and stops it.  Any number of starters may race: the lock lets one hub live.
+"""Starts the hub on demand and stops it. Several starters can race: the lock allows only one hub.
 
-A starter waits on a pipe that the new hub holds: one line says that it listens, or why it cannot.
+A starter waits on a pipe of the new hub. One line says that the hub listens, or why it cannot.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.process import first_line, own_environ, own_python, start_alone
 
 ALREADY_RUNNING = "already running"
-_TAKEN_BACK_S = 5.0  # for a session's host to start a hub, and for a hub to take its own socket back
-_ENDING_S = 1.0  # for a hub that ends without a word
+_TAKEN_BACK_S = 5.0  # for a session's host to start a hub, and for a hub to restore its own socket
+_ENDING_S = 1.0  # for a hub that ends without reporting
 
 
 def ensure_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) -> bool:
-    """Make sure that a hub listens.  True: this call started it."""
+    """Ensures that a hub listens. Returns True if this call started it."""
     clock = clock or SystemClock()
     home.prepare()
     deadline = clock.now() + timeout_s
@@ -49,22 +49,22 @@ def ensure_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) 
             _wait_for_the_host(clock.now() > deadline - timeout_s + _TAKEN_BACK_S)
         elif _spawn_and_wait(home, max(0.1, deadline - clock.now())):
             return True
-        time.sleep(0.05)  # another hub holds the lock: it is about to listen, or about to end
+        time.sleep(0.05)  # another hub has the lock: it is about to listen or to end
 
 
 def _wait_for_the_host(long_enough: bool) -> None:
-    """Inside a session nobody starts a hub: the session's host does."""
+    """A process inside a session does not start a hub; the session's host does."""
     if long_enough:
         raise HubUnavailable("the hub is not running", "start it outside of this session: atlasbridge hub start")
     time.sleep(0.05)
 
 
 def _spawn_and_wait(home: Home, timeout_s: float) -> bool:
-    """True: it listens.  False: another hub holds the lock, or it is on its way still and its time is over.  Raises
-    what the new hub says is wrong."""
+    """Returns True if the new hub listens; False if another hub has the lock, or the new one is still starting after
+    the timeout. Raises the error that the new hub reports."""
     process, verdict = _start_and_hear(home, timeout_s) if hasattr(select, "poll") else _start_alone(home, timeout_s)
     if verdict.get("ready") or not (verdict or _has_ended(process)):
-        process.returncode = 0  # it lives on as a daemon: its exit is nobody's business here
+        process.returncode = 0  # it keeps running as a daemon, so its exit status is not needed here
         return bool(verdict)
     process.wait()
     error = str(verdict.get("error", ""))
@@ -97,7 +97,8 @@ def _start_and_hear(home: Home, timeout_s: float) -> tuple[subprocess.Popen[byte
 
 
 def _start_alone(home: Home, timeout_s: float) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
-    """Where neither a pipe can be handed over nor waited for (Windows): its first line of output is the verdict."""
+    """For Windows, where a pipe can neither be passed to a child nor polled: the verdict is the first line of
+    output."""
     environ = own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root))
     process = start_alone(own_python("atlasbridge.core.daemon", "--ready-fd", "1"), environ, answer=True)
     line = first_line(process, timeout_s)
@@ -119,7 +120,7 @@ def _spawn(home: Home, ready_fd: int) -> subprocess.Popen[bytes]:
 
 
 def read_verdict(fd: int, timeout_s: float) -> dict[str, Any]:
-    waiter = select.poll()  # not select(): a caller may hold more than 1024 descriptors
+    waiter = select.poll()  # not select(): a caller can have more than 1024 descriptors
     waiter.register(fd, select.POLLIN)
     if not waiter.poll(timeout_s * 1000):
         return {}
@@ -129,7 +130,8 @@ def read_verdict(fd: int, timeout_s: float) -> dict[str, Any]:
 
 
 def await_session(home: Home, session_id: str, patience_s: float, clock: Clock | None = None) -> bool:
-    """Until the hub knows this session; a hub that is just being started is waited for.  False: it does not."""
+    """Waits until the hub knows this session, even if the hub is still starting. Returns False if it does not in
+    time."""
     clock = clock or SystemClock()
     deadline = clock.now() + patience_s
     while (left_s := deadline - clock.now()) > 0:
@@ -142,7 +144,7 @@ def await_session(home: Home, session_id: str, patience_s: float, clock: Clock |
 
 
 def stop_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) -> bool:
-    """Ask the hub to end and wait until it has; one that is just being started is ended, too.  False: none runs."""
+    """Stops the hub and waits until it has ended, even if it is still starting. Returns False if none runs."""
     clock = clock or SystemClock()
     deadline = clock.now() + timeout_s
     while not (pid := lock_holder(home.lock)):
@@ -158,7 +160,8 @@ def stop_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) ->
 
 
 def _ask_to_stop(home: Home, pid: int) -> None:
-    """Through its socket, where it asks who we are; a hub that does not answer, or an older one, gets the signal."""
+    """Asks through the socket, where the hub checks the caller. A hub that does not answer, or an older one, gets a
+    signal."""
     try:
         with HubClient(home, timeout_s=5.0) as hub:
             answer = hub.request("stop")

@@ -1,4 +1,4 @@
-"""The event stream: everything that happens, to whoever listens.  A slow listener loses its place, nothing else."""
+"""The event stream: delivers every event to all listeners. A listener that is too slow is disconnected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Hold = Callable[[Callable[[], None]], None]
 
 
 class EventStream:
-    """`hold`: called with what is to be done once the store has on disk what the news is about."""
+    """`hold` runs a function once the store has written the related changes to disk."""
 
     def __init__(self, clock: Clock, hold: Hold = lambda notification: notification()) -> None:
         self._clock = clock
@@ -40,7 +40,7 @@ class EventStream:
         return list(self._recent)
 
     def listen(self) -> Listener:
-        """Counts from this call on, not from the first wait: nothing falls between a listing and its continuation."""
+        """Starts with this call, not with the first wait, so that no event is lost between a listing and the stream."""
         queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self._listeners.add(queue)
         return Listener(queue, self._listeners)
@@ -52,7 +52,7 @@ class EventStream:
 
 
 class Listener(AsyncIterator[dict[str, Any]]):
-    """One listener's place in the stream; ends when the hub stops or the listener fell too far behind."""
+    """One listener's position in the stream. It ends when the hub stops or the listener falls too far behind."""
 
     def __init__(
         self, queue: asyncio.Queue[dict[str, Any] | None], listeners: set[asyncio.Queue[dict[str, Any] | None]]

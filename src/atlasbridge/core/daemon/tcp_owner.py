@@ -1,8 +1,9 @@
-"""Whose end of a TCP connection on this machine it is: its socket in the kernel's tables, then the process that has it.
+"""Finds the process at the other end of a local TCP connection: its socket in the kernel's tables, then the process
+that has it.
 
-Of a page's browser on Linux only; elsewhere nobody can tell, and the token alone decides.  Where a process comes from
-is `core.kin`'s.  A connection of this machine that no process can be seen to have is nobody's: its descriptor may be on
-its way between two processes, or with one that hides its files.
+For a page's browser this works only on Linux; elsewhere the process is unknown, and the token alone decides.
+`core.ancestry` finds the ancestors of a process. If no process visibly has a local connection, its owner is unknown:
+the descriptor can be in transit between two processes, or belong to one that hides its files.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from atlasbridge.core.values import frozen
 _PROC = Path("/proc")
 _TABLES = ("net/tcp", "net/tcp6")
 _NETLINK_DIAG, _BY_FAMILY, _REQUEST, _ERROR = 4, 20, 1, 2
-_HEADER = struct.Struct("=IHHII")  # length, type, flags, number, process
+_HEADER = struct.Struct("=IHHII")  # length, type, flags, sequence number, pid
 _WANTED = struct.Struct("=BBBBI")  # family, protocol, extensions, padding, states
-_FOUND = struct.Struct("=4x48x4x4x4xII")  # after its state and addresses: user and inode
+_FOUND = struct.Struct("=4x48x4x4x4xII")  # after state and addresses: uid and inode
 _PORTS = struct.Struct("!HH")
 _NO_COOKIE = b"\xff" * 8
 _PATIENCE_S = 2.0
 _TRIES = 3
-_PIDFD_GETFD = 438  # Linux 5.6, on every kind of processor
+_PIDFD_GETFD = 438  # Linux 5.6, the same number on all architectures
 _MOST_FILES = 4096
 
 Address = tuple[str, int]
@@ -39,7 +40,7 @@ Address = tuple[str, int]
 
 @frozen
 class Socket:
-    """A connected socket of this machine; `inode` 0: no process has it any more."""
+    """A connected socket of this machine; `inode` 0 means that no process has it any more."""
 
     uid: int
     inode: int
@@ -47,8 +48,8 @@ class Socket:
 
 @frozen
 class Owner:
-    """Who is at the other end.  `kin`: the session from inside of which it connected; "": from elsewhere, None: nobody
-    can tell.  `uid` -1: another machine's."""
+    """The process at the other end. `inside_session`: the session inside which it connected; "" if none, None if
+    unknown. `uid` is -1 for another machine."""
 
     inside_session: str | None
     uid: int = -1
@@ -57,8 +58,8 @@ class Owner:
 def find_session_of(
     client: Address, server: Address, households: Iterable[SessionProcesses], users: Collection[int]
 ) -> Owner:
-    """`users`: whose sessions there are.  What another user has opened (a proxy of the system) no tool has, and its
-    files cannot be seen."""
+    """`users` are the users who have sessions. A socket of another user (such as a system proxy) cannot belong to a
+    tool, and its files are not visible."""
     if not _tells_sockets():
         return Owner("")
     found = look_up(client, server)
@@ -71,12 +72,12 @@ def find_session_of(
 
 
 def find_peer(client: Address, server: Address, households: Iterable[SessionProcesses]) -> Peer:
-    """The process at the other end.  Where several have that socket it is the one inside a session, if any is."""
+    """The process at the other end. If several have that socket, one inside a session takes precedence."""
     if sys.platform == "win32":
         return Peer(owner_of(client, server), own_uid())
     found = look_up(client, server) if _tells_sockets() else None
     if found is None or found.inode == 0:
-        return Peer(0, own_uid())  # gone since, or the system does not tell: it had the key, no more is known
+        return Peer(0, own_uid())  # it is gone, or the system does not tell: only the key is proven
     owners = _owners(found)
     near = tuple(households)
     inside = [pid for pid in owners if decide_inside_session(trace_ancestry(pid, look_at), near)]
@@ -85,7 +86,7 @@ def find_peer(client: Address, server: Address, households: Iterable[SessionProc
 
 
 def is_of_this_machine(host: str) -> bool:
-    """Whether that address is one of ours: only those can be listened at."""
+    """Whether the address belongs to this machine: only then can a socket be bound to it."""
     address = ip_address(_plain((host, 0))[0])
     if address.is_loopback:
         return True
@@ -108,7 +109,8 @@ def _session_of_peer(found: Socket, households: tuple[SessionProcesses, ...]) ->
 
 
 def _owners(found: Socket) -> list[int]:
-    """Who has the socket: first who is its user, then all others, then each thread, which may have files of its own."""
+    """The processes that have the socket: first those of its user, then all others, then single threads, which can have
+    files of their own."""
     name = f"socket:[{found.inode}]"
     pids = _pids()
     own = [pid for pid in pids if _uid(pid) == found.uid]
@@ -129,8 +131,8 @@ def _has(name: str, folder: Path) -> bool:
 
 
 def _holds(pid: int, inode: int) -> bool:
-    """The same of a process of another user, whose list of files is not shown to us.  A hub of its own user may take a
-    copy of each of its descriptors (CAP_SYS_PTRACE), which tells what they are."""
+    """Like `_has`, for a process of another user, whose list of files is hidden from us. A system hub can copy its
+    descriptors (CAP_SYS_PTRACE) and inspect the copies."""
     from ctypes import CDLL
 
     held = -1
@@ -146,7 +148,7 @@ def _holds(pid: int, inode: int) -> bool:
 
 
 def _inode(copy: int) -> int:
-    """Of a descriptor, which is closed again; 0: there was none."""
+    """The inode of a copied descriptor, which is closed; 0 if there is none."""
     if copy < 0:
         return 0
     try:
@@ -173,8 +175,8 @@ def _tells_sockets() -> bool:
 
 
 def look_up(client: Address, server: Address) -> Socket | None:
-    """The client's own end.  The kernel is asked for this one connection; its whole table, which may leave out what
-    comes and goes while it is read, is looked at only where it cannot be asked."""
+    """Finds the client's end. The kernel is asked for this one connection. Its whole table, which can miss connections
+    that change while it is read, is only a fallback."""
     try:
         return ask_kernel(_plain(client), _plain(server))
     except OSError:
@@ -186,7 +188,7 @@ def look_up(client: Address, server: Address) -> Socket | None:
 
 
 def ask_kernel(client: Address, server: Address) -> Socket | None:
-    """None: there is no such connection.  Raises OSError where such questions are not answered."""
+    """Returns None if there is no such connection. Raises OSError if the kernel does not support the request."""
     packed = [ip_address(host).packed for host, _ in (client, server)]
     family = socket.AF_INET if len(packed[0]) == 4 else socket.AF_INET6
     both = b"".join(address.ljust(16, b"\0") for address in packed)
@@ -208,7 +210,7 @@ def ask_kernel(client: Address, server: Address) -> Socket | None:
 
 
 def find_socket(tables: Iterable[str], client: Address, server: Address) -> Socket | None:
-    """The client's own end, whose far end is the server's."""
+    """Finds the client's end, whose remote end is the server."""
     wanted = (_plain(client), _plain(server))
     for table in tables:
         for line in table.splitlines()[1:]:
@@ -219,7 +221,7 @@ def find_socket(tables: Iterable[str], client: Address, server: Address) -> Sock
 
 
 def parse_address(text: str) -> Address:
-    """As the kernel writes it: words of four bytes, each in the machine's order, then the port."""
+    """Parses the kernel's format: four-byte words in native byte order, then the port."""
     address, _, port = text.partition(":")
     raw = b"".join(bytes.fromhex(address[at : at + 8])[::-1] for at in range(0, len(address), 8))
     whole = IPv4Address(raw) if len(raw) == 4 else IPv6Address(raw)
@@ -227,7 +229,7 @@ def parse_address(text: str) -> Address:
 
 
 def _plain(address: Address) -> Address:
-    """One spelling: an IPv4 address that came in an IPv6 one's clothes is itself."""
+    """Normalises an address: an IPv4 address mapped into IPv6 becomes IPv4."""
     host = ip_address(address[0])
     mapped = host.ipv4_mapped if isinstance(host, IPv6Address) else None
     return str(mapped or host), address[1]
@@ -240,7 +242,7 @@ def _pids() -> list[int]:
 def _uid(pid: int) -> int:
     for line in _read(_PROC / str(pid) / "status").splitlines():
         if line.startswith("Uid:"):
-            return int(line.split()[2])  # in effect
+            return int(line.split()[2])  # the effective uid
     return -1
 
 

@@ -1,7 +1,7 @@
-"""Is the hub that answers of another version than the command that asks?  Says so, and what to do about it.
+"""Compares the version of the running hub with the version of the command, and says what to do.
 
-Sessions outlive a hub: a restart ends none, and the next hub picks every open prompt up.  A hub leaves its version in
-a file, for those who have no time to ask; it counts as long as the process that wrote it holds the hub's lock.
+Sessions outlive a hub: a restart ends none, and the next hub takes over every open prompt. A hub writes its version to
+a file, so that a command does not have to ask. The file is valid while the process that wrote it has the hub's lock.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ _FILE = "hub.version"
 
 
 def own_version() -> dict[str, Any]:
-    """What a hub says of itself."""
+    """The version that a hub reports."""
     return {"version": __version__, "protocol": PROTOCOL}
 
 
 def write_version_file(home: Home) -> None:
-    """By a hub that has just taken its lock.  One that cannot (a full disk) is asked."""
-    remove_version_file(home)  # of one that was killed: it may have had our number
+    """Called by a hub that has just taken its lock. If the file cannot be written (a full disk), clients ask the hub
+    instead."""
+    remove_version_file(home)  # a killed hub could have had our pid
     with contextlib.suppress(OSError):
         (home.root / _FILE).write_text(f"{os.getpid()} {PROTOCOL} {__version__}\n")
 
@@ -42,18 +43,18 @@ def remove_version_file(home: Home) -> None:
 
 
 def read_version_file(home: Home) -> dict[str, Any] | None:
-    """What the hub that runs has left; None: nothing that is certainly its own, so ask it."""
+    """The version from the file; None if the file does not certainly belong to the running hub."""
     try:
         pid, protocol, version = (home.root / _FILE).read_text().split()
         if home.hub is not None or lock_holder(home.lock) != int(pid):
-            return None  # of one that was killed; or ours listens elsewhere
+            return None  # it belongs to a killed hub, or our hub listens elsewhere
         return {"pid": int(pid), "protocol": int(protocol), "version": version}
     except (OSError, ValueError):
         return None
 
 
 def compare_version(answer: Mapping[str, Any]) -> str:
-    """A sentence about a hub that answered so, when it is of another version; "" when it is ours."""
+    """Returns a sentence if the hub that sent this answer has another version; "" otherwise."""
     protocol, version = int(answer.get("protocol", 1)), str(answer.get("version", ""))
     if (protocol, version) == (PROTOCOL, __version__):
         return ""
@@ -65,7 +66,7 @@ def compare_version(answer: Mapping[str, Any]) -> str:
 
 
 def look_at_hub(home: Home) -> str:
-    """The sentence about the hub that runs, where one does."""
+    """The sentence about the running hub, if there is one."""
     if left_address(home.socket) is None:
         return ""
     if (left := read_version_file(home)) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atlasbridge.core.policy.quorum import PROOF, QUORUM
+from atlasbridge.core.policy.people import PROOF, QUORUM
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, SubjectKind
 from atlasbridge.core.values import replace

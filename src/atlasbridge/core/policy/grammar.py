@@ -142,9 +142,8 @@ def _up_to(mark: str) -> str:
 
 _SED_PLACE = rf"(?:\d+|\$|/{_up_to('/')}/I?)"
 _SED_SWAPS = "|".join(rf"{mark}{_up_to(mark)}{mark}(?:[^\\\n{mark}]|\\[^\n])*{mark}" for mark in ("/", r"\|", "#", ","))
-_SED = lazy(
-    rf"(?:\s*(?:{_SED_PLACE}(?:,(?:\+?\d+|{_SED_PLACE}))?)?\s*!?\s*(?:[pdq=]|s(?:{_SED_SWAPS})[gpiI\d]*)\s*;?)+"
-)
+_SED_COMMAND = rf"(?:{_SED_PLACE}(?:,(?:\+?\d+|{_SED_PLACE}))?\s*)?(?:!\s*)?(?:[pdq=]|s(?:{_SED_SWAPS})[gpiI\d]*)"
+_SED = lazy(rf"[\s;]*{_SED_COMMAND}(?:[\s;]+{_SED_COMMAND})*[\s;]*")  # one way to read each text: it stays fast
 _AWK = lazy(
     rf"(?P<text>\"(?:[^\"\\\n]|\\[^\n])*\")|(?P<pattern>/(?!/){_up_to('/')}/)|(?P<name>[A-Za-z_]\w*)"
     r"|(?P<number>\d+(?:\.\d+)?)"

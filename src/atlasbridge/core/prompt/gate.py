@@ -10,8 +10,7 @@ from __future__ import annotations
 from hmac import compare_digest
 from typing import Final
 
-from atlasbridge.core.prompt.answer import decide_answer
-from atlasbridge.core.prompt.answer_text import TIMER, call_person, quote_answer
+from atlasbridge.core.prompt.answer import TIMER, call_person, decide_answer, quote_answer
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, InboundReply, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.values import frozen

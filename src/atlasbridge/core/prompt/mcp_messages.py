@@ -124,7 +124,7 @@ class Arguments:
 
 def timed_out(handed: Handed) -> bool:
     """Also where the timer handed over the refusing choice: nobody has said no."""
-    from atlasbridge.core.prompt.answer_text import TIMER
+    from atlasbridge.core.prompt.answer import TIMER
 
     return handed.outcome == "expired" or handed.by == TIMER
 

@@ -31,7 +31,7 @@ _TURNED = lazy(
     r"\b(?:unless|otherwise|if (?:you )?(?:answer|say|choose|press)|answering no|say(?:ing)? no|if not)\b",
     re.IGNORECASE,
 )
-_ONE_OR_OTHER = lazy(r",?\s+\w or \w(?=\W*$)")  # `Proceed, y or n?`
+_ONE_OR_OTHER = lazy(r",?\s{1,4}\w or \w(?=\W*$)")  # `Proceed, y or n?`
 _PRESS_YES = lazy(r"(?:press|type|hit|enter)\s+['\"]?y(?:es)?['\"]?\s+to\s+", re.IGNORECASE)  # `Press y to go on`
 _LONGEST = 400  # characters of a question whose verb is looked for
 

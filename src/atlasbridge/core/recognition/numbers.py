@@ -1,4 +1,4 @@
-"""Every number that recognition goes by, with its reason; `lab ablate` halves each and tells which recordings need it.
+"""Every number that recognition goes by, with its reason; `python -m tests.figures weights` shows who needs each.
 
 Read as `numbers.NAME`, so that there is one of each.
 """

@@ -10,9 +10,9 @@ from typing import Any
 from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.prompt.model import Answer, PromptRecord
 from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord
-from atlasbridge.core.store import audit_events, prompts, replies, sessions, tables
+from atlasbridge.core.store import audit_events, prompts, sessions, tables
 from atlasbridge.core.store.journal import Journal
-from atlasbridge.core.store.replies import ReplyRecord
+from atlasbridge.core.store.prompts import ReplyRecord
 from atlasbridge.core.store.tables import RequestRecord
 from atlasbridge.core.store.verify import AuditVerdict, Seen, prepare, verify
 
@@ -107,7 +107,7 @@ class Archive:
         )
         with self.journal.reading() as connection:
             found = prompts.select(connection, where)
-            given = [replies.get(connection, record.prompt_id) for record in found]
+            given = [prompts.get_reply(connection, record.prompt_id) for record in found]
         return [
             (record, reply.answer if reply and not reply.injected_at else None)
             for record, reply in zip(found, given, strict=True)
@@ -115,7 +115,7 @@ class Archive:
 
     def reply(self, prompt_id: str) -> ReplyRecord | None:
         with self.journal.reading() as connection:
-            return replies.get(connection, prompt_id)
+            return prompts.get_reply(connection, prompt_id)
 
     def request(self, key: str) -> RequestRecord | None:
         """What became of a request that carried this key."""

@@ -19,7 +19,7 @@ from atlasbridge.core.ids import new_nonce
 from atlasbridge.core.policy.choice import refusing_forms
 from atlasbridge.core.policy.grant import Grant
 from atlasbridge.core.policy.later import ANSWER, Later
-from atlasbridge.core.policy.quorum import PROOF
+from atlasbridge.core.policy.people import PROOF
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.gate import refuse_claim
 from atlasbridge.core.prompt.machine import PromptMoved

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from atlasbridge.core.audit.events import EVENT_OF_MOVE, AuditEvent
-from atlasbridge.core.prompt.answer_text import TIMER, label_answer
+from atlasbridge.core.prompt.answer import TIMER, label_answer
 from atlasbridge.core.prompt.machine import OPEN, PromptMoved
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState
 from atlasbridge.core.prompt.timer import timer_may_say
-from atlasbridge.core.store import prompts, replies, tables
+from atlasbridge.core.store import prompts, tables
 from atlasbridge.core.store.journal import Work
 from atlasbridge.core.values import field, frozen
 
@@ -104,8 +104,8 @@ def timer_may_answer(record: PromptRecord) -> bool:
 
 
 def _keep(work: Work, record: PromptRecord, answer: Answer, decider: Decider, event: AuditEvent) -> None:
-    replies.insert(work.connection, record, answer, decider.source, decider.identity, work.at)
-    shown = replies.shown(record, answer)
+    prompts.insert_reply(work.connection, record, answer, decider.source, decider.identity, work.at)
+    shown = prompts.shown(record, answer)
     fields = _answer_fields(record, answer.kind, shown, decider.source, decider.identity)
     audit_prompt(work, event, record, **fields, **decider.noted)
 
@@ -113,12 +113,12 @@ def _keep(work: Work, record: PromptRecord, answer: Answer, decider: Decider, ev
 def inject(work: Work, prompt_id: str, way: str = "keys") -> PromptRecord | None:
     """The keys were typed, or (`way`) a hook of the tool's took the answer; without a recorded answer there is nothing
     that could have been."""
-    reply = replies.get(work.connection, prompt_id)
+    reply = prompts.get_reply(work.connection, prompt_id)
     if reply is None:
         return None
     record = prompts.move(work.connection, prompt_id, PromptMoved.INJECT, work.at)
     if record is not None:
-        replies.mark_injected(work.connection, prompt_id, work.at)
+        prompts.mark_injected(work.connection, prompt_id, work.at)
         fields = _answer_fields(record, reply.kind, reply.value, reply.source, reply.identity)
         audit_prompt(work, AuditEvent.REPLY_INJECTED, record, **fields, **({} if way == "keys" else {"way": way}))
     return record

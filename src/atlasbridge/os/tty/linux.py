@@ -17,8 +17,7 @@ from atlasbridge.core.values import field, mutable, replace
 from atlasbridge.os.tty import procfs, sockdiag
 from atlasbridge.os.tty.attributes import TURNS, echo_and_canon, foreground_group
 from atlasbridge.os.tty.procfs import Process
-from atlasbridge.os.tty.syscalls import Waits
-from atlasbridge.os.tty.waits import NOWHERE, Line, Wait, classify
+from atlasbridge.os.tty.waits import NOWHERE, Line, Wait, Waits, classify
 
 # How much the processes of a Linux terminal's foreground group run: their share of a processor, and since when none
 # of them has run at all.

@@ -20,7 +20,7 @@ from atlasbridge.core.policy.escalation import (
     decide_notifications,
 )
 from atlasbridge.core.ports import Channel
-from atlasbridge.core.prompt.answer_text import TIMER, quote_answer
+from atlasbridge.core.prompt.answer import TIMER, quote_answer
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptState, Receipt
 from atlasbridge.core.routing.channel_worker import ChannelWorker, ChatPlan, Job

@@ -29,8 +29,8 @@ from atlasbridge.core.recognition.recognise import Finder, recognise
 from atlasbridge.core.recognition.widgets.known_dialog import stated
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
-from atlasbridge.lab.accuracy import GRACE_S, corpus_cases
 from atlasbridge.lab.replay import read_recording, screen_at, simulated_probe
+from tests.figures.accuracy import GRACE_S, corpus_cases
 
 NEVER = lazy(r"(?!)()()()")  # with groups: some patterns are asked to put theirs elsewhere
 STILL_S = (0.3, 3.0, 60.0)  # whether a person is asked is looked at after so long
@@ -238,12 +238,12 @@ _PAGE = """\
 
 This page is generated; do not edit it. To make it again from the recordings and tests in this repository:
 
-    python tools/weigh.py
+    python -m tests.figures weights
 
 Every finder, every rule and menu of a dialect, every group of words and every pattern of a finder is left out in turn,
 every number is halved, and doubled where that changes nothing, and {pictures} moments are looked at again: those of the
 recordings, each as its tool's and as that of a tool that nobody knows, and the pictures of `tests/core/recognition`
-and its neighbours (`atlasbridge lab ablate tests/corpus` looks at recordings alone). A case
+and its neighbours. A case
 counts when its type, its question, its choices, what they mean, their keys or the
 moment at which a person is asked come out otherwise. {idle} of {pieces} pieces change
 nothing. Who adds a piece adds the recording or picture that needs it; what changes nothing is taken away.{unweighed}

@@ -26,9 +26,9 @@ from atlasbridge.lab.scenario import ELSEWHERE, REGISTER
 
 # The part of docs/detection.md that says when a person is asked: the rows of the verdict's table, as they are decided.
 #
-# `tools/gen_verdict.py` puts it into the page; a test compares them.
+# `python -m tests.figures verdict` puts it into the page; a test compares them.
 
-BEGIN, END = "<!-- verdict: python tools/gen_verdict.py -->", "<!-- /verdict -->"
+BEGIN, END = "<!-- verdict: python -m tests.figures verdict -->", "<!-- /verdict -->"
 _HEAD = """\
 ## When a person is asked
 
@@ -216,7 +216,7 @@ _ACCURACY_HEAD = """# How well prompts are detected
 
 This page is generated; do not edit it. To make it again from the recordings in this repository:
 
-    atlasbridge lab accuracy tests/corpus --zoo JUDGE.json --write docs/detection.md
+    python -m tests.figures accuracy --zoo JUDGE.json
 
 A waiting moment is right when it is raised in time with the right type and all choices, and stays open while it
 lasts. A quiet moment is right when nothing is open in it: a tool that thinks, computes, or prints text that looks like

@@ -6,7 +6,6 @@ something was found, or the last of all where nothing was.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,9 @@ from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.screen.view import View
-from atlasbridge.lab.ablate import Picture, pictures_of, render_page, weigh
+from tests.figures.ablate import Picture, pictures_of, render_page, weigh
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DRAWS = ("Playbook", "recognise(", "Detector(")  # a test without any of them shows no picture
 FOLDERS = ("tests/core/recognition", "tests/core/detection", "tests/trust", "tests/core/prompt")
 LONG = "test_linear_cost.py"  # looks at rows that nobody ever drew
@@ -54,18 +53,13 @@ def proofs() -> list[str]:
     return [str(path) for path in paths if any(word in path.read_text("utf-8") for word in DRAWS)]
 
 
-def main() -> int:
+def write_page(corpus: Path, page: Path) -> int:
     watcher = Watcher()
     screen_history.recognise = watcher.recognise  # type: ignore[attr-defined]
     failed = pytest.main(["-q", "-p", "no:cacheprovider", *proofs()], plugins=[watcher])
     if failed:
         return int(failed)
-    pictures = [*pictures_of(ROOT / "tests" / "corpus"), *watcher.pictures]
+    pictures = [*pictures_of(corpus), *watcher.pictures]
     unweighed = set(available()) - {picture.tool for picture in pictures}
-    page = render_page(list(weigh(pictures)), len(pictures), unweighed)
-    (ROOT / "docs" / "weights.md").write_text(page, "utf-8")
+    page.write_text(render_page(list(weigh(pictures)), len(pictures), unweighed), "utf-8")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

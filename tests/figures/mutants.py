@@ -24,8 +24,8 @@ from atlasbridge.core.screen.frames import SIDES, find_frames
 from atlasbridge.core.screen.style import is_faded, render_sgr
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
-from atlasbridge.lab.ablate import Picture, pictures_of
 from atlasbridge.lab.replay import Player
+from tests.figures.ablate import Picture, pictures_of
 
 LATEST_S = 10.6  # by then a person is asked, whoever draws
 # One of each family that Unicode has: arrows, triangles, angles, ticks, bullets, stars, and what keyboards have.
