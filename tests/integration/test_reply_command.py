@@ -120,7 +120,7 @@ def test_unknown_prompts_are_refused(hub: HubProcess, host: FakeHost) -> None:
 
 def test_neither_value_nor_keys_is_a_usage_error(hub: HubProcess) -> None:
     done = hub.cli("reply", "ffffffff")
-    assert done.returncode == 2 and done.stderr.startswith("atlasbridge: give either a VALUE or --keys")
+    assert done.returncode == 2 and done.stderr.startswith("atlasbridge: 'ffffffff' alone is no answer")
 
 
 def test_without_a_hub_the_exit_status_is_1_with_a_hint() -> None:

@@ -73,8 +73,10 @@ def command(
         if value is not None or keys is not None or also or at or when:
             raise click.UsageError("--snooze takes no answer")
         return _put_off(prompt, as_json, "snooze", for_s=snooze)
-    if (value is None) == (keys is None) or (as_text and keys is not None):
-        raise click.UsageError("give either a VALUE or --keys KEYS")
+    if value is None and keys is None:
+        raise click.UsageError(f"{prompt!r} alone is no answer: name the prompt, then the answer (reply PROMPT VALUE)")
+    if keys is not None and (value is not None or as_text):
+        raise click.UsageError("give either a VALUE or --keys KEYS, not both")
     typed = value is not None and value != "-"
     if value == "-":
         value = sys.stdin.read().removesuffix("\n").removesuffix("\r")
