@@ -72,6 +72,26 @@ async def test_a_menu_sets_the_refusing_choice_apart_and_marks_the_lasting_one(
     assert "or reply to this message with your own words" in ada.last()["text"]
 
 
+async def test_an_answer_that_is_not_asked_again_takes_a_second_tap(
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
+) -> None:
+    ada = server.person(ADA)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.MENU)
+    await hub_api.ask(channel, record)
+    before = labels(ada.last())
+    ada.tap(ada.last(), "♾ always")
+    await server.until(lambda: labels(ada.last())[-1] == ["‹ Back"], "the second question")
+    assert labels(ada.last())[0] == ["♾ Yes, always: 2. Yes, and don't ask again for rm"]
+    ada.tap(ada.last(), "‹ Back")
+    await server.until(lambda: labels(ada.last()) == before, "the first buttons")
+    ada.tap(ada.last(), "♾ always")
+    await server.until(lambda: labels(ada.last())[-1] == ["‹ Back"], "the second question")
+    assert record.prompt_id not in hub_api.answers
+    ada.tap(ada.last(), "♾ Yes, always")
+    await server.until(lambda: record.prompt_id in hub_api.answers, "the answer")
+    assert hub_api.answers[record.prompt_id].value == "2"
+
+
 async def test_a_choice_whose_value_is_too_long_for_a_button_still_reaches_the_gate_whole(
     server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
@@ -304,7 +324,7 @@ async def test_show_more_sends_the_screen_and_long_ones_as_a_file(
 ) -> None:
     ada = server.person(ADA)
     await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.UNKNOWN))
-    assert labels(ada.last()) == [["↩ Send Enter"], ["🔎 Show last output"], ["✖ Cancel"]]
+    assert labels(ada.last()) == [["↩ Send Enter"], ["🔎 Show last output"], ["✖ Leave it"]]
     ada.tap(ada.last(), "Show last output")
     await server.until(lambda: "line 12" in ada.last().get("text", ""), "the screen")
     await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.LONG))
@@ -318,7 +338,7 @@ async def test_the_ambiguity_protocol_offers_enter_and_cancel(
     server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    for button, value in (("Send Enter", "enter"), ("Cancel", "cancel")):
+    for button, value in (("Send Enter", "enter"), ("Leave it", "cancel")):
         record = hub_api.add_prompt(hub_api.add_session(), prompts.UNKNOWN)
         await hub_api.ask(channel, record)
         assert "AtlasBridge detected a possible input request of Claude Code." in ada.last()["text"]

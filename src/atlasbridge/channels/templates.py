@@ -23,6 +23,8 @@ from atlasbridge.core.scheduler.times import LIMIT
 from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord
 
 LABEL_LIMIT = 40
+LEAVE = "✖ Leave it"  # nothing is typed, and the tool waits on
+SURE, BACK = "This choice also decides what is not asked yet.", "‹ Back"
 CHANGED = "changed"  # the constraint under which a chat keeps what a finished agent has changed
 LIMIT_BUTTON, CONTINUE = "limit", "continue"  # the value of a button, and its answer when the usage limit has ended
 HEADLINE_LIMIT = 110
@@ -215,12 +217,12 @@ def render_buttons(prompt: Prompt) -> list[Button]:
     if prompt.secret:
         return []
     if is_ambiguous(prompt) and PROOF in prompt.constraints:
-        return [*show, Button("✖ Cancel", "cancel", Role.CANCEL)]
+        return [*show, Button(LEAVE, "cancel", Role.CANCEL)]
     if is_ambiguous(prompt):
         return [
             Button("↩ Send Enter", "enter", Role.ANSWER),
             Button("🔎 Show last output", "", Role.SHOW),
-            Button("✖ Cancel", "cancel", Role.CANCEL),
+            Button(LEAVE, "cancel", Role.CANCEL),
         ]
     if PROOF in prompt.constraints or prompt.constraints.get("disagrees"):
         return [*(one for one in _answer_buttons(prompt) if one.role is Role.REFUSE), *show]
@@ -281,6 +283,11 @@ def _choice_button(prompt: Prompt, choice: Choice, mark: str = "") -> Button:
     if choice.always:
         return Button(f"♾ always: {text}", choice.value, Role.ALWAYS)
     return Button(f"{mark}{text}", choice.value, Role.ANSWER)
+
+
+def sure_label(choice: Choice) -> str:
+    """On the button of the second tap."""
+    return f"♾ Yes, always: {short_label(numbered(choice))}"
 
 
 def numbered(choice: Choice) -> str:

@@ -18,7 +18,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 MOST_ENTRIES = 200_000  # files and folders that are looked at
-MOST_SECONDS = 4.0
+MOST_SECONDS = 4.0  # of the processor
 MOST_FILES = 300  # that are listed
 LARGEST_FILE = 1 << 20  # whose lines are compared
 LARGEST_OBJECT = 8 << 20
@@ -437,7 +437,7 @@ class Look:
     def __init__(self, root: str, below: str, since: float, repository: Repository | None) -> None:
         self.root, self.below, self.repository = root, below, repository
         self.since = since - COARSE_S
-        self.until = time.monotonic() + MOST_SECONDS
+        self.until = time.process_time() + MOST_SECONDS
         self.seen = 0
         self.whole = True
         self.found: list[Found] = []
@@ -476,7 +476,7 @@ class Look:
     def _entry(self, entry: "os.DirEntry[str]", folder: str, rules: list[Rule]) -> str | None:
         """The folder's path, where one is to be looked into."""
         self.seen += 1
-        if self.seen > MOST_ENTRIES or (not self.seen & 1023 and time.monotonic() > self.until):
+        if self.seen > MOST_ENTRIES or (not self.seen & 1023 and time.process_time() > self.until):
             self.whole = False
         if not self.whole or entry.name == ".git":
             return None
@@ -622,7 +622,7 @@ def changes(folder: str, since: float) -> dict[str, Any]:
     files: list[dict[str, Any]] = []
     room, count, added, removed = ALL_DIFFS, 0, 0, 0
     for item in found:
-        if time.monotonic() > look.until:
+        if time.process_time() > look.until:
             look.whole = False
             break
         one = compare(root, item, repository, room if count < MOST_FILES else 0)
