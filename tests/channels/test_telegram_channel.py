@@ -324,7 +324,7 @@ async def test_show_more_sends_the_screen_and_long_ones_as_a_file(
 ) -> None:
     ada = server.person(ADA)
     await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.UNKNOWN))
-    assert labels(ada.last()) == [["↩ Send Enter"], ["🔎 Show last output"], ["✖ Leave it"]]
+    assert labels(ada.last()) == [["↩ Send Enter"], ["🔎 Show last output"], ["✖ Cancel"]]
     ada.tap(ada.last(), "Show last output")
     await server.until(lambda: "line 12" in ada.last().get("text", ""), "the screen")
     await hub_api.ask(channel, hub_api.add_prompt(hub_api.add_session(), prompts.LONG))
@@ -338,7 +338,7 @@ async def test_the_ambiguity_protocol_offers_enter_and_cancel(
     server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
     ada = server.person(ADA)
-    for button, value in (("Send Enter", "enter"), ("Leave it", "cancel")):
+    for button, value in (("Send Enter", "enter"), ("Cancel", "cancel")):
         record = hub_api.add_prompt(hub_api.add_session(), prompts.UNKNOWN)
         await hub_api.ask(channel, record)
         assert "AtlasBridge detected a possible input request of Claude Code." in ada.last()["text"]

@@ -28,7 +28,7 @@ WITHDRAWN = {
     "The tool has ended.": "the tool has ended",
     "The session has crashed.": "the session has crashed",
 }
-_YES = {"y": "Yes", "yes": "Yes", "n": "No", "no": "No", "enter": "Enter", "cancel": "Leave it"}
+_YES = {"y": "Yes", "yes": "Yes", "n": "No", "no": "No", "enter": "Enter", "cancel": "Cancel"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ from atlasbridge.core.scheduler.times import LIMIT
 from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord
 
 LABEL_LIMIT = 40
-LEAVE = "✖ Leave it"  # nothing is typed, and the tool waits on
+LEAVE = "✖ Cancel"  # the word of the specification; the hint says what it does
+LEAVES = "Cancel leaves it alone: nothing is typed."
 SURE, BACK = "This choice also decides what is not asked yet.", "‹ Back"
 CHANGED = "changed"  # the constraint under which a chat keeps what a finished agent has changed
 LIMIT_BUTTON, CONTINUE = "limit", "continue"  # the value of a button, and its answer when the usage limit has ended
@@ -167,10 +168,12 @@ def render_hint(prompt: Prompt, prompt_id: str) -> str:
         keys = " The words enter, esc and ctrl-c press that key." if takes_keys(prompt) else ""
         return "Reply to this message with the text." + (f" At most {limit} characters." if limit else "") + keys
     if is_ambiguous(prompt) and takes_words(prompt):
-        return "What should AtlasBridge do? You can also reply with text; enter, esc and ctrl-c press that key."
+        return (
+            f"What should AtlasBridge do? {LEAVES} You can also reply with text; enter, esc and ctrl-c press that key."
+        )
     if takes_words(prompt):
         return "Tap a choice, or reply to this message with your own words."
-    return "What should AtlasBridge do?" if is_ambiguous(prompt) else ""
+    return f"What should AtlasBridge do? {LEAVES}" if is_ambiguous(prompt) else ""
 
 
 def render_left(seconds: float) -> str:
