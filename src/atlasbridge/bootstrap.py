@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from atlasbridge.config.load import Configuration
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.detection.detector import Detector
-    from atlasbridge.core.detection.signals import DetectorSettings
+    from atlasbridge.core.detection.verdict import DetectorSettings
     from atlasbridge.core.host.ports import DetectorLike, HostParts, Prepared
     from atlasbridge.core.ports import Channel, HubApi, WaitingProbe
     from atlasbridge.core.recognition.dialect import Dialect
     from atlasbridge.core.routing.channel_worker import ChatPlan
     from atlasbridge.core.session.settings import Plan, SessionSettings
     from atlasbridge.core.tty import Ending, Pty, Size
+    from atlasbridge.os.tracing import PromptTracer
     from atlasbridge.os.tty.posix import ReadyTerminal
 
 
@@ -153,6 +154,24 @@ def build_channel(name: str, settings: Mapping[str, Any], hub_api: HubApi) -> Ch
     return SpecifiedChannel(name, found, settings, hub_api, SystemClock())
 
 
+def build_tracer(service: str, environ: Mapping[str, str]) -> PromptTracer | None:
+    """Where the environment names a collector of OpenTelemetry, and its packages are installed."""
+    if not any(environ.get(f"OTEL_EXPORTER_OTLP_{name}") for name in ("ENDPOINT", "TRACES_ENDPOINT")):
+        return None
+    try:
+        from atlasbridge.os.tracing import PromptTracer
+    except ModuleNotFoundError as missing:
+        import logging
+
+        from atlasbridge.core.distribution import install_line
+
+        logging.getLogger(__name__).warning(
+            "no traces are sent: %s is not installed (%s)", missing.name, install_line("tracing")
+        )
+        return None
+    return PromptTracer(service)
+
+
 def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None], to_terminal: bool = False) -> None:
     """The whole life of the hub in this process.  The caller holds the lock."""
     import asyncio
@@ -170,7 +189,15 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
     ledger = Ledger.open(home.root, clock, boot_id(), keep_raw=config.retention.keep_raw)
 
     async def live() -> None:
-        await Hub(home, clock, ledger, partial(plan_hub, home, environ)).run(on_ready)
+        running = Hub(home, clock, ledger, partial(plan_hub, home, environ))
+        tracer = build_tracer("atlasbridge-hub", environ)
+        following = asyncio.create_task(tracer.follow(running.stream.listen())) if tracer else None
+        try:
+            await running.run(on_ready)
+        finally:
+            if tracer and following:
+                await following  # the stream has ended with the hub
+                await asyncio.to_thread(tracer.close)
 
     try:
         asyncio.run(live())
@@ -327,7 +354,7 @@ def make_detector(home: Home, plan: Plan, size: Size, settings: DetectorSettings
 def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) -> DetectorSettings:
     """The `[detection]` table in the detector's words."""
     from atlasbridge.config.secrets import secret_values
-    from atlasbridge.core.detection.signals import DetectorSettings, Patience
+    from atlasbridge.core.detection.verdict import DetectorSettings, Patience
 
     usual, patience = DetectorSettings(), Patience()
     return DetectorSettings(

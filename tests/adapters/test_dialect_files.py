@@ -36,6 +36,16 @@ def test_executables_find_their_dialect() -> None:
     assert dialect_for("my-own-tool") == "generic"
 
 
+@pytest.mark.parametrize(("version", "dialect"), [("1.12.0", "generic"), ("2.1.0", "kimi"), ("3.0.0", "kimi")])
+def test_two_programs_of_one_name_are_told_apart_by_version(tmp_path: Path, version: str, dialect: str) -> None:
+    kimi = tmp_path / "bin" / "kimi"
+    kimi.parent.mkdir()
+    kimi.write_text("#!/bin/sh\nexit 99\n")  # must never be started
+    kimi.chmod(0o755)
+    (tmp_path / "lib" / "python3.13" / "site-packages" / f"kimi_cli-{version}.dist-info").mkdir(parents=True)
+    assert dialect_for(str(kimi)) == dialect
+
+
 def test_a_person_can_add_a_dialect_without_code(tmp_path: Path) -> None:
     own = 'name = "mytool"\nextends = "generic"\ncommands = ["mt"]\n'
     own += '[[rule]]\nid = "mine"\ntype = "yes_no"\npattern = "shall we dance"\n'

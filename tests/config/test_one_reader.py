@@ -198,4 +198,4 @@ def test_the_fleet_reads_durations_too(tmp_path: Path) -> None:
         plan_server_chats(file, {}, {})
     file.write_text('[prompts]\nreminder_seconds = "5m"\n[attention]\ndigest_seconds = 0x1e\n')
     plan = plan_server_chats(file, {}, {})
-    assert plan.policy.reminder_s == 300 and plan.together_s == 30
+    assert plan.policy.reminder_s == 300 and plan.policy.attention.digest_s == 30

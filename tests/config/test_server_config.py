@@ -39,7 +39,7 @@ def test_people_of_another_workspace_do_not_take_part(tmp_path: Path) -> None:
 def test_steps_of_an_escalation_name_people_and_teams(tmp_path: Path) -> None:
     text = TELEGRAM + '[[escalation]]\nname = "l"\nsteps = [{ who = ["ada", "@ops"], channels = ["telegram"] }]\n'
     plan = plan_server_chats(write(tmp_path, text), {"BOT": "1:x"}, WHO)
-    assert plan.escalation[0].steps[0].who == ("ada", "@ops")
+    assert plan.policy.attention.escalation[0].steps[0].who == ("ada", "@ops")
 
 
 @pytest.mark.parametrize(

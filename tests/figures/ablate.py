@@ -18,8 +18,7 @@ from types import ModuleType
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core import recognition, vocabulary
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
-from atlasbridge.core.detection.signals import Moment, Patience
-from atlasbridge.core.detection.verdict import Situation, decide_verdict
+from atlasbridge.core.detection.verdict import Moment, Patience, Situation, decide_verdict
 from atlasbridge.core.patterns import Lazy, lazy
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition import recognise as looking

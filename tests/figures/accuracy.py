@@ -15,8 +15,7 @@ from typing import Any
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.events import RaisePrompt, WithdrawPrompt
-from atlasbridge.core.detection.signals import Patience
-from atlasbridge.core.detection.verdict import PATIENCE, TABLE, Row, Situation, Who
+from atlasbridge.core.detection.verdict import PATIENCE, TABLE, Patience, Row, Situation, Who
 from atlasbridge.core.prompt.model import Prompt, PromptType
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Finding
@@ -67,7 +66,7 @@ def _still(row: Row) -> str:
 def _seconds(name: str) -> str:
     """As it is set at first, for a line discipline and for an event loop with a timer of five seconds."""
     from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
-    from atlasbridge.core.detection.signals import Moment
+    from atlasbridge.core.detection.verdict import Moment
 
     found, moment = Finding("", PromptType.TYPE_UNKNOWN, 0.5, "", ""), Moment(0.0, 0.0, None)
     probes = (ProbeAnswer(ProbeState.READING, canonical=True), ProbeAnswer(ProbeState.POLLING, period_s=5.0))

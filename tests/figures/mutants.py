@@ -14,8 +14,7 @@ from pathlib import Path
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeState, RaisePrompt
-from atlasbridge.core.detection.signals import Moment, Patience
-from atlasbridge.core.detection.verdict import Situation, decide_verdict
+from atlasbridge.core.detection.verdict import Moment, Patience, Situation, decide_verdict
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Finding

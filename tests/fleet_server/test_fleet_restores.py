@@ -256,6 +256,6 @@ async def test_a_server_whose_clock_is_ahead_sends_no_machine_away(
         assert abs(fleet_server.database.clock.wall() - real()) < 5
         assert await machines.reap(fleet_server.database) == []
         alice = await fleet_server.person("alice", "admin")
-        (found,) = (await alice.get("/api/machines"))["machines"]
+        (found,) = (await alice.get("/api/v1/machines"))["machines"]
         assert found["connected"] and not found["silent"]
         await machine.stop()

@@ -58,16 +58,16 @@ async def test_history_is_paged_by_rights_newest_first(fleet_server: HubApi) -> 
     alice = await fleet_server.person("alice", "admin")
     bert = await fleet_server.person("bert", machine="box", folder="/b", may="see")
     carl = await fleet_server.person("carl")
-    first = (await alice.get("/api/history", limit=100))["decisions"]
+    first = (await alice.get("/api/v1/decisions", limit=100))["decisions"]
     assert len(first) == 100 and [one["made_at"] for one in first] == sorted(
         (o["made_at"] for o in first), reverse=True
     )
-    rest = (await alice.get("/api/history", limit=100, before=first[-1]["made_at"]))["decisions"]
-    assert len({one["id"] for one in first + rest}) == 150
-    assert {one["folder"] for one in (await bert.get("/api/history", limit=100))["decisions"]} == {"/b"}
-    assert len((await bert.get("/api/history", limit=100, person="alice"))["decisions"]) == 30
-    assert (await carl.get("/api/history"))["decisions"] == []
-    assert (await alice.get("/api/history", person="bert"))["decisions"] == []
+    rest = (await alice.get("/api/v1/decisions", limit=100, before=first[-1]["made_at"]))["decisions"]
+    assert len({one["decision_id"] for one in first + rest}) == 150
+    assert {one["folder"] for one in (await bert.get("/api/v1/decisions", limit=100))["decisions"]} == {"/b"}
+    assert len((await bert.get("/api/v1/decisions", limit=100, person="alice"))["decisions"]) == 30
+    assert (await carl.get("/api/v1/decisions"))["decisions"] == []
+    assert (await alice.get("/api/v1/decisions", person="bert"))["decisions"] == []
 
 
 async def test_what_ended_long_ago_goes_in_batches_and_nothing_else(
@@ -140,9 +140,9 @@ async def test_a_notice_reaches_the_page_and_the_chats_of_those_who_can_see_the_
             machine.hub.router.notify("the nightly build is done")
             assert "box: the nightly build is done" in text_of(await sees(ada, "nightly"))
             visitor = await fleet_server.visitor("ada")
-            (told,) = (await visitor.get("/api/notices"))["notices"]
+            (told,) = (await visitor.get("/api/v1/notices"))["notices"]
             assert (told["machine"], told["message"]) == ("box", "the nightly build is done")
-            assert (await (await fleet_server.visitor("bob")).get("/api/notices"))["notices"] == []
+            assert (await (await fleet_server.visitor("bob")).get("/api/v1/notices"))["notices"] == []
             assert not [one for one in bob.sees() if "nightly" in text_of(one)]
             await machine.stop()
 
@@ -166,13 +166,16 @@ async def test_an_answer_whose_commit_was_not_heard_of_is_found_by_its_key(
     assert lost["status"] == 503 and lost["reason"] == "unknown" and "not known" in lost["message"]
     monkeypatch.setattr(decisions, "propose", real)
 
+    outcome = f"/api/v1/prompts/{shown['machine_id']}.{shown['prompt_id']}/outcome"
+
     async def known() -> bool:
-        return bool((await alice.get("/api/outcome", key="k1")).get("settled"))
+        found = await alice.get(outcome, request_key="k1")
+        return bool(found["arrived"] and not found["refused"] and found["prompt"]["decided_by"])
 
     fleet_server.context.wakeups.tell(f"machine:{machine.membership.machine_id}")
     await until(known)
-    assert (await alice.get("/api/outcome", key="k1"))["accepted"] and len(sitter.typed) == 1
-    assert (await alice.get("/api/outcome", key="never sent"))["arrived"] is False
+    assert len(sitter.typed) == 1
+    assert (await alice.get(outcome, request_key="never-sent"))["arrived"] is False
     await machine.stop()
 
 
@@ -181,12 +184,12 @@ async def test_rights_of_a_machine_do_not_pass_to_another_one_of_its_name(fleet_
     await people.add(fleet_server.database, "bert", "member", "test")
     await people.allow(fleet_server.database, "bert", "prod", "*", "answer", "test")
     bert = await fleet_server.visitor("bert")
-    assert [one["id"] for one in (await bert.get("/api/machines"))["machines"]] == [first]
+    assert [one["machine_id"] for one in (await bert.get("/api/v1/machines"))["machines"]] == [first]
     await machines.remove(fleet_server.database, "prod", "test", "revoked")
     second = await joined(fleet_server, "prod")
-    assert (await bert.get("/api/machines"))["machines"] == []
+    assert (await bert.get("/api/v1/machines"))["machines"] == []
     await people.allow(fleet_server.database, "bert", "prod", "*", "answer", "test")
-    assert [one["id"] for one in (await bert.get("/api/machines"))["machines"]] == [second]
+    assert [one["machine_id"] for one in (await bert.get("/api/v1/machines"))["machines"]] == [second]
 
 
 async def test_names_that_nobody_has_are_refused(fleet_server: HubApi) -> None:

@@ -14,15 +14,15 @@ from atlasbridge.channels.ntfy.channel import render_prompt as render_ntfy
 from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.telegram import messages
 from atlasbridge.core.clock import ManualClock
-from atlasbridge.core.daemon.receipts import describe_raised
+from atlasbridge.core.daemon.receipts import Receipts, describe_raised
 from atlasbridge.core.policy.escalation import Route
 from atlasbridge.core.policy.people import PeopleBook, Person
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState
-from atlasbridge.core.routing.channel_worker import ChatRoute
+from atlasbridge.core.routing.channel_worker import ChatPlan
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
-from atlasbridge.fleet.server.chats.directory import Directory, routes_for
-from atlasbridge.fleet.server.chats.escalation import receipt_of
+from atlasbridge.fleet.server.chats.cache import Directory, chat_policy
+from atlasbridge.fleet.server.chats.escalation import receipt_of, routes_for
 from atlasbridge.fleet.server.chats.mapping import FleetPrompt, chat_id, nonce_of, read_asked, read_session
 
 NOW = datetime.fromtimestamp(1_700_000_000, UTC)
@@ -59,6 +59,20 @@ def session(body: dict[str, Any]) -> SessionRecord:
     return read_session({"machine_id": "m1", "session_id": "s1", "state": "active", "machine": "box", "body": body})
 
 
+class Known:
+    def name_of(self, identity: str) -> str:
+        return ""
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        return session({"label": "app"})
+
+    def audit_head(self) -> tuple[int, str]:
+        return 0, ""
+
+
+RECEIPTS = Receipts(Known())
+
+
 @given(st.dictionaries(NAMES, JSON | CHOICES, max_size=6), CONSTRAINTS, JSON)
 def test_no_nonsense_of_a_machine_stops_a_channel(body: dict[str, Any], constraints: dict[str, Any], tool: Any) -> None:
     for given_constraints in (body.get("constraints"), constraints):
@@ -69,18 +83,18 @@ def test_no_nonsense_of_a_machine_stops_a_channel(body: dict[str, Any], constrai
         matrix_looks.render_prompt(asked.record, of, "server")
         render_ntfy(asked.record, of, "server", True, True)
         for state in ("resolved", "withdrawn", "gone", "expired", "what?"):
-            receipt_of(read(body, state=state))
+            receipt_of(read(body, state=state), RECEIPTS)
 
 
 def test_a_receipt_of_the_server_names_the_timer() -> None:
     body = {"type": "yes_no", "safe_default": "n", "decided_by": "auto:timeout", "decided_value": "n"}
-    typed, taken = (receipt_of(read(body, state=state)) for state in ("injected", "resolved"))
+    typed, taken = (receipt_of(read(body, state=state), RECEIPTS) for state in ("injected", "resolved"))
     assert (typed.stage, typed.sentence) == (
         "default_typed",
-        'Nobody answered in time: a timer typed the safe default "n".',
+        'Nobody answered in time: a timer sent the safe default "n" to app.',
     )
     assert taken.sentence == 'Nobody answered in time; the tool took the timer\'s safe default "n".'
-    by_ada = receipt_of(read({**body, "decided_by": "ada"}, state="resolved"))
+    by_ada = receipt_of(read({**body, "decided_by": "ada"}, state="resolved"), RECEIPTS)
     assert by_ada.sentence == 'The tool took "n", answered by ada.'
 
 
@@ -107,10 +121,12 @@ def test_an_id_begins_as_at_its_machine_and_is_never_another_machines() -> None:
 
 def test_a_prompt_goes_only_where_nobody_reads_who_may_not() -> None:
     directory = Directory(PeopleBook.of(Person("ada", ("chat:1", "room:a")), Person("bob", ("chat:2", "room:b"))))
-    chat_routes = tuple(ChatRoute(name, name == "chat", lambda fleet_server: None, "") for name in ("chat", "room"))  # type: ignore[arg-type, return-value]
-    asked = read({})
-    assert routes_for(asked, chat_routes, directory) == ()
-    one = replace(asked, readers=frozenset({"ada"}))
-    assert routes_for(one, chat_routes, directory) == (Route("chat", True, ("ada",)),)
-    both = replace(asked, readers=frozenset({"ada", "bob"}))
-    assert [route.name for route in routes_for(both, chat_routes, directory)] == ["chat", "room"]
+    policy = chat_policy(ChatPlan(), directory)
+
+    def routes(*readers: str) -> tuple[Route, ...]:
+        asked = replace(read({}), readers=frozenset(readers))
+        return routes_for(asked, session({}), {"chat": True, "room": False}, policy)
+
+    assert routes() == ()
+    assert routes("ada") == (Route("chat", True, ("ada",)),)
+    assert [route.name for route in routes("ada", "bob")] == ["chat", "room"]

@@ -95,19 +95,14 @@ def test_from_nothing_to_two_machines_on_one_page(story: Story) -> None:
             story.sh(BLOCKS["ask"].replace("> deployed", f"> {home}/deployed"), home)
         with httpx.Client(base_url=story.url, timeout=60) as alice:
             token = link.partition("#login=")[2]
-            assert alice.post("/api/login", json={"token": token}).status_code == 200
-            wait_for(lambda: alice.get("/api/prompts").json()["total"] == 2, deadline_s=60)
-            shown = alice.get("/api/prompts").json()["prompts"]
-            assert {one["machine"] for one in shown} == {"one", "two"} and {one["label"] for one in shown} == {"first"}
+            assert alice.post("/api/v1/login", json={"link": token}).status_code == 200
+            wait_for(lambda: alice.get("/api/v1/prompts").json()["total"] == 2, deadline_s=60)
+            shown = alice.get("/api/v1/prompts").json()["prompts"]
+            named = {(one["session"]["machine"], one["session"]["label"]) for one in shown}
+            assert named == {("one", "first"), ("two", "first")}
             for prompt in shown:
-                given = {
-                    "machine": prompt["machine_id"],
-                    "prompt": prompt["prompt_id"],
-                    "value": "y",
-                    "key": prompt["prompt_id"],
-                }
-                told = alice.post("/api/decide", json=given).json()
-                assert told["accepted"], told
+                told = alice.post(f"/api/v1/prompts/{prompt['prompt_id']}/reply", json={"value": "y"}).json()
+                assert told["stage"] == "typed", told
         for home in ("one", "two"):
             answer = story.root / home / "deployed"
             wait_for(answer.exists)

@@ -16,7 +16,7 @@ from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
-from atlasbridge.fleet.server import machines, team_rules
+from atlasbridge.fleet.server import machines
 from atlasbridge.fleet.server.server import Address, refuse_open_sockets
 
 RULES = """
@@ -46,7 +46,7 @@ def asks(command: str) -> Prompt:
 
 
 async def send_rules(fleet_server: HubApi, machine_id: str, text: str) -> str:
-    digest = await team_rules.set_rules(fleet_server.database, text, "test")
+    digest = await machines.set_rules(fleet_server.database, text, "test")
     fleet_server.context.wakeups.tell(f"job:{machine_id}")
     return digest
 
@@ -79,7 +79,7 @@ async def _uses(fleet_server: HubApi, digest: str) -> bool:
 
 
 async def _agreed(visitor) -> bool:  # type: ignore[no-untyped-def]
-    return [one["body"].get("agreed") for one in await visitor.prompts()] == [["alice"]]
+    return [one["agreed"] for one in await visitor.prompts()] == [["alice"]]
 
 
 async def test_rules_that_would_allow_need_the_machines_own_consent(fleet_server: HubApi, root: Path) -> None:
@@ -88,7 +88,7 @@ async def test_rules_that_would_allow_need_the_machines_own_consent(fleet_server
         await new_machine(fleet_server, root, "open", rules="allow"),
     )
     text = '[[rule]]\nname = "tests"\nverdict = "allow"\ncommand = ["npm", "test"]\n'
-    digest = await team_rules.set_rules(fleet_server.database, text, "test")
+    digest = await machines.set_rules(fleet_server.database, text, "test")
     for machine in (strict, open_one):
         fleet_server.context.wakeups.tell(f"job:{machine.membership.machine_id}")
     await until(lambda: _fault(fleet_server, "strict"))
@@ -111,8 +111,8 @@ async def test_a_screen_passes_only_while_somebody_looks(fleet_server: HubApi, r
     sitter = machine.sit()
     sitter.ask()
     (shown,) = await alice.sees(1)
-    query = {"machine": shown["machine_id"], "session": shown["session_id"]}
-    async with alice.client.stream("GET", "/api/screen", params=query) as answer:
+    path = f"/api/v1/sessions/{shown['machine_id']}.{shown['session_id']}/screen/stream"
+    async with alice.client.stream("GET", path) as answer:
         assert answer.status_code == 200
         async for line in answer.aiter_lines():
             if line.startswith("data: {"):
@@ -122,7 +122,7 @@ async def test_a_screen_passes_only_while_somebody_looks(fleet_server: HubApi, r
     await until(lambda: _no_screens(fleet_server))
     assert "SCREEN_WATCHED" in await fleet_server.events()
     await machines.allow_screens(fleet_server.database, "box", False)
-    assert (await alice.client.get("/api/screen", params=query)).status_code == 403
+    assert (await alice.client.get(path)).status_code == 403
     await machine.stop()
 
 
@@ -136,8 +136,8 @@ async def test_a_machine_that_joined_without_screens_shows_none(fleet_server: Hu
     sitter = machine.sit()
     sitter.ask()
     (shown,) = await alice.sees(1)
-    query = {"machine": shown["machine_id"], "session": shown["session_id"]}
-    assert not shown["screens"] and (await alice.client.get("/api/screen", params=query)).status_code == 403
+    path = f"/api/v1/sessions/{shown['machine_id']}.{shown['session_id']}/screen/stream"
+    assert not shown["screens"] and (await alice.client.get(path)).status_code == 403
     await machine.stop()
 
 
@@ -150,8 +150,8 @@ async def test_prompts_are_filtered_and_cut_to_a_page(fleet_server: HubApi, root
     await alice.sees(7)
     for query, count in (({"machine": "two"}, 1), ({"folder": "/srv"}, 6), ({"label": "build"}, 6), ({"q": "MOON"}, 1)):
         assert len(await alice.prompts(**query)) == count, query
-    page = await alice.get("/api/prompts", limit=5)
-    rest = await alice.get("/api/prompts", limit=5, offset=5)
+    page = await alice.get("/api/v1/prompts", limit=5)
+    rest = await alice.get("/api/v1/prompts", limit=5, offset=5)
     assert page["total"] == 7 and (len(page["prompts"]), len(rest["prompts"])) == (5, 2)
     for machine in (one, two):
         await machine.stop()
@@ -169,9 +169,9 @@ async def test_five_thousand_open_prompts_stay_usable(fleet_server: HubApi) -> N
         " SELECT 'm' || (1 + n %% 50), 'p' || n, 's' || n, 1, 'created', true,"
         """ jsonb_build_object('question', repeat('Why? ', 200) || n), now() FROM generate_series(1, 5000) n"""
     )
-    found = await alice.get("/api/prompts", limit=50)
+    found = await alice.get("/api/v1/prompts", limit=50)
     assert found["total"] == 5000 and len(found["prompts"]) == 50
-    narrowed = await alice.get("/api/prompts", machine="m7", q="Why")
+    narrowed = await alice.get("/api/v1/prompts", machine="m7", q="Why")
     assert narrowed["total"] == 100
     assert len(json.dumps(found)) < 200_000
 

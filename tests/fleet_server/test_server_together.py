@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from tests.support.fleet import HubApi, Machine, fleet_server_on, new_machine, until
 
+from atlasbridge.core.operations import Refused
 from atlasbridge.fleet.server import people, prompts
 from atlasbridge.fleet.server.database import MOST, Batch, Database
 from atlasbridge.fleet.server.decisions import Decision, Proposal, find, propose
-from atlasbridge.fleet.server.machines import Entered, Refused
+from atlasbridge.fleet.server.machines import Entered
 
 
 class Worker:
@@ -141,12 +142,12 @@ async def test_one_request_that_no_table_can_keep_spoils_nobody_elses(fleet_serv
     alice = await fleet_server.person("alice", "admin")
     sitters = asked(machine, 8)
     shown = await alice.sees(8)
-    bad = {"machine": "\x00", "prompt": "p", "value": "y"}
+    bad = {"machine_id": "%00", "prompt_id": "p"}
     answers = await asyncio.gather(
-        *(alice.decide(one, "y") for one in shown), *(alice.post("/api/decide", **bad) for _ in range(4))
+        *(alice.decide(one, "y") for one in shown), *(alice.decide(bad, "y") for _ in range(4))
     )
     assert all(one["accepted"] for one in answers[:8])
-    assert {one.status_code for one in answers[8:]} == {400}
+    assert {one["status"] for one in answers[8:]} == {400}
     assert all(len(sitter.typed) == 1 for sitter in sitters)
     await machine.stop()
 
@@ -182,10 +183,9 @@ async def test_a_decision_is_not_found_by_who_did_not_make_it(fleet_server: HubA
     alice = await fleet_server.person("alice", "admin")
     asked(machine, 1)
     (shown,) = await alice.sees(1)
-    told = await alice.decide(shown, "y")
-    mine, other = await asyncio.gather(
-        *(find(fleet_server.database, told["decision"], name) for name in ("alice", "bert"))
-    )
+    assert (await alice.decide(shown, "y"))["accepted"]
+    (made,) = await fleet_server.database.rows("SELECT id FROM decisions")
+    mine, other = await asyncio.gather(*(find(fleet_server.database, made["id"], name) for name in ("alice", "bert")))
     assert mine is not None and mine.ok and other is None
     await machine.stop()
 

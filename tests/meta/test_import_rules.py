@@ -43,6 +43,7 @@ HOME_OF = {
     "uvloop": {"fleet/server"},
     "prometheus_client": {"fleet/server"},
     "wsproto": {"fleet"},
+    "opentelemetry": {"os"},
     "cryptography": {"fleet", "web"},
     "slack_sdk": {"channels/slack"},
     "aiohttp": {"channels/slack"},

@@ -9,7 +9,7 @@ import pytest
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.events import OutputReceived
-from atlasbridge.core.detection.signals import DetectorSettings
+from atlasbridge.core.detection.verdict import DetectorSettings
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.lab.capture import CapturingDetector, reported
 from atlasbridge.lab.replay import Player

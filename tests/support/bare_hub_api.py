@@ -1,23 +1,22 @@
 """A hub that answers nothing: the ground on which the small servers of the tests stand.
 
-It keeps the whole of core.ports.HubApi, so that the type checker holds those servers to it; what a test did not
-expect to
-be asked fails at once.
+It has the whole of core.ports.MachineApi, so that the type checker holds those servers to it; what a test did not
+expect to be asked fails at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
+from atlasbridge.core.audit.signed_approval import PasskeyRefused
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.operations import Caller, Changes, HubAs, Operation, Refused
 from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.question import RemoteQuestion
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.fleet.server.chats.refused_operations import NoPasskeys
 
 
 def _unexpected(what: str) -> NoReturn:
@@ -39,6 +38,31 @@ class BareQuestions:
 
     def is_foreign(self, session_id: str, identity: str) -> bool:
         return False
+
+
+class NoPasskeys:
+    """Nobody has one here."""
+
+    def get_ready(self) -> None:
+        raise PasskeyRefused("none here")
+
+    def listed(self) -> list[dict[str, Any]]:
+        return []
+
+    def make_code(self) -> str:
+        raise PasskeyRefused("none here")
+
+    def begin(self, rp_id: str) -> dict[str, Any]:
+        raise PasskeyRefused("none here")
+
+    def add(self, given: Mapping[str, Any], origins: Iterable[str], by: str) -> dict[str, Any]:
+        raise PasskeyRefused("none here")
+
+    def remove(self, word: str, by: str) -> str:
+        return ""
+
+    def ask(self, record: PromptRecord, value: str, as_text: bool, rp_id: str) -> dict[str, Any] | Reject:
+        return Reject(Refusal.UNAVAILABLE, "none here")
 
 
 class BareHubApi:

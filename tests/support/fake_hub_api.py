@@ -188,7 +188,14 @@ class FakeHubApi(KeptAnswers):
         return _drain(queue)
 
     def note(self, event: str, **fields: Any) -> None:
-        entry = {"seq": len(self.audit) + 1, "event": event, "ts": iso(self.clock.wall()), "hash": "0" * 64, **fields}
+        entry = {
+            "seq": len(self.audit) + 1,
+            "event": event,
+            "ts": iso(self.clock.wall()),
+            "prev_hash": "genesis",
+            "hash": "0" * 64,
+            **fields,
+        }
         self.audit.append(entry)
 
     async def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:
@@ -217,6 +224,11 @@ class FakeHubApi(KeptAnswers):
             "answer_s": {"count": 31, "median": 14.2, "p90": 95.0, "buckets": [[5, 9], [15, 8], [60, 9], [300, 5]]},
             "answered_by": {"web:page": 20, "telegram:123": 9, "terminal": 12},
             "types": {"yes_no": 12, "multiple_choice": 19, "free_text": 4},
+            "sessions": {"active": 1},
+            "prompts": {"resolved": 31},
+            "replies": {"web": 20},
+            "audit_entries": len(self.audit),
+            "answered_ways": {"keys": 31},
         }
 
     def audit_entries(

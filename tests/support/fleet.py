@@ -93,7 +93,7 @@ class HubApi:
         visitor = Visitor(self.url)
         self._visitors.append(visitor)
         token = await people.login_link(self.database, name)
-        assert (await visitor.post("/api/login", token=token)).status_code == 200
+        assert (await visitor.post("/api/v1/login", link=token)).status_code == 200
         return visitor
 
     async def events(self) -> list[str]:
@@ -162,18 +162,17 @@ class Visitor:
         return {"status": answer.status_code, **answer.json()}
 
     async def prompts(self, **query: Any) -> list[dict[str, Any]]:
-        return list((await self.get("/api/prompts", **query))["prompts"])
+        """With what names each of them apart: its machine, and its own id there."""
+        return [_named(one) for one in (await self.get("/api/v1/prompts", **query))["prompts"]]
 
-    async def decide(self, prompt: dict[str, Any], value: str, **given: Any) -> dict[str, Any]:
-        wish = {
-            "machine": prompt["machine_id"],
-            "prompt": prompt["prompt_id"],
-            "value": value,
-            "key": new_id(),
-            **given,
-        }
-        answer = await self.post("/api/decide", **wish)
-        return {"status": answer.status_code, **answer.json()}
+    async def decide(self, prompt: dict[str, Any], value: str, key: str = "", **given: Any) -> dict[str, Any]:
+        """With `accepted`: None where the machine has not said anything yet."""
+        path = f"/api/v1/prompts/{prompt['machine_id']}.{prompt['prompt_id']}/reply"
+        answer = await self.post(path, value=value, request_key=key or new_id(), **given)
+        told = {"status": answer.status_code, "reason": "", **answer.json()}
+        told["reason"] = told.pop("error", "")
+        accepted = answer.status_code == 200 and (None if told["stage"] == "received" else True)
+        return {"stage": told["reason"], **told, "accepted": accepted}
 
     async def sees(self, count: int) -> list[dict[str, Any]]:
         """Wait until so many prompts are open here."""
@@ -186,6 +185,12 @@ class Visitor:
 
         await until(enough)
         return found
+
+
+def _named(prompt: dict[str, Any]) -> dict[str, Any]:
+    session, (machine_id, prompt_id) = prompt["session"], prompt["prompt_id"].split(".")
+    ids = {"machine_id": machine_id, "prompt_id": prompt_id, "session_id": prompt["session_id"].split(".")[1]}
+    return {**prompt, **ids, "machine": session["machine"], "folder": session["cwd"], "label": session["label"]}
 
 
 class Sitter:

@@ -20,7 +20,7 @@ from atlasbridge.core.detection.events import (
     ReplyTyped,
     WithdrawPrompt,
 )
-from atlasbridge.core.detection.signals import DetectorSettings
+from atlasbridge.core.detection.verdict import DetectorSettings
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.lab.replay import Player
 

@@ -214,7 +214,7 @@ class Rig:
     async def visitor(self, name: str, port: int) -> Visitor:
         visitor = Visitor(f"http://127.0.0.1:{port}")
         token = await people.login_link(self.database, name)
-        assert (await visitor.post("/api/login", token=token)).status_code == 200
+        assert (await visitor.post("/api/v1/login", link=token)).status_code == 200
         return visitor
 
     async def decide_on(self, visitor: Visitor, rounds: asyncio.Event, rate_s: float = 0.0, batch: int = 20) -> None:
@@ -254,14 +254,11 @@ class Rig:
             if told["status"] in (503, 500):
                 await asyncio.sleep(0.2)
                 continue
-            if told.get("settled"):
-                self.decisions["accepted" if told["accepted"] else f"refused:{told['stage']}"] += 1
-                self.settled[prompt["machine_id"]] += 1
-                self.waits_s.append(asyncio.get_running_loop().time() - began)
-                return
-            if told["status"] == 202:
+            if told["accepted"] is None:
                 continue
-            self.decisions[f"not taken:{told['reason']}"] += 1
+            self.decisions["accepted" if told["accepted"] else f"refused:{told['stage']}"] += 1
+            self.settled[prompt["machine_id"]] += 1
+            self.waits_s.append(asyncio.get_running_loop().time() - began)
             return
         self.decisions["not known"] += 1
 

@@ -44,7 +44,7 @@ _NONCE = re.compile(r"[0-9a-f]{32}")
 
 
 class Confidence(StrEnum):
-    """As frozen; events and commands say "med" for the middle one, and that is understood here, too."""
+    """The frozen values. Events and commands call the middle one "med", which is accepted here, too."""
 
     HIGH = "high"
     MED = "medium"
@@ -97,7 +97,7 @@ class Reply:
 
 
 def validate_event(event: PromptEvent) -> list[str]:
-    """What the specification's rules say is wrong with an event; an empty list is right."""
+    """Return the violations of the specification's rules; an empty list means a valid event."""
     wrong = []
     if not _UUID4.fullmatch(event.prompt_id):
         wrong.append("prompt_id is not a UUID v4")
@@ -111,8 +111,8 @@ def validate_event(event: PromptEvent) -> list[str]:
 
 
 def _is_utc(timestamp: str) -> bool:
-    """With or without parts of a second, with `+00:00` or `Z`."""
-    from datetime import datetime, timedelta  # only those who check an event need it
+    """Accepts optional fractions of a second, and `+00:00` or `Z`."""
+    from datetime import datetime, timedelta  # imported only when an event is checked
 
     try:
         return datetime.fromisoformat(timestamp).utcoffset() == timedelta(0)
@@ -121,7 +121,8 @@ def _is_utc(timestamp: str) -> bool:
 
 
 def validate_reply(reply: Reply, event: PromptEvent) -> list[str]:
-    """What the specification's rules say is wrong with a reply to this event; an empty list is right."""
+    """Return the violations of the specification's rules for a reply to this event; an empty list
+    means a valid reply."""
     wrong = []
     kind, value = event.prompt_type, reply.value
     if kind is PromptType.TYPE_FREE_TEXT and len(value) > event.constraints.get("max_length", 200):
@@ -156,13 +157,13 @@ def make_idempotency_key(
 
 
 class BaseAdapter(ABC):
-    """What every tool adapter implements.  It makes no policy, sends to no channel, and writes no audit entry."""
+    """The interface of every tool adapter. It makes no policy, sends to no channel, and writes no audit entry."""
 
-    CALLS_HOOKS: ClassVar[bool] = False  # true: it calls its own hooks; otherwise whoever runs it does
+    CALLS_HOOKS: ClassVar[bool] = False  # true: it calls its own hooks; otherwise its runner does
 
     @abstractmethod
     async def start_session(self, command: list[str], env: dict[str, str] | None = None) -> str:
-        """Spawn the tool in a terminal and return the session id (UUID v4); AdapterStartError if it cannot be."""
+        """Spawn the tool in a terminal and return the session id (UUID v4). Raises AdapterStartError if that fails."""
 
     @abstractmethod
     def read_stream(self) -> AsyncIterator[bytes]:
@@ -178,19 +179,21 @@ class BaseAdapter(ABC):
 
     @abstractmethod
     async def inject_reply(self, reply: Reply) -> None:
-        """Write the reply; AdapterInjectionError if it fails, ReplayAttackError for a wrong or used nonce."""
+        """Write the reply. Raises AdapterInjectionError if that fails, and ReplayAttackError for a
+        wrong or used nonce."""
 
     @abstractmethod
     async def terminate_session(self, session_id: str) -> None:
-        """SIGTERM, 3 seconds, SIGKILL; close the terminal and restore the host's."""
+        """Send SIGTERM, wait 3 seconds, send SIGKILL; close the terminal and restore the host's."""
 
     @abstractmethod
     async def snapshot_context(self) -> dict[str, Any]:
-        """At least: session_id, tool, pid, state, uptime_seconds, prompt_count, last_output_ago_seconds, pty_alive."""
+        """Return at least: session_id, tool, pid, state, uptime_seconds, prompt_count, last_output_ago_seconds,
+        pty_alive."""
 
     @abstractmethod
     async def healthcheck(self) -> bool:
-        """The child lives, the terminal is writable, the tasks run."""
+        """Whether the child is alive, the terminal is writable and the tasks run."""
 
     async def on_start(self) -> None:  # noqa: B027 - an optional hook
         """After the tool has started."""

@@ -1,4 +1,4 @@
-"""The adapter of Claude Code, where the documents name it.  Its dialect and its hook are in `claude/`."""
+"""The adapter of Claude Code, at the place that the specification names. Its dialect and its hook are in `claude/`."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ Make = Callable[[], BaseAdapter]
 
 @dataclass(slots=True)
 class Run:
-    """A started session whose output is read all the time, as a supervisor does."""
+    """A started session whose output is read continuously, as a supervisor does."""
 
     adapter: BaseAdapter
     session_id: str
@@ -86,7 +86,7 @@ class Run:
 
 
 async def check_adapter(make: Make) -> list[str]:
-    """The checks that failed, each with what was wrong; an empty list: the adapter keeps the contract."""
+    """Return the failed checks with their reasons; an empty list means that the adapter fulfils the contract."""
     failures = []
     for check in CHECKS:
         wrong = await run_check(check, make)
@@ -102,13 +102,13 @@ async def run_check(check: Callable[[Make], Awaitable[None]], make: Make) -> str
         return str(error) or "did not hold"
     except TimeoutError:
         return f"nothing came of it within {DEADLINE_S:.0f} seconds"
-    except Exception as error:  # the boundary to another's adapter: what it raises is what is wrong with it
+    except Exception as error:  # the boundary to a foreign adapter: its exception is the failure
         return f"{type(error).__name__}: {error}"
     return ""
 
 
 async def check_methods(make: Make) -> None:
-    """All eight methods, async as specified."""
+    """All eight methods exist and are async as specified."""
     adapter = make()
     for name in ("start_session", "detect_prompt", "await_input_state", "inject_reply", "terminate_session"):
         assert inspect.iscoroutinefunction(getattr(adapter, name)), f"{name} must be async"

@@ -1,8 +1,7 @@
-"""Reads dialect files: each tool's, and a person's own in the home folder, which win by name.
+"""Reads dialect files: the packaged ones, and a person's own in the home folder, which take precedence by name.
 
-A person's own is `dialects/NAME.toml`, or `adapters/NAME/dialect.toml` in a tool's whole folder.  It
-may also extend a packaged dialect under a new name, or under the same name.  A broken file is refused with its line
-and the reason: `parse_dialect` fails closed.
+A person's dialect is `dialects/NAME.toml`, or `adapters/NAME/dialect.toml`. It can extend a packaged dialect under a
+new name or under the same name. A broken file is refused with its line and the reason: `parse_dialect` fails closed.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from atlasbridge.adapters.installed import installed_version
 from atlasbridge.core.errors import DialectError
 from atlasbridge.core.recognition.dialect import Dialect, Mark, MenuRule, Rule, SubjectRule, compiled, extend
 
@@ -31,7 +31,7 @@ _remembered: dict[tuple[str, str, int, int, int], Any] = {}
 
 
 def load_dialect(name: str, own_dir: Path | None = None) -> Dialect:
-    """The dialect called `name` with everything it extends; an unknown name is an error."""
+    """Return the dialect called `name` with everything it extends. An unknown name is an error."""
     own = _own_file(name, own_dir)
     if own is not None:
         return _complete(_read(own), own_dir, skip_own={name})
@@ -64,7 +64,7 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _own_file(name: str, own_dir: Path | None) -> Path | None:
-    """`own_dir` is the home folder's `dialects`; a tool's whole folder stands beside it."""
+    """`own_dir` is the home folder's `dialects`; the `adapters` folder is beside it."""
     if own_dir is None:
         return None
     beside = os.path.join(os.path.dirname(own_dir), OWN_TOOLS, name, FILE)
@@ -73,26 +73,28 @@ def _own_file(name: str, own_dir: Path | None) -> Path | None:
 
 
 def dialect_for(command: str, own_dir: Path | None = None) -> str:
-    """The dialect that claims this executable's name; the generic one when none does."""
+    """Return the dialect that lists this executable's name. Return the generic one if none does, or if the installed
+    version belongs to another program with that name."""
     program = os.path.basename(command).removesuffix(".exe")
     for name in available(own_dir):
         path = _own_file(name, own_dir) or TOOLS / name / FILE
-        if program == name or f'"{program}"' in _commands_line(path):
-            return name
+        commands, others = _of_version(_find_claims, path)
+        if program == name or f'"{program}"' in commands:
+            version = installed_version(command) if others else ""
+            return FALLBACK if any(re.match(other, version) for other in others if version) else name
     return FALLBACK
 
 
-def _commands_line(path: Path) -> str:
-    """Only the line that lists the executables: a start must not parse every file."""
-    return _of_version(_find_commands_line, path)
-
-
-def _find_commands_line(path: Path) -> str:
-    return next((line for line in path.read_text("utf-8", "replace").splitlines() if line.startswith("commands")), "")
+def _find_claims(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Read only the lines with the executables and with the versions of other programs, because a start must not
+    parse every file."""
+    lines = path.read_text("utf-8", "replace").splitlines()
+    commands, others = (next((one for one in lines if one.startswith(key)), "") for key in ("commands", "not_versions"))
+    return commands, tuple(re.findall(r"'([^']+)'", others))
 
 
 def _of_version(read: Callable[[Path], T], path: Path) -> T:
-    """What a file says, remembered as long as it is the same file: whoever forks hosts has read it for all of them."""
+    """Cache the content as long as the file is unchanged. Hosts inherit the cache from the fork server."""
     told = path.stat()
     key = (read.__name__, str(path), told.st_ino, told.st_mtime_ns, told.st_size)
     if key not in _remembered:
@@ -131,9 +133,9 @@ def _parse(path: Path) -> Dialect:
 
 
 def parse_dialect(text: str, where: str, trusted: bool = False) -> Dialect:
-    """A dialect from TOML; `where` names the file in errors.
+    """Parse a dialect from TOML; `where` names the file in errors.
 
-    The patterns of a `trusted` (packaged, tested) text are compiled when first used, which saves a start 30 ms.
+    The patterns of a `trusted` (packaged, tested) text are compiled on first use, which saves 30 ms at a start.
     """
     try:
         data = tomllib.loads(text)
@@ -144,7 +146,7 @@ def parse_dialect(text: str, where: str, trusted: bool = False) -> Dialect:
 
 _WORDS = ("refuse", "always", "secret", "not_secret")
 _TEXTS = ("name", "extends", "blinking", "pointers")
-_LISTS = ("versions", "commands", "counting", "noise", "passing", "quiet_programs", "screen_programs")
+_LISTS = ("versions", "not_versions", "commands", "counting", "noise", "passing", "quiet_programs", "screen_programs")
 _TOP: dict[str, type] = {**dict.fromkeys(_TEXTS, str), **dict.fromkeys(_LISTS, tuple)}
 _PATTERNS = (
     *("pattern", "needs", "unless", "text_choice", "hotkeys", "follow", "programs", "top", "labels", "refuse", "menus"),
@@ -153,7 +155,7 @@ _PATTERNS = (
 
 
 class _Reader:
-    """Checks every setting and says which one is wrong, where, and why."""
+    """Checks every setting and reports which one is wrong, where, and why."""
 
     def __init__(self, text: str, where: str, trusted: bool) -> None:
         self.source = text.splitlines()

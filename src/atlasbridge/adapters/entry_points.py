@@ -1,7 +1,8 @@
-"""Does an installed package announce an adapter for this tool?  Answered before a session starts, so without imports.
+"""Checks whether an installed package provides an adapter for this tool. It runs before a session starts, so it imports
+nothing.
 
-Reads the entry points of installed packages as plain text; the registry loads what is found here.  A folder that has
-rested since it was read is not read again: a hundred packages would cost every session of a zygote some milliseconds.
+It reads the entry points of installed packages as plain text; the registry loads what is found here. A folder that has
+not changed since it was read is not read again: a hundred packages would cost every session some milliseconds.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from atlasbridge.core.clock import SystemClock
 GROUP = "atlasbridge.adapters"
 _SECTION = re.compile(rf"^\[{re.escape(GROUP)}\]\s*$(.*?)(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"^([^\s=#;\[]+)\s*=", re.MULTILINE)
-_RESTED_S = 60.0  # an installation writes into its new folder for a while; the folder above shows only its beginning
+# an installation writes to its new folder for a while, but the parent folder's time shows only the start
+_RESTED_S = 60.0
 
-_read_before: dict[str, tuple[int, frozenset[str]]] = {}  # place: when it had changed last, the tools announced there
+_read_before: dict[str, tuple[int, frozenset[str]]] = {}  # place: its last change, and the tools with an adapter there
 
 
 def is_announced(tool: str, places: Sequence[str] | None = None) -> bool:
@@ -43,7 +45,7 @@ def _read_folder(place: str) -> frozenset[str]:
     try:
         names = os.listdir(place)
     except OSError:
-        return frozenset()  # an archive, or a folder that is not ours to read
+        return frozenset()  # an archive, or an unreadable folder
     texts = [
         _read(os.path.join(place, name, "entry_points.txt"))
         for name in names
@@ -58,4 +60,4 @@ def _read(path: str) -> str:
         with open(path, encoding="utf-8") as file:
             return file.read()
     except (OSError, UnicodeDecodeError):
-        return ""  # most packages have none; one that cannot be read announces nothing
+        return ""  # most packages have none; an unreadable one is ignored

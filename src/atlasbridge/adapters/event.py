@@ -1,6 +1,6 @@
-"""Between the prompts of the core and the frozen interface's `PromptEvent`: both ways, within the frozen limits.
+"""Converts between the prompts of the core and the frozen interface's `PromptEvent`, within the frozen limits.
 
-A `PromptEvent` says less than a `Prompt` (no keys, no digest), so an adapter keeps the prompt beside the event.
+A `PromptEvent` contains less than a `Prompt` (no keys, no digest), so an adapter keeps the prompt beside the event.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SCORES = {"high": 0.9, "med": 0.7, "medium": 0.7, "low": 0.6}
 
 
 def event_of(prompt: Prompt, session_id: str, clock: Clock) -> PromptEvent:
-    """The prompt as the frozen interface shows it, with an id and a nonce of its own."""
+    """The prompt as a frozen event, with a new id and nonce."""
     excerpt = shorten(prompt.excerpt)
     choices = [choice for choice in prompt.choices if choice.value != "cancel"][:MAX_CHOICES]
     constraints: dict[str, Any] = {"max_length": TEXT_CHARACTERS, **prompt.constraints, "nonce": secrets.token_hex(16)}
@@ -44,7 +44,7 @@ def event_of(prompt: Prompt, session_id: str, clock: Clock) -> PromptEvent:
 
 
 def prompt_of_event(event: dict[str, Any]) -> Prompt:
-    """A prompt that another's adapter has detected: its answer goes to that adapter as one line."""
+    """A prompt that a foreign adapter has detected. The answer goes to that adapter as one line."""
     kind = PromptType(event["prompt_type"])
     asked = str(event["excerpt"])
     excerpt = shorten(asked)
@@ -72,7 +72,8 @@ def _choices(kind: PromptType, labels: list[str]) -> tuple[Choice, ...]:
 
 
 def shorten(text: str, limit: int = EXCERPT_CHARACTERS) -> str:
-    """At most `limit` characters, with `…` where something was left out.  The last line is kept: it asks."""
+    """At most `limit` characters, with `…` for omitted text. The last line is kept, because it
+    contains the question."""
     if len(text) <= limit:
         return text
     above, _, asks = text.rstrip().rpartition("\n")

@@ -1,10 +1,10 @@
-"""Runs an adapter that somebody else wrote inside a session: `python -m ...stagehand DOOR NAME COMMAND...`.
+"""Runs a foreign adapter inside a session: `python -m ...external_adapter SOCKET NAME COMMAND...`.
 
-NAME is the tool's, or that of the file which holds its adapter.  The session host starts this program on the session's
-terminal.  It drives the adapter through the frozen interface alone: output goes to the terminal, and detected prompts
-go through DOOR to the host, which sends the replies back there and hears what became of them.  A line that a person
-types at the terminal while a prompt is open is a reply, too; keys typed at other times go to the tool as they are.
-An adapter that fails is named once; the session goes on without its help.
+NAME is the tool's name, or the file that contains its adapter. The session host starts this program on the session's
+terminal. It drives the adapter through the frozen interface alone: output goes to the terminal, and detected prompts go
+through SOCKET to the host, which sends back replies and their outcomes. A line that a person types at the terminal
+while a prompt is open is a reply, too; keys typed at other times go to the tool unchanged. A failing adapter is
+reported once; the session continues without it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import tty
 from collections import deque
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from atlasbridge.adapters.base import BaseAdapter, PromptEvent, PromptType, Reply, validate_event
 from atlasbridge.adapters.event import prompt_of_event
@@ -47,14 +47,11 @@ from atlasbridge.core.host.ports import DetectorLike
 from atlasbridge.core.peer import prove_above
 from atlasbridge.core.prompt.model import Prompt
 
-# The detector of a session whose adapter somebody else wrote: that adapter's word comes first, and the usual detector
-# raises what it leaves out.
-#
-# While a prompt of the adapter's is open, the usual detector only keeps watching.  What it alone has seen is raised
-# after
-# a moment in which the adapter could have spoken.
+# The detector of a session with a foreign adapter: the adapter's prompts come first, and the usual detector raises the
+# ones that it misses. While a prompt of the adapter is open, the usual detector only watches. A prompt that it alone
+# has seen is raised after a grace period for the adapter.
 
-GRACE_S = 3.0  # after the last output; an adapter that goes by silence needs more than two seconds
+GRACE_S = 3.0  # after the last output; an adapter that relies on silence needs more than two seconds
 
 
 class ExternalDetector:
@@ -62,10 +59,10 @@ class ExternalDetector:
         self._usual = usual
         self.screen = usual.screen
         self._told: Prompt | None = None
-        self._raised = ""  # the digest of what the usual detector was allowed to raise
-        self._due: float | None = None  # when it may raise what it has seen
+        self._raised = ""  # the digest of the prompt that the usual detector was allowed to raise
+        self._due: float | None = None  # when the usual detector is allowed to raise its prompt
         self._output_at = 0.0
-        self._wake_at = 0.0  # the last wake-up that the usual detector asked for
+        self._wake_at = 0.0  # the last wake-up that the usual detector requested
 
     @property
     def open_prompt(self) -> Prompt | None:
@@ -73,7 +70,7 @@ class ExternalDetector:
 
     @property
     def despite_busy(self) -> bool:
-        """What its process does is the adapter's business."""
+        """With a prompt of the adapter, the activity of its process does not matter."""
         return self._told is not None or self._usual.despite_busy
 
     @property
@@ -108,7 +105,7 @@ class ExternalDetector:
         self._usual.took_first_key()
 
     def begun(self, now: float) -> bool:
-        """Whether half a line was typed is not visible where an adapter reads it."""
+        """Typed characters are not visible while an adapter reads them."""
         return self._told is None and self._usual.begun(now)
 
     def explain(self) -> list[str]:
@@ -128,7 +125,7 @@ class ExternalDetector:
         return [*([WithdrawPrompt(gone.digest, "moved_on")] if gone else []), RaisePrompt(prompt)]
 
     def _settle(self, reason: str, now: float) -> list[Command]:
-        """The adapter's prompt is over; should the tool wait all the same, the usual detector sees it."""
+        """The adapter's prompt has ended. If the tool still waits, the usual detector sees it."""
         told, self._told = self._told, None
         if told is None:
             return []
@@ -140,7 +137,7 @@ class ExternalDetector:
         return [] if seen is None else self._passed(self._usual.handle(ReplyTyped(seen.digest), now), now)
 
     def _passed(self, commands: list[Command], now: float) -> list[Command]:
-        """What the usual detector says, as far as it is its turn."""
+        """Filter the commands of the usual detector."""
         out: list[Command] = []
         for command in commands:
             match command:
@@ -164,41 +161,41 @@ class ExternalDetector:
         return [*out, RequestWakeup(min(self._due, self._wake_at) if self._wake_at > now else self._due)]
 
 
-# The tool of another's adapter, seen from outside it: its terminal's other end, and how it ended.
-#
-# The frozen interface has neither a way to type where nothing is asked nor an exit status.  The adapter runs in this
-# very process, so both can be had without it: the master of its terminal is one of our descriptors, the tool one of our
-# children.
+# The tool of a foreign adapter, seen from outside: its terminal's master, and its exit status. The frozen interface can
+# neither type without a prompt nor report an exit status. The adapter runs in this process, so both are available
+# without it: the terminal's master is one of our descriptors, and the tool one of our children.
 
-_NAME_OF_SLAVE = {"linux": (0x80045430, 4), "darwin": (0x40807453, 128)}  # TIOCGPTN, TIOCPTYGNAME: masters alone know
+# TIOCGPTN, TIOCPTYGNAME: they succeed for masters only
+_NAME_OF_SLAVE = {"linux": (0x80045430, 4), "darwin": (0x40807453, 128)}
 
 
 def find_master(not_these: frozenset[int] = frozenset()) -> int | None:
-    """The descriptor of this process that is the master of a terminal; None when an adapter has none here."""
+    """Return the descriptor of this process that is a terminal's master; None if the adapter has none here."""
     request, size = _NAME_OF_SLAVE.get(sys.platform, (0, 0))
     for name in os.listdir("/dev/fd") if request else ():
         fd = int(name)
         try:
             fcntl.ioctl(fd, request, b"\0" * size)
         except OSError:
-            continue  # no terminal's master, or the descriptor of this very listing
+            continue  # not a master, or the descriptor of this listing
         if fd not in not_these:
             return fd
     return None
 
 
 def copy_size(terminal: int, master: int) -> None:
-    """The tool's terminal becomes as large as the person's."""
+    """Copy the size of the person's terminal to the tool's."""
     try:
         size = fcntl.ioctl(terminal, termios.TIOCGWINSZ, b"\0" * 8)
         if struct.unpack("HHHH", size)[0]:
             fcntl.ioctl(master, termios.TIOCSWINSZ, size)
     except OSError:
-        return  # no terminal on one side: nothing to copy
+        return  # one side is not a terminal
 
 
 class ExitStatus:
-    """How a child ended, whoever reaps it: looked at, and left, the moment it dies.  Made before there is a child."""
+    """The exit status of a child, recorded when it dies without reaping it, so that others still can. Create it before
+    the child."""
 
     def __init__(self) -> None:
         self._seen: dict[int, int] = {}
@@ -213,13 +210,13 @@ class ExitStatus:
         try:
             found = os.waitid(which, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
         except ChildProcessError:
-            return  # reaped already, or no child of ours
+            return  # already reaped, or not our child
         if found is not None:
             signalled = found.si_code != os.CLD_EXITED
             self._seen[found.si_pid] = 128 + found.si_status if signalled else found.si_status
 
     def of(self, pid: int | None) -> int | None:
-        """As a shell writes it; None: it lives, or nobody saw it end."""
+        """The status as in a shell; None if the child is alive, or its end was not seen."""
         if pid is not None and pid not in self._seen:
             self._look(os.P_PID, pid)
         return None if pid is None else self._seen.get(pid)
@@ -227,12 +224,15 @@ class ExitStatus:
 
 BUFFER_BYTES = 4096
 LOOK_S = 0.25
-CONTEXT_S = 5.0  # how often the adapter is asked how it is
-ENDS_LOOKS = 40  # a tool may close its terminal a moment before it ends
+CONTEXT_S = 5.0  # how often the adapter's status is read
+ENDS_LOOKS = 40  # a tool can close its terminal a moment before it ends
 SOURCE = "its adapter"
 INTERRUPT = b"\x03"
 REMEMBERED_KEYS = 32
-ERASED = re.compile(rb"(?:[\x00-\x7e]|[\xc0-\xff][\x80-\xbf]+)?\x7f")  # a character and the key that took it back
+ERASED = re.compile(rb"(?:[\x00-\x7e]|[\xc0-\xff][\x80-\xbf]+)?\x7f")  # a character and the key that erased it
+
+
+T = TypeVar("T")
 
 
 class ExternalAdapter:
@@ -243,7 +243,7 @@ class ExternalAdapter:
         self._open: PromptEvent | None = None
         self._session_id = ""
         self._master: int | None = None
-        self._line = bytearray()  # what was typed of a line
+        self._line = bytearray()  # the typed part of a line
         self._answers: asyncio.Queue[tuple[bytes, str, str] | str] = asyncio.Queue()
         self._seen: deque[str] = deque(maxlen=REMEMBERED_KEYS)  # idempotency keys
         self._complained: set[str] = set()
@@ -270,12 +270,12 @@ class ExternalAdapter:
         return await self._ended(endings, context.get("pid"))
 
     async def _read(self) -> None:
-        """Until the tool has ended.  Where the adapter fails to read, this program reads the terminal itself."""
+        """Read until the tool has ended. If the adapter fails to read, this program reads the terminal itself."""
         try:
             async for chunk in self._adapter.read_stream():
                 self._show(chunk)
                 await self._look()
-        except Exception as error:  # the boundary to another's adapter: its tool goes on
+        except Exception as error:  # the boundary to a foreign adapter: its tool continues
             self._fault("read_stream", error)
             if self._master is None:
                 raise
@@ -283,40 +283,43 @@ class ExternalAdapter:
                 self._show(chunk)
 
     def _fault(self, method: str, error: Exception) -> None:
-        """Told once to the host, which logs it; `status` and `doctor` name it.  Nothing is written to the terminal: it
-        would cover what the tool asks."""
+        """Report the fault once to the host, which logs it; `status` and `doctor` show it. Nothing is written to the
+        terminal, because it would cover the tool's question."""
         text = f"{type(self._adapter).__name__}.{method}: {type(error).__name__}: {error}"
         if text not in self._complained:
             self._complained.add(text)
             self._tell("adapter", {"fault": text, "traceback": "".join(traceback.format_exception(error))})
 
-    async def _context(self) -> dict[str, Any]:
+    async def _call(self, method: str, otherwise: T, *arguments: Any) -> T:
+        """What a method of the adapter returns.  If it raises, the fault is reported and `otherwise` is returned."""
         try:
-            return dict(await self._adapter.snapshot_context())
+            found: T = await getattr(self._adapter, method)(*arguments)
         except Exception as error:  # the boundary to another's adapter
-            self._fault("snapshot_context", error)
-            return {}
+            self._fault(method, error)
+            return otherwise
+        return found
+
+    async def _context(self) -> dict[str, Any]:
+        return dict(await self._call("snapshot_context", {}) or {})
 
     async def _keep_telling(self) -> None:
-        """How the adapter sees its session, for `atlasbridge status` and `doctor`."""
+        """Send the adapter's view of its session, for `atlasbridge status` and `doctor`."""
         while True:
             told = {name: value for name, value in (await self._context()).items() if _is_plain(value)}
             self._tell("adapter", {"context": told})
             await asyncio.sleep(CONTEXT_S)
 
     async def _ended(self, endings: ExitStatus, pid: int | None) -> int:
-        """The tool's own exit status: it is looked at before the adapter may send a signal."""
+        """The tool's own exit status, read before the adapter can send a signal."""
         for _ in range(ENDS_LOOKS):
-            if endings.of(pid) is not None or not await self._is_healthy():
+            if endings.of(pid) is not None or not await self._call("healthcheck", False):
                 break
             await asyncio.sleep(LOOK_S / 10)
         context = await self._context()
-        try:
-            await self._adapter.terminate_session(self._session_id)
-        except Exception as error:  # the boundary to another's adapter
-            self._fault("terminate_session", error)
+        await self._call("terminate_session", None, self._session_id)
         seen = endings.of(pid)
-        status = int(context.get("exit_code") or 0) if seen is None else seen  # else what the adapter says of it
+        # the adapter's own value if the end was not seen
+        status = int(context.get("exit_code") or 0) if seen is None else seen
         if not self._adapter.CALLS_HOOKS:
             await (self._adapter.on_crash(status) if status else self._adapter.on_stop(status))
         return status
@@ -328,40 +331,29 @@ class ExternalAdapter:
         while data:
             data = data[os.write(1, data) :]
 
-    async def _is_healthy(self) -> bool:
-        try:
-            return await self._adapter.healthcheck()
-        except Exception as error:  # the boundary to another's adapter
-            self._fault("healthcheck", error)
-            return False
-
     async def _keep_looking(self) -> None:
-        """An adapter may need silence to be sure."""
+        """Look again without new output, because an adapter can need silence to be sure."""
         while True:
             await asyncio.sleep(LOOK_S)
-            try:
-                waits = await self._adapter.await_input_state()
-            except Exception as error:  # the boundary to another's adapter
-                self._fault("await_input_state", error)
+            waits: bool | None = await self._call("await_input_state", None)
+            if waits is None:
                 return
             if waits:
                 await self._look()
 
     async def _look(self) -> None:
-        try:
-            event = await self._adapter.detect_prompt(bytes(self._buffer)) if self._buffer else None
-        except Exception as error:  # the boundary to another's adapter: the usual detector goes on
-            self._fault("detect_prompt", error)
+        if not self._buffer:
             return
+        event: PromptEvent | None = await self._call("detect_prompt", None, bytes(self._buffer))
         if event is None or event.idempotency_key in self._seen:
             return
         self._seen.append(event.idempotency_key)
         for wrong in set(validate_event(event)) - self._complained:
-            self._complained.add(wrong)  # told once, and asked all the same: a prompt must not be lost
+            self._complained.add(wrong)  # reported once; the prompt is asked anyway, so that it is not lost
             _say(f"an event of the adapter is not as the interface has it: {wrong}")
         known, self._open = self._open, event
         if known is None or (known.prompt_type, known.excerpt) != (event.prompt_type, event.excerpt):
-            self._tell("prompt", _plain(event), injects=True)  # otherwise it is the same prompt, reported again
+            self._tell("prompt", _plain(event), injects=True)  # otherwise it is the same prompt again
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         loop.add_reader(0, self._typed, loop)
@@ -375,7 +367,7 @@ class ExternalAdapter:
         except OSError:
             data = b""
         if not data:
-            loop.remove_reader(0)  # nobody types any more
+            loop.remove_reader(0)  # the input has ended
         elif INTERRUPT in data:
             self._interrupted(loop)
         elif self._open is None and not self._line and self._master is not None:
@@ -384,7 +376,7 @@ class ExternalAdapter:
             self._take(data)
 
     def _take(self, data: bytes) -> None:
-        """A whole line answers; what comes behind it was typed for what comes next."""
+        """A complete line answers the prompt; the rest was typed ahead for the tool."""
         self._line += data.replace(b"\r", b"\n")
         line, end, rest = bytes(self._line).partition(b"\n")
         if not end:
@@ -406,12 +398,12 @@ class ExternalAdapter:
                     await self._answer(line)
 
     def _inject(self, message: dict[str, Any]) -> None:
-        """The host has an accepted answer."""
+        """The host has accepted an answer."""
         keys = str(message.get("keys", "")).encode("latin-1", "replace")
         self._answers.put_nowait((keys, str(message.get("by", "")), str(message.get("nonce", ""))))
 
     def _interrupted(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Ctrl-C is the tool's: it is typed where the tool reads it."""
+        """Ctrl-C belongs to the tool: type it into its terminal."""
         self._line.clear()
         if self._master is not None:
             _write(self._master, INTERRUPT)
@@ -423,9 +415,9 @@ class ExternalAdapter:
             copy_size(0, self._master)
 
     async def _answer(self, line: str) -> None:
-        """Typed at the terminal."""
+        """Handle a line that was typed at the terminal."""
         if self._open is None:
-            return  # a line behind the answer, in the same moment
+            return  # a second line, typed together with the answer
         enter = self._open.prompt_type is PromptType.TYPE_CONFIRM_ENTER or not line
         value, policy = ("\n", "none") if enter else (line, "append")
         if error := await self._reply(value, policy, "cli:local", ""):
@@ -434,7 +426,7 @@ class ExternalAdapter:
             self._tell("resolved", {})
 
     async def _reply(self, value: str, policy: str, by: str, nonce: str) -> str:
-        """What is wrong; empty: the adapter has written it."""
+        """Return the error, or "" if the adapter has written the reply."""
         event = self._open
         if event is None:
             return "the adapter asks nothing now"
@@ -444,7 +436,7 @@ class ExternalAdapter:
         self._buffer.clear()
         try:
             await self._adapter.inject_reply(reply)
-        except Exception as error:  # the boundary to another's adapter: the person is told, and asked again
+        except Exception as error:  # the boundary to a foreign adapter: the person gets the error and is asked again
             self._buffer[:0] = before
             self._fault("inject_reply", error)
             return str(error) or type(error).__name__
@@ -457,7 +449,7 @@ class ExternalAdapter:
 
 
 class _Host:
-    """The connection to the session's host: one that breaks is made again with the next word."""
+    """The connection to the session's host. A broken one is restored with the next message."""
 
     def __init__(self, attach_socket: str, inject: Any) -> None:
         self._attach_socket = attach_socket
@@ -511,7 +503,7 @@ class _Host:
 
 
 async def _read_master(master: int) -> bytes:
-    """The next output; empty: the tool has closed its terminal."""
+    """The next output; b"" if the tool has closed its terminal."""
     loop, readable = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(master, readable.set)
     try:
@@ -527,7 +519,7 @@ async def _read_master(master: int) -> bytes:
 
 
 def _value_of(keys: bytes) -> tuple[str, str]:
-    """The reply's value and newline policy: a line, Enter alone, or keys as they are."""
+    """The reply's value and newline policy: a line, Enter alone, or raw keys."""
     if keys in (b"\r", b"\n"):
         return "\n", "none"
     line = keys.removesuffix(b"\r")
@@ -552,12 +544,12 @@ def _plain(event: PromptEvent) -> dict[str, Any]:
 
 
 def _say(text: str) -> None:
-    """To the person at the terminal; the adapter does not see it."""
+    """Print to the person's terminal; the adapter does not see it."""
     _write(1, f"\r\natlasbridge: {text}\r\n".encode())
 
 
 def _write(fd: int, data: bytes) -> None:
-    """A tool that has ended takes nothing any more."""
+    """Errors are ignored, because the tool can have ended."""
     with contextlib.suppress(OSError):
         while data:
             data = data[os.write(fd, data) :]
@@ -565,7 +557,7 @@ def _write(fd: int, data: bytes) -> None:
 
 @contextlib.contextmanager
 def _keys_alone(fd: int) -> Iterator[None]:
-    """Our own terminal, key by key and without an echo: the adapter's terminal echoes, and turns the ends of lines."""
+    """Read our own terminal key by key without echo: the adapter's terminal echoes and converts line ends."""
     try:
         before = termios.tcgetattr(fd)
     except termios.error:

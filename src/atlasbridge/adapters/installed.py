@@ -1,7 +1,7 @@
-"""Which version of a tool would run, read from where it is installed: nothing is started, so a session does not wait.
+"""Finds the version of an installed tool without starting it, so that a session does not wait.
 
-Knows packages of npm and of Python, and folders that are named after the version; of others nothing is said.  Imported
-by `run` before the tool starts, so it imports next to nothing itself.
+It knows npm and Python packages, and folders named after the version; other tools have no known version. `run` imports
+it before the tool starts, so it has few imports itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LEVELS = 4  # from a program up to the folder of its package
 
 
 def warn_of_version(command: str, path: str | None = None) -> str:
-    """One sentence when this tool is known, but not in the version that is installed; else ""."""
+    """Return a warning if this tool is known, but not in the installed version; otherwise ""."""
     tool = os.path.basename(command).removesuffix(".exe")
     verified = verified_versions(tool)
     version = installed_version(command, path) if verified else ""
@@ -30,7 +30,7 @@ def warn_of_version(command: str, path: str | None = None) -> str:
 
 
 def verified_versions(tool: str) -> tuple[str, ...]:
-    """What the packaged dialect says; () for a tool that has none, or that has no versions."""
+    """The versions in the packaged dialect; () for a tool without a dialect or without versions."""
     listed = _LISTED.search(_read(os.path.join(TOOLS, tool, "dialect.toml")))
     return tuple(re.findall(r'"([^"]+)"', listed[1])) if listed else ()
 
@@ -49,7 +49,7 @@ def _find(command: str, path: str) -> str:
 
 
 def _by_folder(program: str) -> str:
-    """Installers that keep versions side by side: `.../versions/1.2.3`, `.../Cellar/tool/1.2.3/bin/tool`."""
+    """For installers that keep versions side by side: `.../versions/1.2.3`, `.../Cellar/tool/1.2.3/bin/tool`."""
     return next((part for part in reversed(program.split(os.sep)) if _VERSION.fullmatch(part)), "")
 
 
@@ -64,7 +64,7 @@ def _of_npm(program: str) -> str:
 
 
 def _of_python(program: str) -> str:
-    """A script beside the interpreter of its environment."""
+    """For a script beside the interpreter of its environment."""
     libraries = os.path.join(os.path.dirname(os.path.dirname(program)), "lib")
     for python in _names(libraries, "python3"):
         for info in _names(os.path.join(libraries, python, "site-packages"), os.path.basename(program)):

@@ -1,4 +1,4 @@
-"""What `atlasbridge adapters` says of every tool: where its adapter comes from, its rules, the versions walked."""
+"""The data of `atlasbridge adapters`: for every tool the origin of its adapter, its rules and its verified versions."""
 
 from __future__ import annotations
 
@@ -17,18 +17,15 @@ from atlasbridge.adapters.tool_start import MODULE
 from atlasbridge.core.errors import AdapterError, DialectError
 from atlasbridge.core.process import own_environ, own_python
 
-# Which adapters cannot do their work, and why: rules that cannot be read, files and packages that cannot be loaded.
-#
-# What others wrote is loaded in a process of its own (`python -m ...loadable NAME`), so that it can neither end nor
-# hang
-# who asks.  How a running session is doing, the hub knows.
+# Finds broken adapters and the reasons: rules, files and packages that cannot be loaded. Foreign code is loaded in a
+# separate process, so that it can neither end nor block the caller. The state of running sessions comes from the hub.
 
 PATIENCE_S = 20.0
 LOADED = "loaded"
 
 
 def find_faults(home: Path) -> dict[str, str]:
-    """Tool by tool what is wrong with its adapter; a tool that is not named is well."""
+    """Return the fault of each broken adapter by tool; all others work."""
     found = {point.name: _try_loading(point.name) for point in entry_points(group=GROUP)}
     found |= {name: fault for name in available(home / "dialects") if (fault := _fault_of_rules(name, home))}
     for name, place in _own_files(home / "adapters"):
@@ -45,7 +42,7 @@ def _fault_of_rules(name: str, home: Path) -> str:
 
 
 def _own_files(folder: Path) -> list[tuple[str, Path]]:
-    """The programs among what a person keeps: NAME.py, NAME/adapter.py, NAME/prepare.py."""
+    """A person's own programs: NAME.py, NAME/adapter.py, NAME/prepare.py."""
     if not folder.is_dir():
         return []
     inside = [(path.parent.name, path) for file in ("adapter.py", MODULE) for path in sorted(folder.glob(f"*/{file}"))]
@@ -67,7 +64,7 @@ def _try_loading(name: str) -> str:
 
 
 def load(name: str) -> None:
-    """As a session would; AdapterError says what is wrong."""
+    """Load the adapter as a session would. Raises AdapterError with the reason."""
     if os.path.basename(name) == MODULE:
         from atlasbridge.adapters.registry import load_module
 
@@ -104,7 +101,7 @@ def describe_adapters(home: Path) -> list[dict[str, Any]]:
 
 
 def _describe(name: str, origins: dict[str, str], home: Path, has_rules: bool, fault: str) -> dict[str, Any]:
-    """One that is broken is listed with its fault, and hides none of the others."""
+    """A broken adapter is listed with its fault, and does not hide the others."""
     dialect = load_dialect(name, home / "dialects") if has_rules and not fault else None
     commands = (dialect.commands if dialect else ()) or (name,)
     own = home / "dialects" / f"{name}.toml"

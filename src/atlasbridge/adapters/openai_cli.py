@@ -1,4 +1,4 @@
-"""The adapter of the `openai` command, where the documents name it.  Its dialect is in `openai/`."""
+"""The adapter of the `openai` command, at the place that the specification names. Its dialect is in `openai/`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""PtyAdapter: the frozen interface over the session's own parts: its terminal, detector, watchdog and typist.
+"""PtyAdapter: the frozen interface over the session's own terminal, detector, watchdog and typist.
 
-A tool's adapter is then a name and a dialect.  `atlasbridge run` drives the same parts from the session host; this
-class is for programs that drive a tool themselves.
+With it, a tool's adapter is only a name and a dialect. `atlasbridge run` drives the same parts from the session host;
+this class is for programs that drive a tool themselves.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from atlasbridge.adapters.event import event_of
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.prompt_builder import prompt_of
-from atlasbridge.core.detection.signals import MEDIUM
+from atlasbridge.core.detection.verdict import MEDIUM
 from atlasbridge.core.errors import AdapterError
 from atlasbridge.core.host.bare import BareSession
 from atlasbridge.core.ids import new_id
@@ -48,10 +48,10 @@ from atlasbridge.os.tty import make_probe
 from atlasbridge.os.tty.posix import PosixPTY
 
 BUFFER_BYTES = 4096
-READ_BYTES = 1024  # as the document has it
+READ_BYTES = 1024  # as in the specification
 REMEMBERED_KEYS = 32
 LOOK_S = 0.01
-JUDGED_S = 2.0  # for what looks like a prompt to be judged, unless more output comes
+JUDGED_S = 2.0  # how long to wait for the detector to judge a possible prompt, unless more output comes
 
 
 class PtyAdapter(BaseAdapter):
@@ -73,14 +73,15 @@ class PtyAdapter(BaseAdapter):
         self._clock = clock or SystemClock()
         self.dialect = load_dialect(self.DIALECT, own_dialects)
         self._buffer = bytearray()
-        self._screen = Screen(rows, cols)  # all that was read: the session's own is drawn by another thread, later
+        # everything that was read; the session's own screen is drawn later by another thread
+        self._screen = Screen(rows, cols)
         self._pty: PosixPTY | None = None
         self._session: BareSession | None = None
         self._session_id = ""
         self._without_session = new_id()
         self._started_at = self._clock.now()
         self._keys: deque[str] = deque(maxlen=REMEMBERED_KEYS)
-        self._asked: dict[str, tuple[PromptEvent, Prompt, str]] = {}  # and the id under which it is open
+        self._asked: dict[str, tuple[PromptEvent, Prompt, str]] = {}  # with the id of the open prompt
         self._told = ""  # the last of these ids
         self._used: set[str] = set()  # nonces
         self._prompt_count = 0
@@ -94,7 +95,7 @@ class PtyAdapter(BaseAdapter):
 
     @property
     def tool_name(self) -> str:
-        """As the architecture document calls it."""
+        """The name in the architecture document."""
         return self.TOOL_NAME
 
     @property
@@ -102,10 +103,8 @@ class PtyAdapter(BaseAdapter):
         return self.SUPPORTED_VERSIONS
 
     def prepare_command(self, command: list[str]) -> list[str]:
-        """The command as it is started; a tool may need more arguments to say what it asks."""
+        """The command to start; a tool can need more arguments to report its requests."""
         return command
-
-    # ------------------------------------------------------------ the session
 
     async def start_session(self, command: list[str], env: dict[str, str] | None = None) -> str:
         if await self.healthcheck():
@@ -134,7 +133,7 @@ class PtyAdapter(BaseAdapter):
             self._buffer += chunk
             del self._buffer[:-BUFFER_BYTES]
             yield chunk
-        while (status := pty.poll()) is None:  # a tool may close its terminal a moment before it ends
+        while (status := pty.poll()) is None:  # a tool can close its terminal a moment before it ends
             await asyncio.sleep(LOOK_S)
         await self._finish(status)
 
@@ -157,24 +156,23 @@ class PtyAdapter(BaseAdapter):
         self._pty.close()
 
     async def wait(self) -> int:
-        """Until the tool has ended: its exit status, negative for the signal that ended it."""
+        """Wait for the end of the tool; return its exit status, negative for a signal."""
         pty, _ = self._running()
         while (status := pty.poll()) is None:
             await asyncio.sleep(LOOK_S)
         return status
 
     async def terminate(self, force: bool = False) -> None:
-        """SIGTERM, or SIGKILL with `force`, to the tool and what it has started."""
+        """Send SIGTERM, or SIGKILL with `force`, to the tool and its children."""
         self._running()[0].signal(signal.SIGKILL if force else signal.SIGTERM)
 
-    # ------------------------------------------------------------ prompts
-
     async def detect_prompt(self, buffer: bytes) -> PromptEvent | None:
-        """Of a running tool: what the session's detector has raised.  Of mere bytes: what stands on their screen."""
+        """For a running tool, return the prompt that the session's detector raised. For other bytes, recognise the
+        prompt on their screen."""
         live = bool(buffer) and await self.healthcheck() and self._buffer.endswith(buffer)
         view = View.of(self._screen if live else _screen_of(buffer, self._rows, self._cols))
         found = recognise(view, Facts(), self.dialect)
-        drawn = found.rule == DRAWN_SCREEN  # frames, and not a word
+        drawn = found.rule == DRAWN_SCREEN  # only frames, without text
         looks_like_one = found.score >= MEDIUM and not drawn and stated(view, self.dialect) != "busy"
         if live:
             return await self._raised(JUDGED_S if looks_like_one else 0.0)
@@ -223,11 +221,11 @@ class PtyAdapter(BaseAdapter):
         self._buffer.clear()
 
     async def type_keys(self, data: bytes) -> None:
-        """Keys outside any prompt, as they are."""
+        """Type raw keys without a prompt."""
         await asyncio.to_thread(self._running()[1].type_keys, data)
 
     def _claim(self, reply: Reply) -> tuple[Answer, str]:
-        """What this reply means, and which open prompt it may answer; its nonce is spent from here on."""
+        """Return the meaning of this reply and the open prompt that it answers. Its nonce is then used up."""
         if reply.session_id != self._session_id:
             raise AdapterInjectionError("the reply belongs to another session", "answer the session that asks")
         if reply.nonce in self._used:
@@ -242,8 +240,6 @@ class PtyAdapter(BaseAdapter):
         self._used.add(reply.nonce)
         del self._asked[reply.prompt_id]
         return answer, open_id
-
-    # ------------------------------------------------------------ how it is
 
     async def snapshot_context(self) -> dict[str, Any]:
         alive = await self.healthcheck()
@@ -271,7 +267,7 @@ class PtyAdapter(BaseAdapter):
 
 
 def _has_output(pty: PosixPTY) -> bool:
-    """Whether there is more to read: what looks like a prompt now may be followed by its other half."""
+    """Whether there is more to read: the second half of a prompt could follow."""
     if pty.fileno() < 0:
         return False
     waiter = select.poll()
@@ -280,7 +276,7 @@ def _has_output(pty: PosixPTY) -> bool:
 
 
 async def _read(pty: PosixPTY) -> bytes:
-    """The next chunk; b"" once nobody will write any more."""
+    """The next chunk; b"" after the end."""
     loop, fd = asyncio.get_running_loop(), pty.fileno()
     while fd >= 0:
         readable = asyncio.Event()
@@ -296,12 +292,12 @@ async def _read(pty: PosixPTY) -> bytes:
         except OSError:
             if pty.poll() is not None:
                 break
-            await asyncio.sleep(LOOK_S)  # nobody has the terminal open now; while the tool lives it may open it again
+            await asyncio.sleep(LOOK_S)  # no process has the terminal open, but a live tool could open it again
     return b""
 
 
 def _meaning(reply: Reply, event: PromptEvent, prompt: Prompt) -> Answer:
-    """`append` means an ordinary answer: the dialect knows its keys.  The other two are typed as they are."""
+    """`append` is an ordinary answer, whose keys the dialect knows. The other two policies are typed unchanged."""
     if reply.newline_policy != "append":
         return Answer(AnswerKind.KEYS, reply_bytes(reply.value, reply.newline_policy).decode("latin-1"))
     answer = decide_answer(prompt, reply.value or "enter")
@@ -309,7 +305,7 @@ def _meaning(reply: Reply, event: PromptEvent, prompt: Prompt) -> Answer:
         raise AdapterInjectionError(answer.sentence, "send a value that fits the prompt")
     if answer.kind is AnswerKind.KEYS:
         return Answer(AnswerKind.KEYS, parse_keys(answer.value).decode("latin-1"))
-    named = answer.kind is AnswerKind.CHOICE  # by its own word, where the interface has its number
+    named = answer.kind is AnswerKind.CHOICE  # by the choice's own value, where the interface uses its number
     wrong = [] if named else validate_reply(reply, event)
     if wrong:
         raise AdapterInjectionError("; ".join(wrong), "send a value that fits the prompt")
@@ -317,7 +313,7 @@ def _meaning(reply: Reply, event: PromptEvent, prompt: Prompt) -> Answer:
 
 
 def _encode(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
-    """Keys are bytes here, not names of keys."""
+    """Keys are raw bytes here, not names."""
     if answer.kind is AnswerKind.KEYS:
         return (Step(answer.value.encode("latin-1")),)
     return encode_answer(prompt, answer)

@@ -1,6 +1,6 @@
-"""Which adapters exist: a folder for each tool, packages that announce theirs, files here and in the home folder.
+"""Finds adapters: a folder for each tool, installed packages with entry points, files here and in the home folder.
 
-A tool needs no class of its own: its `dialect.toml` says everything, and the registry makes the class from it.
+A tool needs no class: the registry makes one from its `dialect.toml`.
 """
 
 from __future__ import annotations
@@ -26,23 +26,22 @@ if TYPE_CHECKING:
     from atlasbridge.adapters.pty import PtyAdapter
 
 
-# Loads an adapter that a person keeps in the home folder: a file is enough, no package has to be installed.
-#
-# Only a file that nobody else can change is run.
+# Loads an adapter from a file in the home folder, without an installed package. The file is run only if no other user
+# can change it.
 
 
 def load_module(path: str) -> ModuleType:
-    """The module in this file; AdapterError says what is wrong with it."""
+    """Return the module in this file. Raises AdapterError with the reason."""
     check_owner(path)
     name = f"atlasbridge_own_{os.path.basename(os.path.dirname(path))}_{os.path.basename(path).removesuffix('.py')}"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise AdapterError(f"{path} is no Python file", "give it a name that ends in .py")
     module = module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses of the file look for their module
+    sys.modules[name] = module  # dataclasses in the file look up their module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # the boundary to another's file: it may fail in any way
+    except Exception as error:  # the boundary to a foreign file: it can fail in any way
         del sys.modules[name]
         raise AdapterError(
             f"{path} cannot be loaded: {type(error).__name__}: {error}", "mend it, or remove it"
@@ -51,7 +50,7 @@ def load_module(path: str) -> ModuleType:
 
 
 def check_owner(path: str) -> None:
-    """What somebody else could have written is not run."""
+    """Refuse a file that another user could have written."""
     for place in (path, os.path.dirname(path)):
         try:
             found = os.stat(place)
@@ -73,7 +72,7 @@ class AdapterRegistry:
 
     @classmethod
     def register(cls, name: str) -> Callable[[Adapter], Adapter]:
-        """A class decorator: this adapter serves the tool of that name."""
+        """A class decorator that registers the adapter for the tool with that name."""
 
         def keep(adapter: Adapter) -> Adapter:
             cls._registered[name] = adapter
@@ -83,7 +82,7 @@ class AdapterRegistry:
 
     @classmethod
     def get(cls, tool_name: str) -> type[BaseAdapter]:
-        """The tool's adapter; for a tool nobody knows the generic one, with a warning."""
+        """Return the tool's adapter; for an unknown tool the generic one, with a warning."""
         file = find_adapter_file(tool_name, find_home_folder(os.environ))
         found = cls.of_file(file) if file else cls._registered.get(tool_name) or cls._load(tool_name)
         if found is None:
@@ -93,7 +92,7 @@ class AdapterRegistry:
 
     @classmethod
     def find(cls, name: str) -> type[BaseAdapter]:
-        """The same, where the name may be that of a file with an adapter in it."""
+        """The same, but the name can also be a file that contains an adapter."""
         return cls.of_file(name) if os.sep in name else cls.get(name)
 
     @classmethod
@@ -102,7 +101,7 @@ class AdapterRegistry:
 
     @classmethod
     def of_file(cls, path: str) -> type[BaseAdapter]:
-        """The adapter that is defined in this file; the last one, where there are several."""
+        """Return the adapter that this file defines; the last one if there are several."""
         module = load_module(path)
         found = [
             item
@@ -115,7 +114,7 @@ class AdapterRegistry:
 
     @classmethod
     def origins(cls, home: Path | None = None) -> dict[str, str]:
-        """Every adapter by its tool's name, and where it comes from; what a person keeps in the home folder wins."""
+        """Every adapter by its tool's name, and its origin. A person's own in the home folder takes precedence."""
         found = dict.fromkeys(available(), "built-in")
         found |= {path.stem: str(path) for path in sorted(TOOLS.glob("*.py")) if is_adapter_file(str(path), path.stem)}
         for point in entry_points(group=GROUP):
@@ -139,12 +138,12 @@ class AdapterRegistry:
         folder = dialect_for(tool_name)
         if folder == FALLBACK != tool_name:
             return None
-        cls._registered[tool_name] = cls.of_dialect(folder)  # also by another name of its command
+        cls._registered[tool_name] = cls.of_dialect(folder)  # also under another name of its command
         return cls._registered[tool_name]
 
     @classmethod
     def of_dialect(cls, name: str) -> type[PtyAdapter]:
-        """The class of a tool whose dialect says everything about it."""
+        """The class of a tool that is completely described by its dialect."""
         from atlasbridge.adapters.pty import PtyAdapter
 
         if name == FALLBACK:

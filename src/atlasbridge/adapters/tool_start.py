@@ -1,7 +1,7 @@
-"""How a tool is started: asked of the tool's own folder, or of the adapter that somebody else wrote for it.
+"""Prepares the start of a tool, with the tool's own folder or a foreign adapter.
 
-A folder may hold `prepare.py` with `prepare(start) -> start`: more arguments, more environment, a hook that tells
-through `door` what the tool asks.  Looked for before every session: nothing is imported for the tools that have none.
+A folder can contain `prepare.py` with `prepare(start) -> start`: it adds arguments, environment variables, or a hook
+that reports requests to `attach_socket`. This runs before every session; tools without it cause no import.
 """
 
 from __future__ import annotations
@@ -21,19 +21,17 @@ MODULE = "prepare.py"
 
 @frozen
 class ToolStart:
-    """What an adapter may change before its tool is started."""
+    """What an adapter is allowed to change before its tool is started."""
 
     command: tuple[str, ...]
     environ: Mapping[str, str]
-    attach_socket: (
-        str  # where a hook tells what the tool asks: a socket, one JSON object per line with `"m": "structured"`
-    )
-    hook_s: float = 0.0  # how long a dialog waits for the words of a hook before it is raised without them
-    outside: bool = False  # its adapter runs in a process of its own; see `stagehand`
+    attach_socket: str  # the socket to which a hook reports requests: one JSON object per line with `"m": "structured"`
+    hook_s: float = 0.0  # how long a dialog waits for a hook's report before it is raised without it
+    outside: bool = False  # its adapter runs in a separate process; see `external_adapter`
 
 
 def prepare_start(start: ToolStart, tool: str, dialect: str, home: str) -> ToolStart:
-    """`dialect`: the one that the person named on the command line, if any."""
+    """`dialect` is the one on the command line, if any."""
     if not dialect and (adapter := find_outside(tool, home)):
         if not hasattr(os, "fork"):  # Windows
             raise AdapterError(
@@ -42,13 +40,13 @@ def prepare_start(start: ToolStart, tool: str, dialect: str, home: str) -> ToolS
         stage = own_python("atlasbridge.adapters.external_adapter", start.attach_socket, adapter)
         return replace(start, command=(*stage, *start.command), outside=True)
     if dialect not in ("", tool):
-        return start  # the rules of one tool for another: how that one is started is not known
+        return start  # a dialect of another tool: how this tool is started is unknown
     prepare = _find_prepare(tool, home)
     return start if prepare is None else prepare(start)
 
 
 def find_outside(tool: str, home: str) -> str:
-    """The file that holds the tool's adapter, or the name an installed package announces it by."""
+    """The file that contains the tool's adapter, or the name of an installed package's entry point."""
     if place := find_adapter_file(tool, home):
         return place
     from atlasbridge.adapters.entry_points import is_announced
@@ -57,7 +55,7 @@ def find_outside(tool: str, home: str) -> str:
 
 
 def find_adapter_file(tool: str, home: str) -> str:
-    """In the home folder `adapters/TOOL.py` or `adapters/TOOL/adapter.py`, or `TOOL.py` in this very folder."""
+    """Return `adapters/TOOL.py` or `adapters/TOOL/adapter.py` in the home folder, or `TOOL.py` in this folder."""
     own = os.path.join(home, "adapters", tool)
     for place in (f"{own}.py", os.path.join(own, "adapter.py")):
         if os.path.isfile(place):
@@ -67,7 +65,7 @@ def find_adapter_file(tool: str, home: str) -> str:
 
 
 def is_adapter_file(path: str, tool: str) -> bool:
-    """Whether it registers an adapter for this tool: the modules of this folder's own do not."""
+    """Whether the file registers an adapter for this tool; this folder's own modules do not."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return (

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import click
 
-from atlasbridge.bootstrap import plan_server_chats
+from atlasbridge.bootstrap import build_tracer, plan_server_chats
 from atlasbridge.cli.printing import home, json_option, print_json, print_table
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.distribution import install_line
@@ -240,7 +240,13 @@ def serve(
     oidc = _read_oidc(config_path) if config_path else None
     place = Address(host, port, url, cert, key, token, connections, keep_days * 86_400.0, oidc)
     read_plan = partial(plan_server_chats, config_path, os.environ) if config_path else None
-    run(serve_fleet(database_url, place, lambda known_as: click.echo(f"The fleet server is at {known_as}"), read_plan))
+    tracer = build_tracer("atlasbridge-fleet", os.environ)
+    started = lambda known_as: click.echo(f"The fleet server is at {known_as}")  # noqa: E731
+    try:
+        run(serve_fleet(database_url, place, started, read_plan, tracer.span if tracer else None))
+    finally:
+        if tracer:
+            tracer.close()
 
 
 def _read_oidc(config_path: Path) -> Any:
@@ -372,8 +378,8 @@ def _invite(database_url: str, url: str, **terms: Any) -> str:
 def chats(database_url: str, config_path: Path | None, as_json: bool) -> None:
     """Check the file of `serve --config`, and list its channels with the people who take part."""
     with needs(SERVER):
-        from atlasbridge.fleet.server.chats.directory import load_directory
-        from atlasbridge.fleet.server.chats.leader_lock import carried
+        from atlasbridge.fleet.server.chats.cache import load_directory
+        from atlasbridge.fleet.server.database import carried
 
     if config_path is None:
         raise click.UsageError("which file? Give --config FILE, or set ATLASBRIDGE_FLEET_CONFIG")
@@ -393,7 +399,7 @@ def chats(database_url: str, config_path: Path | None, as_json: bool) -> None:
             {
                 "carried": carries,
                 "channels": found,
-                "escalation": [escalation_policy.name for escalation_policy in plan.escalation],
+                "escalation": [escalation_policy.name for escalation_policy in plan.policy.attention.escalation],
             }
         )
         return
@@ -415,17 +421,16 @@ def rules(database_url: str, file: Path | None, as_json: bool) -> None:
     """Send FILE (as policy.toml) to all machines; without it, show what they use."""
     with needs(SERVER):
         from atlasbridge.fleet.server import machines as fleet_machines
-        from atlasbridge.fleet.server import team_rules
 
     if file is not None:
         from atlasbridge.config.rules import read_rules
 
         read_rules(file)  # reports errors with their line
         text = file.read_text(encoding="utf-8")
-        digest = work(database_url, lambda database: team_rules.set_rules(database, text, operator()))
+        digest = work(database_url, lambda database: fleet_machines.set_rules(database, text, operator()))
         click.echo(f"The rules {digest[:19]} go to all machines.")
         return
-    newest = work(database_url, team_rules.newest)
+    newest = work(database_url, fleet_machines.newest_rules)
     found = work(database_url, fleet_machines.listing)
     using = [{"machine": one["name"], "digest": one["policy"], "fault": one["policy_fault"]} for one in found]
     if as_json:
@@ -810,7 +815,7 @@ def show_log(database_url: str, limit: int) -> None:
 def verify_log(ctx: click.Context, database_url: str, wait: float, as_json: bool) -> None:
     """Follow the server's chain, and have every connected machine prove its own, entry by entry."""
     with needs(SERVER):
-        from atlasbridge.fleet.server.verify import verify_all
+        from atlasbridge.fleet.server.anchors import verify_all
 
     found: dict[str, Any] = work(database_url, lambda database: verify_all(database, wait))
     if as_json:

@@ -16,6 +16,7 @@ from atlasbridge.config.load import Configuration, SettingsClass, load_config
 from atlasbridge.config.model import EscalationEntry
 from atlasbridge.config.secrets import resolve
 from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.policy.attention import AttentionSettings
 from atlasbridge.core.policy.escalation import AWAY, EscalationPolicy, EscalationStep, PresenceSettings
 from atlasbridge.core.routing.channel_worker import ChatPlan, ChatRoute
 from atlasbridge.core.routing.policy import PolicySettings
@@ -96,20 +97,20 @@ def plan_chats(
     config: Configuration, chat_routes: tuple[ChatRoute, ...], idle: tuple[str, ...], path: Path
 ) -> ChatPlan:
     prompts, attention = config.general.prompts, config.general.attention
-    return ChatPlan(
-        chat_routes,
-        server_escalation(config.general.escalation, (*(chat_route.name for chat_route in chat_routes), *idle), path),
-        PolicySettings(
-            notify_idle=prompts.notify_idle,
-            reminder_s=prompts.reminder_seconds,
-            max_reminders=prompts.max_reminders,
-            muted_tools=frozenset(prompts.muted_tools),
+    names = (*(chat_route.name for chat_route in chat_routes), *idle)
+    policy = PolicySettings(
+        notify_idle=prompts.notify_idle,
+        reminder_s=prompts.reminder_seconds,
+        max_reminders=prompts.max_reminders,
+        muted_tools=frozenset(prompts.muted_tools),
+        attention=AttentionSettings(
+            escalation=server_escalation(config.general.escalation, names, path),
+            presence=PresenceSettings(attention.presence_seconds, attention.presence_longest_seconds),
+            digest_s=attention.digest_seconds,
+            notices_per_hour=attention.notices_per_hour,
         ),
-        PresenceSettings(attention.presence_seconds, attention.presence_longest_seconds),
-        attention.digest_seconds,
-        attention.notices_per_hour,
-        idle=idle,
     )
+    return ChatPlan(chat_routes, policy, idle=idle)
 
 
 def _refuse_strange(data: Mapping[str, Any], path: Path) -> None:

@@ -124,14 +124,14 @@ class Operation(Generic[P, R]):
         if strict and unknown:
             raise BadValue(f"{unknown[0]}: there is no such field here")
         found = {names[name]: value for name, value in given.items() if name in names}
-        return dict(self._read_all(found))
+        return dict(self._read_all(found, strict))
 
-    def _read_all(self, found: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    def _read_all(self, found: Mapping[str, Any], strict: bool) -> list[tuple[str, Any]]:
         out = []
         for name, parameter in self.parameters.items():
             value = found.get(name)
-            if value is None and not parameter.required:
-                continue  # the default of the function applies
+            if value is None and not parameter.required and not (strict and name in found):
+                continue  # the default of the function applies; over HTTP, null is a value that few types have
             if name not in found:
                 raise BadValue(f"{name}: is missing")
             out.append((name, read(parameter.kind, value, name)))
@@ -514,8 +514,39 @@ class PolicyRules:
 
 
 @frozen
+class PastSubject:
+    kind: str
+    text: str
+    folder: str
+    source: str
+    complete: bool
+    target: str
+    certain: Annotated[bool, Is("whether rules can be sure of it")]
+
+
+@frozen
+class PastQuestion:
+    """What a rule knows of it, and what was answered."""
+
+    prompt_id: str
+    created_at: str
+    state: str
+    excerpt: str
+    secret: bool
+    idle: bool
+    subject: PastSubject | None
+    real_target: str
+    tool: str
+    label: str
+    folder: str
+    decided_by: str
+    answer: str
+    agreed: bool | None
+
+
+@frozen
 class Cases:
-    cases: tuple[dict[str, object], ...]
+    cases: tuple[PastQuestion, ...]
 
 
 @frozen
@@ -617,8 +648,16 @@ class Changes:
 
 
 @frozen
-class ScreenShown:
-    screen: dict[str, object]
+class Screen:
+    """`lines` as text, or `styled` as runs of [text, foreground, background, flags]; more fields are in `more`."""
+
+    rows: int
+    cols: int
+    title: Annotated[str, Is(maybe=True)] = ""
+    lines: Annotated[tuple[str, ...], Is(maybe=True)] = ()
+    styled: Annotated[tuple[tuple[object, ...], ...], Is(maybe=True)] = ()
+    past: Annotated[tuple[tuple[object, ...], ...], Is("what has scrolled off it", maybe=True)] = ()
+    more: Annotated[Mapping[str, object], Is(rest=True)] = field(default_factory=dict)
 
 
 @frozen
@@ -640,12 +679,26 @@ class AuditHead:
 
 
 @frozen
+class ChannelHealth:
+    """`more` has what a channel says of itself besides."""
+
+    name: str
+    state: str
+    waiting: int
+    fault: Annotated[str, Is(maybe=True)] = ""
+    restarts: Annotated[int, Is(maybe=True)] = 0
+    unreached: Annotated[int, Is("prompts that it could not show", maybe=True)] = 0
+    why: Annotated[str, Is("why not", maybe=True)] = ""
+    more: Annotated[Mapping[str, object], Is(rest=True)] = field(default_factory=dict)
+
+
+@frozen
 class Status:
     pid: int
     protocol: int
     version: str
     uptime_s: float
-    channels: tuple[dict[str, object], ...]
+    channels: tuple[ChannelHealth, ...]
     sessions: int
     open_prompts: int
     still_waiting: int
@@ -683,17 +736,76 @@ class Presence:
 @frozen
 class Told:
     told: Annotated[bool, Is(only="http")] = True
-    channels: Annotated[tuple[dict[str, object], ...], Is(only="socket")] = ()
+    channels: Annotated[tuple[ChannelHealth, ...], Is(only="socket")] = ()
+
+
+@frozen
+class AuditEntry:
+    """`fields` has what entries of this event say besides."""
+
+    seq: int
+    ts: str
+    event: str
+    prev_hash: str
+    hash: str
+    session_id: Annotated[str, Is(maybe=True)] = ""
+    prompt_id: Annotated[str, Is(maybe=True)] = ""
+    fields: Annotated[Mapping[str, object], Is(rest=True)] = field(default_factory=dict)
 
 
 @frozen
 class Entries:
-    entries: tuple[dict[str, object], ...]
+    entries: tuple[AuditEntry, ...]
+
+
+@frozen
+class ChainVerdict:
+    """`ok`, or the first bad entry and where it stands."""
+
+    ok: bool
+    count: int
+    head: str
+    bad_entry: int | None = None
+    where: str = ""
+    problem: str = ""
+    repairs: int = 0
+    incidents: tuple[str, ...] = ()
 
 
 @frozen
 class Verdict:
-    verdict: dict[str, object]
+    verdict: ChainVerdict
+
+
+@frozen
+class Day:
+    day: str
+    raised: int
+    answered: int
+
+
+@frozen
+class Waits:
+    """Seconds from a prompt to its answer; `buckets` are (upper end, how many), the last without an upper end."""
+
+    count: int
+    median: float | None
+    p90: float | None
+    buckets: tuple[tuple[float | None, ...], ...]
+
+
+@frozen
+class Statistics:
+    sessions: Annotated[dict[str, int], Is("by state")]
+    prompts: Annotated[dict[str, int], Is("by state")]
+    types: dict[str, int]
+    replies: Annotated[dict[str, int], Is("by source")]
+    audit_entries: int
+    days: tuple[Day, ...]
+    answer_s: Waits
+    answered_by: dict[str, int]
+    answered_ways: dict[str, int]
+    reported: Annotated[dict[str, int], Is("false and missed prompts that people reported")]
 
 
 @frozen
@@ -1108,11 +1220,11 @@ class HubOperations:
         session_id: SessionId,
         styled: Annotated[bool, Is("with colours, as runs of [text, fg, bg, flags]")] = False,
         past: Annotated[bool, Is("also what has scrolled off it, with colours, as `past`")] = False,
-    ) -> dict[str, object]:
+    ) -> Screen:
         """The session's screen."""
 
     @operation("GET /sessions/{session_id}/screen/stream", page=True)
-    def screen_stream(self, session_id: SessionId) -> AsyncIterator[dict[str, object]]:
+    def screen_stream(self, session_id: SessionId) -> AsyncIterator[Screen]:
         """The screen, live."""
 
     @operation("POST /sessions/{session_id}/typing", scope="admin", page=True)
@@ -1190,7 +1302,7 @@ class HubOperations:
         kind: SubjectKind = SubjectKind.QUESTION,
         about: Annotated[str, Is("the command, edit or address that is asked about, whole", most=20_000)] = "",
         target: Annotated[str, Is(most=4096)] = "",
-    ) -> AsyncIterator[dict[str, object]]:
+    ) -> AsyncIterator[Event]:
         """Ask people, and wait for the answer."""
 
     @operation("DELETE /questions/{question_id}", scope="ask", page=True)
@@ -1211,13 +1323,11 @@ class HubOperations:
         """Prompts of every state, newest first."""
 
     @operation()
-    def events(
-        self, follow: bool = False, session: ShortText = "", recent: bool = False
-    ) -> AsyncIterator[dict[str, object]]:
+    def events(self, follow: bool = False, session: ShortText = "", recent: bool = False) -> AsyncIterator[Event]:
         """Events, one by one."""
 
     @operation("GET /events", page=True, name="page.events")
-    def event_stream(self) -> AsyncIterator[dict[str, object]]:
+    def event_stream(self) -> AsyncIterator[Event]:
         """All that happens."""
 
     @operation("GET /audit", page=True, name="audit.page")
@@ -1252,7 +1362,7 @@ class HubOperations:
         """Whether the audit chain is whole."""
 
     @operation("GET /statistics", page=True)
-    def statistics(self) -> dict[str, object]:
+    def statistics(self) -> Statistics:
         """Counts over all prompts."""
 
     @operation("GET /metrics", page=True)

@@ -76,7 +76,7 @@ class PasskeyService(Protocol):
 
 
 class HubApi(Protocol):
-    """What a channel can ask of the hub. All of it runs in the hub's event loop.
+    """What a chat can ask of the hub, or of a fleet server in its place. All of it runs in one event loop.
 
     Everything that a person can request is in the table of operations and is called through `by`. The methods here are
     for the channel itself: records to show, its own notes, and who is allowed to see which session.
@@ -93,14 +93,10 @@ class HubApi(Protocol):
     def prompt(self, prompt_id: str) -> PromptRecord | None:
         """Finds a prompt by its full or short id. Returns None if there is none, or if the short form is ambiguous."""
 
-    def sent_away(self, identity: str) -> None:
-        """The channel has revoked a login that it had created. The hub cancels this person's scheduled answers."""
-
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         """The message ids under which `channel` showed this prompt."""
 
     def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None: ...
-
     async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
         """Commits an inbound update before it is acknowledged. Returns False for a duplicate."""
 
@@ -115,7 +111,6 @@ class HubApi(Protocol):
         """Stores a small durable note of a channel, such as a poll offset or a chat's default session."""
 
     def recall(self, key: str, default: str = "") -> str: ...
-
     def name_of(self, identity: str) -> str:
         """Returns the name of the person with this identity; "" if nobody has set one."""
 
@@ -132,20 +127,39 @@ class HubApi(Protocol):
     def tone(self, prompt_id: str, channel: str) -> Tone:
         """Returns to whom this channel shows the prompt, and for whom without a sound."""
 
-    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
-        """For notifications besides the channel's own messages, such as a push. Returns the seconds to wait because
-        somebody types at the terminal (then ask again), and whether to notify without a sound."""
-
     async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
         """`past` adds the lines that have scrolled off. With `why` and without `styled`, the result says what the
         detector decided."""
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool: ...
-    def events(self) -> AsyncIterator[dict[str, Any]]:
-        """Yields every event from now on, in the format of `atlasbridge events --json`."""
-
     def note(self, event: str, **fields: Any) -> None:
         """Writes an audit entry on behalf of the channel."""
+
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
+        """Returns prompts, newest first. `before` is the id of the last prompt on the previous page."""
+
+    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
+        """Returns scheduled answers of one prompt or of all: {"later_id", "prompt_id", "kind", "due_at", "when",
+        ...}."""
+
+    def agreed(self, prompt_id: str) -> list[str]:
+        """Returns who has approved so far, where several people must approve."""
+
+
+class MachineApi(HubApi, Protocol):
+    """What only the hub on its own machine has: files, live screens, the audit log, questions, passkeys, processes."""
+
+    def sent_away(self, identity: str) -> None:
+        """The channel has revoked a login that it had created. The hub cancels this person's scheduled answers."""
+
+    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
+        """For notifications besides the channel's own messages, such as a push. Returns the seconds to wait because
+        somebody types at the terminal (then ask again), and whether to notify without a sound."""
+
+    def events(self) -> AsyncIterator[dict[str, Any]]:
+        """Yields every event from now on, in the format of `atlasbridge events --json`."""
 
     @property
     def home(self) -> Path:
@@ -154,11 +168,6 @@ class HubApi(Protocol):
     def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:
         """Yields the styled screen at once and after every change, at most `fps` times a second. It costs nothing
         before the first iteration. Closing it stops the host from sending. It ends with the session."""
-
-    def history(
-        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
-    ) -> list[PromptRecord]:
-        """Returns prompts, newest first. `before` is the id of the last prompt on the previous page."""
 
     def statistics(self) -> dict[str, Any]:
         """Returns counts over all prompts, and per day and person: the store's `statistics` and `figures`."""
@@ -184,7 +193,6 @@ class HubApi(Protocol):
     def integrations(self) -> Integrations: ...
     @property
     def passkeys(self) -> PasskeyService: ...
-
     async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False) -> str:
         """Returns the session whose tool, or a descendant of the tool, is at the other end of this connection; "" for a
         person's own program, and `core.prompt.gate.UNTRACED` if that is unknown. With `same_user`, a program of another
@@ -197,10 +205,6 @@ class HubApi(Protocol):
     def mark_asker(self, label: str, inside_session: str) -> str:
         """Returns the asker's description for the prompt: its own label, and the session it asks from."""
 
-    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
-        """Returns scheduled answers of one prompt or of all: {"later_id", "prompt_id", "kind", "due_at", "when",
-        ...}."""
-
     def tell(self, message: str) -> None:
         """Sends a message for people, such as an alarm, to every channel."""
 
@@ -208,11 +212,8 @@ class HubApi(Protocol):
         """Registers `answer(what, fields)` for requests that this user's commands send to a channel over the hub's
         socket."""
 
-    def agreed(self, prompt_id: str) -> list[str]:
-        """Returns who has approved so far, where several people must approve."""
 
-
-class LinkApi(HubApi, Protocol):
+class LinkApi(MachineApi, Protocol):
     """What the link to a fleet server can ask of the hub in addition."""
 
     def join(self, machine_id: str) -> str:

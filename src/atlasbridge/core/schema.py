@@ -39,6 +39,7 @@ class Is:
     also: str = ""
     maybe: bool = False  # a field that can be missing
     only: str = ""  # "socket" or "http": the field exists only on that transport
+    rest: bool = False  # collects the unknown fields of an object; in JSON they are beside the others
 
 
 @lru_cache(maxsize=512)
@@ -103,11 +104,18 @@ def _read_fields(kind: Any, value: Any, where: str) -> Any:
         raise BadValue(_say(where, "should be an object"))
     known = fields_of(kind)
     given = {name: read(known[name], value[name], f"{where}.{name}".strip(".")) for name in known if name in value}
+    if rest := _rest_of(kind):
+        given[rest] = {name: item for name, item in value.items() if name not in known}
     try:
         return kind(**given)
     except TypeError:
         missing = next((name for name in known if name not in given), "a field")
         raise BadValue(_say(f"{where}.{missing}".strip("."), "is missing")) from None
+
+
+@lru_cache(maxsize=512)
+def _rest_of(kind: Any) -> str:
+    return next((name for name, inner in fields_of(kind).items() if any(mark.rest for mark in marks_of(inner)[1])), "")
 
 
 def _read_plain(kind: Any, value: Any, where: str) -> Any:
@@ -184,7 +192,8 @@ def write(value: Any, way: str = "") -> Any:
     if not is_value(kind):
         return value
     kinds = fields_of(kind) if way else {}
-    return {name: write(item, way) for name, item in as_dict(value).items() if _goes(kinds.get(name), way)}
+    plain = {name: write(item, way) for name, item in as_dict(value).items() if _goes(kinds.get(name), way)}
+    return {**plain, **plain.pop(_rest_of(kind), {})}
 
 
 def _goes(kind: Any, way: str) -> bool:
@@ -225,7 +234,7 @@ def _refer(kind: Any, components: dict[str, Any]) -> dict[str, Any]:
     if name not in components:
         components[name] = {}  # set first, because a class can refer to itself
         known = fields_of(kind)
-        known = {field: inner for field, inner in known.items() if _goes(inner, "http")}
+        known = {field: inner for field, inner in known.items() if _goes(inner, "http") and field != _rest_of(kind)}
         properties = {field: describe(inner, components) for field, inner in known.items()}
         required = [field for field, inner in known.items() if not any(mark.maybe for mark in marks_of(inner)[1])]
         components[name] = {"type": "object", "properties": properties, "required": sorted(required)}

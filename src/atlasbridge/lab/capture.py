@@ -9,7 +9,7 @@ from typing import Any
 
 from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.events import Command, Event, ProbeAnswer, ProbeAnswered, RaisePrompt
-from atlasbridge.core.detection.signals import DetectorSettings
+from atlasbridge.core.detection.verdict import DetectorSettings
 from atlasbridge.core.ids import new_id, short_id
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.redact import leaves, redact

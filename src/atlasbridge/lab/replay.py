@@ -29,7 +29,7 @@ from atlasbridge.core.detection.events import (
     WakeupDue,
     WithdrawPrompt,
 )
-from atlasbridge.core.detection.signals import DetectorSettings
+from atlasbridge.core.detection.verdict import DetectorSettings
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.screen.screen import Screen

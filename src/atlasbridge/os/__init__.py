@@ -1,1 +1,1 @@
-"""os"""
+"""Code for each operating system."""

@@ -1,4 +1,4 @@
-"""What tells one boot of this machine from another; what is done with it is the store's business."""
+"""Identifies the current boot of this machine. The store decides what to do with it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _COUNTER = r"SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management\
 
 
 def boot_id() -> str:
-    """What tells one boot of this machine from another; "" where nothing does."""
+    """An id that changes with every boot; "" if the system has none."""
     if sys.platform == "win32":
         return _count_of_boots()
     try:
@@ -22,7 +22,7 @@ def boot_id() -> str:
 
 
 def _count_of_boots() -> str:
-    """Windows counts them."""
+    """Windows has a boot counter."""
     if sys.platform != "win32":
         return ""
     import winreg

@@ -13,7 +13,7 @@ from atlasbridge.adapters.event import event_of
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState, RaisePrompt
-from atlasbridge.core.detection.signals import DetectorSettings, Patience
+from atlasbridge.core.detection.verdict import DetectorSettings, Patience
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, Evidence, Prompt, PromptType
 

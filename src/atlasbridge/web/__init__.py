@@ -1,4 +1,4 @@
-"""The operator's page and the HTTP API, served by the hub itself.  On by default, on loopback, without any account."""
+"""The web page and the HTTP API, served by the hub itself. Enabled by default, on loopback, without any account."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Who may do what: one-time links, browsers, API tokens, and the password of the LAN login.
+"""Authentication and permissions: one-time links, browsers, API tokens, and the password of the LAN login.
 
-A browser proves each request with a key that never travels; before it does, the hub proves that it has the same key
-(`greet`).  Of tokens and the password only digests are kept.
+A browser signs each request with a key that is never transmitted; before that, the hub proves that it has the same key
+(`greet`). Only digests of tokens and of the password are stored.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from itertools import count
 from typing import Any
 
 from atlasbridge.core.clock import Clock, iso
-from atlasbridge.core.ports import HubApi
+from atlasbridge.core.ports import MachineApi
 from atlasbridge.web.settings import WebSettings
 
-# Proofs that two sides know the same key, without ever saying it.  Pure; the page does the same in `proof.js`.
-#
-# Each proof names what it is for, so that none can be used as another: "hub" proves the hub to a page, "page" proves
-# one
-# request, "device" makes a browser's key of a link's.
+# Proofs that both sides know the same key, without sending it. Pure; the page does the same in `proof.js`. Each proof
+# names its purpose, so that it cannot be used for another one: "hub" proves the hub to a page, "page" proves one
+# request, "device" derives a browser's key from a link's key.
 
 KEY_BYTES = 32
 EMPTY_DIGEST = hashlib.sha256(b"").hexdigest()
@@ -48,7 +46,7 @@ def body_digest(body: bytes) -> str:
 
 
 def same(left: str, right: str) -> bool:
-    """Compare without telling by the time taken how much was right."""
+    """Compare in constant time."""
     return hmac.compare_digest(left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass"))
 
 
@@ -57,7 +55,7 @@ def new_key() -> bytes:
 
 
 def seal(key: bytes, cookie: str, login_id: str) -> str:
-    """A key that only the browser's cookie opens again: what is kept on disk lets nobody in."""
+    """Encrypt a key with the browser's cookie, so that the stored value alone gives no access."""
     pad = mac(cookie.encode("utf-8", "surrogatepass"), "seal", login_id)
     return bytes(left ^ right for left, right in zip(key, pad, strict=True)).hex()
 
@@ -66,14 +64,11 @@ def unseal(sealed: str, cookie: str, login_id: str) -> bytes:
     return bytes.fromhex(seal(bytes.fromhex(sealed), cookie, login_id))
 
 
-# Browsers that were let in: one record each, with a name, what it may do, and when it was last seen.
-#
-# The hub keeps a browser's key only sealed by the browser's cookie, and the cookie only as a digest: neither the disk
-# nor
-# the cookie alone lets anybody in.
+# Logged-in browsers: one record each, with a name, a scope, and when it was last seen. The hub stores a browser's key
+# encrypted with its cookie, and of the cookie only a digest: neither the disk nor the cookie alone gives access.
 
 MAX_DEVICES = 64
-SAVE_EVERY_S = 3600.0  # "last seen" is written down this often
+SAVE_EVERY_S = 3600.0  # how often "last seen" is saved
 NAME_LIMIT = 40
 MOST_FORMER = 20
 _BROWSERS = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("FxiOS/", "Firefox"), ("CriOS/", "Chrome"),
@@ -92,8 +87,8 @@ class Device:
     until: float  # wall time
     created_at: str
     seen_at: str
-    former: tuple[str, ...] = ()  # what it was called before
-    port: int = 0  # the hub's own port, when the browser came straight to it; 0: through a tunnel or a proxy
+    former: tuple[str, ...] = ()  # its earlier names
+    port: int = 0  # the hub's own port if the browser connected directly; 0 through a tunnel or a proxy
 
     def to_json(self, here: str = "") -> dict[str, Any]:
         shown = {name: getattr(self, name) for name in ("login_id", "name", "scope", "created_at", "seen_at")}
@@ -101,7 +96,7 @@ class Device:
 
 
 def name_of(user_agent: str) -> str:
-    """What people would call this browser: "Firefox on Android"."""
+    """A readable name for this browser: "Firefox on Android"."""
     browser = next((name for mark, name in _BROWSERS if mark in user_agent), "")
     system = next((name for mark, name in _SYSTEMS if mark in user_agent), "")
     return f"{browser} on {system}" if browser and system else browser or "page"
@@ -112,9 +107,9 @@ def plain_name(name: str) -> str:
 
 
 class Devices:
-    """`on_end(login_id)` is called for every login that ends, however it ends."""
+    """`on_end(login_id)` is called for every login that ends, for any reason."""
 
-    def __init__(self, hub_api: HubApi, clock: Clock, ttl_s: float, on_end: Callable[[str], None]) -> None:
+    def __init__(self, hub_api: MachineApi, clock: Clock, ttl_s: float, on_end: Callable[[str], None]) -> None:
         self._hub_api = hub_api
         self._clock = clock
         self._ttl_s = ttl_s
@@ -129,7 +124,7 @@ class Devices:
         return list(self._known.values())
 
     def get(self, login_id: str) -> Device | None:
-        """A login whose time is over is none."""
+        """Return None for an unknown or expired login."""
         found = self._known.get(login_id)
         return found if found is not None and found.until > self._clock.wall() else None
 
@@ -139,7 +134,8 @@ class Devices:
         return found[0] if len(found) == 1 else None
 
     def add(self, name: str, scope: str, key: bytes, port: int, named: bool = False) -> tuple[str, Device]:
-        """Returns the cookie's value and the record.  `named`: by whoever let it in, not by the browser itself."""
+        """Return the cookie's value and the record. `named`: the name was given by the person who made the link, not by
+        the browser."""
         self.end_old()
         while len(self._known) >= MAX_DEVICES:
             self.end(min(self._known.values(), key=lambda item: item.seen_at).login_id)
@@ -163,7 +159,7 @@ class Devices:
         return f"{login_id}.{cookie}", device
 
     def key(self, cookie: str) -> tuple[Device, bytes] | None:
-        """The device that this cookie belongs to, and its key."""
+        """Return the device of this cookie, and its key."""
         login_id, _, secret = cookie.partition(".")
         device = self.get(login_id)
         if device is None or not same(digest(secret), device.cookie_digest):
@@ -176,7 +172,7 @@ class Devices:
             self._save()
 
     def may_take(self, login_id: str, name: str) -> bool:
-        """Whether a browser may call itself that: not if another person would speak by it then."""
+        """Whether a browser is allowed to use this name: not if its answers would then count as another person's."""
         device = self.get(login_id)
         return device is None or self.person(device.name) == self.person(plain_name(name))
 
@@ -216,13 +212,13 @@ class Devices:
             self.end(device.login_id)
 
     def _unused(self, name: str, named: bool) -> str:
-        """Two phones of the same make are told apart, and no browser calls itself as a person is called."""
+        """Return a unique name. A browser cannot give itself the name of a person."""
         taken = {item.name for item in self._known.values()}
         names = (name if number == 1 else f"{name} {number}" for number in count(1))
         return next(one for one in names if one not in taken and (named or not self.person(one)))
 
     def person(self, name: str) -> str:
-        """Who is meant by an answer that is signed with this name; "": nobody in particular."""
+        """Return the person whom an answer under this name counts for, or "" if there is none."""
         return self._hub_api.name_of(f"web:{name}")
 
     def _save(self) -> None:
@@ -232,7 +228,7 @@ class Devices:
 
 SCOPES = ("read", "ask", "answer", "admin")  # each includes those before it
 MAX_LINKS = 32
-STRETCH = 600_000  # rounds of PBKDF2; a function that needs much memory would double the hub
+STRETCH = 600_000  # rounds of PBKDF2; a memory-hard function would double the size of the hub
 
 
 def _stretch(password: str, salt: bytes) -> str:
@@ -241,18 +237,18 @@ def _stretch(password: str, salt: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who makes a request.  `key` tells callers apart for limits and for opting in to typing; `body` is the digest that
-    the caller signed for the request's body, "" where nothing is signed."""
+    """The caller of a request. `key` identifies callers for limits and for enabling typing; `body` is the digest of the
+    request's body that the caller signed, or "" if nothing is signed."""
 
     identity: str
     scope: str
     key: str
     body: str = ""
-    token: bool = False  # a program's: anybody who has read it can show it
+    token: bool = False  # an API token: every program that has read it can use it
 
     @staticmethod
     def needs_person(scope: str) -> bool:
-        """Whether what needs this scope decides something."""
+        """Whether an operation of this scope decides something."""
         return scope in ("answer", "admin")
 
     def may(self, scope: str) -> bool:
@@ -273,19 +269,19 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Lives in memory only: a new hub knows no old links."""
+    """Kept in memory only, so that links end with the hub."""
 
     link_id: str
     key: bytes
-    name: str  # "": as the browser calls itself
+    name: str  # "": the browser's own name
     scope: str
-    until: float  # steady time
+    until: float  # monotonic time
     here: bool = False  # only for a browser of this user on this machine
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A browser that was just let in: its cookie, its key, its record."""
+    """A browser that has just logged in: its cookie, its key and its record."""
 
     cookie: str
     key: bytes
@@ -295,7 +291,7 @@ class Entry:
 class Access:
     def __init__(
         self,
-        hub_api: HubApi,
+        hub_api: MachineApi,
         clock: Clock,
         settings: WebSettings,
         on_end: Callable[[str], None] = lambda login_id: None,
@@ -304,21 +300,23 @@ class Access:
         self._clock = clock
         self._settings = settings
         self._links: dict[str, Link] = {}
-        self.epoch = secrets.token_hex(16)  # of this start: what was signed for another is worth nothing
-        self.port = 0  # where the page listens on loopback
+        self.epoch = secrets.token_hex(16)  # of this start; signatures for another start are invalid
+        self.port = 0  # the page's port on loopback
         self.cookie_name = f"atlasbridge_{self._own_name()}"
         self.devices = Devices(hub_api, clock, settings.login_ttl_s, on_end)
         self._tokens = {item["token_id"]: Token(**item) for item in json.loads(hub_api.recall("web.tokens", "[]"))}
 
     def _own_name(self) -> str:
-        """A cookie is shared by all ports of a host: two hubs on one machine must not overwrite each other's."""
+        """A cookie name for this hub only, because all ports of a host share their cookies: two hubs on one machine
+        must not overwrite each other's."""
         name = self._hub_api.recall("web.cookie") or secrets.token_hex(4)
         self._hub_api.remember("web.cookie", name)
         return name
 
     def make_link(self, name: str, scope: str, here: bool = False) -> str:
-        """A secret that lets one browser in, once, soon: "id.key".  `here`: others of this machine may see it (on a
-        command line), so it is good for a browser of this user alone, outside of every session."""
+        """Create a one-time secret for one browser, valid for a short time: "id.key". With `here`, others on this
+        machine could see it (on a command line), so it works only for a browser of this user outside of every
+        session."""
         now = self._clock.now()
         kept = [link for link in self._links.values() if link.until > now][-MAX_LINKS + 1 :]
         link = Link(secrets.token_hex(6), new_key(), name, scope, now + self._settings.link_ttl_s, here)
@@ -330,7 +328,7 @@ class Access:
         return link is not None and link.here
 
     def greet(self, who: str, cookie: str, challenge: str) -> str | None:
-        """Prove to the bearer of a link, a login or a token that this is its hub.  None: we do not know it."""
+        """Prove to the owner of a link, a login or a token that this is its hub. None if it is unknown."""
         key = self._key_of(who, cookie)
         return None if key is None else proof(key, "hub", challenge, self.epoch, who)
 
@@ -343,7 +341,8 @@ class Access:
         return found[1] if found is not None and found[0].login_id == who and self._at_home(found[0]) else None
 
     def _at_home(self, device: Device) -> bool:
-        """False: it logged in at a port that is not ours (any more).  Whoever is there now could pass things on."""
+        """Whether the login was made at our current port. At another port, a different program could listen now and
+        forward requests."""
         return device.port in (0, self.port)
 
     def _link(self, link_id: str) -> Link | None:
@@ -351,7 +350,7 @@ class Access:
         return link if link is not None and link.until > self._clock.now() else None
 
     def redeem(self, link_id: str, challenge: str, epoch: str, given: str, agent: str, port: int) -> Entry | None:
-        """Use a one-time link up.  A wrong proof leaves it as it is, so nobody else can spoil it."""
+        """Use a one-time link. A wrong proof does not use it up, so that others cannot spoil it."""
         link = self._link(link_id)
         if link is None or epoch != self.epoch:
             return None
@@ -377,12 +376,13 @@ class Access:
         return Entry(cookie, key, device)
 
     def logout_all(self) -> int:
-        """End every browser's login and every link that still waits."""
+        """End every browser's login and revoke every unused link."""
         self._links = {}
         return self.devices.end_all()
 
     def page(self, cookie: str, signed: str, method: str, target: str) -> Caller | None:
-        """Who signed this request for this start of this hub; the body's digest is checked when the body has come."""
+        """Return the caller who signed this request for this start of the hub. The digest of the body is checked when
+        the body has arrived."""
         found = self.devices.key(cookie)
         epoch, body, given = (*signed.split("."), "", "", "")[:3]
         if found is None or epoch != self.epoch:
@@ -396,7 +396,7 @@ class Access:
         return Caller(f"web:{device.name}", device.scope, device.login_id, body)
 
     def create_token(self, name: str, scope: str) -> tuple[Token, str]:
-        """The secret is shown once and never kept."""
+        """Return the secret, which is shown once and never stored."""
         token_id, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         token = Token(token_id, name, scope, digest(secret), iso(self._clock.wall()))
         self._tokens[token_id] = token

@@ -1,4 +1,4 @@
-"""The API's doors: greeting, logging a browser in and out, devices, links, tokens, the password, push subscriptions."""
+"""The API of access: greeting, login and logout, devices, links, tokens, the password, push subscriptions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_DEVICE = (404, "unknown_device", "there is no such device")
 
 @handles(HubOperations.hello)
 async def hello(site: Site, call: Call) -> Response:
-    """Costs nothing but a moment, tells nothing to whoever has no key, and is therefore open."""
+    """Public, because it is cheap and reveals nothing without a key."""
     cookie = call.request.cookies.get(site.access.cookie_name, "")
     given = site.access.greet(call.given.who, cookie, call.given.challenge)
     if given is None:
@@ -49,13 +49,13 @@ async def login(site: Site, call: Call) -> Response:
 
 
 async def _by_password(site: Site, call: Call, agent: str) -> Response:
-    """Only over TLS: on loopback whoever has the machine takes a link, and nobody else is to guess there."""
+    """Log in with the password, over TLS only: on loopback a link is available, so nobody needs to guess there."""
     peer = call.request.client.host if call.request.client else ""
     if not _over_tls(call):
         return problem(403, "not_private", "the password is taken over TLS only; here, take a link: atlasbridge web")
     if wait_s := site.guesses.admit(peer, site.clock.now()):
         return problem(429, "rate_limited", "too many attempts; wait, or take a link", wait_s)
-    async with site.stretching:  # one at a time: each costs a good part of a second
+    async with site.stretching:  # one at a time: each needs a large part of a second
         entry = await site.access.enter(call.given.password, agent)
     if entry is None:
         return problem(401, "wrong_login", "this password does not open the page")
@@ -64,7 +64,7 @@ async def _by_password(site: Site, call: Call, agent: str) -> Response:
 
 
 def _tell_login(site: Site, call: Call, device: Device) -> None:
-    """Whoever is logged in already hears of it, wherever they are."""
+    """Notify all logged-in people about the new login."""
     client = call.request.client.host if call.request.client else ""
     where = "this machine" if client in LOOPBACK or client.startswith(UNIX) else client
     site.hub_api.tell(
@@ -84,7 +84,7 @@ def _entered(site: Site, call: Call, cookie: str, answer: dict[str, object]) -> 
 
 
 def _own_port(site: Site, call: Call) -> int:
-    """The port of the page, when the browser came straight to it; 0: through a tunnel, a proxy or the LAN."""
+    """The page's port if the browser connected directly; 0 through a tunnel, a proxy or the LAN."""
     host = call.request.headers["host"]
     return site.access.port if host_name(host) in LOOPBACK and host.endswith(f":{site.access.port}") else 0
 
@@ -117,7 +117,8 @@ async def me(site: Site, call: Call) -> Response:
 
 @handles(HubOperations.rename_me)
 async def rename_me(site: Site, call: Call) -> Response:
-    """Names of people are given by whoever runs the hub: two of them may have to agree."""
+    """Only an administrator can give a browser the name of another person, because a rule can require two different
+    people."""
     if not call.caller.may("admin") and not site.access.devices.may_take(call.caller.key, call.given.name):
         return problem(409, "name_taken", "by that name another person would speak; see: atlasbridge web rename")
     return _rename(site, call.caller.key, call.given.name)

@@ -1,6 +1,6 @@
-"""The table of operations over HTTP: who calls, what they give, and what they are told.
+"""The table of operations over HTTP: identifies the caller, reads the parameters and returns the result.
 
-What needs the connection or the page itself has a handler (`handles`); every other operation is the hub's.
+An operation that needs the connection or the page itself has a handler (`handles`); the hub runs every other one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NO_OWNER = (
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request, already let in and checked.  `given` has the operation's parameters, by name."""
+    """One request, authenticated and checked. `given` contains the operation's parameters by name."""
 
     operation: Operation[..., Any]
     request: Request
@@ -66,7 +66,7 @@ HANDLERS: Final[dict[str, Handler]] = {}
 
 
 def handles(operation: Operation[..., Any]) -> Callable[[Handler], Handler]:
-    """This function answers that operation here, instead of the hub."""
+    """Register a function that handles the operation here, instead of the hub."""
 
     def register(handler: Handler) -> Handler:
         HANDLERS[operation.key] = handler
@@ -76,7 +76,7 @@ def handles(operation: Operation[..., Any]) -> Callable[[Handler], Handler]:
 
 
 async def ask_hub(site: Site, call: Call) -> Response:
-    """Every operation that has no handler of its own."""
+    """Run an operation without a handler in the hub."""
     found = await site.hub_api.by(call.by).do(call.operation, vars(call.given))
     return refuse(found) if isinstance(found, Refused) else JSONResponse(render_plain(write(found, "http")))
 
@@ -87,7 +87,7 @@ def refuse(refused: Refused) -> JSONResponse:
 
 
 def problem(status: int, error: str, message: str, retry_s: float = 1.0) -> JSONResponse:
-    """What went wrong, for machines and in one sentence for people."""
+    """An error response: a code for machines and one sentence for people."""
     response = JSONResponse({"error": error, "message": message}, status)
     if status in (429, 503):
         response.headers["Retry-After"] = str(max(1, math.ceil(retry_s)))
@@ -144,12 +144,13 @@ async def perform(site: Site, operation: Operation[..., Any], request: Request) 
     if refused := await _refuse_session(site, operation, request):
         return refused
     if request.method == "HEAD" and operation.streams:
-        return Response(media_type="text/event-stream")  # nobody would read the stream
+        return Response(media_type="text/event-stream")  # a HEAD request does not read the stream
     return await HANDLERS.get(operation.key, ask_hub)(site, Call(operation, request, caller, given))
 
 
 def caller_of(site: Site, request: Request) -> Caller | Response:
-    """A right credential is always let in; only wrong ones are counted, so nobody can lock another out."""
+    """A valid credential is always accepted. Only invalid ones are counted, so that one caller cannot
+    lock another out."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if scheme:
         caller = site.access.bearer(given) if scheme.lower() == "bearer" else None
@@ -167,8 +168,7 @@ def caller_of(site: Site, request: Request) -> Caller | Response:
 
 
 async def _refuse_session(site: Site, operation: Operation[..., Any], request: Request) -> Response | None:
-    """A token or a login that a session's own program has found decides nothing: it may look and ask, as at the
-    socket."""
+    """A token or a login that a tool in a session has found decides nothing: it can read and ask, as at the socket."""
     if operation.inside or request.method in ("GET", "HEAD"):
         return None
     prompt_id = str(request.path_params.get("prompt_id", ""))
@@ -178,7 +178,7 @@ async def _refuse_session(site: Site, operation: Operation[..., Any], request: R
 async def refuse_session(
     site: Site, request: Request, op: str, prompt_id: str = "", same_user: bool = False
 ) -> Response | None:
-    """The same question at every way in that decides something: does a person's own program ask?"""
+    """Refuse a request that decides something if it comes from inside a session."""
     inside_session = await session_of_peer(site, request, same_user)
     if not inside_session:
         return None
@@ -187,7 +187,7 @@ async def refuse_session(
 
 
 async def session_of_peer(site: Site, request: Request, same_user: bool = False) -> str:
-    """Which session's tool is at the other end, if any; "" also for whoever is on another machine."""
+    """Return the session that the peer runs in; "" if it runs in none or on another machine."""
     client, server = request.client, request.scope.get("server") or ("", 0)
     if client is None:
         return UNTRACED
@@ -195,7 +195,7 @@ async def session_of_peer(site: Site, request: Request, same_user: bool = False)
 
 
 def _target(request: Request) -> str:
-    """What stood in the request's first line."""
+    """The target in the request's first line."""
     query = request.scope["query_string"].decode("latin-1")
     path: str = request.scope["raw_path"].decode("latin-1")
     return f"{path}?{query}" if query else path
@@ -214,8 +214,8 @@ def in_body(operation: Operation[..., Any]) -> list[table.Parameter]:
 async def read_request(
     readers: Readers, operation: Operation[..., Any], request: Request, signed: str = ""
 ) -> SimpleNamespace | Response:
-    """All parameters by name, from the path, the query and the body; those left out have their defaults.  `signed`: the
-    digest of the body that the caller signed."""
+    """Return all parameters by name from the path, the query and the body, with defaults for missing ones. `signed` is
+    the digest of the body that the caller signed."""
     given: dict[str, Any] = {name: str(request.path_params[name]) for name in operation.in_path}
     given |= _read_query(operation, request)
     if in_body(operation):
@@ -225,7 +225,8 @@ async def read_request(
         if set(body) & set(given):
             raise BadValue("the body: the path has that already")
         given |= body
-    checked = operation.read(given, strict=operation is not HubOperations.subscribe)  # browsers add fields to theirs
+    # browsers add fields to their subscriptions
+    checked = operation.read(given, strict=operation is not HubOperations.subscribe)
     defaults = {one.name: one.default for one in operation.parameters.values() if not one.required}
     return SimpleNamespace(**{**defaults, **checked})
 

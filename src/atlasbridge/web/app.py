@@ -1,4 +1,4 @@
-"""The ASGI application: routes from the table of operations, static files, and who is calling."""
+"""The ASGI application: routes from the table of operations, static files, and the guard."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ HANDLERS_IN = (
     prompt_api,
     session_api,
     session_api,
-)  # importing them registers their handlers
+)  # imported to register their handlers
 
 
 def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
-    """`names`: the host names served besides loopback."""
+    """`names` are the host names served besides loopback."""
     routes = routes_of(PREFIX, OVER_HTTP, partial(perform, site))
     routes.append(Route(mcp_api.PATH, mcp_api.McpEndpoint(site).serve, methods=mcp_api.METHODS))
     routes.append(Route(f"{PREFIX}/openapi.json", _openapi, methods=["GET"]))

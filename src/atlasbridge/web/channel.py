@@ -1,4 +1,4 @@
-"""The web channel: carries prompts to every open page and answers back.  The gate decides, here as everywhere."""
+"""The web channel: sends prompts to every open page and returns answers. The gate decides about them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.ports import HubApi
+from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
@@ -28,15 +28,16 @@ from atlasbridge.web.site import Reports, Site
 from atlasbridge.web.view import render_session
 
 log = logging.getLogger(__name__)
-LOOK_AGAIN_S = 1.0  # whether a port that was taken is free
-SETTLED_S = 3600.0  # how long a phone that sleeps may hear that a prompt is settled
+LOOK_AGAIN_S = 1.0  # how often to check whether a taken port is free
+SETTLED_S = 3600.0  # how long a sleeping phone can still be told that a prompt is settled
 
 
 class WebChannel(BaseChannel):
     name: ClassVar[str] = "web"
-    remote: ClassVar[bool] = False  # loopback or TLS only: the page may ask for a secret
+    remote: ClassVar[bool] = False  # loopback or TLS only, so the page is allowed to ask for a secret
+    hub_api: MachineApi
 
-    def __init__(self, settings: Mapping[str, Any], hub_api: HubApi, clock: Clock) -> None:
+    def __init__(self, settings: Mapping[str, Any], hub_api: MachineApi, clock: Clock) -> None:
         super().__init__(settings, hub_api, clock)
         chosen = WebSettings.read(settings)
         self.web = chosen
@@ -63,7 +64,7 @@ class WebChannel(BaseChannel):
         return self.site.urls.get("local", "")
 
     async def start(self) -> None:
-        self._record.unlink(missing_ok=True)  # a dead hub's
+        self._record.unlink(missing_ok=True)  # left over from an ended hub
         names = self.web.hosts
         if self.web.lan:
             names += self.web.lan_names or own_names()
@@ -83,7 +84,7 @@ class WebChannel(BaseChannel):
         return self.hub_api.home / "web.json"
 
     async def _open_places(self) -> list[Place]:
-        """Listen wherever it is possible; returns where another program listens."""
+        """Listen at every possible place; return the places where another program listens."""
         for place in self.places:
             if await place.open() and place.name != "tunnel":
                 self.site.urls[place.name] = place.url
@@ -98,13 +99,14 @@ class WebChannel(BaseChannel):
         return [place for place in self.places if place.listener is None]
 
     def _say_where(self) -> None:
-        """Chats link to a card by this; where only an address is known, they name the command instead."""
+        """Store the page's address, so that chats can link to a card. Without a name they show the command instead."""
         page = best_page(self.site.urls)
         if page != self.hub_api.recall("web.page"):
             self.hub_api.remember("web.page", page)
 
     def _alarm(self, taken: list[Place]) -> None:
-        """Never another port instead: open pages would speak to whoever has taken theirs."""
+        """Report the taken port. Another port is never used instead, because open pages would then talk to the other
+        program."""
         for place in taken:
             log.error("the page is off: %s", place.fault)
             self.hub_api.note("WEB_PORT_TAKEN", port=place.wanted)
@@ -116,7 +118,7 @@ class WebChannel(BaseChannel):
         self.hub_api.tell(f"The web page is back: {self.url}")
 
     async def _follow(self) -> None:
-        """Everything that happens goes to every page, with the prompt or session as it is now."""
+        """Send every event to every page, with the current state of its prompt or session."""
         async for event in self.hub_api.events():
             self.site.counters.count_event(event)
             self.site.broadcast.publish(self._enrich(event))
@@ -131,7 +133,8 @@ class WebChannel(BaseChannel):
         return out
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
-        """Pages hear of it by the event stream; phones that sleep, by push.  The id is the prompt's own."""
+        """Pages get the prompt from the event stream; sleeping phones by push. The message id is the
+        prompt's own id."""
         self.site.push.tell(render_ask(event, session, event.deadline))
         return event.prompt_id
 

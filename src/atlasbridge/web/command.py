@@ -1,6 +1,6 @@
-"""What commands of this user ask of the page, over the hub's own socket: links, devices, tokens, the password.
+"""Requests of this user's commands to the page, over the hub's own socket: links, devices, tokens, the password.
 
-The socket knows who asks and refuses a session's own tool; nothing on disk is needed, and nothing there would help.
+The socket identifies the caller and refuses tools inside a session. No file on disk is needed for it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class PageCommands:
         return {"name": renamed.name} if renamed else Refused("name_taken", "another device has that name")
 
     def _passkey_code(self, fields: Mapping[str, Any]) -> dict[str, Any] | Refused:
-        """Links that let a browser in and enrol a passkey there, in one go; only where the page has a name."""
+        """Links that log a browser in and enrol a passkey in one step; only if the page has a host name."""
         try:
             self._site.hub_api.passkeys.get_ready()
         except PasskeyRefused as error:

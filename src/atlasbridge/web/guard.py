@@ -1,6 +1,6 @@
-"""The door in front of every request: which name was called, from which page, how large; and headers on the way out.
+"""Checks every request first: host name, origin and size; and sets headers of the response.
 
-Plain ASGI, so that it also stands before static files and before errors.  Who the caller is, is judged later.
+Plain ASGI, so that it also covers static files and errors. Authentication comes later.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?))
 
 
 def host_name(host: str) -> str:
-    """The name in a Host header, without its port: "[::1]:80" -> "::1"; "": it is none.  A name, a number in brackets
-    and a port are all that can stand there: no user, no path, nothing behind a bracket."""
+    """Return the name in a Host header without its port: "[::1]:80" -> "::1"; "" if it is invalid. Only a name, an
+    address in brackets and a port are allowed: no user, no path, nothing after a bracket."""
     found = _HOST.fullmatch(host.lower())
     if found is None or int(found[3] or 0) > 65535:
         return ""
@@ -45,8 +45,8 @@ def host_name(host: str) -> str:
 
 
 class Guard:
-    """`probes`: paths that are also served by any other name, as a prober calls an address; `origin`: how browsers
-    know the page behind a proxy; `takes_links`: WebSockets come from hubs, which are no browsers."""
+    """`probes` are paths that are served under any host name, because health checks use an address. `origin` is the
+    page's address for browsers behind a proxy. `takes_links` accepts WebSockets of hubs, which are not browsers."""
 
     def __init__(
         self,
@@ -102,7 +102,8 @@ class Guard:
         return None
 
     def _is_own_page(self, headers: Headers, scheme: str, host: str) -> bool:
-        """Where the address is known, its scheme counts, too: another port of this host may be another's page."""
+        """If the page's address is known, the scheme must match, too: another port of this host can be
+        a foreign page."""
         if not self._origin:
             return _same_origin(headers, host)
         own = {self._origin, f"{scheme}://{host}".lower()}
@@ -118,7 +119,7 @@ def _same_origin(headers: Headers, host: str) -> bool:
 
 
 class _Bounded:
-    """Passes the body on, and ends the connection when a chunked one grows too large."""
+    """Passes the body on, and ends the connection if a chunked body becomes too large."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -131,8 +132,8 @@ class _Bounded:
 
 
 class Readers:
-    """Bodies that are being read.  When there are many, the one that has taken longest is given up: an honest body
-    comes at once with its head."""
+    """The bodies that are being read. If there are many, the slowest is aborted: a normal body arrives at once with its
+    headers."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -140,7 +141,7 @@ class Readers:
 
     @asynccontextmanager
     async def reading(self, patience_s: float) -> AsyncIterator[None]:
-        """Raises TimeoutError inside when it takes too long, or when others need the room."""
+        """Raises TimeoutError inside if reading takes too long, or if others need the slot."""
         if len(self._open) >= self._total:
             oldest = next(iter(self._open))
             del self._open[oldest]

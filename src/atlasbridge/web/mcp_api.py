@@ -1,7 +1,7 @@
-"""MCP over HTTP (`/mcp`, "streamable HTTP"): agents elsewhere ask the people of this hub, with a token of scope `ask`.
+"""MCP over HTTP (`/mcp`, "streamable HTTP"): remote agents ask the people of this hub, with a token of scope `ask`.
 
-Each call of a tool is a stream of its own: signs of life, perhaps a form for the client's own person, then the result.
-An agent that hangs up withdraws its question.
+Each tool call is a separate stream: keepalives, optionally a form for the client's user, then the result. If the agent
+disconnects, its question is withdrawn.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 SESSION = "mcp-session-id"
 MOST_SESSIONS = 1000
-MOST_CALLS = 200  # that wait at once, each in a connection of its own
+MOST_CALLS = 200  # waiting at once, each in a separate connection
 METHODS = ["GET", "POST", "DELETE"]
 
 
 class McpEndpoint:
-    """A session remembers only what its client said of itself; without one everything but forms works."""
+    """A session stores only what its client said about itself. Without a session, everything except forms works."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._sessions: dict[str, tuple[str, bool]] = {}  # by id: the client's name, and whether it shows forms
         self._forms: dict[str, asyncio.Future[Json]] = {}
-        self._calls: dict[tuple[str, str], asyncio.Event] = {}  # by caller and request: set when it is not wanted
+        self._calls: dict[tuple[str, str], asyncio.Event] = {}  # by caller and request: set when the call is cancelled
 
     async def serve(self, request: Request) -> Response:
         caller = caller_of(self._site, request)
@@ -84,7 +84,7 @@ class McpEndpoint:
         session = f"{caller.key}:{request.headers.get(SESSION, '')}"
         if request.method == "DELETE":
             return Response(status_code=204 if self._sessions.pop(session, None) else 404)
-        if request.method != "POST":  # nothing is told outside of an answer
+        if request.method != "POST":  # the server sends nothing outside of a response
             return problem(405, "wrong_method", "send messages with POST")
         try:
             message = await read_body(self._site.readers, request)
@@ -179,7 +179,7 @@ class McpEndpoint:
 
 
 class _Call:
-    """One call of a tool.  `out` has what the client is asked meanwhile."""
+    """One tool call. `out` contains the requests to the client during the call."""
 
     def __init__(
         self, endpoint: McpEndpoint, caller: Caller, label: str, tool: str, given: Arguments, has_forms: bool
@@ -194,7 +194,7 @@ class _Call:
         self.out: asyncio.Queue[Json] = asyncio.Queue()
 
     async def run(self) -> tuple[str, bool]:
-        """What the client hears, and whether it failed."""
+        """Return the text for the client, and whether the call failed."""
         try:
             if self._tool == "notify_human":
                 return self._notify(self._given.text("message")), False
@@ -203,7 +203,7 @@ class _Call:
             return await self._ask_human(), False
         except BadArguments as error:
             return f"{error}.", True
-        except AtlasBridgeError as error:  # a question that is none
+        except AtlasBridgeError as error:  # an invalid question
             return f"{error}. {error.hint}".strip(), True
 
     def _notify(self, message: str) -> str:
@@ -227,12 +227,12 @@ class _Call:
             handed, words = await self._ask(asked, self._given.ttl_s())
         except (BadArguments, AtlasBridgeError) as error:
             return deny(f"Nobody could be asked: {error}.")
-        assert handed is not None  # no form asks for this
+        assert handed is not None  # forms never ask for this
         return verdict(handed, words, asked, arguments)
 
     async def _ask(self, asked: Question, ttl_s: float | None) -> tuple[Handed | None, str]:
-        """(None, words): the client's own form was filled in."""
-        prompt_of(asked)  # a question that is none is refused before anybody is asked
+        """Return (None, words) if the client's own form was filled in."""
+        prompt_of(asked)  # raises an error for an invalid question before any person is asked
         question = RemoteQuestion(new_id(), self._caller.identity, asked, self._label, ttl_s)
         waiting = asyncio.ensure_future(self._wait(question))
         form = self._show_form(asked) if self._has_forms else None
@@ -240,7 +240,7 @@ class _Call:
             await asyncio.wait({one for one in (waiting, form) if one is not None}, return_when="FIRST_COMPLETED")
             if form is not None and not waiting.done() and (words := answer_in(form.result())):
                 return None, words
-            return await waiting  # a form that was closed leaves the question open elsewhere
+            return await waiting  # if the form was closed, the question stays open elsewhere
         finally:
             waiting.cancel()
             if form is not None:

@@ -24,7 +24,7 @@ class Counters:
         self.statuses[status] += 1
 
     def count_wait(self, seconds: float) -> None:
-        """How long a prompt waited for its answer."""
+        """Count how long a prompt waited for its answer."""
         self.wait_sum += seconds
         self.wait_count += 1
         for bucket in BUCKETS:

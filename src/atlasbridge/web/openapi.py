@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the table of operations."""
+"""The OpenAPI document, generated from the table of operations."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ def _responses(operation: Operation[..., Any], schemas: dict[str, Any]) -> dict[
 
 def _content(operation: Operation[..., Any], schemas: dict[str, Any]) -> dict[str, Any]:
     if operation.streams:
-        return {"text/event-stream": {"schema": TEXT}}  # what an event has in it is told in the page of the API
+        about = {"description": "Server-sent events; the page of the API says what each has in it."}
+        return {"text/event-stream": {"schema": about}}
     if operation.result is str:
         return {"text/plain": {"schema": TEXT}}
     return {"application/json": {"schema": describe(operation.result, schemas)}}

@@ -1,4 +1,4 @@
-"""The page's own files, for a hub and for a fleet server: read once, packed once, named by their digest."""
+"""The page's static files, for a hub and for a fleet server: read once, compressed once, named by their digest."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ TYPES = {
 
 
 def read_page(*more: str) -> dict[str, bytes]:
-    """The files by name.  `more`: packages whose `static` has files of its own; one of the same name takes the place
-    of ours, as the fleet server's way to its API does."""
+    """Return the files by name. `more` are packages with their own `static` folder; their files replace ours of the
+    same name, as the fleet server's API client does."""
     found = [entry for package in ("atlasbridge.web", *more) for entry in files(package).joinpath("static").iterdir()]
     return {entry.name: entry.read_bytes() for entry in found if entry.is_file()}
 
@@ -34,13 +34,13 @@ def digest_page(page: dict[str, bytes]) -> str:
 
 
 def page_routes(page: dict[str, bytes]) -> list[Route]:
-    """Each file is read once; the page is small, and nothing outside of the package can be named."""
+    """Each file is read once; the page is small, and no path outside of the package can be requested."""
     names = {name: "/" if name == "index.html" else f"/{name}" for name in page}
     return [Route(path, _file(name, page[name]), methods=["GET"]) for name, path in names.items()]
 
 
 def _file(name: str, content: bytes) -> Any:
-    """Packed once: these files hold no secret whose length could tell something."""
+    """Compressed once. These files contain no secret, so the compressed length reveals nothing."""
     etag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
     kind = name.rpartition(".")[2]
     headers = {"Cache-Control": "no-cache", "ETag": etag, "Content-Type": TYPES[kind], "Vary": "Accept-Encoding"}

@@ -1,7 +1,7 @@
-"""The API's passkeys: enrolling and removing keys, and what an agreement has to sign.
+"""The API of passkeys: enrol and remove keys, and the data that an approval must sign.
 
-A browser gives a key away only to the name it was made for, so each request is looked at under the name that it came
-to; the page's own addresses are the only ones where a signature may have been made.
+A browser uses a passkey only for the host name it was made for, so each request is checked under its own host name.
+Signatures are accepted only for the page's own addresses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from atlasbridge.web.site import Site
 
 
 def best_page(urls: dict[str, str]) -> str:
-    """The address to send to a phone: one with a name that can be reached from elsewhere, else this machine's own."""
+    """The address for a phone: one with a host name that other machines can reach, otherwise this machine's own."""
     named = [urls[place] for place in ("proxy", "lan", "local") if place in urls]
     return next((url for url in named if not host_name(url.partition("://")[2]).replace(".", "").isdigit()), "")
 
@@ -51,7 +51,7 @@ async def begin_passkey(site: Site, call: Call) -> Response:
 
 @handles(HubOperations.add_passkey)
 async def add_passkey(site: Site, call: Call) -> Response:
-    """A program's token enrols nothing, and neither does a login alone: see `core.daemon.passkeys`."""
+    """Neither an API token nor a login alone can enrol a passkey: see `core.daemon.passkeys`."""
     if call.caller.token:
         return problem(403, "not_a_browser", "a passkey is enrolled in a browser")
     if wait_s := site.guesses.admit(call.caller.key, site.clock.now()):

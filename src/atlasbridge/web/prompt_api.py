@@ -1,4 +1,4 @@
-"""The API's prompts: what is open, one answer, a report, and the stream of everything that happens."""
+"""The API of prompts: list open ones, answer, report, and stream all events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_PROMPT = (404, "unknown_prompt", "there is no such prompt")
 
 
 def _asked(site: Site, call: Call) -> PromptRecord | None:
-    """The prompt that the request is about."""
+    """Return the prompt of the request."""
     return site.hub_api.prompt(call.given.prompt_id)
 
 
@@ -66,7 +66,7 @@ async def reply(site: Site, call: Call) -> Response:
 
 
 def refuse_asker(site: Site, record: PromptRecord, call: Call, op: str) -> Response | None:
-    """Who asked a question does not answer it, with the same token."""
+    """A token that asked a question cannot answer it."""
     if site.hub_api.integrations.owner(record.session_id) != call.caller.identity:
         return None
     refusal = site.hub_api.refuse_inside_session(record.session_id, op, record.prompt_id)
@@ -80,7 +80,7 @@ def _told(site: Site, record: PromptRecord, outcome: Verdict) -> Response:
         site.counters.refusals[outcome.reason.value] += 1
         reason = (
             Refusal.NOT_OPEN if outcome.reason is Refusal.BAD_NONCE else outcome.reason
-        )  # the key was ours: it is used
+        )  # the key was correct, but it was used already
         return refuse(Refused(reason.value, outcome.sentence))
     now = site.hub_api.prompt(record.prompt_id) or record
     told = {"stage": outcome.stage, "message": outcome.sentence, "prompt_id": record.prompt_id}
@@ -89,7 +89,7 @@ def _told(site: Site, record: PromptRecord, outcome: Verdict) -> Response:
 
 @handles(HubOperations.outcome)
 async def outcome(site: Site, call: Call) -> Response:
-    """For a sender that lost its connection: whether that answer arrived, and what became of the prompt."""
+    """For a sender that lost its connection: whether its answer arrived, and the outcome of the prompt."""
     record = _asked(site, call)
     if record is None:
         return problem(*NO_PROMPT)
@@ -121,7 +121,8 @@ def _inbound(site: Site, record: PromptRecord, call: Call) -> InboundReply:
 
 
 def is_private(call: Call) -> bool:
-    """Loopback (an ssh tunnel ends there too), our own TLS, or a TLS proxy on this machine that says so."""
+    """Whether the connection is private: loopback (also the end of an ssh tunnel), our own TLS, or a TLS proxy on this
+    machine."""
     request = call.request
     if request.url.scheme == "https" or host_name(request.headers["host"]) in LOOPBACK:
         return True
@@ -179,11 +180,10 @@ async def events(site: Site, call: Call) -> Response:
     return event_stream(site.broadcast.follow(queue, missed))
 
 
-# The API's questions: a program asks people over HTTP, waits for the answer in a stream, or tells them something.
-#
-# A question's id is the asker's: who lost its connection asks with the same id again and hears the same answer.
+# The API of questions: a program asks people over HTTP and waits for the answer in a stream, or notifies them. The
+# asker chooses the question's id: after a lost connection it asks again with the same id and gets the same answer.
 
-MAX_QUESTIONS = 200  # that wait at once, each in a connection of its own
+MAX_QUESTIONS = 200  # waiting at once, each in a separate connection
 STILL_HERE = b": still here\n\n"
 
 
@@ -218,7 +218,7 @@ async def ask(site: Site, call: Call) -> Response:
 
 
 async def _pour(site: Site, told: AsyncGenerator[dict[str, Any], None]) -> AsyncIterator[bytes]:
-    """What is told, and a sign of life now and then: it is also how a caller that has gone is noticed."""
+    """Stream the events, with keepalives, which also detect a caller that has disconnected."""
     site.questions += 1
     step: asyncio.Future[dict[str, Any]] | None = None
     try:

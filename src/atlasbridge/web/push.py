@@ -1,6 +1,6 @@
-"""Web Push: which browsers want to be told, and which services may be posted to.
+"""Web Push: stores which browsers want notifications, and to which services they are sent.
 
-A subscription belongs to a login and ends with it.  What is said stands in `push_text.py`; sending is `push_send.py`'s.
+A subscription belongs to a login and ends with it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.people import PROOF
-from atlasbridge.core.ports import HubApi
+from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord, PromptType
 from atlasbridge.core.session.model import SessionRecord
@@ -32,32 +32,30 @@ if TYPE_CHECKING:
     from py_vapid import Vapid02
 
 
-# Sends Web Push from inside the hub: one lane per browser, one message of it on its way, few waiting.
-#
-# Many prompts at once become one message that counts them.  Encryption comes with the `push` extra and is imported when
-# the first message is sent.
+# Sends Web Push from inside the hub: one queue per browser, one message in flight, few waiting. Many prompts at once
+# become one message with their number. Encryption needs the `push` extra, which is imported for the first message.
 
 log = logging.getLogger(__name__)
 TIMEOUT_S = 10.0
 RETRIES_S = (2.0, 8.0, 30.0)
-LANE_LIMIT = 4  # questions waiting in one lane before they become one message
-REMEMBERED = 256  # tags a lane has said, for taking them back
+LANE_LIMIT = 4  # waiting questions in one queue before they become one message
+REMEMBERED = 256  # sent tags per queue, needed to withdraw them
 MANY = "atlasbridge-many"
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`tag` names what it is about: a later message of the same tag takes its place, here and on the phone."""
+    """`tag` identifies the subject: a later message with the same tag replaces it, here and on the phone."""
 
     tag: str
     body: dict[str, Any]
-    until: float  # steady time: nobody wants to hear of it afterwards
+    until: float  # monotonic time; a later delivery is useless
     urgent: bool = True
     count: int = 1
 
 
 def hushed(message: Message) -> Message:
-    """The same without a sound: for somebody who sleeps, or while something more important waits."""
+    """The same message without a sound, for quiet hours or while a more important one waits."""
     return replace(message, urgent=False, body={**message.body, "silent": True})
 
 
@@ -66,7 +64,7 @@ class Lane:
     subscription: dict[str, Any]
     waiting: dict[str, Message] = field(default_factory=dict)
     said: dict[str, None] = field(default_factory=dict)
-    on_its_way: str = ""  # a tag: whatever is settled meanwhile may have been shown
+    on_its_way: str = ""  # a tag: if it is settled now, it was perhaps already shown
     task: asyncio.Task[None] | None = None
 
     def put(self, message: Message) -> None:
@@ -94,7 +92,7 @@ def _together(messages: list[Message]) -> Message:
 
 
 class PushSender:
-    """`on_gone(endpoint)` is called when a push service does not know a subscription any more."""
+    """`on_gone(endpoint)` is called if a push service no longer knows a subscription."""
 
     def __init__(self, clock: Clock, key_file: Path, contact: str, on_gone: Callable[[str], Any]) -> None:
         self._clock = clock
@@ -151,7 +149,7 @@ class PushSender:
                     del chat_route.said[next(iter(chat_route.said))]
 
     async def _deliver(self, chat_route: Lane, message: Message) -> bool:
-        """True: the service took it.  Tried again a few times, as long as somebody may want to hear of it."""
+        """Return True if the service accepted it. Retries a few times, as long as the message is useful."""
         for pause_s in (*RETRIES_S, 0.0):
             if self._clock.now() >= message.until:
                 return False
@@ -203,7 +201,7 @@ class PushSender:
         return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
     def _key(self) -> Vapid02:
-        """The server's key pair, made once, for this user alone."""
+        """The server's key pair: created once, readable by this user only."""
         if self._vapid is None:
             from py_vapid import Vapid02
 
@@ -242,7 +240,8 @@ _LABELS = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
 
 
 def is_known_service(endpoint: str, hosts: tuple[str, ...]) -> bool:
-    """Whether this address, read as the sender reads it, leads to one of `hosts`: it is a page's word, no more."""
+    """Whether this address, parsed as the sender parses it, belongs to one of `hosts`. The page sends it, so it is not
+    trusted."""
     from httpx import URL, InvalidURL
 
     if not _PLAIN.fullmatch(endpoint) or "\\" in endpoint:
@@ -255,15 +254,15 @@ def is_known_service(endpoint: str, hosts: tuple[str, ...]) -> bool:
     if url.userinfo or "@" in url.netloc.decode("ascii", "replace") or not _LABELS.fullmatch(host):
         return False
     if f"{host}:{port}" in hosts and host in ("127.0.0.1", "localhost"):
-        return scheme in ("http", "https")  # a test's own service, named with its port in the configuration
+        return scheme in ("http", "https")  # a test's own service, configured with its port
     known = any(host == name or (name.startswith(".") and host.endswith(name)) for name in hosts)
     return scheme == "https" and port in (None, 443) and known
 
 
 class Push:
-    """`name_of(login_id)`: how the browser with that login is called."""
+    """`name_of(login_id)` returns the name of the browser with that login."""
 
-    def __init__(self, hub_api: HubApi, clock: Clock, settings: WebSettings, name_of: Callable[[str], str]) -> None:
+    def __init__(self, hub_api: MachineApi, clock: Clock, settings: WebSettings, name_of: Callable[[str], str]) -> None:
         self._hub_api = hub_api
         self._name_of = name_of
         self._held: dict[tuple[str, str], asyncio.TimerHandle] = {}
@@ -295,7 +294,7 @@ class Push:
         self._save()
 
     def unsubscribe(self, endpoint: str, login_id: str = "") -> bool:
-        """`login_id`: only if it is this login's own."""
+        """`login_id` removes it only if it belongs to this login."""
         gone = [
             known
             for known in self._subscriptions
@@ -304,7 +303,7 @@ class Push:
         return self._remove(gone)
 
     def end(self, login_id: str) -> None:
-        """A login is over, and so is what it subscribed to."""
+        """End the subscriptions of a login that has ended."""
         self._remove([known for known in self._subscriptions if known["login_id"] == login_id])
 
     def _remove(self, gone: list[dict[str, Any]]) -> bool:
@@ -317,9 +316,9 @@ class Push:
         return True
 
     def tell(self, message: Message) -> None:
-        """Handed over at once and sent in the background: a push service that is away never holds anything up.
+        """Queue the message and send it in the background, so that a slow push service delays nothing.
 
-        Who types at the session's terminal needs no push yet: it is looked at again, and sent if it still waits.
+        While a person types at the session's terminal, the message is held and checked again later.
         """
         if not self._subscriptions or not self.available:
             return
@@ -343,7 +342,7 @@ class Push:
         return record is not None and record.state in OPEN
 
     def settle(self, message: Message) -> None:
-        """Take back what was said under the same tag, where it was said."""
+        """Withdraw the message with the same tag where it was sent."""
         for key in [key for key in self._held if key[1] == message.tag]:
             self._held.pop(key).cancel()
         for subscription in self._subscriptions:
@@ -358,14 +357,11 @@ class Push:
         self._hub_api.remember("web.push", json.dumps(self._subscriptions))
 
 
-# What a phone that sleeps is told about a prompt, and with which buttons.  Pure.
-#
-# Agreeing is offered only where everything that is asked stands in the message; refusing is offered wherever there is
-# one
-# way to refuse.
+# The push message for a prompt, and its buttons. Pure. A button that agrees is offered only if the message contains the
+# whole question; a button that refuses, if there is exactly one way to refuse.
 
 BODY_LIMIT = 480
-WHOLE_LIMIT = 240  # what a phone shows of a message without opening it
+WHOLE_LIMIT = 240  # the part of a message that a phone shows without opening it
 TITLE_LIMIT = 80
 BUTTON_LIMIT = 40
 NOT_WHOLE = "… open it to read all of it"
@@ -375,7 +371,8 @@ def render_ask(record: PromptRecord, session: SessionRecord, until: float) -> Me
     name = escape_controls(session.label or session.tool, keep_lines=False)[:TITLE_LIMIT]
     prompt = record.prompt
     all_of_it = escape_controls(prompt.asked)
-    whole = prompt.asked_whole and len(all_of_it) <= WHOLE_LIMIT  # who agrees without opening it has read all of it
+    # a person who agrees without opening it has seen everything
+    whole = prompt.asked_whole and len(all_of_it) <= WHOLE_LIMIT
     text = "It asks for a secret." if prompt.secret else all_of_it if whole else escape_controls(asked(record))
     body = {
         "kind": "ask",
@@ -406,7 +403,7 @@ def render_settled(record: PromptRecord, sentence: str, until: float) -> Message
 
 
 def asked(record: PromptRecord) -> str:
-    """The question, and below it what it is about where the question does not say it itself."""
+    """The question, followed by its subject unless the question contains it."""
     subject = record.prompt.subject
     if subject is None or not subject.shown or subject.shown in record.prompt.excerpt:
         return record.prompt.excerpt
@@ -421,7 +418,7 @@ def _actions(record: PromptRecord, agree: bool) -> list[dict[str, Any]]:
         offered = [("refuse", "No", "n"), ("agree", "Yes", "y")]
     else:
         refusing = [choice for choice in prompt.choices if choice.refuses]
-        words = bool(prompt.text_steps)  # a choice without steps of its own is then chosen by saying something
+        words = bool(prompt.text_steps)  # then a choice without its own steps needs a text
         agreeing = [
             choice for choice in prompt.choices if not (choice.refuses or choice.always or (words and not choice.steps))
         ]
@@ -435,6 +432,6 @@ def _actions(record: PromptRecord, agree: bool) -> list[dict[str, Any]]:
 
 
 def _title(label: str) -> str:
-    """What cannot be said whole on a button is not agreed to by it."""
+    """A label that does not fit on a button gets no button that agrees."""
     flat = escape_controls(label, keep_lines=False).strip()
     return flat if len(flat) <= BUTTON_LIMIT else f"{flat[: BUTTON_LIMIT - 1]}…"

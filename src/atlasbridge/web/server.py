@@ -1,6 +1,6 @@
-"""Listens: uvicorn inside the hub's own event loop, on loopback, and on the LAN with TLS when asked to.
+"""Listens with uvicorn in the hub's own event loop: on loopback, and on the LAN with TLS if configured.
 
-It installs no signal handlers and has no timer: the hub decides when to stop, and an idle page costs no wake-up.
+It installs no signal handlers and no timer: the hub decides when to stop, and an idle page causes no wake-ups.
 """
 
 from __future__ import annotations
@@ -26,20 +26,18 @@ from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.home import MAX_SOCKET_PATH
 from atlasbridge.core.hub_connection import bind_alone, has_unix_sockets, is_taken
 from atlasbridge.core.peer import own_uid, read_peer
-from atlasbridge.core.ports import HubApi
+from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.system import OWN_FILE
 from atlasbridge.web.settings import WebSettings
 
-# The door in front of a listening socket: who connects is counted before anything is spent on it.
-#
-# A connection that has not said anything yet costs a socket and nothing else; TLS begins when its first byte is there.
-# How many may stand in the door is bounded, per address and in all, and so is their time.
+# Limits new connections before they cost anything. A connection that has sent nothing costs only a socket; TLS starts
+# with its first byte. The number of such connections is limited, per address and in total, and so is their time.
 
 log = logging.getLogger(__name__)
-GREETING_S = 5.0  # for the first byte, and again for the handshake
+GREETING_S = 5.0  # for the first byte, and again for the TLS handshake
 MAX_GREETINGS = 64
 MAX_PER_ADDRESS = 16
-PAUSE_S = 0.2  # after a fault of the system, such as too many open files
+PAUSE_S = 0.2  # after a system error, such as too many open files
 
 
 class Acceptor:
@@ -49,7 +47,7 @@ class Acceptor:
         self._socket = sock
         self._protocol = protocol
         self._tls = tls
-        self._greetings: dict[asyncio.Task[None], str] = {}  # in the order in which they came
+        self._greetings: dict[asyncio.Task[None], str] = {}  # in order of arrival
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -83,7 +81,7 @@ class Acceptor:
         task.add_done_callback(lambda done: self._greetings.pop(done, None))
 
     async def _greet(self, link: socket.socket) -> None:
-        """Hand the connection over to HTTP, or close it."""
+        """Pass the connection on to HTTP, or close it."""
         loop = asyncio.get_running_loop()
         try:
             if self._tls is None:
@@ -95,7 +93,7 @@ class Acceptor:
                 self._protocol, link, ssl=self._tls, ssl_handshake_timeout=GREETING_S, ssl_shutdown_timeout=GREETING_S
             )
         except (OSError, TimeoutError):
-            link.close()  # it went, said nothing in time, or does not speak TLS
+            link.close()  # the client left, sent nothing in time, or does not use TLS
         except asyncio.CancelledError:
             link.close()
             raise
@@ -112,14 +110,14 @@ async def _first_byte(link: socket.socket) -> None:
             loop.remove_reader(link)
 
 
-UNIX = "unix:"  # begins the address of who came to the socket: its process and when that started
+UNIX = "unix:"  # prefix of the address of a client at the Unix socket: its process and start time
 GRACE_S = 2
-PATIENCE_S = 15.0  # for a connection to say what it wants
+PATIENCE_S = 15.0  # for a connection to send a request
 MAX_CONNECTIONS = 256
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP that does not wait for ever: a connection that asks nothing is closed, and sooner when there are many."""
+    """HTTP with a limit on idle connections: they are closed, and sooner if there are many."""
 
     _alarm: asyncio.TimerHandle | None = None
     _since = 0.0
@@ -142,7 +140,7 @@ class PatientProtocol(H11Protocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _make_room(self) -> None:
-        """The one that has asked nothing for longest goes: a person's request is asked and answered at once."""
+        """Close the connection that has been idle for longest: a person's request is sent and answered at once."""
         idle = [peer for peer in self.connections if isinstance(peer, PatientProtocol) and peer.idle]
         min(idle, key=lambda peer: peer._since, default=self).transport.abort()
 
@@ -169,7 +167,7 @@ class HubServer(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn does, but through a door of our own: it counts who comes before TLS costs anything."""
+        """Start like uvicorn, but with our own limit on new connections before TLS."""
         self.servers = []
         self._integrations = [Acceptor(sock, self._protocol, self.config.ssl) for sock in sockets or []]
         for open_question in self._integrations:
@@ -233,11 +231,11 @@ class Listener:
 
 
 class PortTaken(ChannelError):
-    """Another program listens where the page should."""
+    """Another program listens on the page's port."""
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Listen there and nowhere else; 0: on any free port."""
+    """Listen only there; port 0 means any free port."""
     try:
         sock = bind_alone(host, port)
     except OSError as error:
@@ -256,7 +254,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def bind_too(host: str, port: int) -> socket.socket | None:
-    """The same at a further address of this machine; None: it has no such address."""
+    """Listen at a second address of this machine; None if it has no such address."""
     if not socket.has_ipv6:
         return None
     try:
@@ -268,7 +266,8 @@ def bind_too(host: str, port: int) -> socket.socket | None:
 
 
 def bind_unix(path: Path) -> socket.socket:
-    """For tunnels: at a port nobody can see whose end an ssh server's is, at a socket the kernel says it."""
+    """For tunnels: the peer of a port cannot be traced through an ssh server, but the kernel reports the peer of a Unix
+    socket."""
     path.unlink(missing_ok=True)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o177)
@@ -282,7 +281,7 @@ def bind_unix(path: Path) -> socket.socket:
 
 
 def write_private(path: Path, record: dict[str, Any]) -> None:
-    """For this user alone, and never half written."""
+    """Write a file that only this user can read, atomically."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600), "w") as file:
         json.dump(record, file)
@@ -316,19 +315,19 @@ def self_signed(home: Path, names: tuple[str, ...]) -> tuple[str, str]:
 
 
 def fingerprint(cert: str) -> str:
-    """What a careful person compares with what the phone shows."""
+    """The fingerprint for comparison with the one that the phone shows."""
     whole = Path(cert).read_text("ascii")
     first = whole[whole.index("-----BEGIN") : whole.index("-----END CERTIFICATE-----") + 25]
     return hashlib.sha256(ssl.PEM_cert_to_DER_cert(first)).digest().hex(":").upper()
 
 
-# Where the page listens: on loopback always, on the LAN with TLS when asked to.  Each place keeps its one port.
+# Where the page listens: always on loopback, and on the LAN with TLS if configured. Each place keeps its port.
 
 SOCKET = "web.sock"
 
 
 class Place:
-    """`open` is called until it succeeds: a port that another program has taken may become free."""
+    """`open` is called until it succeeds, because a taken port can become free."""
 
     def __init__(
         self, name: str, app: ASGIApp, host: str, wanted: int, shown: str, pair: tuple[str, str], also: str = ""
@@ -337,7 +336,7 @@ class Place:
         self.wanted = wanted
         self.port = 0
         self.listener: Listener | None = None
-        self._also = also  # the other address of the same name: nobody else may answer there
+        self._also = also  # the other address of the same host name, so that no other program can listen there
         self._twin: Listener | None = None
         self.fault = ""
         self.fingerprint = fingerprint(pair[0]) if pair[0] else ""
@@ -375,15 +374,15 @@ class Place:
         return True
 
     async def close(self) -> None:
-        """Both at once: whoever is slow to leave one address must not keep the other for the page that comes next."""
+        """Close both at once, so that a slow client at one address does not block the other for the next hub."""
         await asyncio.gather(*(one.close() for one in (self.listener, self._twin) if one is not None))
 
 
 class KeptPlace(Place):
-    """Remembers its port for the next start.  Only at the very first start, when no browser can know it yet, may it
-    choose another one than was configured."""
+    """Stores its port for the next start. It chooses a different port than configured only at the very first start,
+    when no browser knows the port yet."""
 
-    def __init__(self, app: ASGIApp, configured: int, hub_api: HubApi) -> None:
+    def __init__(self, app: ASGIApp, configured: int, hub_api: MachineApi) -> None:
         before, _, kept = hub_api.recall("web.place").partition(":")
         self._first = before != str(configured)
         self._configured = configured
@@ -404,7 +403,8 @@ class KeptPlace(Place):
 
 
 class TunnelPlace(Place):
-    """A socket beside the port, for who comes through an ssh server: there the kernel says which process it is."""
+    """A Unix socket besides the port, for connections through an ssh server: there the kernel reports
+    the peer process."""
 
     def __init__(self, app: ASGIApp, path: Path) -> None:
         super().__init__("tunnel", app, "", 0, "", ("", ""))
@@ -422,7 +422,7 @@ class TunnelPlace(Place):
         self._path.unlink(missing_ok=True)
 
 
-def own_places(settings: WebSettings, hub_api: HubApi, app: ASGIApp) -> list[Place]:
+def own_places(settings: WebSettings, hub_api: MachineApi, app: ASGIApp) -> list[Place]:
     places: list[Place] = [KeptPlace(app, settings.port, hub_api)]
     if has_unix_sockets() and len(os.fsencode(hub_api.home / SOCKET)) <= MAX_SOCKET_PATH:
         places.append(TunnelPlace(app, hub_api.home / SOCKET))

@@ -1,4 +1,4 @@
-"""The API's sessions: list, screen, live screen, keys (opted in), end, and start from the configured list."""
+"""The API of sessions: list, screen, live screen, keys (if enabled), end, and start from the configured list."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from atlasbridge.web.site import Site
 from atlasbridge.web.stream import encode_event, event_stream, until_cut
 from atlasbridge.web.view import diff_screen, render_screen, render_session
 
-# The API's records: history, audit log, statistics, metrics and health.  All of it only reads.
+# The API of records: history, audit log, statistics, metrics and health. Read-only.
 
 MOST_KINDS = 40
 
@@ -97,7 +97,7 @@ async def screen(site: Site, call: Call) -> Response:
 
 @handles(HubOperations.why)
 async def why(site: Site, call: Call) -> Response:
-    """What was judged last, and from what: the answer to "why am I not asked?"."""
+    """Explain the last decision of the detector: the answer to "why am I not asked?"."""
     session = _active(site, call)
     if session is None:
         return problem(*NO_SESSION)
@@ -174,7 +174,8 @@ async def type_keys(site: Site, call: Call) -> Response:
     if call.given.stream:
         wanted = site.typing.expected(*who, call.given.stream)
         if call.given.number < wanted:
-            return JSONResponse({"typed": True, "next": wanted})  # it was typed, and its sender did not hear of it
+            # it was typed already, but the sender did not get the response
+            return JSONResponse({"typed": True, "next": wanted})
         if call.given.number > wanted:
             return problem(409, "out_of_order", f"number {wanted} comes first")
         site.typing.took(*who)

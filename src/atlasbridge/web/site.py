@@ -1,4 +1,4 @@
-"""What the handlers share: the hub, who may come in, live streams, limits, counters, and replies on their way."""
+"""State that the handlers share: the hub, access, live streams, limits, counters and pending replies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id, short_id
 from atlasbridge.core.policy.people import QUORUM
-from atlasbridge.core.ports import HubApi
+from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.prompt.redact import redact_data
@@ -32,7 +32,7 @@ from atlasbridge.web.settings import WebSettings
 from atlasbridge.web.stream import Broadcast
 from atlasbridge.web.view import render_answer, render_plain, render_prompt, render_session
 
-# Keys from a page, in one order: each piece has a number, and is typed once, after the one before it.
+# Ordered keys from a page: each piece has a number, and is typed once, after the previous one.
 
 MAX_STREAMS = 256
 
@@ -44,7 +44,7 @@ class TypingStream:
 
 
 class PageTyping:
-    """Who has switched typing on, and how far each stream has come."""
+    """Who has enabled typing, and the position of each stream."""
 
     def __init__(self) -> None:
         self._on: dict[tuple[str, str], TypingStream] = {}
@@ -63,7 +63,7 @@ class PageTyping:
         return (caller, session_id) in self._on
 
     def expected(self, caller: str, session_id: str, stream: str) -> int:
-        """The number that comes next in this stream; a new stream begins with 0."""
+        """The next number of this stream; a new stream starts with 0."""
         known = self._on[caller, session_id]
         if known.stream != stream:
             known.stream, known.next_number = stream, 0
@@ -75,9 +75,8 @@ class PageTyping:
             known.next_number += 1
 
 
-# What people report about detection: "not a prompt" and "you missed one", as files that the lab reads.
-#
-# One file per report in HOME/reports; the detector's makers turn them into recordings and tests.
+# Reports about detection, "not a prompt" and "you missed one", as files for the lab. One file per report in
+# HOME/reports; developers turn them into recordings and tests.
 
 MAX_REPORTS = 1000
 
@@ -88,7 +87,7 @@ class Reports:
         self._clock = clock
 
     def write(self, verdict: str, session_id: str, prompt_id: str, note: str, detail: dict[str, Any]) -> Path | None:
-        """None: there are so many already that one more would only fill the disk."""
+        """Return None if there are already too many reports."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         if self.count() >= MAX_REPORTS:
             return None
@@ -109,7 +108,7 @@ Key = tuple[str, str, str]  # caller, prompt, request key
 
 
 class Outcomes:
-    """What became of answers, by the key that their sender chose: asking or sending again does nothing twice."""
+    """Results of answers by the key that their sender chose, so that a repeated request has no second effect."""
 
     def __init__(self) -> None:
         self._tasks: dict[Key, asyncio.Task[Verdict]] = {}
@@ -118,7 +117,7 @@ class Outcomes:
         return key in self._tasks
 
     async def once(self, key: Key, work: Coroutine[Any, Any, Verdict]) -> Verdict:
-        """Do the work, unless it was done or is being done under this key; then hear its outcome."""
+        """Run the work, unless it ran or is running under this key; return its result."""
         if key in self._tasks:
             work.close()
             return await asyncio.shield(self._tasks[key])
@@ -134,7 +133,7 @@ class Outcomes:
 
 
 def _which_setup() -> str:
-    """For people: whether the tools could reach the hub's own files."""
+    """Tell people whether tools can access the hub's own files."""
     setup = read_setup()
     if setup is not None and hasattr(os, "getuid") and os.getuid() == setup.uid:
         return f"The hub is a user of its own ({setup.user})."
@@ -143,7 +142,7 @@ def _which_setup() -> str:
 
 @dataclass(slots=True)
 class Site:
-    hub_api: HubApi
+    hub_api: MachineApi
     clock: Clock
     settings: WebSettings
     access: Access
@@ -157,10 +156,10 @@ class Site:
     readers: Readers = field(default_factory=lambda: Readers(32))
     stretching: asyncio.Lock = field(default_factory=asyncio.Lock)
     urls: dict[str, str] = field(default_factory=dict)  # "local", "lan" and "proxy"
-    fingerprint: str = ""  # of the LAN's certificate
-    shell: str = ""  # names the page's files as they are in this version
+    fingerprint: str = ""  # of the LAN's TLS certificate
+    shell: str = ""  # identifies this version of the page's files
     watchers: int = 0
-    questions: int = 0  # that wait over HTTP
+    questions: int = 0  # waiting over HTTP
     max_watchers: int = 32
     wrong: RateWindow = field(default_factory=lambda: RateWindow(10))
     guesses: RateWindow = field(default_factory=lambda: RateWindow(10))
@@ -170,7 +169,7 @@ class Site:
         self.answers = RateWindow(self.settings.replies_per_minute)
 
     def origins(self) -> list[str]:
-        """Where the page really is.  A name of this machine counts with the page's own port only: whatever else listens
+        """The real addresses of the page. A name of this machine counts only with the page's own port: another program
         on `localhost` could ask a browser for the same passkey."""
         names = {url.rstrip("/") for url in self.urls.values()} | {f"https://{host}" for host in self.settings.hosts}
         if self.settings.lan:
@@ -178,15 +177,14 @@ class Site:
         return sorted(names | ({f"http://localhost:{self.access.port}"} if self.access.port else set()))
 
     def new_links(self, name: str, scope: str, here: bool = False) -> dict[str, Any]:
-        """One link for every way to the page; the first browser that comes uses it up."""
+        """One link for each address of the page; the first browser that opens one uses it up."""
         secret = self.access.make_link(name, scope, here)
         links = {place: f"{url}/#link={secret}" for place, url in self.urls.items()}
         out = {"url": self.urls.get("local", ""), "links": links, "valid_s": self.settings.link_ttl_s}
         return {**out, "fingerprint": self.fingerprint}
 
     def end_device(self, login_id: str, revoked: bool = True) -> bool:
-        """A login ends, and with it its push messages, its typing and every stream that it follows; if it was revoked,
-        also what it kept for later."""
+        """End a login with its push messages, typing and streams; if it was revoked, also its scheduled answers."""
         device = self.access.devices.get(login_id)
         ended = self.access.devices.end(login_id)
         if ended and revoked and device is not None:
@@ -209,7 +207,7 @@ class Site:
             self.hub_api.sent_away(f"web:{name}")
 
     def session(self, session_id: str) -> SessionRecord | None:
-        """By full or short id, with its open prompt."""
+        """Find a session by full or short id, with its open prompt."""
         found = self.hub_api.session(session_id)
         if found is None:
             return None
@@ -226,11 +224,11 @@ class Site:
         return {**shown, **told, "names": names, "later": later}
 
     def _name(self, identity: str) -> str:
-        """The one name of a person; "": nobody gave them one."""
+        """The configured name of a person, or "" if there is none."""
         return escape_controls(self.hub_api.name_of(identity), keep_lines=False) if identity else ""
 
     def snapshot(self) -> dict[str, Any]:
-        """The first event of every stream: all that a page needs to draw itself."""
+        """The first event of every stream: everything that a page needs for drawing."""
         return {
             "event": "hello",
             "now": iso(self.clock.wall()),
@@ -244,7 +242,7 @@ class Site:
         }
 
     async def submit(self, reply: InboundReply, timeout_s: float) -> Receipt | Reject | None:
-        """Hand a reply to the router and wait for its verdict; None: none came in time."""
+        """Pass a reply to the router and wait for its verdict; None after the timeout."""
         verdict: asyncio.Future[Receipt | Reject] = reply.token
         self.replies.put_nowait(reply)
         try:

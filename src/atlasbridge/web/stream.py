@@ -1,6 +1,6 @@
 """Live streams to pages: server-sent events, one bounded queue per listener.
 
-A listener that cannot keep up is cut off: it comes back by itself and begins again with a full picture.
+A listener that is too slow is disconnected. It reconnects by itself and starts with a full snapshot.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from starlette.responses import StreamingResponse
 MAX_LISTENERS = 64
 QUEUE_SIZE = 256
 HEARTBEAT_S = 15.0
-KEPT_EVENTS = 512  # for a listener that was away for a moment and says where it was
+KEPT_EVENTS = 512  # for a listener that reconnects after a short gap and tells its last event
 KEPT_BYTES = 1024 * 1024
 Item = TypeVar("Item")
 
@@ -31,13 +31,13 @@ def encode_event(event: dict[str, Any], event_id: str = "") -> bytes:
 
 class Broadcast:
     def __init__(self) -> None:
-        self._name = secrets.token_hex(4)  # numbers of another start mean nothing here
+        self._name = secrets.token_hex(4)  # event numbers of another start are invalid
         self._number = 0
         self._kept: deque[tuple[int, bytes]] = deque()
         self._kept_bytes = 0
         self._queues: set[asyncio.Queue[bytes | None]] = set()
         self._closed = False
-        self.cut = asyncio.Event()  # set when every stream of this moment must end
+        self.cut = asyncio.Event()  # set when all current streams must end
 
     @property
     def listeners(self) -> int:
@@ -64,7 +64,7 @@ class Broadcast:
             self._kept_bytes -= len(self._kept.popleft()[1])
 
     def missed(self, last_id: str) -> list[bytes] | None:
-        """All that came after this event; None: we cannot tell (any more), begin with the whole picture."""
+        """All events after this one; None if they are unknown, then the listener needs a full snapshot."""
         name, _, number = last_id.rpartition("-")
         if name != self._name or not (number.isascii() and number.isdigit() and len(number) < 16):
             return None
@@ -84,7 +84,7 @@ class Broadcast:
         queue.put_nowait(None)
 
     def cut_all(self) -> None:
-        """End every stream.  Who may still listen comes back; after a revocation, nobody else does."""
+        """End every stream. Listeners that are still allowed reconnect; revoked ones cannot."""
         self.cut.set()
         self.cut = asyncio.Event()
         for queue in list(self._queues):
@@ -95,7 +95,7 @@ class Broadcast:
         self.cut_all()
 
     def join(self) -> asyncio.Queue[bytes | None]:
-        """Joined at once, so that nothing happens between the first picture and the first event."""
+        """Joins immediately, so that no event is lost between the snapshot and the first event."""
         queue: asyncio.Queue[bytes | None] = asyncio.Queue(QUEUE_SIZE)
         self._queues.add(queue)
         return queue

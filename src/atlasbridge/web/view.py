@@ -1,4 +1,4 @@
-"""How prompts, sessions and screens look to a page: plain JSON, every text made visible once more on its way out."""
+"""The JSON form of prompts, sessions and screens for a page. Every text is escaped again."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def render_prompt(record: PromptRecord, session: SessionRecord | None) -> dict[s
     out["multiline"] = record.prompt.multiline
     out["grantable"] = may_be_granted(record.prompt)
     for shown, choice in zip(out["choices"], record.prompt.choices, strict=True):
-        shown["words"] = bool(record.prompt.text_steps) and not choice.steps  # chosen by saying something
+        shown["words"] = bool(record.prompt.text_steps) and not choice.steps  # chosen by typing a text
     out["session"] = render_session(session) if session else None
     return out
 
 
 def render_plain(value: Any) -> Any:
-    """Whatever the hub tells, with every text in it made visible."""
+    """Escape every text in a value from the hub."""
     return _clean(value)
 
 
 def render_answer(record: PromptRecord, answer: dict[str, Any]) -> dict[str, Any]:
-    """Which answer was given, in the words of its choice, by whom and when.  A secret has no words."""
+    """The given answer with its choice's label, by whom and when. The text of a secret is never included."""
     value = answer["value"]
     labels = {choice.value: choice.label for choice in record.prompt.choices}
     words = {"yes": "Yes", "no": "No", "enter": "Enter"}.get(answer["kind"], "")
@@ -60,26 +60,26 @@ def render_answer(record: PromptRecord, answer: dict[str, Any]) -> dict[str, Any
 
 
 def takes_text(record: PromptRecord) -> bool:
-    """Whether a text field makes sense: the tool takes text here, or nobody knows what it takes."""
+    """Whether to show a text field: the tool accepts text, or it is unknown what it accepts."""
     prompt = record.prompt
     asked = prompt.type.value in ("free_text", "unknown")
     return asked or bool(prompt.text_steps) or bool(prompt.constraints.get("allows_other"))
 
 
 def render_screen(frame: dict[str, Any]) -> dict[str, Any]:
-    """The host's words for a screen are kept; texts inside are made visible.  `why` is for `lab explain`."""
+    """The host's format of a screen with its texts escaped. `why` is only for `lab explain`."""
     cleaned: dict[str, Any] = _clean({name: value for name, value in frame.items() if name != "why"}, _visible_cells)
     return cleaned
 
 
 def _visible_cells(text: str) -> str:
-    """Pictures that are joined into one stay joined: on a screen that is a letter, not a trick."""
+    """Joined emoji stay joined: on a screen they are one character, not a trick."""
     parts = _JOINED.split(text.replace("\ufe0f", ""))
     return "\u200d".join(escape_controls(part) for part in parts)
 
 
 def diff_screen(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]:
-    """Only the rows that changed, by number; the whole picture when there was none, or its size is another."""
+    """Only the changed rows by number; the whole screen if there was none or its size changed."""
     rows, old = now.get("styled"), before.get("styled") if before else None
     if not isinstance(rows, list) or not isinstance(old, list) or len(rows) != len(old):
         return now

@@ -7,7 +7,7 @@ import pytest
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState, RaisePrompt
-from atlasbridge.core.detection.signals import DetectorSettings, Patience
+from atlasbridge.core.detection.verdict import DetectorSettings, Patience
 from atlasbridge.core.prompt.model import Confidence, Prompt, PromptType
 
 BLIND = ProbeAnswer(ProbeState.UNKNOWN, "this system cannot tell", echo=True, canonical=True)

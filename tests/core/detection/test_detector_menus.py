@@ -394,3 +394,28 @@ def test_asking_whether_a_prompt_still_shows_changes_nothing() -> None:
     assert play.detector.still_shows(play.prompt.digest)
     assert play.detector.open_prompt == before, "the keys follow the highlight by themselves"
     assert before is not None and [step.keys for step in before.choices[1].steps] == [b"\r"]
+
+
+CLAUDE_RESTS = (
+    "● Both agents run.\n\n"
+    + "─" * 60
+    + "\n❯ \n"
+    + "─" * 60
+    + "\n  ⏵⏵ accept edits on (shift+tab to cycle){0}\x1b[4;3H"
+)
+
+
+@pytest.mark.parametrize("working", [" · 1 local agent", " · 2 local agents, 1 shell", " · 1 team"])
+def test_a_tool_whose_agents_work_in_the_background_is_not_finished_for_ten_minutes(working: str) -> None:
+    play = Playbook(POLLING, "claude") >> CLAUDE_RESTS.format(working) >> 590.0 << Nothing()
+    play >> 15.0 << Raised("free_text", "Both agents run.")
+
+
+@pytest.mark.parametrize("shown", ["", " · 1 shell", " · 3 shells"])
+def test_a_shell_in_the_background_may_never_end(shown: str) -> None:
+    Playbook(POLLING, "claude") >> CLAUDE_RESTS.format(shown) >> 3.0 << Raised("free_text", "Both agents run.")
+
+
+def test_words_of_an_agent_above_the_input_box_are_no_work() -> None:
+    said = CLAUDE_RESTS.format("").replace("Both agents run.", "Started.\n  · 1 local agent").replace("[4;3H", "[5;3H")
+    Playbook(POLLING, "claude") >> said >> 3.0 << Raised("free_text")

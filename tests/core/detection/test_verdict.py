@@ -10,8 +10,17 @@ import pytest
 
 from atlasbridge.core.detection import verdict
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
-from atlasbridge.core.detection.signals import Moment, Patience
-from atlasbridge.core.detection.verdict import EVIDENCE, PATIENCE, TABLE, Row, Situation, Who, decide_verdict
+from atlasbridge.core.detection.verdict import (
+    EVIDENCE,
+    PATIENCE,
+    TABLE,
+    Moment,
+    Patience,
+    Row,
+    Situation,
+    Who,
+    decide_verdict,
+)
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition.dialect import Dialect, Mark, Rule
 from atlasbridge.core.recognition.finding import Finding

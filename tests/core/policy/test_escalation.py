@@ -149,7 +149,7 @@ def test_every_prompt_ends_in_an_answer_a_default_or_nobody_and_is_told_of_right
 def test_in_any_window_there_is_one_first(moments: list[float], window_s: float) -> None:
     bursts, firsts = Bursts(window_s), []
     for now in sorted(moments):
-        if bursts.rank("telegram", now) == 0:
+        if bursts.rank(("telegram",), now) == 0:
             firsts.append(now)
     assert all(later - sooner >= window_s for sooner, later in itertools.pairwise(firsts))
 

@@ -21,8 +21,8 @@ from atlasbridge.core import patterns
 from atlasbridge.core.recognition.dialect import Dialect, compiled
 from atlasbridge.core.recognition.finding import Facts
 from atlasbridge.core.recognition.recognise import recognise
-from atlasbridge.core.recognition.widgets import list_finding
-from atlasbridge.core.recognition.widgets.list_finding import move_steps
+from atlasbridge.core.recognition.widgets import list_rows
+from atlasbridge.core.recognition.widgets.list_rows import move_steps
 from atlasbridge.core.screen.view import View, begins_with
 
 pytestmark = pytest.mark.landing
@@ -291,7 +291,7 @@ def _steps_built(size: int, monkeypatch: pytest.MonkeyPatch) -> int:
         return steps
 
     with monkeypatch.context() as patched:
-        patched.setattr(list_finding, "move_steps", counting)
+        patched.setattr(list_rows, "move_steps", counting)
         rows = ["Which one?", *(f"{'❯' if at == 0 else ' '} Choice {at}" for at in range(size))]
         view = View(tuple(rows), size, 0, cursor_visible=False, cols=200)
         found = recognise(view, Facts(canonical=False, echo=False), load_dialect("generic"))

@@ -1,4 +1,4 @@
-"""Words are data: questions and answers in ten languages, and what a plain yes or no means at a menu."""
+"""Words are data: questions and answers in twelve languages, and what a plain yes or no means at a menu."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def chosen(prompt: Prompt, word: str) -> str:
     return answer.value if isinstance(answer, Answer) else "refused"
 
 
-@pytest.mark.parametrize("language", ["de", "fr", "es", "pt", "it", "ru", "ja", "zh", "ko"])
+@pytest.mark.parametrize("language", ["de", "fr", "es", "pt", "it", "ru", "ja", "zh", "ko", "pl", "tr"])
 def test_every_language_has_every_kind(language: str) -> None:
     assert set(vocabulary.languages()[language]) >= set(KINDS)
 
@@ -43,7 +43,35 @@ QUESTIONS = [
     ("rm: 通常の空ファイル 'x' を削除しますか? ", "はい", "いいえ"),
     ("rm：是否删除普通空文件 'x'？ ", "是", "否"),
     ("rm: 일반 빈 파일 'x'를 제거할까요? ", "네", "아니요"),
+    ("rm: usunąć zwykły pusty plik 'x'? ", "tak", "nie"),
+    ("Czy na pewno chcesz kontynuować? ", "tak", "nie"),
+    ("rm: 'x' boş normal dosyası silinsin mi? ", "evet", "hayır"),
+    ("Devam etmek istiyor musunuz? ", "evet", "hayır"),
 ]
+
+LETTERS = [
+    ("Czy kontynuować? [T/n] ", "t", "n"),
+    ("Devam edilsin mi? [E/h] ", "e", "h"),
+    ("Silinsin mi (e/H): ", "e", "h"),
+    ("Jatketaanko? [K/e] ", "k", "e"),
+    ("Kas jätkata? (j/E) ", "j", "e"),
+    ("Продовжити? [Т/н] ", "т", "н"),
+    ("Συνέχεια; [Ν/ο] ", "ν", "ο"),
+]
+
+
+@pytest.mark.parametrize(("asked", "yes", "no"), LETTERS)
+def test_the_letters_of_a_language_are_typed_for_yes_and_no(asked: str, yes: str, no: str) -> None:
+    play = Playbook(READING) >> asked >> 1.0 << Raised("yes_no")
+    for word, key in (("yes", yes), ("no", no), (yes, yes), (no, no)):
+        answer = decide_answer(play.prompt, word)
+        assert isinstance(answer, Answer), answer
+        assert b"".join(step.keys for step in encode_answer(play.prompt, answer)) == key.encode() + b"\r"
+
+
+@pytest.mark.parametrize("asked", ["Keep or erase it? [K/e] ", "Kill or exit (k/E)? ", "Region (k/e): "])
+def test_the_same_letters_of_english_words_are_choices(asked: str) -> None:
+    Playbook(READING) >> asked >> 1.0 << Raised("multiple_choice")
 
 
 @pytest.mark.parametrize(("asked", "yes", "no"), QUESTIONS)

@@ -1,4 +1,4 @@
-"""Claude Code: how it asks, its hook, and its class for the frozen interface."""
+"""Claude Code: its dialect, its hook, and its class for the frozen interface."""
 
 from __future__ import annotations
 

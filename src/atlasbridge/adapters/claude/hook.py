@@ -1,8 +1,9 @@
-"""Starts Claude Code with a PermissionRequest hook of ours, for this run only, through its `--settings` argument.
+"""Starts Claude Code with our PermissionRequest hook, for this run only, with its `--settings` argument.
 
-The person's own settings and hooks stay in force and nothing is written into their home: Claude Code lays the argument
-over its settings files and runs the hooks of both.  Settings that the person passes are kept, with ours added; those
-of a file stay in a file, beside the session's socket, because everybody on this machine can read a program's arguments.
+The person's settings and hooks stay in effect, and nothing is written to their home: Claude Code merges the argument
+with its settings files and runs the hooks of both. Settings that the person passes are kept, with ours added. If they
+came from a file, the merged settings also go to a file, beside the session's socket, because every user of this machine
+can read a program's arguments.
 """
 
 from __future__ import annotations
@@ -24,23 +25,24 @@ OPTION = "--settings"
 ON_WINDOWS = os.name == "nt"
 _TIMEOUT_S = 5
 _PLAIN = re.compile(r"[\w.:/~+-]+")
-_WAITING_S = 3600 + _TIMEOUT_S  # of a hook that also answers
+_WAITING_S = 3600 + _TIMEOUT_S  # for a hook that also answers
 
 
 def with_hook(command: Sequence[str], attach_socket: str, answers: bool = False) -> tuple[str, ...]:
-    """The command with our hook, which speaks to the session behind `door`; unchanged where that cannot be done.
-    `answers`: it may also take the answer, in a version where the dialog stays usable meanwhile."""
+    """Return the command with our hook, which connects to the session at `attach_socket`; unchanged if that is
+    impossible. With `answers`, the hook also returns the answer; this needs a version whose dialog stays usable
+    meanwhile."""
     program, *arguments = command
     at, own = _find_settings(arguments)
     settings: dict[str, Any] | None = {} if at < 0 else _read_settings(own)
     if settings is None:
-        return tuple(command)  # Claude Code shall say itself what is wrong with it
+        return tuple(command)  # let Claude Code report the error itself
     merged = json.dumps(_merged(settings, attach_socket, answers))
     if _belong_in_a_file(own):
         try:
             merged = write_private(Path(attach_socket).with_suffix(SETTINGS_SUFFIX), merged)
         except OSError:
-            return tuple(command)  # without our hook, then: the screen tells what it asks
+            return tuple(command)  # without the hook, the detector reads the screen
     if at < 0:
         return (program, OPTION, merged, *arguments)
     if arguments[at].startswith(f"{OPTION}="):
@@ -51,13 +53,13 @@ def with_hook(command: Sequence[str], attach_socket: str, answers: bool = False)
 
 
 def _belong_in_a_file(own: str) -> bool:
-    """Settings of a file stay in one.  On Windows all do: a tool may be a batch file there, whose arguments are read
-    once more, by other rules of quoting."""
+    """Settings from a file stay in a file. On Windows all do: the tool can be a batch file, whose arguments are parsed
+    a second time with other quoting rules."""
     return (bool(own) and not _is_json(own)) or ON_WINDOWS
 
 
 def hook_command(attach_socket: str, answers: bool = False, *more: str) -> str:
-    """For a shell.  Whatever happens to us, Claude Code sees a hook that ended well and said nothing."""
+    """A command line for a shell. If our hook fails, Claude Code still sees success without output."""
     words = (sys.executable, "-I", "-S", str(HOOK), attach_socket, *(("answers",) if answers else ()), *more)
     if ON_WINDOWS:
         return " ".join(map(quoted_on_windows, words))
@@ -65,8 +67,8 @@ def hook_command(attach_socket: str, answers: bool = False, *more: str) -> str:
 
 
 def quoted_on_windows(word: str) -> str:
-    """There a hook runs in the bash of Git, or in PowerShell where that is missing: both take a path with such slashes,
-    and bash one in quotes."""
+    """On Windows, a hook runs in Git's bash, or else in PowerShell. Both accept a path with forward slashes; bash also
+    accepts quotes."""
     plain = word.replace("\\", "/")
     return plain if _PLAIN.fullmatch(plain) else '"' + re.sub(r'(["$`])', r"\\\1", plain) + '"'
 
@@ -102,7 +104,7 @@ def _is_json(given: str) -> bool:
 
 
 def write_private(path: Path, text: str) -> str:
-    """The session's host removes it at the end."""
+    """Write a private file; the session's host removes it at the end."""
     path.unlink(missing_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
@@ -110,7 +112,7 @@ def write_private(path: Path, text: str) -> str:
 
 
 def _read_settings(given: str) -> dict[str, Any] | None:
-    """Settings are JSON, or the name of a file with JSON; None: neither, or not ours to understand."""
+    """Settings are JSON, or the name of a file with JSON. None if they are neither, or cannot be understood."""
     try:
         text = given if _is_json(given) else Path(given).expanduser().read_text("utf-8")
         settings = json.loads(text)

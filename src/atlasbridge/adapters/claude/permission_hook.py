@@ -1,8 +1,8 @@
-"""Claude Code's PermissionRequest hook: tells the session host what is asked, in full.  Run as a script of its own.
+"""Claude Code's PermissionRequest hook: sends the complete request to the session host. It runs as a separate script.
 
-It decides nothing by itself: it prints what the host tells it, or nothing, so the dialog stays as it is.  Started with
-`answers` it waits for that while the dialog stands there; without, it ends at once.  It always ends well, also when the
-session is gone.  Standard library only, started with `python -I -S`.
+It decides nothing: it prints the host's decision, or nothing, and then the dialog stays. With `answers` it waits for
+the decision while the dialog is shown; without, it exits at once. It always exits with success, also if the session is
+gone. It uses the standard library only and runs with `python -I -S`.
 """
 
 import json
@@ -13,14 +13,14 @@ import sys
 
 TIMEOUT_S = 1.0
 PORT_S = 3.0
-NUMBER = 32  # bytes that each end makes up, and of a proof
-LOOK_S = 5.0  # how often it looks whether Claude Code is still there
-WAITS_S = 3600.0  # then the keys answer
+NUMBER = 32  # bytes of each random number and of each proof
+LOOK_S = 5.0  # how often it checks that Claude Code still runs
+WAITS_S = 3600.0  # after this time, only the keys answer
 LINE_LIMIT = 65536
 TEXT_LIMIT = 20_000
-NOTE_LIMIT = 1000  # of what the tool says below a command
-APPS = ("qwen", "codex")  # who else has such a hook; the names of its tools are below
-# Qwen Code says the same things in its own names.
+NOTE_LIMIT = 1000  # characters of the tool's note about a command
+APPS = ("qwen", "codex")  # other tools with such a hook; their names are below
+# Qwen Code uses different names for the same tools.
 ALSO = {
     "run_shell_command": "Bash",
     "write_file": "Write",
@@ -32,7 +32,7 @@ ALSO = {
 NAMES = {"WebFetch": "Fetch", "ExitPlanMode": "Plan", "AskUserQuestion": "Question"}
 REFUSED = "A person refused this."
 EDITS = ("Edit", "MultiEdit", "Write", "NotebookEdit")
-PATCH = "apply_patch"  # Codex's: one or several files
+PATCH = "apply_patch"  # Codex: one or several files
 PATCHES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
@@ -50,7 +50,7 @@ def main(attach_socket: str, answers: bool = False, app: str = "claude-code") ->
 
 
 def reach(attach_socket: str) -> socket.socket:
-    """The session's socket; where it has none, its port, with the key from the file beside it."""
+    """Connect to the session's socket; without one, to its port with the key from the file."""
     port = os.path.splitext(attach_socket)[0] + ".tcp"
     if not hasattr(socket, "AF_UNIX") or os.path.exists(port):
         return reach_port(port)
@@ -68,7 +68,8 @@ def listener(connection: socket.socket) -> int:
 
 
 def is_above(pid: int) -> bool:
-    """The host is above whatever its tool starts, and its number was nobody else's since before we began."""
+    """Whether this process is an ancestor. The host is an ancestor of everything that its tool starts, and its pid
+    cannot have been reused."""
     above = os.getppid()
     while above > 1 and above != pid:
         with open(f"/proc/{above}/stat", encoding="utf-8", errors="replace") as file:
@@ -77,8 +78,8 @@ def is_above(pid: int) -> bool:
 
 
 def reach_port(place: str) -> socket.socket:
-    """Both ends prove that they have the key before a word is said, the session first."""
-    import hmac  # not for a socket: a tool waits for its hook
+    """Both ends prove that they have the key before any data is sent, the session first."""
+    import hmac  # imported only here: a tool waits for its hook
 
     with open(place, encoding="ascii") as file:
         port, key = file.read().split()
@@ -110,7 +111,7 @@ def receive(connection: socket.socket, size: int) -> bytes:
 
 
 def wait_until_heard(connection: socket.socket) -> dict:  # type: ignore[type-arg]
-    """The session asks the kernel who this is, so whoever speaks must still be there."""
+    """Wait, because the session asks the kernel who the peer is, so the process must still exist."""
     connection.shutdown(socket.SHUT_WR)
     while connection.recv(LINE_LIMIT):
         pass
@@ -118,7 +119,7 @@ def wait_until_heard(connection: socket.socket) -> dict:  # type: ignore[type-ar
 
 
 def hear(connection: socket.socket) -> dict:  # type: ignore[type-arg]
-    """The host's decision; {} when the dialog is over, the host is gone, or it takes too long."""
+    """Return the host's decision; {} if the dialog has ended, the host is gone, or after a timeout."""
     began, heard = parent(), b""
     for _ in range(int(WAITS_S / LOOK_S)):
         ready, _, _ = select.select([connection], [], [], LOOK_S)
@@ -138,13 +139,14 @@ def hear(connection: socket.socket) -> dict:  # type: ignore[type-arg]
 
 
 def parent() -> int:
-    """Changes when Claude Code is gone.  On Windows it never does: there the session's end is waited for."""
+    """The parent's pid; it changes when Claude Code has exited. On Windows it never changes, so the end of the session
+    counts."""
     return os.getppid() if os.name != "nt" else 0
 
 
 def decision(said: dict) -> dict:  # type: ignore[type-arg]
-    """As Claude Code wants it.  A refusal ends the turn, as the dialog's own No does; one with a reason lets the model
-    hear it and go on."""
+    """The decision in Claude Code's format. A refusal ends the turn, as the dialog's own No does. A refusal with a
+    reason tells the reason to the model, which continues."""
     why = str(said.get("reason", ""))
     refused = {"behavior": "deny", "message": why or REFUSED, "interrupt": not why}
     behaviour = {"behavior": "allow"} if said["behavior"] == "allow" else refused
@@ -152,7 +154,7 @@ def decision(said: dict) -> dict:  # type: ignore[type-arg]
 
 
 def tell(payload: dict, app: str = "claude-code") -> dict:  # type: ignore[type-arg]
-    """What the host is told: the kind of dialog, a short name for it, and its subject."""
+    """The message to the host: the kind of dialog, a short name for it, and its subject."""
     tool, given = str(payload["tool_name"]), dict(payload["tool_input"])
     tool, folder = ALSO.get(tool, tool), str(payload.get("cwd") or "")
     kind, text, target = about(tool, given, folder)
@@ -175,7 +177,7 @@ def tell(payload: dict, app: str = "claude-code") -> dict:  # type: ignore[type-
 
 
 def about(tool: str, given: dict, folder: str) -> tuple:  # type: ignore[type-arg]
-    """Kind of subject, the whole text of it, and the file or address that it is about."""
+    """Return the kind of subject, its complete text, and the file or address that it is about."""
     if tool == PATCH:
         return "edit", str(given["command"]), "\n".join(patched(str(given["command"]), folder))
     if tool == "Bash":
@@ -206,7 +208,7 @@ def changes(given: dict) -> list:  # type: ignore[type-arg]
 
 
 def patched(patch: str, folder: str) -> list:  # type: ignore[type-arg]
-    """Every file that the patch makes, changes, removes or moves, one a line."""
+    """Every file that the patch creates, changes, removes or moves, one per line."""
     lines = [(line, mark) for line in patch.split("\n") for mark in PATCHES if line.startswith(mark)]
     return sorted({os.path.normpath(os.path.join(folder, line[len(mark) :].strip())) for line, mark in lines})
 

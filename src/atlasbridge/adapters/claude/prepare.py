@@ -1,4 +1,4 @@
-"""Claude Code is started with a hook of ours for this run: it tells in full what is asked, and may take the answer."""
+"""Starts Claude Code with our hook for this run. The hook reports the complete request, and can return the answer."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from atlasbridge.adapters.tool_start import ToolStart
 from atlasbridge.core.values import replace
 
 HOOK_S = 0.4
-# Versions where it was tried that the dialog stands there, and can be answered, while a hook still waits; in others the
-# hook only tells.
+# Versions whose dialog was tested to stay visible and usable while a hook waits. In other versions the hook only
+# reports.
 ANSWERING = ("2.1.325",)
 
 

@@ -1,1 +1,1 @@
-"""Codex: how it asks, and its class for the frozen interface."""
+"""Codex: its dialect, and its class for the frozen interface."""

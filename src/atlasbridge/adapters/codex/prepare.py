@@ -1,7 +1,7 @@
-"""Codex is started with a hook of ours for this run, which tells in full what is asked.
+"""Starts Codex with our hook for this run. The hook reports the complete request.
 
-It could answer, too; but Codex draws no dialog before its hooks have ended, so whoever sits at the terminal would see
-nothing to answer.  It ends at once, and the keys answer.
+The hook does not answer, because Codex draws no dialog before its hooks have ended: a person at the terminal would see
+nothing to answer. So the hook exits at once, and the keys answer.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ from atlasbridge.adapters.installed import installed_version
 from atlasbridge.adapters.tool_start import ToolStart
 from atlasbridge.core.values import replace
 
-# Starts Codex with a PermissionRequest hook of ours, for this run only, through its `-c` arguments.
-#
-# The person's own settings and hooks stay in force and nothing is written into their home: Codex adds the hooks of all
-# its layers, and trusts each by itself.  Ours is vouched for by the digest that Codex makes of a hook, so that no other
-# is trusted with it and nobody is asked at the start; where that digest is not known, Codex is left as it is.
+# Starts Codex with our PermissionRequest hook, for this run only, with its `-c` arguments. The person's settings and
+# hooks stay in effect, and nothing is written to their home: Codex combines the hooks of all its layers, and trusts
+# each one separately. Ours is trusted by the digest that Codex computes for a hook, so that no other hook is trusted
+# with it and Codex does not ask at its start. If that digest is unknown, Codex is started unchanged.
 
 _EVENT, _KEY = "PermissionRequest", "/<session-flags>/config.toml:permission_request:0:0"
 _TIMEOUT_S = 5
 _SETTING = ("-c", "--config")
-_ELSEWHERE = "--remote"  # then a server that is not ours runs the hooks
+_ELSEWHERE = "--remote"  # then a foreign server runs the hooks
 
 
 def with_hook(command: Sequence[str], attach_socket: str) -> tuple[str, ...]:
-    """The command with our hook, which speaks to this session; unchanged where that cannot be done."""
+    """Return the command with our hook, which connects to this session; unchanged if that is impossible."""
     program, *arguments = command
     ours = hook_command(attach_socket, False, "codex")
     if _is_spoken_for(arguments) or not ours.isprintable():
@@ -40,7 +39,7 @@ def with_hook(command: Sequence[str], attach_socket: str) -> tuple[str, ...]:
 
 
 def trusted_hash(command: str) -> str:
-    """Codex's digest of such a hook: the SHA-256 of its normal form."""
+    """Codex's digest of such a hook: the SHA-256 of its canonical form."""
     hook = {"async": False, "command": command, "timeout": _TIMEOUT_S, "type": "command"}
     normal = {"event_name": "permission_request", "hooks": [hook]}
     text = json.dumps(normal, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -48,7 +47,7 @@ def trusted_hash(command: str) -> str:
 
 
 def _is_spoken_for(arguments: Sequence[str]) -> bool:
-    """Whether the person names hooks on the command line as well: ours would take their place, or theirs ours."""
+    """Whether the person sets hooks on the command line, too: theirs and ours would replace each other."""
     for at, word in enumerate(arguments):
         if word == "--":
             return False
@@ -64,15 +63,15 @@ def _is_spoken_for(arguments: Sequence[str]) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """A basic string of TOML: of printable text the same as one of JSON."""
+    """A TOML basic string; for printable text it is the same as a JSON string."""
     return json.dumps(text, ensure_ascii=False)
 
 
-# Versions whose digest of a hook is known.  Any other would ask at its start whether the hook may be trusted.
+# Versions whose digest of a hook is known. Other versions would ask at their start whether to trust the hook.
 TELLING = ("0.166.0",)
 
 
 def prepare(start: ToolStart) -> ToolStart:
     if os.name == "nt" or installed_version(start.command[0], start.environ.get("PATH", "")) not in TELLING:
-        return start  # of Windows it is not known how it runs its hooks
+        return start  # it is unknown how Codex runs hooks on Windows
     return replace(start, command=with_hook(start.command, start.attach_socket))

@@ -1,1 +1,1 @@
-"""OpenCode: how it asks, what it tells by events, and its class for the frozen interface."""
+"""OpenCode: its dialect, its event plugin, and its class for the frozen interface."""

@@ -1,4 +1,4 @@
-"""OpenCode is told in its environment whom to tell what it asks."""
+"""Starts OpenCode with our plugin, which reports its requests to the session."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import Any
 from atlasbridge.adapters.tool_start import ToolStart
 from atlasbridge.core.values import replace
 
-# Starts OpenCode with a plugin of ours, for this run only, through the settings it takes from its environment.
-#
-# The person's own settings and plugins stay in force and nothing is written into their home: OpenCode adds the plugins
-# of all its settings.  Its HTTP server tells the same, but to everybody on this machine and without a password.
+# Starts OpenCode with our plugin, for this run only, with settings in its environment. The person's settings and
+# plugins stay in effect, and nothing is written to their home: OpenCode combines the plugins of all its settings. Its
+# HTTP server reports the same events, but to every user of this machine and without a password.
 
 PLUGIN = Path(__file__).parent / "events.js"
 SETTINGS = "OPENCODE_CONFIG_CONTENT"
@@ -22,10 +21,10 @@ ATTACH_SOCKET = "OPENCODE_ATLASBRIDGE_DOOR"
 
 
 def with_events(environ: Mapping[str, str], attach_socket: str) -> dict[str, str]:
-    """The environment with our plugin, which speaks to this session; unchanged where that cannot be."""
+    """Return the environment with our plugin, which connects to this session; unchanged if that is impossible."""
     settings = _read_settings(environ.get(SETTINGS, ""))
     if settings is None:
-        return dict(environ)  # OpenCode shall say itself what is wrong with it
+        return dict(environ)  # let OpenCode report the error itself
     settings["plugin"] = [*settings.get("plugin", []), PLUGIN.as_uri()]
     return {**environ, SETTINGS: json.dumps(settings), ATTACH_SOCKET: attach_socket}
 
@@ -39,10 +38,10 @@ def _read_settings(given: str) -> dict[str, Any] | None:
     return settings if fits else None
 
 
-EVENT_S = 0.4  # its plugin speaks when the dialog is drawn, and knows what that leaves out
+EVENT_S = 0.4  # the plugin reports when the dialog is drawn, with details that the dialog omits
 
 
 def prepare(start: ToolStart) -> ToolStart:
     if os.name == "nt":
-        return start  # its plugin knows the way to a socket alone
+        return start  # the plugin can only connect to a Unix socket
     return replace(start, environ=with_events(start.environ, start.attach_socket), hook_s=EVENT_S)

@@ -1,1 +1,1 @@
-"""Qwen Code: how it asks, and its class for the frozen interface."""
+"""Qwen Code: its dialect, and its class for the frozen interface."""

@@ -1,7 +1,7 @@
-"""Qwen Code is started with a hook of ours for this run, which tells in full what is asked.
+"""Starts Qwen Code with our hook for this run. The hook reports the complete request.
 
-It comes by the file of the system's defaults, below everybody's own settings: an administrator's, if there is one, is
-kept with ours added, and nothing is written into the person's home.
+It is configured in the file of system defaults, which all other settings override. An administrator's file is kept with
+ours added, and nothing is written to the person's home.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TIMEOUT_MS = 5000
 def prepare(start: ToolStart) -> ToolStart:
     theirs = _read(Path(start.environ.get(VARIABLE) or USUAL)) if os.name != "nt" else None
     if theirs is None:
-        return start  # not ours to understand: the screen tells what it asks
+        return start  # unknown content: the detector reads the screen
     try:
         path = write_private(
             Path(start.attach_socket).with_suffix(SETTINGS_SUFFIX), json.dumps(with_hook(theirs, start.attach_socket))
@@ -47,7 +47,7 @@ def with_hook(settings: dict[str, Any], attach_socket: str) -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """{} where there is no such file; None where it is not what we know."""
+    """Return {} if there is no such file, and None if its content is not as expected."""
     try:
         settings = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:

@@ -35,7 +35,7 @@ from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, R
 from atlasbridge.core.prompt.redact import redact, redact_rows
 from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
-from atlasbridge.core.schema import BadValue, write
+from atlasbridge.core.schema import BadValue, read, write
 from atlasbridge.core.session.model import LONGEST_NAME, SessionRecord, SessionState
 from atlasbridge.core.store.verify import Seen
 
@@ -420,7 +420,7 @@ class Operations:
             return Refused("bad_value", "there is nothing to tell")
         who = self._caller_check.mark(label, caller.inside_session)
         self._router.notify(f"{who}: {text}" if who else text, None)
-        return table.Told(True, tuple(self._router.health()))
+        return table.Told(True, tuple(read(table.ChannelHealth, one) for one in self._router.health()))
 
     # records
 

@@ -80,7 +80,7 @@ class PromptLife:
     def _ttl_s(self, session_id: str, prompt: Prompt) -> float:
         return self._ttl.get(session_id) or decide_ttl(prompt, self.hub.router.policy)
 
-    def raise_prompt(self, session: SessionRecord, prompt_id: str, prompt: Prompt) -> None:
+    def raise_prompt(self, session: SessionRecord, prompt_id: str, prompt: Prompt, detect_s: float = 0.0) -> None:
         """A host found a prompt, or a caller asks a question. Raising the same id again changes nothing.
 
         A host has already removed its session's secrets. The redaction here applies to every question.
@@ -102,7 +102,7 @@ class PromptLife:
             prompt = with_proof(prompt, verdict, card)
             prompt = replace(prompt, constraints={**prompt.constraints, CARD: card}) if card else prompt
         record = self.hub.ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
-        self.hub.stream.publish("prompt.raised", **describe_raised(record, session))
+        self.hub.stream.publish("prompt.raised", **describe_raised(record, session), detect_s=detect_s)
         self._watch(record)
         if not self._answer_by(verdict, record, session) and not self.on_idle(record, session):
             self.escalation.begin(record, session)

@@ -6,7 +6,7 @@ All texts are here, so that chat, page, terminal and event stream say the same. 
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, Protocol
 
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
@@ -14,7 +14,7 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.answer import HERE, TIMER, call_person, quote_answer
-from atlasbridge.core.prompt.model import FIRST_KEY, PromptRecord, Receipt, Refusal
+from atlasbridge.core.prompt.model import FIRST_KEY, PromptRecord, PromptState, Receipt, Refusal
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
@@ -23,9 +23,34 @@ from atlasbridge.core.values import mutable
 SHORT_HASH = 12
 
 
+class ReceiptStore(Protocol):
+    """What receipts ask: a hub's ledger, or a fleet server, which has no chain of its own to show."""
+
+    def name_of(self, identity: str, /) -> str: ...
+    def session(self, session_id: str, /) -> SessionRecord | None: ...
+    def audit_head(self) -> tuple[int, str]: ...
+
+
 class Receipts:
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: ReceiptStore) -> None:
         self._ledger = ledger
+
+    def of(self, record: PromptRecord) -> Receipt:
+        """By its state; for a prompt that is not open any more."""
+        match record.state:
+            case PromptState.REPLY_RECEIVED:
+                return self.received(record)
+            case PromptState.INJECTED:
+                return self.typed(record)
+            case PromptState.RESOLVED:
+                return self.taken(record)
+            case PromptState.EXPIRED:
+                return self.expired(record)
+            case PromptState.CANCELED:
+                return self.canceled(record)
+            case PromptState.FAILED:
+                return self.make("failed", "It could not be answered.", record)
+        return self.make("withdrawn", "It is not on that screen any more.", record)
 
     def make(self, stage: str, sentence: str, record: PromptRecord) -> Receipt:
         return Receipt(
@@ -41,7 +66,7 @@ class Receipts:
     def audit_head(self) -> str:
         """The count and the beginning of the hash: enough to notice that the log was truncated or rewritten."""
         count, head = self._ledger.audit_head()
-        return f"{count}:{head.rpartition(':')[2][:SHORT_HASH]}"
+        return "" if not count else f"{count}:{head.rpartition(':')[2][:SHORT_HASH]}"
 
     def received(self, record: PromptRecord) -> Receipt:
         return self.make("received", f"Answered with {_answer(record)} by {self._who(record)}.", record)

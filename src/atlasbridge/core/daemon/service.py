@@ -37,6 +37,7 @@ from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.ports import Channel, HubApi
+from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.routing.channel_worker import ChannelWorker
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.service import Scheduler
@@ -102,6 +103,24 @@ class HubPlan:
     rules: HubRules = field(default_factory=HubRules)
 
 
+class Deliveries:
+    """What the router keeps in the ledger; `on_delivered(record, channel)` is called when a prompt has been shown."""
+
+    def __init__(self, ledger: Ledger, rounds: Rounds, on_delivered: Callable[[PromptRecord, str], None]) -> None:
+        self._ledger, self._rounds, self._on_delivered = ledger, rounds, on_delivered
+        self.prompt, self.deliveries, self.when_durable = ledger.prompt, ledger.deliveries, ledger.when_durable
+
+    def record_shown(self, prompt_id: str, channel: str, message_id: str) -> asyncio.Future[None]:
+        """With the next round, so that many do not wait for one another."""
+
+        def shown() -> None:
+            record = self._ledger.deliver_prompt(prompt_id, channel, message_id)
+            if record is not None:  # otherwise it ended meanwhile; the edit that says so is next for this channel
+                self._on_delivered(record, channel)
+
+        return self._rounds.start(shown)
+
+
 class Hub:
     """`plan` is called at the start and at every reload. It raises ConfigError if the configuration is invalid."""
 
@@ -117,7 +136,7 @@ class Hub:
         self.hosts = HostBook(ledger.when_durable)
         self.scheduler = Scheduler(clock)
         self.router = PromptRouter(
-            ledger, settings.policy, self.rounds, lambda record, name: self.life.delivered(record, name)
+            Deliveries(ledger, self.rounds, lambda record, name: self.life.delivered(record, name)), settings.policy
         )
         self.rules = RuleService(ledger, self.router, clock.now, self._plan.rules)
         self.rules.later = lambda call: self.scheduler.set("parser", clock.now() + PARSER_S, call)

@@ -223,7 +223,8 @@ class SessionLife:
                 session = self._hub.ledger.session(link.session_id)
                 if session is not None:
                     self._life.escalation.heard_keys(link.session_id, _age(message))
-                    self._life.raise_prompt(session, str(message["prompt_id"]), decode_prompt(message["prompt"]))
+                    prompt, detect_s = decode_prompt(message["prompt"]), float(message.get("detect_s") or 0.0)
+                    self._life.raise_prompt(session, str(message["prompt_id"]), prompt, detect_s)
             case "withdraw":
                 self._of_this(link, message, self._life.withdraw, "reason")
             case "typed":

@@ -28,9 +28,15 @@ from atlasbridge.core.detection.events import (
 )
 from atlasbridge.core.detection.prompt_builder import digest_of, prompt_of, rewrapped
 from atlasbridge.core.detection.screen_history import ScreenHistory, facts_of, uncounted
-from atlasbridge.core.detection.signals import OVERRIDES_BUSY, DetectorSettings, Moment, gather
 from atlasbridge.core.detection.structured import ShownDialog, ToolSays
-from atlasbridge.core.detection.verdict import Situation, decide_verdict
+from atlasbridge.core.detection.verdict import (
+    OVERRIDES_BUSY,
+    DetectorSettings,
+    Moment,
+    Situation,
+    decide_verdict,
+    gather,
+)
 from atlasbridge.core.prompt.model import Evidence, Prompt, SubjectKind, SubjectSource
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_SCREEN, PASSING, Facts, Finding

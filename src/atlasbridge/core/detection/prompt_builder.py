@@ -5,7 +5,7 @@ from __future__ import annotations
 from _blake2 import blake2s
 from collections.abc import Callable
 
-from atlasbridge.core.detection.signals import combine
+from atlasbridge.core.detection.verdict import combine
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Step

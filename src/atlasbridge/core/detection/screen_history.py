@@ -11,7 +11,7 @@ from itertools import pairwise, zip_longest
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.prompt_builder import digest_of, picture_key
-from atlasbridge.core.detection.signals import SURE, Moment
+from atlasbridge.core.detection.verdict import SURE, Moment
 from atlasbridge.core.prompt.keys import NAMED, Stands, Step
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition.dialect import Dialect
@@ -26,6 +26,7 @@ GRAIN_S = 1e-4  # a wake-up may be early by the clock's grain
 SLOWEST_RHYTHM_S = 1.3
 BEATS_S = 3.0  # a row in which a tool says that it works turns a wheel or counts: what stands below a dialog for longer
 STALE_S = 10.0  # does not say so any more; nor does what stands anywhere on a screen without a dialog for so long
+BACKGROUND_S = 600.0  # work in the background that the tool names below its input box; it is idle after that
 QUIET_WORK_S = 30.0  # of a tool whose words of work are known: its input box is not called idle any sooner
 KEPT_ANSWERS = 6
 DRAWN = b"\x1b[?2026l"  # the end of a synchronised update
@@ -103,7 +104,11 @@ class ScreenHistory:
         below = max(found.foot, found.row) if dialog else -1
         beat_s = BEATS_S if dialog else float("inf") if busy else self.patience_s(found)
         for state, rows in (*marked_rows(view, self.dialect), ("busy", found.at_work)):
-            if any(at > below and now - self._moved_at(at) < beat_s for at in rows):
+            if state == "background":  # of a tool at rest, below its input box
+                rests = found.constraints.get("idle") and now - self.key_since < BACKGROUND_S
+                if rests and any(at > found.foot for at in rows):
+                    return "busy"
+            elif any(at > below and now - self._moved_at(at) < beat_s for at in rows):
                 return state
         return ""
 

@@ -1,8 +1,7 @@
-"""Puts a session's analysis thread together: the watchdog with its detector, the typist, and the side that speaks to
-the hub.
+"""Builds the analysis of a session: the watchdog with its detector, the typist, and the connection to the hub.
 
-The same for a session in a host of its own and for one on a Windows console: what differs (where output comes from, how
-keys go in) is given.
+It is the same for a session in its own host and for one on a Windows console. The differences (where output comes from,
+how keys are written) are parameters.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A session without clients and hub: somebody else reads the tool's terminal, and the usual half judges and types.
+"""A session without clients and hub: the caller reads the tool's terminal, and the usual analysis detects prompts and
+types.
 
-For programs that drive a tool by themselves, through the frozen adapter interface.  Detector, watchdog and typist are
-those of every session.
+For programs that drive a tool themselves through the fixed adapter interface. Detector, watchdog and typist are those
+of every session.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class BareSession:
         self._task.start()
 
     def take_in(self, chunk: bytes) -> None:
-        """What was read from the terminal, in order."""
+        """Takes output that was read from the terminal, in order."""
         self._output.take_in(chunk)
         self._flush()
 
@@ -69,15 +70,16 @@ class BareSession:
             return self._watch.opened
 
     def type(self, prompt_id: str, answer: Answer) -> Outcome:
-        """Blocks until the keys are typed and the tool has taken them, or it is known why not."""
+        """Blocks until the keys are typed and the tool has taken them, or until it is known why not."""
         return self._typist.type(prompt_id, answer)
 
     def type_keys(self, data: bytes) -> bool:
-        """Keys outside any prompt, as they are."""
+        """Types keys outside any prompt, unchanged."""
         return self._typist.type_keys(data)
 
     def stop(self) -> None:
-        """The tool has ended: its last output is judged, and no more.  Afterwards the terminal may be closed."""
+        """The tool has ended: its last output is analysed, then the thread stops. Afterwards the terminal can be
+        closed."""
         if not self._beat.retired:
             self._beat.retired = True
             self._watch.exited()
@@ -89,6 +91,6 @@ class BareSession:
         self._tick.wait(seconds)
 
     def _flush(self) -> None:
-        """Nobody polls here for a tool that did not take its keys at once."""
+        """Writes queued keys, because no other thread polls for a tool that did not accept its keys at once."""
         if self._input_writer.waiting:
             self._input_writer.flush()

@@ -1,7 +1,7 @@
-"""The session host: owns one tool's terminal, from its start to its end, whoever watches and whatever else dies.
+"""The session host: owns one tool's terminal from start to end, whichever client watches and whatever else fails.
 
-Its main thread serves the clients (attach, resize, leave), reaps the tool and supervises the four tasks; every
-decision about prompts is left to the detector, every byte to the relays.
+Its main thread serves the clients (attach, resize, leave), reaps the tool and supervises the four tasks. The detector
+decides about prompts, and the relays copy the bytes.
 """
 
 from __future__ import annotations
@@ -41,29 +41,30 @@ if TYPE_CHECKING:
     from atlasbridge.core.host.watchdog import StallWatchdog
 
 
-# What a tool left behind and the kernel gave to us: reaped when it ends, so that no zombie stays.
+# Reaps orphans that the kernel has reparented to us, so that no zombies remain.
 #
-# The tool itself is not touched here: its exit status belongs to whoever waits for it.
+# The tool itself is not reaped here, because its exit status belongs to another waiter.
 
 
 def reap_orphans(tool_pid: int) -> None:
     while True:
         try:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except (ChildProcessError, AttributeError):  # none is left; or a system without the call, which adopts nobody
+        # no child is left, or the system lacks the call, and then it does not reparent orphans to us
+        except (ChildProcessError, AttributeError):
             return
         if ended is None or ended.si_pid == tool_pid:
             return
         try:
             os.waitpid(ended.si_pid, os.WNOHANG)
         except ChildProcessError:
-            pass  # whoever started it was first
+            pass  # the process that started it has reaped it first
 
 
-_LONGEST_GRACE_S = 2.0  # for what an ended tool left behind and that never stops to write
-_LAST_LOOKS, _LAST_LOOK_S = 50, 0.002  # for what a tool wrote before job control stopped it
+_LONGEST_GRACE_S = 2.0  # for processes that an ended tool left behind and that never stop writing
+_LAST_LOOKS, _LAST_LOOK_S = 50, 0.002  # to read what a tool wrote before job control stopped it
 _AFTER_BROKEN_PIPE_S = 1.0  # for a tool that ignores SIGPIPE
-_PERSONS_WORDS = ("attach", "signal", "continue")  # the tool may say what it asks, but not be its own person
+_PERSONS_WORDS = ("attach", "signal", "continue")  # the tool is not allowed to send these messages itself
 _INSIDE_SESSION = {
     "text": "this terminal was started inside a session, and only a person types into one",
     "hint": "use a terminal of your own",
@@ -93,7 +94,7 @@ class SessionHost:
         self._attach_socket = AttachSocket(
             {"m": "started", "session_id": plan.session_id, "pid": pty.pid, "tool": plan.tool}
         )
-        self._hook: HookConnection | None = None  # once there is somebody to judge
+        self._hook: HookConnection | None = None  # set once the analysis runs
         self._adapter = AdapterConnection()
         self._ended_at: float | None = None
         self._stopped = False
@@ -155,11 +156,11 @@ class SessionHost:
         return watch, hub
 
     def listen(self, path: Path) -> None:
-        """Open the door through which terminals attach."""
+        """Opens the socket through which terminals attach."""
         self._attach_socket.open(path)
 
     def serve(self, first: socket.socket | None) -> int:
-        """Until the tool has ended and all it wrote is shown; returns its exit status."""
+        """Runs until the tool has ended and all its output is shown. Returns its exit status."""
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._wakeup.write_fd, warn_on_full_buffer=False)
         self._supervisor.start("stdin_relay", self._keyboard.run)
@@ -181,7 +182,8 @@ class SessionHost:
         self._wakeup.set()
 
     def _output_lost(self, attachment: Attachment) -> None:
-        """A terminal that is gone is left.  Behind a pipe that nobody reads a tool ends, as it would without us."""
+        """Releases a terminal that is gone. If nobody reads from the pipe, the tool gets SIGPIPE, as it would without
+        us."""
         if attachment.output_is_terminal:
             self._attached_client.vacate(attachment, "closed")
             return
@@ -190,7 +192,8 @@ class SessionHost:
         self._wakeup.set()
 
     def _start_reading(self) -> None:
-        """Not before somebody can see the output, so that a fast tool's first bytes reach its terminal."""
+        """Starts reading only when somebody can see the output, so that the first bytes of a fast tool reach its
+        terminal."""
         if not self._output.started:
             self._output.started = True
             self._supervisor.start("pty_reader", self._output.run)
@@ -243,7 +246,7 @@ class SessionHost:
         if self._ended_at is None:
             self._ended_at = now
         if not self._output.started:
-            return False  # the terminal it was started from has not arrived yet
+            return False  # the terminal that started it has not attached yet
         quiet_since = max(self._ended_at, self._output.last_output_at)
         overdue = now - self._ended_at > _LONGEST_GRACE_S and not self._output.blocked
         return (
@@ -262,14 +265,14 @@ class SessionHost:
             self._attached_client.vacate(self._attached_client.attachment, "stopped")
 
     def _let_output_through(self) -> None:
-        """What was written before a stop belongs on the terminal that is about to go."""
+        """Output from before a stop still belongs on the terminal that is about to be released."""
         for _ in range(_LAST_LOOKS):
             if not self._output.pending:
                 return
             time.sleep(_LAST_LOOK_S)
 
     def _show(self, caller: Caller, fds: tuple[int, int], message: dict[str, Any]) -> None:
-        """A stopped tool goes on for the terminal that it had left, and for one that comes in: nobody else is there."""
+        """Attaches a terminal. A stopped tool continues when its terminal returns or another one attaches."""
         back, past, steal = (bool(message.get(name)) for name in ("back", "past", "steal"))
         ahead, eof = int(message.get("ahead", 0)), int(message.get("eof", 4)) & 0xFF
         self._attached_client.take(caller, fds, _size_of(message), past, back, steal, ahead, eof)
@@ -277,7 +280,7 @@ class SessionHost:
             self.continue_tool()
 
     def continue_tool(self) -> None:
-        """A stopped tool goes on: its terminal is back, or a person said so."""
+        """Continues a stopped tool: its terminal is back, or a person requested it."""
         self._pty.signal(signal.SIGCONT)
 
     def _obey(self, caller: Caller, message: dict[str, Any]) -> None:
@@ -310,7 +313,7 @@ class SessionHost:
                 self._pty.signal(int(message.get("number", signal.SIGTERM)))
 
     def end_tool(self, force: bool = False) -> None:
-        """SIGTERM, a grace period, SIGKILL, to everything in the tool's session.  Returns at once."""
+        """Sends SIGTERM and, after a grace period, SIGKILL to everything in the tool's session. Returns at once."""
         end_in_background(self._pty, 0.0 if force else self._settings.kill_grace_s)
 
     def _give_up(self) -> None:
@@ -320,7 +323,7 @@ class SessionHost:
         self.end_tool()
 
     def finish(self, status: int) -> None:
-        """Everything is shown: tell the clients and the hub, and let go."""
+        """Everything is shown: tells the clients and the hub, and releases all resources."""
         self._output.stop()
         self._attached_client.finish(status)
         self._attach_socket.tell_all({"m": "ended", "status": status, "text": self._last_words})

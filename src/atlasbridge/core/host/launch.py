@@ -1,6 +1,6 @@
-"""Makes the session host: forked from the client (shared memory, fast start), then on its own for good.
+"""Creates the session host: forked from the client (shared memory, fast start), then independent.
 
-The client keeps one end of a socket pair; the host serves the other end like any terminal that attaches.
+The client keeps one end of a socket pair. The host serves the other end like any terminal that attaches.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ IGNORED = (
     *(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE),
     *(signal.SIGTTIN, signal.SIGTTOU, signal.SIGTSTP),
 )
-_M_ARENA_MAX = -8  # as malloc.h of glibc has it
+_M_ARENA_MAX = -8  # from glibc's malloc.h
 _one_heap = False
-_SWITCH_INTERVAL_S = 0.00002  # a relay needs the interpreter several times a chunk, and must not wait for the judge
+_SWITCH_INTERVAL_S = 0.00002  # a relay needs the interpreter several times per chunk and must not wait for the detector
 
 
 def launch(
     plan: Plan, home: Home, parts: HostParts, settings: SessionSettings, size: Size, attributes: list[Any] | None
 ) -> socket.socket:
-    """Start the host; what it says first ("started" or "failed") comes through the returned socket."""
+    """Starts the host. Its first message ("started" or "failed") arrives through the returned socket."""
     fill_standard_streams()
-    hide_memory()  # of the client, and of the host that is forked from it
+    hide_memory()  # of the client, and of the host forked from it
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     sys.stdout.flush()
     sys.stderr.flush()
-    gc.freeze()  # what is there already stays where it is: pages stay shared
+    gc.freeze()  # existing objects are not moved, so their pages stay shared
     middle = os.fork()
     if middle == 0:
         _leave_client(ours)
@@ -62,13 +62,13 @@ def host_here(
     attributes: list[Any] | None,
     client: socket.socket,
 ) -> NoReturn:
-    """The same in this very process, which the fork server has forked for it."""
+    """Does the same in this process, which the fork server has forked for it."""
     _become_host()
     _run_host(plan, home, parts, settings, size, attributes, client)
 
 
 def _leave_client(ours: socket.socket) -> None:
-    """Become a process of its own: no terminal, no parent, no descriptor of the client's but the socket."""
+    """Becomes an independent process: without terminal, parent or any descriptor of the client except the socket."""
     ours.close()
     os.setsid()
     if os.fork():
@@ -84,7 +84,7 @@ def _become_host() -> None:
         os.dup2(nowhere, standard)
     os.close(nowhere)
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
-    adopt_orphans()  # before the tool starts: whatever it leaves behind can be traced to this session
+    adopt_orphans()  # before the tool starts, so that all its orphans can be traced to this session
 
 
 def _run_host(
@@ -96,7 +96,7 @@ def _run_host(
     attributes: list[Any] | None,
     client: socket.socket,
 ) -> NoReturn:
-    """Never returns: the interpreter that was forked belongs to the client's command line."""
+    """Never returns, because the forked interpreter belongs to the client's command line."""
     clock = SystemClock()
     journal = SessionLog(home.sessions / f"{short_id(plan.session_id)}.log", clock)
     try:
@@ -104,7 +104,7 @@ def _run_host(
             _host_session(plan, home, parts, settings, size, attributes, client, clock, journal)
         finally:
             (home.sessions / f"{short_id(plan.session_id)}{SETTINGS_SUFFIX}").unlink(missing_ok=True)
-    except Exception as error:  # the session boundary: say it, keep the record, and go
+    except Exception as error:  # the session boundary: report it, log it and exit
         journal.crash("the session host failed", error)
         _say(client, {"m": "failed", "status": 1, "text": f"the session host failed: {error}", "hint": ""})
         os._exit(1)
@@ -127,7 +127,7 @@ def _host_session(
     except SpawnRefused as error:
         _say(client, {"m": "failed", "status": error.status, "text": str(error), "hint": error.hint})
         return
-    from atlasbridge.core.host.host import SessionHost  # not before the fork: the client never needs it
+    from atlasbridge.core.host.host import SessionHost  # imported after the fork, because the client never needs it
 
     _leave_tool()
     keep_one_heap()
@@ -142,7 +142,7 @@ def _host_session(
 
 
 def _leave_tool() -> None:
-    """The tool has what was the person's (folder, umask, open files); the host keeps none of it."""
+    """The tool keeps the person's folder, umask and open files; the host keeps none of them."""
     os.chdir("/")
     os.umask(0o077)
     for fd in inheritable_fds():
@@ -150,8 +150,8 @@ def _leave_tool() -> None:
 
 
 def keep_one_heap() -> None:
-    """The C library gives every thread a heap of its own, and a flood leaves each of them large.  Once is enough, also
-    for what is forked afterwards."""
+    """Limits the C library to one heap. It would give every thread a heap of its own, and a flood of output would leave
+    each of them large. Once is enough, also for forked processes."""
     global _one_heap
     if _one_heap:
         return
@@ -168,4 +168,4 @@ def _say(client: socket.socket, message: dict[str, Any]) -> None:
     try:
         client.sendall(wire.encode(message))
     except OSError:
-        pass  # the client is gone; nobody is left to be told
+        pass  # the client is gone

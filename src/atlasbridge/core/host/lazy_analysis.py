@@ -1,7 +1,6 @@
-"""The session's analysis thread, made late: detector, typist and hub link are imported only once the tool runs.
+"""Creates the session's analysis late: detector, typist and hub connection are imported only once the tool runs.
 
-A tool must start, and a short one end, as fast as without us.  Until the analysis thread is there, output waits in
-the ring.
+A tool must start, and a short one end, as fast as without us. Until the analysis exists, output waits in the ring.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class LazyAnalysis:
         self._hub = hub
         self._start_hub_task = start_hub_task
         self._building = threading.RLock()
-        self._lock = threading.RLock()  # never held while building: a terminal must not wait for that
+        self._lock = threading.RLock()  # never held during the build, because a terminal must not wait for it
         self._events: deque[Event | bytes] = deque()
         self._parts: tuple[StallWatchdog, HubSide] | None = None
         self._attached = False
@@ -68,7 +67,7 @@ class LazyAnalysis:
         self._get()[0].run(beat)
 
     def notice(self) -> None:
-        """There is something to look at.  Of output the watchdog knows by the ring."""
+        """Something has changed. The watchdog detects output through the ring."""
         if self._parts is not None:
             self._parts[0].notice()
 
@@ -78,18 +77,18 @@ class LazyAnalysis:
 
     @property
     def keys_typed(self) -> Callable[[bytes], None]:
-        """Remembers what a person typed and wakes nobody: called between a key and its echo."""
+        """Records typed keys without waking any thread, because it is called between a key and its echo."""
         return self._events.append
 
     def adapter_said(self, told: dict[str, Any]) -> None:
-        """By an outside adapter, of itself."""
+        """Handles what an external adapter reports about itself."""
         if self._parts is None:
             self._adapter |= told
         else:
             self._parts[1].adapter_said(told)
 
     def tool_said(self, message: Mapping[str, Any]) -> None:
-        """By a hook, beside the terminal; also what is said before anybody can judge is kept."""
+        """Handles a report of a hook. Reports from before the analysis exists are kept."""
         from atlasbridge.core.detection.events import StructuredEventReceived
         from atlasbridge.core.prompt.model import told_subject
 
@@ -101,7 +100,7 @@ class LazyAnalysis:
         self.notice()
 
     def changed(self, size: Size, attached: bool) -> None:
-        """The terminal's size, or whether one is attached."""
+        """The terminal's size has changed, or a terminal was attached or detached."""
         with self._lock:
             resized = (size.rows, size.cols) != (self._size.rows, self._size.cols)
             self._size, self._attached = size, attached
@@ -113,7 +112,7 @@ class LazyAnalysis:
         hub.state_changed(attached, size.rows, size.cols)
 
     def stopped(self, stopped: bool) -> None:
-        """Job control has stopped the tool, or it goes on."""
+        """Job control has stopped the tool, or it continues."""
         with self._lock:
             self._stopped = stopped
             if self._parts is None:
@@ -121,8 +120,8 @@ class LazyAnalysis:
         self._parts[1].stop_changed(stopped)
 
     def picture(self, past: bool = False, back: bool = False) -> bytes:
-        """The screen as it is, for a terminal that joins; `past`: what scrolled off comes before it; `back`: it left
-        only while the tool was stopped."""
+        """The screen for a terminal that attaches. `past`: preceded by the lines that scrolled off. `back`: the
+        terminal left only while the tool was stopped."""
         from atlasbridge.core.screen.redraw import render_past, render_return, render_screen
         from atlasbridge.core.screen.style import render_sgr
 
@@ -133,7 +132,7 @@ class LazyAnalysis:
         )
 
     def farewell(self, parting: bool = False) -> bytes:
-        """What takes back the modes that the tool has switched on; `parting`: and leaves a fresh line."""
+        """The sequences that reset the modes that the tool has switched on. `parting`: also starts a fresh line."""
         from atlasbridge.core.screen.redraw import SAFE_RESET, render_farewell, render_parting
 
         return self._look(render_parting if parting else render_farewell, SAFE_RESET)
@@ -144,12 +143,12 @@ class LazyAnalysis:
             with watch.lock:
                 watch.absorb()
                 return render(watch.screen)
-        except Exception as error:  # the session boundary: a judgement that fails must not take the terminal with it
+        except Exception as error:  # the session boundary: an error in the analysis must not break the terminal
             self._journal.crash("the screen could not be looked at", error)
             return otherwise
 
     def finish(self, status: int, until: float) -> None:
-        """The tool has ended: judge no more, and tell the hub."""
+        """The tool has ended: stops the analysis and tells the hub."""
         if not self._hub and self._parts is None:
             return
         watch, hub = self._get()

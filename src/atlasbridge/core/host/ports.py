@@ -1,4 +1,5 @@
-"""What the edges give to a session: made by the composition root, carried through the fork, used once the tool runs."""
+"""The parts that the edges provide for a session: created by the composition root, kept through the fork, used once the
+tool runs."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @frozen
 class HostParts:
-    """What the edges give to a session; made by the composition root, used once the tool runs."""
+    """The parts that the edges provide for a session."""
 
     spawn: Callable[[Plan, Size, list[Any] | None], Pty]
     judge: Callable[[Plan, Pty, Size], tuple[DetectorLike, WaitingProbe]]
@@ -29,20 +30,20 @@ class HostParts:
 
 
 class Prepared(NamedTuple):
-    """All that a host is made of, besides its plan."""
+    """Everything that a host needs, besides its plan."""
 
     home: Home
     parts: HostParts
     settings: SessionSettings
     size: Size
-    attributes: list[Any] | None  # the person's own line settings
+    attributes: list[Any] | None  # the person's own terminal settings
 
 
-# What a session needs of a detector and of the tool's output, and the prompt that it has open.
+# What a session needs from a detector and from the tool's output, and its open prompt.
 
 
 class DetectorLike(Protocol):
-    """What the session needs of `core.detection.detector.Detector`."""
+    """The part of `core.detection.detector.Detector` that the session needs."""
 
     screen: Any
     secrets: tuple[str, ...]
@@ -61,7 +62,7 @@ class DetectorLike(Protocol):
 
 
 class Outflow(Protocol):
-    """What the session must know of the way that the tool's output takes."""
+    """The state of the tool's output that the session needs."""
 
     last_output_at: float
     finished: bool
@@ -74,7 +75,7 @@ class Outflow(Protocol):
 
 @frozen
 class Opened:
-    """The prompt that is open, and the id under which it can be answered."""
+    """The open prompt, and the id under which it can be answered."""
 
     prompt_id: str
     prompt: Prompt

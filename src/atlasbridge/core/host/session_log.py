@@ -1,4 +1,4 @@
-"""The session's own log file: one JSON object per line.  A log that cannot be written never disturbs the session."""
+"""The session's own log file: one JSON object per line. An error while writing the log never disturbs the session."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SessionLog:
             self._room = 0  # the disk is full or the folder is gone
 
     def crash(self, event: str, error: BaseException) -> None:
-        import traceback  # seldom needed, and slow to import
+        import traceback  # rarely needed, and slow to import
 
         from atlasbridge.core.prompt.redact import leaves
 

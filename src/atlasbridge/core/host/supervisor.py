@@ -1,7 +1,7 @@
-"""Keeps the session's threads alive: one that crashes or is stuck is replaced, at most `max_task_restarts` times.
+"""Keeps the session's threads alive: a thread that crashes or hangs is replaced, at most `max_task_restarts` times.
 
-A thread cannot be ended from outside: a stuck one is retired, and leaves by itself should it ever come back.  What to
-do when a task cannot be kept alive is left to the owner.
+A thread cannot be stopped from outside: a stuck one is retired and exits if it ever continues. The owner decides what
+to do when a task cannot be kept alive.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from atlasbridge.core.values import mutable
 
 
 class Beat:
-    """A task's sign of life.  At rest it may sleep as long as it likes; at work it must come to rest in time."""
+    """A task's sign of life. At rest, the task can sleep as long as needed; at work, it must come to rest in time."""
 
     __slots__ = ("_clock", "busy_since", "retired")
 
@@ -53,7 +53,7 @@ class Supervisor:
         self._clock = clock
         self._settings = settings
         self._journal = journal
-        self._wake = wake  # calls whoever calls `check`
+        self._wake = wake  # wakes the thread that calls `check`
         self._tasks: dict[str, _Task] = {}
         self._stopping = False
         self.failed = ""  # the task that could not be kept alive
@@ -73,7 +73,7 @@ class Supervisor:
             task.loop(beat)
             if not beat.retired:
                 task.finished = True
-        except Exception as error:  # the session boundary: a task may fail in any way, the session goes on
+        except Exception as error:  # the session boundary: a task can fail in any way, the session continues
             if not beat.retired and not self._stopping:
                 self._journal.crash(f"{task.name} crashed", error)
                 task.restart_at = self._clock.now() + self._settings.restart_delay_s
@@ -82,7 +82,7 @@ class Supervisor:
             beat.rest()
 
     def check(self) -> float:
-        """Replace what is crashed or stuck; returns in how many seconds to check again."""
+        """Replaces crashed or stuck tasks. Returns in how many seconds to check again."""
         now = self._clock.now()
         next_check = now + self._settings.task_timeout_seconds / 2
         for task in self._tasks.values():
@@ -109,14 +109,14 @@ class Supervisor:
         self._launch(task)
 
     def stop(self) -> None:
-        """Ask every task to leave; whoever sleeps must be woken by its owner."""
+        """Asks every task to exit. Its owner must wake a sleeping task."""
         self._stopping = True
         for task in self._tasks.values():
             task.beat.retired = True
 
 
 def end_in_background(pty: Pty, grace_s: float) -> None:
-    """Politely, a grace period, by force; whoever asks for it does not wait."""
+    """Ends the tool in steps, first politely and after a grace period by force. The caller does not wait."""
 
     def walk() -> None:
         pause = threading.Event()

@@ -1,8 +1,7 @@
-"""`stall_watchdog`: the session's analysis thread.  Feeds output to the detector when it pauses, asks the probe,
-tells the
-hub what is raised and withdrawn, and answers the tool's queries while no terminal is there to answer them.
+"""`stall_watchdog`: the session's analysis thread. It feeds output to the detector when the output pauses, asks the
+probe, reports raised and withdrawn prompts to the hub, and answers the tool's queries while no terminal is attached.
 
-The detector decides; this module only executes its commands and keeps its time.
+The detector decides; this module only executes its commands and provides the time.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ from atlasbridge.core.screen.queries import FOCUS_GAINED, FOCUS_LOST, keys_of
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.values import replace
 
-_UNREAD_S = 10.0  # input that is left unread for so long says nothing of what the tool does now
-_MOST_PUT_OFF = 5  # judgements in a row; a tool that never stops to write is judged all the same
+_UNREAD_S = 10.0  # input that stays unread for longer says nothing about what the tool does now
+_MOST_PUT_OFF = 5  # consecutive postponements; a tool that never stops writing is analysed all the same
 _LONGEST_SECRET = 4096
 _LINE_ENDS = (b"\r", b"\n")
-_MAX_COMMANDS = 64  # of one event: a detector that keeps asking is cut short until the next event
+_MAX_COMMANDS = 64  # per event: a detector that requests more has to wait for the next event
 
 
 Viewer = Callable[[float, Any], float | None]
@@ -73,7 +72,7 @@ class StallWatchdog:
     ) -> None:
         self._detector = detector
         self._make_id = make_id
-        self._unread = unread  # bytes that were typed and that the tool has not read; below 0: nobody knows
+        self._unread = unread  # bytes that were typed and not read by the tool; negative: unknown
         self._probe = probe
         self._output = output
         self._ring = ring
@@ -81,22 +80,22 @@ class StallWatchdog:
         self._clock = clock
         self._settings = settings
         self._wakeup = Wakeup()
-        self._events = events  # bytes are keys of a person; others may append, and call `notice`
+        self._events = events  # bytes are a person's keys; other threads can append and call `notice`
         self._pending_since: float | None = None
-        self.wakeup_at: float | None = clock.now()  # a tool may wait without ever having written a byte
+        self.wakeup_at: float | None = clock.now()  # a tool can wait without having written a byte
         self._handled_at = 0.0
         self._viewers: list[Viewer] = []
         self._view_at: float | None = None
         self._put_off = 0
-        self.lock = threading.RLock()  # the detector's: one thread at a time
+        self.lock = threading.RLock()  # protects the detector: one thread at a time
         self._to_hub: Callable[[dict[str, Any]], None] = lambda message: None
-        self.when_gone: Callable[[], None] = lambda: None  # the question that was open is not any more
+        self.when_gone: Callable[[], None] = lambda: None  # called when the open question is gone
         self._typed = TypedBook(lambda message: self._to_hub(message))
-        self._open_id = self._open_digest = ""  # of the prompt that the detector has open
+        self._open_id = self._open_digest = ""  # of the detector's open prompt
         self._open_idle = False
-        self._last_key_at: float | None = None  # by a person; what a terminal answers by itself does not count
-        self._heard = b""  # of a line that a person types while a secret is asked
-        self._typing = False  # an answer of several keys is on its way: what shows up in between is no prompt
+        self._last_key_at: float | None = None  # by a person; automatic answers of a terminal do not count
+        self._heard = b""  # the line that a person types while a secret is asked
+        self._typing = False  # an answer of several keys is being typed; intermediate screens are not prompts
 
     @property
     def screen(self) -> Any:
@@ -104,32 +103,32 @@ class StallWatchdog:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Values that must not leave: of the environment, and what was typed as a secret."""
+        """Values that must not leave: from the environment, and typed secrets."""
         return self._detector.secrets
 
     def tell_hub_by(self, post: Callable[[dict[str, Any]], None]) -> None:
         self._to_hub = post
 
-    # What others ask of it; who asks twice holds the lock
+    # Requests from other modules. A caller that makes several must hold the lock.
 
     @property
     def opened(self) -> Opened | None:
-        """The prompt that may be answered now, with keys that fit the highlight as it was last seen."""
+        """The prompt that can be answered now, with keys for the highlight as it was last seen."""
         prompt = self._detector.open_prompt if self._open_id else None
         return Opened(self._open_id, prompt) if prompt is not None else None
 
     def known(self, prompt_id: str) -> Outcome | None:
-        """What became of the answer to this prompt; None: there was none."""
+        """The outcome of the answer to this prompt; None if there was no answer."""
         with self.lock:
             return self._typed.get(prompt_id)
 
     def outcomes(self) -> list[list[str]]:
-        """Of all answers, for a hub that may have missed some."""
+        """The outcomes of all answers, for a hub that could have missed some."""
         with self.lock:
             return self._typed.all()
 
     def answerable(self, prompt_id: str) -> Prompt | Outcome:
-        """The prompt, if it stands on the screen as it was shown and nobody else is answering it; or why not."""
+        """The prompt, if it is on the screen unchanged and nobody else is answering it; otherwise the reason."""
         self.absorb()
         opened = self.opened
         if opened is None or opened.prompt_id != prompt_id:
@@ -141,22 +140,22 @@ class StallWatchdog:
         return self._detector.open_prompt or opened.prompt
 
     def why(self) -> list[str]:
-        """Why something is asked now, or nothing: the last judgement."""
+        """Explains the last decision of the detector."""
         return self._detector.explain()
 
     def took_first_key(self) -> None:
         self._detector.took_first_key()
 
     def has_left(self, digest: str) -> bool:
-        """Is this prompt gone from the screen, as far as output was taken in?"""
+        """Whether this prompt is gone from the screen, according to the output so far."""
         return self._detector.has_left(digest)
 
     def works(self) -> str:
-        """Why the tool cannot be waiting for keys; "": it may be."""
+        """Why the tool cannot be waiting for keys; "" if it can."""
         looked = self.look()
         return looked.why or "it works" if looked.state is ProbeState.BUSY and not self._detector.despite_busy else ""
 
-    # What the typist does
+    # Calls of the typist
 
     def begin_typing(self, prompt_id: str, digest: str, several: bool, detail: str = "") -> None:
         """From here on the answer counts as typed, whatever happens: it is never typed a second time."""
@@ -174,7 +173,7 @@ class StallWatchdog:
         self.wake()
 
     def refuse(self, prompt_id: str, why: Outcome) -> Outcome:
-        """Nothing is typed and this id is spent.  Should the tool ask all the same, it is raised under a new id."""
+        """Nothing is typed, and this id is used up. If the tool still asks, the prompt is raised under a new id."""
         with self.lock:
             self._typed.record(prompt_id, why)
             if self._open_id == prompt_id:
@@ -185,16 +184,16 @@ class StallWatchdog:
         return why
 
     def renew(self, prompt_id: str) -> None:
-        """The prompt that is still here is asked once more; the old id stays spent."""
+        """Raises the open prompt again under a new id; the old id stays used up."""
         with self.lock:
             opened = self.opened
             if opened is not None and opened.prompt_id == prompt_id and self._typed.get(prompt_id) is None:
                 self._announce(opened.prompt)
 
-    # What others tell it
+    # Notifications from other modules
 
     def notice(self) -> None:
-        """Something has changed.  Only a sleeping watchdog is woken; of output it knows by the ring."""
+        """Something has changed. Wakes the watchdog only if it sleeps; it detects output through the ring."""
         if self._ring.on_output is not None:
             self.wake()
 
@@ -203,7 +202,7 @@ class StallWatchdog:
         self._wakeup.set()
 
     def _tell(self, event: Event | bytes) -> None:
-        """The detector must know; it is handled in the watchdog's own time."""
+        """Queues an event for the detector; the watchdog's thread handles it."""
         self._events.append(event)
         self.notice()
 
@@ -214,7 +213,7 @@ class StallWatchdog:
         self._tell(Resized(rows, cols))
 
     def exited(self) -> None:
-        """The tool has ended: the last output is looked at, nothing is raised any more."""
+        """The tool has ended: the last output is analysed, and no prompt is raised any more."""
         with self.lock:
             self.absorb()
             self.handle(ChildExited())
@@ -222,7 +221,7 @@ class StallWatchdog:
     def add_viewer(self, viewer: Viewer) -> None:
         self._viewers.append(viewer)
 
-    # The task
+    # The thread
 
     def run(self, beat: Beat) -> None:
         while not beat.retired:
@@ -235,10 +234,10 @@ class StallWatchdog:
                 self.turn(self._clock.now())
 
     def rest(self) -> None:
-        self._ring.on_output = self.wake  # before looking: output that comes in between wakes us
+        self._ring.on_output = self.wake  # set before checking, so that output in between wakes us
         due = self.due(self._clock.now())
         if self._pending_since is not None:
-            self._ring.on_output = None  # it will look soon anyway: no need to be woken for every chunk
+            self._ring.on_output = None  # it checks soon anyway, so it is not woken for every chunk
         while due is None or due > self._clock.now():
             spare_time = not self._ring.size and compile_next()
             if not spare_time and self._wakeup.wait(None if due is None else due - self._clock.now()):
@@ -250,7 +249,7 @@ class StallWatchdog:
         if self._ring.size or self._events:
             if self._pending_since is None:
                 self._pending_since = now
-            return self._feed_at(now)  # nothing can be judged before the output that waits is fed
+            return self._feed_at(now)  # nothing can be decided before the pending output is fed
         self._pending_since = None
         judging = () if self._typing else (self.wakeup_at, self._typed.due_at)
         due = (*judging, self._view_at)
@@ -278,7 +277,7 @@ class StallWatchdog:
     # The detector
 
     def absorb(self) -> None:
-        """Feed everything that is known now.  Callable by any thread."""
+        """Feeds everything that is available now to the detector. Any thread can call it."""
         with self.lock:
             self._pending_since = None
             while self._events:
@@ -292,7 +291,7 @@ class StallWatchdog:
                 self._input_writer.send(b"".join(answers))
 
     def _next_event(self) -> Event:
-        """A line that was typed since is one event, however many keys it took."""
+        """Combines the keys of a typed line into one event."""
         event = self._events.popleft()
         if not isinstance(event, bytes):
             return event
@@ -311,12 +310,12 @@ class StallWatchdog:
 
     @property
     def typed_age_s(self) -> float | None:
-        """How long ago a person typed here, or turned to this window; None: nobody has, or they turned away."""
+        """How long ago a person typed here or focused this window; None if nobody has, or the window lost focus."""
         at = self._last_key_at
         return None if at is None else round(max(0.0, self._clock.now() - at), 2)
 
     def _hear(self, keys: bytes) -> None:
-        """A secret that is typed at the keyboard is one as much as one that is typed by us."""
+        """Records a secret that a person types at the keyboard, like one that we type."""
         opened = self.opened
         asked = opened is not None and opened.prompt.secret
         if asked or self._heard:
@@ -326,16 +325,16 @@ class StallWatchdog:
                 self._heard = b""
 
     def remember_secret(self, value: str) -> None:
-        """Looked for from now on in all that leaves this session; kept nowhere but here."""
+        """From now on the value is redacted in all output of this session. It is stored only here."""
         self._detector.secrets = remembered(self._detector.secrets, value)
 
     @property
     def behind(self) -> bool:
-        """Is there something that the detector has not seen yet?"""
+        """Whether there is something that the detector has not seen yet."""
         return self._output.pending or bool(self._ring.size or self._events)
 
     def handle(self, event: Event) -> None:
-        """At once, by the caller's thread, which holds the lock."""
+        """Handles an event at once in the caller's thread, which holds the lock."""
         self._handle(event, self._clock.now())
 
     def _handle(self, event: Event, now: float) -> None:
@@ -359,7 +358,8 @@ class StallWatchdog:
         return []
 
     def _ask_probe(self, now: float) -> list[Command]:
-        """What the tool does now says nothing of a screen that is older: what it wrote last must be seen first."""
+        """Postpones the probe while there is unread output, because the tool's current activity says nothing about an
+        older screen."""
         answer = self.look()
         if self.behind and self._put_off < _MOST_PUT_OFF:
             self._put_off += 1
@@ -369,14 +369,15 @@ class StallWatchdog:
         return self._detector.handle(ProbeAnswered(answer), now)
 
     def look(self) -> ProbeAnswer:
-        """Ask the operating system what the tool does."""
+        """Asks the operating system what the tool does."""
         now = self._clock.now()
         typed_at = self._input_writer.last_input_at
         age_s = None if typed_at is None else now - typed_at
-        unread = age_s is not None and age_s < _UNREAD_S and self._unread() > 0  # first: it may be read meanwhile
+        # checked first, because the tool can read it in the meantime
+        unread = age_s is not None and age_s < _UNREAD_S and self._unread() > 0
         answer = self._probe.look(now - self._output.last_output_at, age_s)
         if unread and answer.state is not ProbeState.BUSY:
-            # Woken by what was typed, but not yet run: on a busy machine it only seems to wait.
+            # The tool was woken by input but has not run yet: on a busy machine it only seems to wait.
             return replace(answer, state=ProbeState.BUSY, why="it has not read its input yet")
         return answer
 
@@ -386,18 +387,19 @@ class StallWatchdog:
 
     def _announce(self, prompt: Prompt) -> None:
         self._open_id, self._open_digest, self._open_idle = self._make_id(), prompt.digest, prompt.idle
-        about = {"prompt": self.told(prompt), "typed_age_s": self.typed_age_s}
+        detect_s = max(0.0, self._clock.now() - self._output.last_output_at)
+        about = {"prompt": self.told(prompt), "typed_age_s": self.typed_age_s, "detect_s": round(detect_s, 4)}
         self._to_hub({"m": "raise", "prompt_id": self._open_id, **about})
 
     def told(self, prompt: Prompt) -> dict[str, Any]:
-        """What the hub, and through it everybody, is told of a prompt."""
+        """The prompt in the form that is sent to the hub: redacted."""
         return encode_prompt(redact_prompt(prompt, self._detector.secrets))
 
     def _withdraw(self, digest: str, reason: str) -> None:
         if not self._open_id or self._open_digest != digest:
             return
         prompt_id, self._open_id = self._open_id, ""
-        if not self._open_idle:  # behind an input box the next question may have been announced already
+        if not self._open_idle:  # after an input box, the next question can already be announced
             self.when_gone()
         if not self._typed.left_the_screen(prompt_id):
             self._to_hub({"m": "withdraw", "prompt_id": prompt_id, "reason": reason})

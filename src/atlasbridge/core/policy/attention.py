@@ -60,14 +60,14 @@ class Bursts:
 
     def __init__(self, window_s: float) -> None:
         self.window_s = window_s
-        self._began: dict[str, tuple[float, int]] = {}
+        self._began: dict[tuple[str, ...], tuple[float, int]] = {}  # by channel and the people who are reached there
 
-    def rank(self, channel: str, now: float) -> int:
+    def rank(self, audience: tuple[str, ...], now: float) -> int:
         """0 for the first.  The window begins with it and is not prolonged by those that follow."""
-        began, count = self._began.get(channel, (float("-inf"), 0))
+        began, count = self._began.get(audience, (float("-inf"), 0))
         if now - began >= self.window_s:
             began, count = now, 0
-        self._began[channel] = began, count + 1
+        self._began[audience] = began, count + 1
         return count
 
 
@@ -149,7 +149,7 @@ class Attendance:
         if inhibited:
             return replace(notice, loud=False)
         rank = (
-            self._bursts.rank(chat_route.name, now)
+            self._bursts.rank((chat_route.name, *chat_route.people), now)
             if chat_route.remote and not notice.reminder and not escalation_policy.urgent
             else 0
         )

@@ -1,4 +1,4 @@
-"""What a prompt is, how it lives, what answers it, and who may.  All of it is pure."""
+"""Prompts: their model, their life cycle, how they are answered, and who is allowed to answer. All of it is pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A person's words become an answer that is valid for its prompt, and an answer becomes exact keys.
+"""Converts a person's reply to an answer that is valid for its prompt, and an answer to exact keys.
 
-`decide_answer` is used by the reply gate, `encode_answer` by the session host.  Words are never typed into a menu:
-they name one of its choices, or are refused with the list.
+The reply gate uses `decide_answer`, the session host uses `encode_answer`. Text is never typed into a menu: it names
+one of its choices, or is refused with the list.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, Pr
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.vocabulary import answers_as, begins, letter_of
 
-# An answer as people read it, in receipts and records: the words of the choice, never the value of a secret.
+# An answer in readable form, for receipts and records: the label of the choice, never the value of a secret.
 
 LABEL_LIMIT = 200
 SECRET_LABEL = "(a secret)"
-HERE = "cli:local"  # a command of this machine, whoever typed it
-TIMER = "auto:timeout"  # who decided, where nobody did in time
+HERE = "cli:local"  # a command on this machine, whoever typed it
+TIMER = "auto:timeout"  # the decider if nobody answered in time
 KEY_LABELS = {"enter": "Enter key", "esc": "Esc key", "ctrl-c": "Ctrl-C key"}
 _PLAIN = {AnswerKind.YES: "y", AnswerKind.NO: "n", AnswerKind.ENTER: "Enter"}
 
 
 def label_answer(prompt: Prompt, answer: Answer) -> str:
-    """What is kept and told of an answer; a long text is cut, and says so."""
+    """The label of an answer for records and messages; a long text is cut with an ellipsis."""
     if prompt.secret:
         return SECRET_LABEL
     flat = escape_controls(redact(_words(prompt, answer)), keep_lines=False)
@@ -37,7 +37,7 @@ def label_answer(prompt: Prompt, answer: Answer) -> str:
 def _words(prompt: Prompt, answer: Answer) -> str:
     key = "enter" if answer.kind is AnswerKind.ENTER else answer.value if answer.kind is AnswerKind.KEYS else ""
     if key in KEY_LABELS and prompt.type in (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN):
-        return KEY_LABELS[key]  # not the word, which could have been typed as well
+        return KEY_LABELS[key]  # not the word, which could also have been typed as text
     match answer.kind:
         case AnswerKind.YES | AnswerKind.NO | AnswerKind.ENTER:
             plain = _PLAIN[answer.kind]
@@ -52,7 +52,8 @@ def _words(prompt: Prompt, answer: Answer) -> str:
 
 
 def _choice_words(prompt: Prompt, value: str) -> str:
-    """ "2. No, and tell Claude" where the tool counts; a letter that only repeats its label says nothing more."""
+    """Formats a choice like "2. No, and tell Claude" if the tool numbers them. A letter that only repeats its label is
+    left out."""
     for choice in prompt.choices:
         if choice.value == value:
             same = value == choice.label or choice.label[:1].lower() == value.lower()
@@ -61,7 +62,8 @@ def _choice_words(prompt: Prompt, value: str) -> str:
 
 
 def call_person(identity: str, place: str = "", name: str = "") -> str:
-    """In a sentence: by name where one is known.  Of a command of this machine its place says all that is known."""
+    """How a sentence refers to a person: by name if it is known. For a command on this machine, only its place is
+    known."""
     if identity == HERE and not name:
         return f"a person at {place or 'this machine'}"
     who = name or identity or "somebody"
@@ -69,30 +71,30 @@ def call_person(identity: str, place: str = "", name: str = "") -> str:
 
 
 def quote_answer(label: str) -> str:
-    """In a sentence: quoted, but what stands for a secret is no quotation."""
+    """How a sentence shows an answer: in quotes, except for a secret or a key."""
     if label in KEY_LABELS.values():
         return f"the {label}"
     return "a secret" if label == SECRET_LABEL else f'"{label}"'
 
 
 TEXT_LIMIT = 1000
-INSTRUCTION_LIMIT = 4096  # of what an idle tool is told to do next
-CANONICAL_LIMIT = 4095  # bytes; a longer line is cut silently by the line discipline
+INSTRUCTION_LIMIT = 4096  # for instructions to an idle tool
+CANONICAL_LIMIT = 4095  # bytes; the line discipline silently cuts a longer line
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
 _PRESSED = {"esc": "esc", "escape": "esc", "⎋": "esc", "ctrl-c": "ctrl-c", "ctrl+c": "ctrl-c", "^c": "ctrl-c"}
 _KEYED = (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN, PromptType.TYPE_CONFIRM_ENTER)
-_COUNTED = lazy(r"^\d{1,3}[:.)] ")  # the number of a list, where it is a part of the label
+_COUNTED = lazy(r"^\d{1,3}[:.)] ")  # a list number that is part of the label
 _BRACKETS = lazy(r"[\[\]()]")
 _WORDS = lazy(r"[\w'’-]+")
 _NEGATES = lazy(r"\b(?:no|not|don['’]?t|never|without|skip|except|but)\b", re.IGNORECASE)
-_APART = lazy(r"\s{2,}")  # between a name and what it stands for: `c  Gamma`
+_APART = lazy(r"\s{2,}")  # separates a name from its meaning: `c  Gamma`
 _KEY_BEHIND = lazy(r"(?<!\s)\s*+\([^()]{1,8}\)$")  # `No (esc)`
 _DECLINES = lazy(r"(?:don['’]?t|do not|not|never|stop|cancel|abort|quit|exit)\b")
 
 
 def decide_answer(prompt: Prompt, value: str, *, as_text: bool = False, as_keys: bool = False) -> Answer | Reject:
-    """What `value` means at this prompt; a `Reject` with one sentence when it means nothing."""
+    """Decides what `value` means for this prompt. Returns a `Reject` with one sentence if it means nothing."""
     if as_keys:
         return _keys(prompt, value)
     if as_text:
@@ -113,9 +115,9 @@ def decide_answer(prompt: Prompt, value: str, *, as_text: bool = False, as_keys:
 
 
 def named_key(prompt: Prompt, word: str) -> str:
-    """ "enter", "esc" or "ctrl-c" where a word names that key and the prompt takes it; "": it is a word like others.
+    """Returns "enter", "esc" or "ctrl-c" if the word names that key and the prompt accepts it; otherwise "".
 
-    A secret may be any word, and a question without a terminal has no keys.
+    A secret can be any word, and a question without a terminal has no keys.
     """
     low = word.strip().lower()
     key = "enter" if low in _ENTER else _PRESSED.get(low, "")
@@ -124,7 +126,8 @@ def named_key(prompt: Prompt, word: str) -> str:
 
 
 def encode_answer(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
-    """The keys, in steps.  Text and its Enter are two events: raw programs take one write for a paste."""
+    """Returns the keys in steps. Text and its Enter are separate steps, because raw programs treat a single write as a
+    paste."""
     match answer.kind:
         case AnswerKind.KEYS:
             return (Step(parse_keys(answer.value)),)
@@ -153,7 +156,8 @@ def _steps_of(prompt: Prompt, value: str) -> tuple[Step, ...]:
 
 
 def _several(prompt: Prompt, values: list[str]) -> tuple[Step, ...]:
-    """From top to bottom: the last step of a choice marks its box (and unmarks it), those before it lead there."""
+    """Encodes a multiple selection from top to bottom. The last step of a choice toggles its box; the steps before it
+    move there."""
     turned = [(choice.value in values) != choice.default and bool(choice.steps) for choice in prompt.choices]
     steps: list[Step] = []
     for at, choice in enumerate(prompt.choices):
@@ -169,13 +173,13 @@ def _text_steps(prompt: Prompt, text: str) -> tuple[Step, ...]:
     ending = prompt.words_end or prompt.end_steps or (Step(ENTER),)
     drawn = (
         When.RESTED if "\n" in text else When.REDRAWN
-    )  # also a secret: an Enter that comes sooner finds some boxes empty
+    )  # also for a secret: some boxes miss the text if Enter arrives too early
     typed = (Step(data, When.DRAINED if prompt.line_mode else drawn),) if data else ()
     return (*prompt.text_steps, *typed, *ending)
 
 
 def _keys(prompt: Prompt, value: str) -> Answer | Reject:
-    """Keys are typed as given; a key that is itself one of the offered choices chooses it, with the Enter it needs."""
+    """Keys are typed as given. A key that is itself one of the choices selects that choice, with the Enter it needs."""
     for choice in prompt.choices:
         if choice.value == value and choice.steps and not value.isdigit():
             return Answer(AnswerKind.CHOICE, value)
@@ -194,20 +198,20 @@ def _default(prompt: Prompt) -> Answer | Reject:
 
 def _yes_no(prompt: Prompt, word: str) -> Answer | Reject:
     low = word.lower().rstrip(".!")
-    numbered = not prompt.choices  # otherwise a number is a place, and No may stand first
+    numbered = not prompt.choices  # otherwise a number is a position, and No can be the first
     if _agrees(low) or (numbered and low == "1") or _is_letter(prompt, low, "agree"):
         return Answer(AnswerKind.YES)
     if _declines(low) or (numbered and low == "2") or _is_letter(prompt, low, "refuse"):
         return Answer(AnswerKind.NO)
     defaults = [choice for choice in prompt.choices if choice.default]
-    if low in _ENTER and defaults:  # a highlight may have moved since; a line's own default has not
+    if low in _ENTER and defaults:  # a highlight can have moved since; the default of a line cannot
         return Answer(AnswerKind.ENTER) if prompt.line_mode else Answer(AnswerKind.CHOICE, defaults[0].value)
     chosen = _find(prompt, word) or _by_letter(prompt, low)
     return Answer(AnswerKind.CHOICE, chosen.value) if chosen and chosen.steps else _bad(_offer(prompt))
 
 
 def _by_letter(prompt: Prompt, letter: str) -> Choice | None:
-    """The choice for which this very letter is typed, as the question says it: `[t/N]`."""
+    """The choice whose typed key is this letter, as the question shows it: `[t/N]`."""
     taken = [one for one in prompt.choices if any(step.keys.lower() == letter.encode() for step in one.steps)]
     return taken[0] if len(letter) == 1 and letter.isalpha() and len(taken) == 1 else None
 
@@ -239,7 +243,7 @@ def _choices(prompt: Prompt, words: str) -> Answer | Reject:
 
 
 def _find(prompt: Prompt, word: str) -> Choice | None:
-    """By value, by label, by position."""
+    """Finds a choice by value, by label or by position."""
     low = word.lower()
     exact = [
         *(choice for choice in prompt.choices if choice.value == word),
@@ -254,21 +258,23 @@ def _find(prompt: Prompt, word: str) -> Choice | None:
         return parts[0]
     counted_otherwise = [choice for choice in prompt.choices if choice.label.startswith(f"{word}: ")]
     if word.isdigit() and len(counted_otherwise) == 1:
-        return counted_otherwise[0]  # a list that counts from 0 has a 0
-    counted = any(choice.value.isdigit() for choice in prompt.choices)  # then no other number is meant
+        return counted_otherwise[0]  # the list counts from 0
+    counted = any(choice.value.isdigit() for choice in prompt.choices)  # then no other number is valid
     if word.isdigit() and not counted and 1 <= int(word) <= len(prompt.choices):
         return prompt.choices[int(word) - 1]
     return None
 
 
 def _by_beginning(prompt: Prompt, word: str) -> Choice | None:
-    """An unambiguous beginning of a label; yes and no are never taken for one, nor "don't" for "Don't ask again"."""
+    """Finds a choice by an unambiguous beginning of its label. Yes and no never match this way, nor does "don't" match
+    "Don't ask again"."""
     low = word.lower()
     if _agrees(low) or _declines(low) or len(low) < 3:
         return None
     labels = [(choice, _BRACKETS.sub("", choice.label).lower()) for choice in prompt.choices]
     begun = [choice for choice, label in labels if label.startswith(low)]
-    if not begun:  # a word of one label alone, unless that says more than it: "ask" is not "Yes, and don't ask again"
+    # a single word of one label, unless the label says more: "ask" does not match "Yes, and don't ask again"
+    if not begun:
         begun = [choice for choice, label in labels if low in _WORDS.findall(label)]
         begun = [] if any(one.always or _NEGATES.search(one.label) for one in begun) else begun
     if len(begun) != 1 or (_DECLINES.fullmatch(low) and not begun[0].refuses):
@@ -285,12 +291,12 @@ def _declines(word: str) -> bool:
 
 
 def _is_letter(prompt: Prompt, letter: str, kind: str) -> bool:
-    """A letter of another language, at a question that is asked in it."""
+    """Whether it is a letter of another language, and the question is asked in that language."""
     return len(letter) == 1 and any(letter_of(letter, kind, choice.label) for choice in prompt.choices)
 
 
 def _by_meaning(prompt: Prompt, word: str) -> Choice | None:
-    """A plain yes or no at a menu: its only consent, or refusal, that is for this once."""
+    """Handles a plain yes or no at a menu: returns the only choice that approves, or denies, just once."""
     low = word.lower()
     if _declines(low) or _is_letter(prompt, low, "refuse"):
         return _refusal(prompt)
@@ -306,10 +312,11 @@ def _by_meaning(prompt: Prompt, word: str) -> Choice | None:
 
 
 def _refusal(prompt: Prompt) -> Choice | None:
-    """The one that says no; of several the one that says no and nothing else, before one that only leaves."""
+    """The denying choice. If there are several, the one that says only no takes precedence over one that only
+    leaves."""
     refusing = [choice for choice in prompt.choices if choice.refuses and not choice.always]
     plain = [choice for choice in refusing if answers_as(_KEY_BEHIND.sub("", choice.label).rstrip(" .!"), "refuse")]
-    taking = [choice for choice in refusing if choice.steps]  # the others want words of their own
+    taking = [choice for choice in refusing if choice.steps]  # the others need a text
     saying = [choice for choice in taking if not begins("cancel", choice.label)]
     for group in (refusing, plain, taking, saying):
         if len(group) == 1:
@@ -334,7 +341,7 @@ def _text(prompt: Prompt, text: str) -> Answer | Reject:
 
 
 def _says_no(prompt: Prompt, text: str) -> bool:
-    """A refusal that the question does not offer itself."""
+    """Whether the text is a denial that the question itself does not offer."""
     low = text.strip().lower().rstrip(".!")
     question = (prompt.question or prompt.excerpt).rpartition("\n")[2]
     offered = re.search(rf"\b(?:type|enter|say|or)\W+{re.escape(low)}\b", question, re.IGNORECASE)
@@ -342,7 +349,8 @@ def _says_no(prompt: Prompt, text: str) -> bool:
 
 
 def _spelled(prompt: Prompt, text: str) -> Answer | Reject:
-    """Text at a yes-or-no line: exactly one of its words, or text for a line that takes more (a fingerprint)."""
+    """Handles text at a yes-or-no line: exactly one of its words, or any text if the line accepts more (a
+    fingerprint)."""
     if any(not choice.steps for choice in prompt.choices) or not prompt.choices:
         return _bad_text(prompt, text) or Answer(AnswerKind.TEXT, text)
     return _yes_no(prompt, text.strip())
@@ -372,7 +380,7 @@ def _bad_text(prompt: Prompt, text: str) -> Reject | None:
 
 
 def _is_outside(prompt: Prompt, text: str) -> bool:
-    """A number, and not one of those that the question names; other words it may take as well."""
+    """Whether the text is a number outside the range in the question. Other text can be valid as well."""
     low, high = prompt.constraints.get("min_choice"), prompt.constraints.get("max_choice")
     return isinstance(low, int) and isinstance(high, int) and text.isdigit() and not low <= int(text) <= high
 

@@ -1,7 +1,7 @@
-"""A whole `Prompt` as JSON and back: the one form in which the host sends it to the hub and the store keeps it.
+"""Encodes a whole `Prompt` as JSON and decodes it: the format between host and hub, and in the store.
 
-`Prompt.to_json` is the public face; this form also holds what typing needs (digest, steps, line mode) and stays on
-this machine.  A field that an older version did not know takes its default.
+`Prompt.to_json` is the public format. This one also contains what typing needs (digest, steps, line mode) and stays on
+this machine. A field that is missing in data of an older version gets its default.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def encode_prompt(prompt: Prompt) -> dict[str, Any]:
 
 
 def kept(prompt: Prompt) -> Prompt:
-    """What the store keeps of it: no raw bytes, and of its subject a digest and what may be shown."""
+    """The prompt as it is stored: without raw bytes, and with a digest and the displayable text of its subject."""
     return replace(prompt, raw=b"", subject=prompt.subject and prompt.subject.kept())
 
 
 def decode_prompt(data: Mapping[str, Any]) -> Prompt:
-    """The inverse of `encode_prompt`; a missing or wrong field raises (KeyError, TypeError or ValueError)."""
+    """The inverse of `encode_prompt`. A missing or invalid field raises KeyError, TypeError or ValueError."""
     return Prompt(
         type=PromptType(data["type"]),
         score=float(data["score"]),
@@ -75,7 +75,7 @@ def _encode_field(field: FormField) -> dict[str, Any]:
 
 
 def _decode_step(data: Any) -> Step:
-    keys, until = (data["keys"], data["until"]) if isinstance(data, Mapping) else data  # 0.1.0 stored names
+    keys, until = (data["keys"], data["until"]) if isinstance(data, Mapping) else data  # version 0.1.0 stored names
     return Step(keys.encode("latin-1"), decode_until(until))
 
 

@@ -1,6 +1,6 @@
-"""A form of several fields, answered in words: `Shell: /bin/zsh; Group: staff`.  Fields that are not named stay.
+"""Answers for a form with several fields: `Shell: /bin/zsh; Group: staff`. Fields that are not named stay unchanged.
 
-Every field is seen to have the keys before anything is typed into it, and seen to hold the new words after.
+Before typing into a field, the host verifies that it has the focus, and afterwards that it shows the new value.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ _PAIR = lazy(r"(?:^|[;\n])(?P<label>[^:;=\n]{1,60}+)[:=]")
 
 @frozen
 class FormField:
-    """`lead`: the keys that go there from where they go now; `below`: from any field above; `clear` empties it."""
+    """`lead`: the keys to this field from the field that has the focus now. `below`: from any field above. `clear`
+    empties it."""
 
     label: str
     lead: tuple[Step, ...] = ()
     below: tuple[Step, ...] = ()
     clear: tuple[Step, ...] = ()
-    before: str = ""  # what stands in its row in front of its value; "": not known
+    before: str = ""  # the text before its value in its row; "": unknown
 
 
 def decide_form(fields: tuple[FormField, ...], text: str) -> str:
-    """Why these words do not fill in this form, in one sentence; "": they do."""
+    """Returns one sentence if the text does not fill in this form; otherwise ""."""
     values = form_values(fields, text)
     names = ", ".join(field.label for field in fields)
     if not values:
@@ -40,7 +41,7 @@ def decide_form(fields: tuple[FormField, ...], text: str) -> str:
 
 
 def form_values(fields: tuple[FormField, ...], text: str) -> dict[str, str]:
-    """Label and value of each pair; a label as the form writes it, where it can be told which one is meant."""
+    """Returns each pair of label and value. A label is spelled as in the form if it is unambiguous."""
     known = {field.label.lower(): field.label for field in fields}
     starts = [match for match in _PAIR.finditer(text) if match.start() == 0 or _meant(match["label"], known)]
     if not starts or text[: starts[0].start()].strip():
@@ -53,14 +54,15 @@ def form_values(fields: tuple[FormField, ...], text: str) -> dict[str, str]:
 
 
 def _meant(said: str, known: Mapping[str, str]) -> str:
-    """The label, or the only one that begins so."""
+    """The label, or the only label that begins like that."""
     low = said.strip().lower()
     begun = [label for name, label in known.items() if name.startswith(low)]
     return known.get(low) or (begun[0] if low and len(begun) == 1 else "")
 
 
 def encode_form(fields: tuple[FormField, ...], text: str, ending: tuple[Step, ...]) -> tuple[Step, ...]:
-    """From top to bottom: go there, empty it, type the words and see them stand there; then send the form."""
+    """Encodes a form from top to bottom: moves to a field, empties it, types the value and checks that it is shown;
+    finally sends the form."""
     values = form_values(fields, text)
     steps: list[Step] = []
     for field in (field for field in fields if field.label in values):

@@ -1,8 +1,8 @@
-"""The reply gate: may this reply answer this prompt?  Pure; the first failing reason wins, in the order of `Refusal`.
+"""The reply gate: decides whether a reply is allowed to answer a prompt. Pure; the first failing reason wins, in the
+order of `Refusal`.
 
-`decide_reply` is what the hub calls, and what the property test and the torture attack; there is no other way in.
-It decides about one reply and one record as they are given.  That nothing changed between the decision and the record
-of it is the store's guard (`Ledger.claim`), which explains a refusal with the same words.
+`decide_reply` is the only entry. It decides about one reply and one record as given. The store's guard (`Ledger.claim`)
+ensures that nothing changed between the decision and its record, and explains a refusal with the same sentences.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, InboundReply, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.values import frozen
 
-SHORT_ID: Final = 8  # the least of an id that a medium may carry
-SHORT_NONCE: Final = 16  # 64 bits: what fits into a Telegram button
-LEAVES: Final = frozenset({"leave", "cancel"})  # the second is what earlier versions called it
+SHORT_ID: Final = 8  # shortest prefix of an id that a channel can send
+SHORT_NONCE: Final = 16  # 64 bits, which fits into a Telegram button
+LEAVES: Final = frozenset({"leave", "cancel"})  # the second is the name in earlier versions
 KEY_CHANNELS: Final = frozenset({"local"})
 
-OTHER_USER: Final = "other_user"  # it may ask and look here, no more
-UNTRACED: Final = "untraced"  # as `InboundReply.kin`: nobody can tell where it comes from
+OTHER_USER: Final = "other_user"  # such a caller can ask and read here, but not decide
+UNTRACED: Final = "untraced"  # a value of `InboundReply.inside_session`: the origin is unknown
 
 
 @frozen
 class Cancel:
-    """The decision to leave a prompt as it is: nothing is typed, and nobody else may answer it."""
+    """The decision to leave a prompt as it is: nothing is typed, and nobody else can answer it."""
 
 
 def decide_reply(
     record: PromptRecord | None, reply: InboundReply, *, allowed: bool, now: float, private: bool = False
 ) -> Answer | Cancel | Reject:
-    """The one decision on a reply: who, which prompt, when, and what it means there.
+    """Decides about a reply: sender, prompt, time, and its meaning.
 
-    `private`: its channel says of itself that nothing it shows leaves this machine.
+    `private`: the channel declares that nothing it shows leaves this machine.
     """
     refusal = _refuse(record, reply, allowed=allowed, now=now, private=private)
     if refusal is not None or record is None:
@@ -47,7 +47,7 @@ def decide_reply(
 def _refuse(
     record: PromptRecord | None, reply: InboundReply, *, allowed: bool, now: float, private: bool
 ) -> Reject | None:
-    """Everything but the value."""
+    """Checks everything except the value."""
     if record is None or not _names(record.prompt_id, reply.prompt_id):
         return _UNKNOWN
     if reply.session_id and not _names(record.session_id, reply.session_id):
@@ -66,7 +66,7 @@ def _refuse(
 
 
 def refuse_inside_session(inside_session: str) -> Reject:
-    """Only a person decides."""
+    """Refuses a program inside a session: only a person decides."""
     if inside_session == OTHER_USER:
         return Reject(Refusal.NOT_ALLOWED, "Only the hub's own user decides; this comes from another one.")
     if inside_session == UNTRACED:
@@ -79,7 +79,8 @@ def refuse_inside_session(inside_session: str) -> Reject:
 
 
 def _cancels(record: PromptRecord, reply: InboundReply) -> bool:
-    """The word that leaves a prompt alone, unless the prompt itself offers it as an answer."""
+    """Whether the reply is the word that leaves a prompt alone, unless the prompt itself offers that word as a
+    choice."""
     word = reply.value.strip().lower()
     if reply.as_text or reply.as_keys or word not in LEAVES:
         return False
@@ -87,7 +88,7 @@ def _cancels(record: PromptRecord, reply: InboundReply) -> bool:
 
 
 def refuse_claim(record: PromptRecord | None, *, session_id: str, nonce: str, now: float) -> Reject:
-    """Why the store's guard did not match, in the gate's order and words."""
+    """Why the store's guard did not match, in the gate's order and with its sentences."""
     if record is None:
         return _UNKNOWN
     if record.session_id != session_id:
@@ -96,7 +97,7 @@ def refuse_claim(record: PromptRecord | None, *, session_id: str, nonce: str, no
 
 
 def refuse_moment(record: PromptRecord, *, nonce: str, now: float) -> Reject | None:
-    """Nonce, time and state."""
+    """Checks nonce, deadline and state."""
     if nonce and not nonce_matches(record.nonce, nonce):
         return Reject(Refusal.BAD_NONCE, "This reply does not carry the key of that prompt.")
     if nonce and record.nonce_used:
@@ -109,14 +110,14 @@ def refuse_moment(record: PromptRecord, *, nonce: str, now: float) -> Reject | N
 
 
 def nonce_matches(whole: str, given: str) -> bool:
-    """A medium may carry the nonce's beginning only, but enough of it."""
+    """A channel can send only the beginning of the nonce, if it is long enough."""
     if not SHORT_NONCE <= len(given) <= len(whole):
         return False
     return compare_digest(whole[: len(given)].encode(), given.encode())
 
 
 def fate(record: PromptRecord) -> str:
-    """What became of a prompt, in one sentence."""
+    """The outcome of a prompt in one sentence."""
     match record.state:
         case _ if record.decided_by == TIMER and record.decided_value:
             return f"Nobody answered in time; the safe default {quote_answer(record.decided_value)} was taken."
@@ -135,7 +136,7 @@ def fate(record: PromptRecord) -> str:
 
 
 def describe_decision(record: PromptRecord) -> str:
-    """Which answer, by whom, from where, when: whoever comes second is told all of it."""
+    """Which answer, by whom, from where and when, for a person whose reply came too late."""
     answer = f"with {quote_answer(record.decided_value)} " if record.decided_value else ""
     at = f" at {record.decided_at[11:19]} UTC" if record.decided_at else ""
     return f"{answer}by {call_person(record.decided_by, record.decided_from)}{at}"

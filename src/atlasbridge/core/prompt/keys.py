@@ -52,7 +52,7 @@ def named_key(word: str) -> bytes:
 
 
 def parse_keys(text: str) -> bytes:
-    """The bytes of `text`; raises ValueError where it cannot be meant."""
+    """Returns the bytes of `text`. Raises ValueError if it is too long."""
     if named := named_key(text.strip()):
         return named
     data = _ESCAPE.sub(_unescape, text.encode())
@@ -62,7 +62,7 @@ def parse_keys(text: str) -> bytes:
 
 
 def arrow(direction: str, application: bool) -> bytes:
-    """`up`, `down`, `left` or `right`, as the tool's cursor key mode wants it."""
+    """The bytes of `up`, `down`, `left` or `right` in the tool's cursor key mode."""
     return (b"\x1bO" if application else b"\x1b[") + NAMED[direction][-1:]
 
 
@@ -75,22 +75,22 @@ def _unescape(match: re.Match[bytes]) -> bytes:
     return _LETTERS.get(letter, letter.encode())
 
 
-# One step of an answer: keys, and what must be true before the next step.  The conditions are a closed type.
+# One step of an answer: keys, and a condition before the next step. The set of conditions is closed.
 #
-# `core/host/typing/steps.py` is their only interpreter; how they are written for the wire and the store is said here,
-# beside them.
+# Only `core/host/typing/steps.py` interprets them. Their format for the wire and the store is defined here.
 
 
 class When(Enum):
-    """A condition that needs no words; its value is how it is written."""
+    """A condition without a text; its value is its written form."""
 
     AT_ONCE = ""
     DRAINED = "drained"  # the tool has read the keys
-    SETTLED = "settled"  # the screen came to rest
-    RESTED = "rested"  # for longer
+    SETTLED = "settled"  # the screen is stable
+    RESTED = "rested"  # stable for longer
     CHANGED = "changed"  # the screen changed
-    REDRAWN = "redrawn"  # it changed and came to rest
-    MAY_LEAVE = "left?"  # give the tool a moment to take the key by itself; once the prompt left, no more is typed
+    REDRAWN = "redrawn"  # the screen changed and is stable again
+    # wait a moment for the tool to take the key by itself; if the prompt disappears, nothing more is typed
+    MAY_LEAVE = "left?"
 
 
 @frozen
@@ -109,14 +109,14 @@ class Shows:
 
 @frozen
 class Reach:
-    """The same key again until the text is the highlighted choice."""
+    """Repeat the same key until the text is the highlighted choice."""
 
     text: str
 
 
 @frozen
 class Only:
-    """Once the screen came to rest, the steps that follow are typed only if the text stands there."""
+    """Once the screen is stable, the following steps are typed only if the text is on it."""
 
     text: str
 
@@ -138,11 +138,11 @@ class Step:
 
 
 def encode_until(until: Until) -> str:
-    """As version 0.1.0 wrote it, too: a host and a hub of different versions understand each other."""
+    """The format of version 0.1.0, so that a host and a hub of different versions understand each other."""
     return str(until.value) if isinstance(until, When) else f"{_NAMES[type(until)]}:{until.text}"
 
 
 def decode_until(written: str) -> Until:
-    """The inverse; ValueError for a condition that nobody could wait for."""
+    """The inverse of `encode_until`. Raises ValueError for an unknown condition."""
     name, colon, text = written.partition(":")
     return _WORDED[name](text) if colon and name in _WORDED else When(written)

@@ -1,4 +1,4 @@
-"""The life of a prompt as one table: `(state, event) -> state`.  Code, SQL guards, docs and tests read it here."""
+"""The life cycle of a prompt as one table: `(state, event) -> state`. Code, SQL guards, docs and tests all use it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from atlasbridge.core.prompt.model import PromptState as S
 
 
 class PromptMoved(StrEnum):
-    """What can happen to a prompt."""
+    """The events in the life of a prompt."""
 
-    ROUTE = "route"  # handed to at least one channel
+    ROUTE = "route"  # sent to at least one channel
     DELIVER = "deliver"  # a channel has shown it to a person
     ACCEPT = "accept"  # a valid reply was claimed
     INJECT = "inject"  # the keys were typed
     RESOLVE = "resolve"  # the prompt left the screen
     EXPIRE = "expire"  # its time is over
     WITHDRAW = "withdraw"  # the tool moved on, or it was answered at the terminal
-    CANCEL = "cancel"  # a person said: leave it alone
-    FAIL = "fail"  # it cannot be answered any more
+    CANCEL = "cancel"  # a person chose to leave it alone
+    FAIL = "fail"  # it can no longer be answered
 
 
 E = PromptMoved
@@ -36,19 +36,19 @@ TRANSITIONS: Final[dict[tuple[S, E], S]] = {
     **{(state, E.EXPIRE): S.EXPIRED for state in OPEN},
     **{(state, event): end for state in OPEN for event, end in _ENDINGS.items()},
     (S.REPLY_RECEIVED, E.INJECT): S.INJECTED,
-    (S.REPLY_RECEIVED, E.WITHDRAW): S.WITHDRAWN,  # it was gone when the host compared
+    (S.REPLY_RECEIVED, E.WITHDRAW): S.WITHDRAWN,  # it was gone when the host compared the screen
     (S.REPLY_RECEIVED, E.FAIL): S.FAILED,
     (S.INJECTED, E.RESOLVE): S.RESOLVED,
     (S.INJECTED, E.FAIL): S.FAILED,  # typed, but the prompt is still there
     (S.EXPIRED, E.INJECT): S.INJECTED,  # the safe default
     (S.EXPIRED, E.WITHDRAW): S.WITHDRAWN,
     (S.EXPIRED, E.FAIL): S.FAILED,
-    (S.CANCELED, E.WITHDRAW): S.WITHDRAWN,  # left alone, and now the tool has moved on or it is asked again
+    (S.CANCELED, E.WITHDRAW): S.WITHDRAWN,  # left alone, and now the tool has moved on or asks again
 }
 
 
 def next_state(state: S, event: PromptMoved) -> S:
-    """Where `event` leads from `state`; an illegal move raises and changes nothing."""
+    """The new state after `event`. An illegal transition raises IllegalTransition and changes nothing."""
     try:
         return TRANSITIONS[state, event]
     except KeyError:
@@ -56,5 +56,5 @@ def next_state(state: S, event: PromptMoved) -> S:
 
 
 def sources(event: PromptMoved) -> tuple[S, ...]:
-    """The states from which `event` is legal: the SQL guard's list."""
+    """The states from which `event` is legal, for the SQL guard."""
     return tuple(state for state, moved in TRANSITIONS if moved is event)

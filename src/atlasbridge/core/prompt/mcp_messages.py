@@ -1,7 +1,7 @@
-"""The messages of the Model Context Protocol that AtlasBridge speaks: its tools, what they take, and what they answer.
+"""The messages of the Model Context Protocol that AtlasBridge supports: its tools, their arguments and their results.
 
-Light and without I/O: `atlasbridge mcp` speaks it on standard input and output, the page over HTTP.  `approve` answers
-in the form that Claude Code's --permission-prompt-tool wants.  Whatever goes wrong is a denial.
+It imports little and does no I/O: `atlasbridge mcp` uses it on standard input and output, the page over HTTP. `approve`
+answers in the format of Claude Code's --permission-prompt-tool. Every error is a denial.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ from atlasbridge import __version__
 if TYPE_CHECKING:
     from atlasbridge.core.prompt.question import Handed, Question
 
-PROGRESS_S = 5.0  # clients give up on a call that says nothing for a minute or less
+PROGRESS_S = 5.0  # clients give up on a call without progress after a minute or less
 MAX_TTL_S = 86_400.0
-HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # the client says `initialize` first
-ENVELOPE_VERSIONS = (
-    "2026-07-28",
-)  # each request carries its version, and `server/discover` takes the greeting's place
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # the client sends `initialize` first
+ENVELOPE_VERSIONS = ("2026-07-28",)  # each request contains its version; `server/discover` replaces the handshake
 _META = "io.modelcontextprotocol/"
 PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, BAD_PARAMS, BAD_VERSION = -32700, -32600, -32601, -32602, -32022
 INSTRUCTIONS = (
@@ -33,7 +31,7 @@ Json = dict[str, Any]
 
 
 class BadArguments(ValueError):
-    """The client called a tool with something that it does not take."""
+    """The client called a tool with invalid arguments."""
 
 
 class RpcError(Exception):
@@ -43,7 +41,7 @@ class RpcError(Exception):
 
 
 def _tool(name: str, about: str, properties: Json, required: tuple[str, ...]) -> Json:
-    # asking changes nothing: clients that ask before each tool that might change something need not ask before asking
+    # A question changes nothing. The hint tells clients that they need no confirmation before they ask one.
     hints = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
     schema = {"type": "object", "properties": properties, "required": list(required)}
     return {"name": name, "description": about, "inputSchema": schema, "annotations": hints}
@@ -87,7 +85,7 @@ TOOLS: tuple[Json, ...] = (
 
 
 class Arguments:
-    """What a tool was called with; a value of another kind is named in the error."""
+    """The arguments of a tool call. An error names the argument with the wrong type."""
 
     def __init__(self, given: Any) -> None:
         if not isinstance(given, dict):
@@ -123,14 +121,14 @@ class Arguments:
 
 
 def timed_out(handed: Handed) -> bool:
-    """Also where the timer handed over the refusing choice: nobody has said no."""
+    """Also true if the timer chose the denial: then nobody said no."""
     from atlasbridge.core.prompt.answer import TIMER
 
     return handed.outcome == "expired" or handed.by == TIMER
 
 
 def verdict(handed: Handed, words: str, asked: Question, arguments: Mapping[str, Any]) -> str:
-    """Only the choice that allows allows; own words deny and say why."""
+    """Only the first choice allows. A reply in the person's own words denies and gives the reason."""
     if timed_out(handed):
         return deny("Nobody answered in time, so this was not allowed. You can ask again.")
     if handed.answer is None:
@@ -154,7 +152,7 @@ def version_of(params: Mapping[str, Any]) -> str:
 
 
 def stamped(result: Json, cached: bool = True) -> Json:
-    """As the version with an envelope for each request wants its results."""
+    """The result format of the version with an envelope for each request."""
     keeping = {"ttlMs": 3_600_000, "cacheScope": "public"} if cached else {}
     return {**result, **keeping, "resultType": "complete", "_meta": {f"{_META}serverInfo": own_name()}}
 
@@ -164,7 +162,7 @@ def own_name() -> Json:
 
 
 def name_of(info: Any) -> str:
-    """The client's own name for itself; it is shown, never believed."""
+    """The name that the client gives itself. It is only shown, never trusted."""
     return f"{info.get('name', '')} {info.get('version', '')}".strip() if isinstance(info, dict) else ""
 
 
@@ -180,13 +178,13 @@ def greet(params: Json) -> Json:
 
 
 def elicits(params: Json) -> bool:
-    """Whether the client that says `initialize` can show a form of its own to its person."""
+    """Whether the client that sends `initialize` can show a form to its person."""
     capabilities = params.get("capabilities")
     return isinstance(capabilities, dict) and isinstance(capabilities.get("elicitation"), dict)
 
 
 def answer_at_once(method: str, params: Json) -> Json:
-    """What needs nobody: everything but `initialize` and `tools/call`."""
+    """Answers requests that need no person: everything except `initialize` and `tools/call`."""
     version = check_version(params)
     match method:
         case "server/discover":
@@ -215,7 +213,7 @@ def check_tool(params: Json) -> str:
 
 
 def label_of(params: Json) -> str:
-    """What the client calls itself in this request, where its version says it in each."""
+    """The client's name for itself in this request, in versions that send it with each one."""
     meta = params.get("_meta")
     return name_of(meta.get(f"{_META}clientInfo")) if isinstance(meta, dict) else ""
 
@@ -226,7 +224,7 @@ def progress_token(params: Json) -> Any:
 
 
 def form_of(asked: Question) -> Json:
-    """The same question as a form of the client, where it has forms: the person may sit right there."""
+    """The question as a form of the client, if it has forms: the person can be in front of it."""
     field: Json = {"type": "string", "title": "Answer"}
     if not asked.takes_text:
         field["enum"] = list(asked.choices or ("yes", "no"))
@@ -237,14 +235,14 @@ def form_of(asked: Question) -> Json:
 
 
 def answer_in(result: Json) -> str:
-    """Only a form that was filled in is an answer; "": it was closed."""
+    """Returns the answer from a submitted form; "" if it was closed."""
     content = result.get("content")
     answer = content.get("answer") if result.get("action") == "accept" and isinstance(content, dict) else None
     return answer if isinstance(answer, str) else ""
 
 
 def said(handed: Handed, words: str) -> str:
-    """What `ask_human` tells the agent."""
+    """The text that `ask_human` returns to the agent."""
     if timed_out(handed):
         return f"Nobody answered in time. {NOT_A_YES}"
     return words if handed.outcome == "answered" else f"The question was withdrawn. {NOT_A_YES}"

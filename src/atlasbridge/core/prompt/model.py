@@ -1,6 +1,7 @@
-"""The words everybody uses: prompt types, choices, evidence, and a prompt as the detector saw it.
+"""The central types: prompt types, choices, evidence, and a prompt as the detector found it.
 
-A `Prompt` is what stands on the screen; a `PromptRecord` is that prompt with its life (ids, state, nonce, deadline).
+A `Prompt` is the content of the screen. A `PromptRecord` is that prompt with its life cycle (ids, state, nonce,
+deadline).
 """
 
 from __future__ import annotations
@@ -14,65 +15,65 @@ from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.values import field, frozen, replace
 
-# What an answer is about: the whole command, edit, page or question, and how sure we are that it is whole.
+# The subject of a prompt: the whole command, edit, page or question, and whether it is certainly complete.
 #
-# Policy and grants look at nothing else.  Where it comes from (a hook, an event, the screen) is decided in `detection`.
+# Policy and grants use nothing else. `detection` decides about its source (a hook, an event, the screen).
 
 
 class SubjectKind(StrEnum):
     COMMAND = "command"  # a line for a shell
-    EDIT = "edit"  # a file that is to be changed or written; the text says how
-    FETCH = "fetch"  # a page of the web
+    EDIT = "edit"  # a file to change or write; the text describes the change
+    FETCH = "fetch"  # a web page
     PLAN = "plan"
-    QUESTION = "question"  # words that are no more than words
+    QUESTION = "question"  # a plain question
     TOOL = "tool"  # a tool of another server, with its arguments
-    TRUST = "trust"  # a folder or a server that is to be trusted
+    TRUST = "trust"  # a folder or a server to trust
 
 
 class SubjectSource(StrEnum):
-    """In the order in which they are believed."""
+    """Ordered by reliability."""
 
     HOOK = "hook"
     EVENT = "event"
-    CALLER = "caller"  # a program without a screen asked by itself
+    CALLER = "caller"  # a program without a screen asked
     SCREEN = "screen"
 
 
 @frozen
 class Subject:
-    """`text` is whole and as the tool has it; it stays inside this machine.  `shown` is what may leave it."""
+    """`text` is complete and exact, and stays on this machine. `shown` is the text that is allowed to leave it."""
 
     kind: SubjectKind
     text: str
-    folder: str = ""  # where it would run
+    folder: str = ""  # the folder where it would run
     source: SubjectSource = SubjectSource.SCREEN
-    complete: bool = False  # nothing scrolled away, nothing was cut
+    complete: bool = False  # nothing scrolled away or was cut
     shown: str = ""
-    target: str = ""  # the file of an edit (or its files, one a line), the address of a fetch
-    digest: str = ""  # of `text`; stays when the text itself is not kept
+    target: str = ""  # the file of an edit (or its files, one per line), the address of a fetch
+    digest: str = ""  # of `text`; kept when the text itself is not stored
 
     @property
     def certain(self) -> bool:
-        """Whether a rule may look at it: all of it is here, and nothing of it was hidden or cut."""
+        """Whether rules can use it: it is complete, and nothing of it was hidden or cut."""
         return self.complete and bool(self.text) and self.shown == self.text
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """One edit may change several files."""
+        """The files of an edit, which can be several."""
         return tuple(line for line in self.target.split("\n") if line)
 
     def kept(self) -> Subject:
-        """What a store may keep: a digest and what may be shown, never the text itself."""
+        """The subject as it is stored: a digest and the displayable text, never the text itself."""
         return replace(self, text="", digest=self.digest or digest_text(self.text))
 
     def restored(self) -> Subject:
-        """A stored subject keeps only what may be shown; where that is all of it, it is the text itself."""
+        """Restores the text of a stored subject if the displayable text is the complete text."""
         if self.text or not self.shown or digest_text(self.shown) != self.digest:
             return self
         return replace(self, text=self.shown)
 
     def to_json(self) -> dict[str, Any]:
-        """The public face."""
+        """The public format."""
         return {
             "kind": self.kind.value,
             "text": self.shown,
@@ -84,8 +85,7 @@ class Subject:
 
 
 def told_subject(data: object) -> Subject | None:
-    """What a hook or an event said, as it came over a socket; None when it is not what we know.  What is shown of it
-    is left to who redacts."""
+    """Parses a subject from a hook or an event; None if it is invalid. The caller redacts what is shown."""
     if not isinstance(data, dict):
         return None
     try:
@@ -138,7 +138,7 @@ class PromptState(StrEnum):
 
 @frozen
 class Choice:
-    """One offered answer.  `value` is what a person says to choose it, `steps` is what chooses it."""
+    """One offered answer. `value` is what a person replies to choose it; `steps` are the keys that choose it."""
 
     value: str
     label: str
@@ -146,7 +146,7 @@ class Choice:
     refuses: bool = False
     always: bool = False
     default: bool = False
-    detail: str = ""  # the words beside and below it that explain it, or with which its label goes on
+    detail: str = ""  # the text beside and below it that explains it or continues its label
 
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {"value": self.value, "label": self.label}
@@ -160,7 +160,7 @@ class Choice:
 
 @frozen
 class Evidence:
-    """What one signal said: `structured`, `pattern`, `probe` or `silence`."""
+    """The result of one signal: `structured`, `pattern`, `probe` or `silence`."""
 
     signal: str
     score: float
@@ -172,9 +172,10 @@ class Evidence:
 
 @frozen
 class Prompt:
-    """A waiting moment as it stands on the screen.  All text but `subject.text` is visible-safe and redacted.
+    """A prompt as it is on the screen. All text except `subject.text` is escaped and redacted.
 
-    `excerpt` is for a notification; `question` is all that is asked, and `asked` all that a person must have read.
+    `excerpt` is for a notification. `question` is the whole question, and `asked` is everything that a person must
+    read.
     """
 
     type: PromptType
@@ -184,25 +185,27 @@ class Prompt:
     choices: tuple[Choice, ...] = ()
     constraints: Mapping[str, Any] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
-    safe_default: str = ""  # a value as a person would say it; "" means: never answered by a timer
+    safe_default: str = ""  # a value as a person would reply it; "": a timer never answers
     digest: str = ""  # identity of this prompt on this screen, compared before typing
     line_mode: bool = True  # canonical terminal: answers are lines
-    text_steps: tuple[Step, ...] = ()  # what to type before free text (open the text field of a menu)
-    end_steps: tuple[Step, ...] = ()  # what ends free text where a plain Enter does not (an editor's save and quit)
-    words_end: tuple[Step, ...] = ()  # what ends own words in a list of boxes, whose `end_steps` send the boxes
-    multiline: bool = False  # the tool takes bracketed paste here
-    raw: bytes = b""  # the bytes that drew it; never leaves this machine
-    subject: Subject | None = None  # what the answer is about, where that could be told
-    question: str = ""  # the whole text of the question, row by row as it stands; "": the excerpt is all there is
-    whole: bool = True  # nothing of it has left the screen, or was cut by the tool itself
-    fields: tuple[FormField, ...] = ()  # of a form: an answer names them
-    says: str = ""  # a hint that the tool wrote into its output: anything that it shows could have written it
-    context_rows: int = 0  # so many rows of `question` are output above the line that asks
+    text_steps: tuple[Step, ...] = ()  # keys to type before free text (to open the text field of a menu)
+    # keys that end free text where a plain Enter does not (to save and quit an editor)
+    end_steps: tuple[Step, ...] = ()
+    words_end: tuple[Step, ...] = ()  # keys that end free text in a list of boxes, whose `end_steps` submit the boxes
+    multiline: bool = False  # the tool accepts bracketed paste here
+    raw: bytes = b""  # the bytes that drew it; they never leave this machine
+    subject: Subject | None = None  # the subject of the answer, if it is known
+    question: str = ""  # the whole question, row by row as on the screen; "": the excerpt is all
+    whole: bool = True  # no part has left the screen or was cut by the tool
+    fields: tuple[FormField, ...] = ()  # the fields of a form; an answer names them
+    # a hint that the tool wrote into its output; not trustworthy, because any displayed text can contain it
+    says: str = ""
+    context_rows: int = 0  # this many rows of `question` are output above the line that asks
 
     @property
     def asked(self) -> str:
-        """What must be shown before somebody answers: the subject, where the question does not hold it, the question,
-        and what explains the choices."""
+        """Everything that must be shown before somebody answers: the subject, unless the question contains it, the
+        question, and the explanations of the choices."""
         question = self.question or self.excerpt
         about = self.subject.shown if self.subject is not None else ""
         parts = [about] if about and about not in question else []
@@ -211,7 +214,7 @@ class Prompt:
 
     @property
     def asked_whole(self) -> bool:
-        """Whether `asked` is all of it; else a person must be told that something is missing."""
+        """Whether `asked` is complete; otherwise a person must be told that something is missing."""
         return self.whole or (self.subject is not None and self.subject.complete)
 
     @property
@@ -227,7 +230,7 @@ class Prompt:
         return bool(self.constraints.get("idle"))
 
     def to_json(self) -> dict[str, Any]:
-        """The public face of a prompt, as DESIGN's machine interface writes it."""
+        """The public format of a prompt, as the specification defines it."""
         return {
             "type": self.type.value,
             "confidence": self.confidence.value,
@@ -257,11 +260,11 @@ class AnswerKind(StrEnum):
 
 @frozen
 class Answer:
-    """A reply that is valid for its prompt: what the host turns into keys.  Never contains an Enter of its own."""
+    """A reply that is valid for its prompt; the host converts it to keys. It never contains its own Enter."""
 
     kind: AnswerKind
     value: str = ""
-    reason: str = ""  # of a refusal: told where the tool itself takes the answer, never typed
+    reason: str = ""  # the reason of a denial: passed to a tool that takes the answer through a hook, never typed
 
     def to_json(self) -> dict[str, str]:
         why = {"reason": self.reason} if self.reason else {}
@@ -273,17 +276,17 @@ class Answer:
 
 
 class Refusal(StrEnum):
-    """Why a reply was not accepted.  The first failing reason wins, in this order."""
+    """Why a reply was not accepted. The first failing reason wins, in this order."""
 
     UNKNOWN_PROMPT = "unknown_prompt"
     WRONG_SESSION = "wrong_session"
-    SELF = "self"  # it comes from the program that asks, or from another session's
+    SELF = "self"  # it comes from the program that asks, or from another session's program
     NOT_ALLOWED = "not_allowed"
     BAD_NONCE = "bad_nonce"
     EXPIRED = "expired"
     NOT_OPEN = "not_open"
     BAD_VALUE = "bad_value"
-    NEEDS_PASSKEY = "needs_passkey"  # its rule wants an agreement to be signed, and this one is not
+    NEEDS_PASSKEY = "needs_passkey"  # its rule requires a signed approval, and this one is not signed
     STALE = "stale"
     RATE_LIMITED = "rate_limited"
     UNAVAILABLE = "unavailable"
@@ -291,7 +294,7 @@ class Refusal(StrEnum):
 
 @frozen
 class Reject:
-    """A refused reply: the reason for machines, and one sentence for the person."""
+    """A refused reply: the reason for programs, and one sentence for the person."""
 
     reason: Refusal
     sentence: str
@@ -299,7 +302,7 @@ class Reject:
 
 @frozen
 class PromptRecord:
-    """A prompt with its life, as the store keeps it and channels show it."""
+    """A prompt with its life cycle, as it is stored and as channels show it."""
 
     prompt_id: str
     session_id: str
@@ -308,16 +311,16 @@ class PromptRecord:
     nonce: str
     created_at: str
     expires_at: str
-    deadline: float  # on the steady clock of `boot_id`
+    deadline: float  # on the monotonic clock of `boot_id`
     boot_id: str = ""
     nonce_used: bool = False
     decided_by: str = ""
     decided_at: str = ""
-    decided_value: str = ""  # which answer, in words; never a secret's value
-    decided_from: str = ""  # the device or chat it came from
+    decided_value: str = ""  # the label of the answer; never the value of a secret
+    decided_from: str = ""  # the device or chat of the decider
 
     def to_json(self) -> dict[str, Any]:
-        """Public: the nonce is left out."""
+        """The public format, without the nonce."""
         return {
             "prompt_id": self.prompt_id,
             "session_id": self.session_id,
@@ -332,15 +335,15 @@ class PromptRecord:
         }
 
 
-# A reply as a channel received it, and what its sender is told.  Whether it counts is decided by `gate`.
+# A reply as a channel received it, and the receipt for its sender. `gate` decides whether it counts.
 
 
 @frozen
 class InboundReply:
-    """What a channel received.  The channel has checked nothing but that it could read it; the gate decides.
+    """A reply as a channel received it. The channel has verified nothing except that it is readable; the gate decides.
 
-    `prompt_id` may be the short form (8 hexadecimal characters).  `nonce` and `session_id` are "" where the medium does
-    not carry them (a text reply matched by its thread); then the channel must have found the prompt by its own message.
+    `prompt_id` can be the short form (8 hexadecimal characters). `nonce` and `session_id` are "" if the medium does not
+    carry them (a text reply matched by its thread); then the channel must have found the prompt by its own message.
     """
 
     channel: str  # "telegram", "slack", "web", "local", ...
@@ -349,13 +352,13 @@ class InboundReply:
     value: str  # "y", "n", "enter", a choice's value or label, "default", "cancel", or text
     session_id: str = ""
     nonce: str = ""
-    as_text: bool = False  # never read the value as a choice
-    as_keys: bool = False  # type the keys as they are: local channel only
-    inside_session: str = ""  # the session whose own program sends this, so far as the kernel knows; "": a person
-    place: str = ""  # the device or chat it came from, in words; "": the channel says it all
-    request_key: str = ""  # of the sender's choice: the same key again gets the first outcome and does nothing more
+    as_text: bool = False  # never interpret the value as a choice
+    as_keys: bool = False  # type the keys as given: local channel only
+    inside_session: str = ""  # the session whose program sends this, according to the kernel; "": a person
+    place: str = ""  # readable name of the device or chat; "": the channel is enough
+    request_key: str = ""  # chosen by the sender: a repeated key gets the first outcome and has no further effect
     passkey: Mapping[str, Any] = field(default_factory=dict)  # a signature, and the page's own `origins`
-    token: Any = None  # whatever the channel needs to answer this very reply
+    token: Any = None  # data that the channel needs to answer this reply
     context: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -364,15 +367,16 @@ FIRST_KEY = "first_key"
 
 @frozen
 class Receipt:
-    """What became of a prompt or a reply, for the person: stage is "received", "typed", "taken", "still_there",
-    "first_key" (the tool took the first key, the rest was held back), "withdrawn", "expired", "default_typed",
-    "canceled", "failed", "answered_elsewhere", "reminder", "voted" (others must agree, too), "postponed", "snoozed",
-    "revoked" (something for later; it is still open)."""
+    """The outcome of a prompt or a reply, for the person. `stage` is "received", "typed", "taken", "still_there",
+    "first_key" (the tool took the first key, the rest was not typed), "withdrawn", "expired", "default_typed",
+    "canceled", "failed", "answered_elsewhere", "reminder", "voted" (others must approve, too), "postponed", "snoozed",
+    "revoked" (a scheduled answer; the prompt is still open).
+    """
 
     stage: str
     sentence: str
     by: str = ""
-    answer: str = ""  # which answer, in the words of its choice; never a secret's value
-    place: str = ""  # the device or chat it came from
+    answer: str = ""  # the label of the answer; never the value of a secret
+    place: str = ""  # the device or chat of the decider
     at: str = ""  # when it was decided
-    audit_head: str = ""  # "COUNT:HASH" of the audit log at this moment: a chat that keeps it anchors the log
+    audit_head: str = ""  # "COUNT:HASH" of the audit log now: a chat that keeps it anchors the log

@@ -1,6 +1,6 @@
-"""A question that no screen shows: from a caller's words to a prompt, and from an answer back to words.
+"""Questions without a screen: converts a caller's question to a prompt, and an answer back to text.
 
-Pure.  A door's prompt has no keys: its answer is handed over, so every choice has one empty step.
+Pure. Such a prompt has no keys: its answer is passed to the caller, so every choice has one empty step.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ class BadQuestion(AtlasBridgeError):
 class Question:
     text: str
     choices: tuple[str, ...] = ()
-    takes_text: bool = False  # own words are an answer; together with choices: instead of one of them
+    takes_text: bool = False  # free text is an answer, too; with choices, instead of one of them
     secret: bool = False
-    default: str = ""  # what happens when nobody answers: a refusal, or "" for nothing
+    default: str = ""  # the answer if nobody replies: a denial, or "" for none
     folder: str = ""
     kind: SubjectKind = SubjectKind.QUESTION
-    about: str = ""  # the command, edit or address that is asked about, whole; "": the question itself
+    about: str = ""  # the whole command, edit or address in question; "": the question itself
     target: str = ""
-    complete: bool = True  # whether `about` is all of it: what a rule may look at
+    complete: bool = True  # whether `about` is complete; only then can rules use it
 
 
 @frozen
 class RemoteQuestion:
-    """A question that came over the network.  `identity` is proven, the label its own words; it chose the id itself."""
+    """A question from the network. `identity` is verified; the asker chose the label and the id."""
 
     session_id: str
     identity: str
@@ -62,7 +62,7 @@ class RemoteQuestion:
 
 @frozen
 class Handed:
-    """What became of a question: outcome is "answered", "expired" or "withdrawn"."""
+    """The outcome of a question: "answered", "expired" or "withdrawn"."""
 
     outcome: str
     answer: Answer | None = None
@@ -70,7 +70,7 @@ class Handed:
 
 
 def prompt_of(question: Question) -> Prompt:
-    """The prompt that people see.  BadQuestion: it cannot be asked, and why."""
+    """Returns the prompt that people see. Raises BadQuestion with the reason if it cannot be asked."""
     _check(question)
     choices = tuple(
         Choice(str(at), label, HANDED_OVER, refuses=refuses_label(label))
@@ -104,7 +104,7 @@ def prompt_of(question: Question) -> Prompt:
 
 
 def words_of(prompt: Prompt, answer: Answer) -> str:
-    """The answer as the caller gets it: yes, no, a choice's label, or the person's own words."""
+    """The answer for the caller: yes, no, a choice's label, or the person's own text."""
     if answer.kind in (AnswerKind.YES, AnswerKind.NO):
         return answer.kind.value
     if answer.kind is AnswerKind.CHOICE:
@@ -139,7 +139,7 @@ def _check(question: Question) -> None:
 
 
 def _default(question: Question, choices: tuple[Choice, ...]) -> str:
-    """Only what refuses may happen by itself: a timer never agrees."""
+    """Only a denial can be the default: a timer never approves."""
     word = question.default.strip().lower()
     if not word:
         return ""

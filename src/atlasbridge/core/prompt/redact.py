@@ -1,7 +1,8 @@
-"""Secrets leave no machine: what `hidden` finds becomes `[redacted]`.  `leaves` is the last step of every way out.
+"""Redaction: secrets become `[redacted]` before a text leaves the machine. `leaves` is the last step before every
+output.
 
-Everything else of a text stays as it is, blanks and line breaks included, so that a reader sees what a command does and
-that something of it was hidden.
+Everything else in a text stays unchanged, including spaces and line breaks, so that a reader sees what a command does
+and that a part of it was hidden.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.values import replace
 
-# Which parts of a text are secrets: literal, token-like values and nothing else.
+# Finds the secrets in a text: only literal, token-like values.
 #
-# A part that is found here never holds a blank or a character that means something to a shell: who hides syntax hides
-# what a command does.  What is put in place of the parts is `redact`'s business.
+# A found part never contains a space or a character with a meaning in a shell, because hidden syntax would hide what a
+# command does.
 
 Span = tuple[int, int]
 
-SYNTAX = "$`()[]{}|;&<>\"'\\"  # and every blank and control character
+SYNTAX = "$`()[]{}|;&<>\"'\\"  # and every space and control character
 _LITERAL = lazy(r"[^\s$`()\[\]{}|;&<>\"'\\\x00-\x20\x7f-\xa0]+")
 _VALUE = lazy(r"[^\s$`()\[\]{}|;&<>\"'\\\x00-\x20\x7f-\xa0,]+")
-_MEANS_MORE = "$`([{\\"  # behind a value: it goes on, and not literally
+_MEANS_MORE = "$`([{\\"  # after a value: it continues, and not literally
 
 _SHAPES = lazy(
     r"\bsk-[A-Za-z0-9_-]{16,}"
@@ -39,7 +40,7 @@ _SHAPES = lazy(
 )
 _BOT_TOKEN = lazy(r":[A-Za-z0-9_-]{35}\b")
 _BOT_NUMBER = lazy(r"(?<!\w)\d{8,10}\Z")
-# Looked for first, because most text has none of them and a search for a fixed word costs next to nothing.
+# These are searched first, because most text contains none of them and a search for a fixed word costs almost nothing.
 _SHAPE_SIGNS = (
     *("sk", "gh", "glpat", "hf", "npm", "pypi", "dop_v1", "shpat", "_live", "xox", "xapp-", "IA", "PA", "OA", "AIza"),
     *("ya29", "eyJ"),
@@ -64,7 +65,7 @@ _WORD = lazy(
 )
 _NAME_BEFORE, _NAME_BEHIND = lazy(r"[\w.-]*\Z"), lazy(r"[\w.-]*")
 _LONGEST_NAME, _LONGEST_LINE = 80, 400
-_ABOUT_IT = lazy(  # says where the secret is, or how it is: no secret itself
+_ABOUT_IT = lazy(  # a name that describes the secret, such as its location or type: the value is not a secret
     r"(?:^|[_.-])(?:file|path|dir|folder|helper|ur[li]|endpoint|host|cmd|command|script|program|type|name|len|length|size|count"
     r"|limit|store|provider|manager|policy|ttl|expir\w*|age|hint|prompt|field|label|format|mode|clean|smudge|process"
     r"|required|enabled)s?$",
@@ -73,7 +74,7 @@ _ABOUT_IT = lazy(  # says where the secret is, or how it is: no secret itself
 _SIGN = lazy(r"(?P<close>\\?[\"'])?(?P<before>[ \t]*)(?P<sign>[=:])(?P<gap>[ \t]*)(?P<open>\\?[\"'])?")
 _FLAG_GAP = lazy(r"(?P<gap>[ \t]+)(?P<open>[\"'])?")
 _FLAG = lazy(r"-{1,2}\w[\w-]*\Z")
-_COUNTED = lazy(r"\btokens?\b|tokens$|_tokens?_", re.IGNORECASE)  # what models are paid by is no secret
+_COUNTED = lazy(r"\btokens?\b|tokens$|_tokens?_", re.IGNORECASE)  # a number of model tokens is not a secret
 _COUNT = lazy(r"[~≈]?\d{1,3}(?:[.,]?\d{3}){0,3}(?:\.\d+)?[kKmM%]?(?:/\S+)?")
 _NO_VALUE = lazy(
     r"(?:required|optional|missing|invalid|expired|incorrect|wrong|accepted|rejected|refused|hidden|none|null|true|false"
@@ -82,7 +83,8 @@ _NO_VALUE = lazy(
 )
 _COMMAND_LIKE = lazy(r"[=$`;&|<>(){}\[\]\\]|(?<!\S)-\w")
 _TOKEN_START = lazy(r"[A-Za-z0-9_]")
-_OWN_ID = lazy(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # every record has some, and nothing below finds any
+# our own ids, which are in every record and never contain a secret
+_OWN_ID = lazy(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SHORTEST_TEXT = 7  # `a://:b@`
 _SHORTEST, _SHORTEST_ATTACHED, _SHORTEST_SENT = 4, 3, 6
 _LONG_WITH_SLASH = 16
@@ -90,7 +92,7 @@ _SHORT_SECRET, _SHORTEST_SECRET, _SHORTEST_WORD = 6, 3, 5
 
 
 def find_secrets(text: str, secrets: tuple[str, ...] = ()) -> list[Span]:
-    """Every part that must not leave, in order, none touching another."""
+    """Returns every part that must not leave, in order and without adjacent parts."""
     if not secrets and (len(text) < _SHORTEST_TEXT or _OWN_ID.fullmatch(text)):
         return []
     low = text.lower()
@@ -103,7 +105,7 @@ def find_secrets(text: str, secrets: tuple[str, ...] = ()) -> list[Span]:
 
 
 def literal_parts(text: str, span: Span) -> Iterator[Span]:
-    """The one place where it is made sure that no syntax is hidden."""
+    """The only place that ensures that no syntax is hidden."""
     for match in _LITERAL.finditer(text, *span):
         yield match.span()
 
@@ -119,7 +121,7 @@ def merged(spans: Iterator[Span]) -> list[Span]:
 
 
 def is_token_like(value: str) -> bool:
-    """Random rather than said: no plain word, which might be a program's name, and no path."""
+    """Whether a value looks random: not a plain word, which could be the name of a program, and not a path."""
     if not _TOKEN_START.match(value) or "://" in value:
         return False
     digit, small, large = (any(test(char) for char in value) for test in (str.isdigit, str.islower, str.isupper))
@@ -129,12 +131,12 @@ def is_token_like(value: str) -> bool:
 
 
 def is_looked_for(secret: str) -> bool:
-    """Shorter ones occur everywhere, and a short plain word is one that others say, too."""
+    """Shorter secrets occur everywhere, and other texts also contain a short plain word."""
     return len(secret) >= (_SHORTEST_WORD if secret.isalpha() else _SHORTEST_SECRET)
 
 
 def find_known(text: str, secrets: tuple[str, ...]) -> Iterator[Span]:
-    """Short ones, such as PINs, only as whole words."""
+    """Finds known secrets. Short ones, such as PINs, match only as whole words."""
     for secret in secrets:
         if not is_looked_for(secret):
             continue
@@ -157,7 +159,7 @@ def _shaped(text: str) -> Iterator[Span]:
 
 
 def _keys(text: str) -> Iterator[Span]:
-    """Of a private key the lines themselves; what stands among them and is no such line is shown."""
+    """The lines of a private key; anything else between them is shown."""
     for block in _KEY_BLOCK.finditer(text) if "PRIVATE KEY-----" in text else ():
         for line in _KEY_LINE.finditer(text, *block.span(1)):
             if line[0].endswith("=") or (any(map(str.isdigit, line[0])) and is_token_like(line[0].strip("+/"))):
@@ -193,7 +195,7 @@ def _named(text: str) -> Iterator[Span]:
             continue
         before = _NAME_BEFORE.search(text, max(0, word.start() - _LONGEST_NAME), word.start())
         rest = _NAME_BEHIND.match(text, word.end())
-        assert before is not None and rest is not None  # both match nothing as well
+        assert before is not None and rest is not None  # both patterns also match the empty string
         begin, behind = before.start(), rest.end()
         name = text[begin:behind]
         if _ABOUT_IT.search(rest[0]) or "." in rest[0].rstrip("."):
@@ -218,28 +220,28 @@ def _after_sign(text: str, begin: int, end: int, name: str) -> Span | None:
     if len(said) < (_SHORTEST_ATTACHED if attached and sign["sign"] == "=" else _SHORTEST):
         return None
     if sign["sign"] == "=" and sign["gap"] and not sign["before"]:
-        return None  # `KEY= word`: to a shell that word is the command
+        return None  # `KEY= word`: to a shell, that word is the command
     if not attached and text[max(0, begin - 2) : begin].rstrip("\"'").endswith("="):
-        return None  # `x=key: word`: that one, too
+        return None  # `x=key: word`: the same
     plain = attached or bool(sign["before"]) or bool(sign["open"]) or not _in_a_command(text, begin)
     return value if (plain and "." not in name) or is_token_like(said) else None
 
 
 def _in_a_command(text: str, at: int) -> bool:
-    """Whether what stands before it in its line may be a command; of a line too long to be looked at nobody knows."""
+    """Whether the text before it in its line could be a command. Assumed for a line that is too long to examine."""
     begin = text.rfind("\n", max(0, at - _LONGEST_LINE), at) + 1
     return (begin == 0 and at > _LONGEST_LINE) or _COMMAND_LIKE.search(text, begin, at) is not None
 
 
 def _says_nothing(name: str, sign: str, said: str) -> bool:
-    """It counts tokens, or a sentence says something about the secret."""
+    """Whether it counts tokens, or a sentence only describes the secret."""
     if _COUNT.fullmatch(said) and _COUNTED.search(name):
         return True
     return sign == ":" and _NO_VALUE.fullmatch(said) is not None
 
 
 def _after_flag(text: str, end: int, name: str) -> Span | None:
-    """`--token VALUE`; a plain word behind it may be a program, and is shown."""
+    """Handles `--token VALUE`. A plain word after the flag could be a program, and is shown."""
     gap = _FLAG_GAP.match(text, end) if _FLAG.match(name) else None
     value = _value_at(text, gap.end(), gap["open"] or "") if gap else None
     if value is None or value[1] - value[0] < _SHORTEST:
@@ -250,8 +252,8 @@ def _after_flag(text: str, end: int, name: str) -> Span | None:
 
 
 def _value_at(text: str, at: int, quote: str) -> Span | None:
-    """The literal value that begins here.  None where it goes on with something that is not literal, or where its
-    quotes hold more than it."""
+    """The literal value that begins here. None if it continues with something that is not literal, or if its quotes
+    contain more."""
     match = _VALUE.match(text, at)
     if match is None:
         return None
@@ -264,43 +266,43 @@ def _value_at(text: str, at: int, quote: str) -> Span | None:
 
 GONE = "[redacted]"
 _DOT = "•"
-_WRAPS = 0.6  # of the widest row: a shorter one ended by itself
+_WRAPS = 0.6  # fraction of the widest row: a shorter row was not wrapped
 _FRAMES = dict.fromkeys(range(0x2500, 0x25A0), " ")
 
-LEAST_PIECE = 8  # a shorter one may be a word that stands elsewhere for itself
+LEAST_PIECE = 8  # a shorter piece could be an ordinary word
 
 
 def leaves(text: str, secrets: tuple[str, ...] = ()) -> str:
-    """`text` as it may leave this machine: nothing secret in it, and nothing that deceives a reader."""
+    """Makes `text` safe to leave this machine: without secrets, and without characters that deceive a reader."""
     return escape_controls(redact_rows(text, secrets))
 
 
 def redact(text: str, secrets: tuple[str, ...] = ()) -> str:
-    """`text` without anything that looks like a secret, and without the given values."""
+    """Removes everything that looks like a secret, and the given values."""
     return _replaced(text, find_secrets(text, secrets))
 
 
 def redact_rows(text: str, secrets: tuple[str, ...] = ()) -> str:
-    """`redact` for rows of a screen: a secret that a program has wrapped into the next row is taken out of both."""
+    """Like `redact`, for rows of a screen: a secret that is wrapped into the next row is removed from both."""
     return _replaced(text, _hidden_in_rows(text, secrets))
 
 
 def hidden_pieces(text: str, secrets: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """What `redact_rows` hides in these rows, piece by piece: the same pieces in a text that was put together from them
-    would not be recognised there."""
+    """The pieces that `redact_rows` hides in these rows. In a text that was joined from the rows, the same pieces would
+    not be recognised."""
     pieces = (text[begin:end] for begin, end in _hidden_in_rows(text, secrets))
     return tuple(piece for piece in pieces if len(piece) >= LEAST_PIECE)
 
 
 def mask_rows(rows: Sequence[str], secrets: tuple[str, ...] = ()) -> list[str]:
-    """The same for a screen whose columns must stay where they are: each row keeps its length."""
+    """Like `redact_rows`, for a screen whose columns must stay aligned: each row keeps its length."""
     text = "\n".join(rows)
     spans = _hidden_in_rows(text, secrets)
     return _replaced(text, spans, as_wide=True).split("\n") if spans else list(rows)
 
 
 def mask_styled(rows: Sequence[Sequence[Sequence[object]]], secrets: tuple[str, ...] = ()) -> list[list[list[object]]]:
-    """The same for rows of runs, each `[text, style, …]`."""
+    """Like `mask_rows`, for rows of runs, each `[text, style, …]`."""
     masked = iter(mask_rows(["".join(str(run[0]) for run in row) for row in rows], secrets))
     return [_cut_like(row, text) for row, text in zip(rows, masked, strict=True)]
 
@@ -341,8 +343,8 @@ def _hidden_in_rows(text: str, secrets: tuple[str, ...]) -> list[Span]:
 
 
 def _row_parts(joined: str, places: list[int], span: Span, certain: bool) -> list[Span]:
-    """Where the rows' parts of one secret stand.  Unless it is `certain`, a row may also have ended here for good: then
-    the next one begins with something else, and only what no one would take for a word is hidden."""
+    """The parts of one secret in its rows. Unless the secret is `certain`, the row could have ended here: then the next
+    row begins with something else, and only parts that look random are hidden."""
     begin, end = first, _ = span
     certain_first = certain or not _named_in_the_row_above(joined, places, begin)
     parts: list[Span] = []
@@ -352,18 +354,16 @@ def _row_parts(joined: str, places: list[int], span: Span, certain: bool) -> lis
                 parts.append((places[first], places[at - 1] + 1))
             first = at
     in_one_row = places[end - 1] - places[begin] == end - 1 - begin
-    return (
-        [] if in_one_row and not certain else parts
-    )  # there it was found already, or it only begins after a row's end
+    return [] if in_one_row and not certain else parts  # it was found already, or it begins after the end of a row
 
 
 def _named_in_the_row_above(joined: str, places: list[int], begin: int) -> bool:
-    """`Password:` ends one row, and what begins the next may well be something else."""
+    """Whether `Password:` ends the previous row: the next row can begin with something else."""
     return begin > 0 and places[begin] != places[begin - 1] + 1 and joined[:begin].rstrip().endswith((":", "="))
 
 
 def _joined(rows: list[str]) -> tuple[str, list[int]]:
-    """One text without frames and indents, and where each of its characters stands in the rows."""
+    """Returns one text without frames and indents, and the position of each of its characters in the rows."""
     bare = [row.translate(_FRAMES).rstrip() for row in rows]
     widest = max(map(len, bare), default=0)
     text: list[str] = []
@@ -380,17 +380,17 @@ def _joined(rows: list[str]) -> tuple[str, list[int]]:
     return "".join(text), places
 
 
-# What a session knows to be secret, and a prompt, a command or typed keys without it.
+# The secrets that a session knows, and how they are removed from a prompt, a command or typed keys.
 #
-# A session's secrets are kept in its host's memory only: those of the tool's environment, and what was typed as one.
+# A session's secrets exist only in its host's memory: those of the tool's environment, and those that were typed.
 
-MOST_SECRETS = 64  # the oldest is forgotten: each one is looked for in all that leaves
+MOST_SECRETS = 64  # the oldest is dropped, because each one is searched in all output
 _SEQUENCE = lazy(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)")
 _ERASE, _CLEAR, _WORD_AWAY = b"\x7f\x08", 0x15, 0x17
 
 
 def remembered(secrets: tuple[str, ...], value: str) -> tuple[str, ...]:
-    """With one more, unless it is so short or plain that hiding it would hide anything."""
+    """Adds a secret, unless it is so short or plain that hiding it would hide ordinary text."""
     value = value.strip()
     if value in secrets or not is_looked_for(value):
         return secrets
@@ -398,7 +398,7 @@ def remembered(secrets: tuple[str, ...], value: str) -> tuple[str, ...]:
 
 
 def typed_text(keys: bytes) -> str:
-    """The text that these keys leave in a line, as far as erasing goes."""
+    """The text that these keys leave in a line, after erasing."""
     out = bytearray()
     for key in _SEQUENCE.sub(b"", keys):
         if key in _ERASE:
@@ -414,7 +414,8 @@ def typed_text(keys: bytes) -> str:
 
 
 def redact_prompt(prompt: Prompt, secrets: tuple[str, ...] = ()) -> Prompt:
-    """As it may be told to others; the text of its subject stays whole for those who decide on this machine."""
+    """The prompt in a form that is allowed to leave. The text of its subject stays complete for decisions on this
+    machine."""
 
     def safe(text: str) -> str:
         return leaves(text, secrets)
@@ -435,7 +436,7 @@ def redact_prompt(prompt: Prompt, secrets: tuple[str, ...] = ()) -> Prompt:
 
 
 def redact_data(data: Any, secrets: tuple[str, ...] = ()) -> Any:
-    """Every text in it, at any depth, as it may leave."""
+    """Redacts every text in it, at any depth."""
     if isinstance(data, str):
         return leaves(data, secrets)
     if isinstance(data, Mapping):
@@ -444,7 +445,7 @@ def redact_data(data: Any, secrets: tuple[str, ...] = ()) -> Any:
 
 
 def redact_text(words: tuple[str, ...], secrets: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """A command's words; the value behind a flag such as `--token` is known by the flag."""
+    """Redacts the arguments of a command; a value is also recognised by the flag before it, such as `--token`."""
     out: list[str] = []
     for at, word in enumerate(words):
         shown = redact(word, secrets)

@@ -1,8 +1,8 @@
-"""What a timer may type when nobody answers: what refuses, or Enter where going on is all that is asked.
+"""What a timer is allowed to type when nobody answers: a denial, or Enter if only continuing is asked.
 
-The detector names a safe default; everybody who is about to type one asks here once more, so that a default which was
-stored, sent or configured wrongly agrees to nothing.  `asks_permission` decides by the verb of a question whether its
-"no" means that nothing is done; its words are in `timer.toml`.
+The detector names a safe default. Every caller that types one checks it here again, so that a default which was stored,
+sent or configured wrongly approves nothing. `asks_permission` decides by the verb of a question whether "no" means that
+nothing happens; its words are in `timer.toml`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import Prompt, PromptType
 
-WARNING_S = 60.0  # so long before it types, people are told what a timer will do
+WARNING_S = 60.0  # how long before it types people are told what a timer will do
 _BARE_ENTER = lazy(
     r"\W*(?:please\s+)?(?:press|hit|strike|push|tap)\s+(?:the\s+)?\W{0,2}"
     r"(?:enter|return|any key|a key|space(?:\s?bar)?)\W{0,2}"
@@ -33,18 +33,18 @@ _TURNED = lazy(
 )
 _ONE_OR_OTHER = lazy(r",?\s{1,4}\w or \w(?=\W*$)")  # `Proceed, y or n?`
 _PRESS_YES = lazy(r"(?:press|type|hit|enter)\s+['\"]?y(?:es)?['\"]?\s+to\s+", re.IGNORECASE)  # `Press y to go on`
-_LONGEST = 400  # characters of a question whose verb is looked for
+_LONGEST = 400  # maximum length of a question whose verb is searched
 
 
 def is_bare_enter(question: str) -> bool:
-    """`Press Enter to continue...`, and nothing else at all."""
+    """Whether the question is only `Press Enter to continue...` or similar."""
     return _BARE_ENTER.fullmatch(question.strip()) is not None
 
 
 @lru_cache(maxsize=256)
 def asks_permission(question: str) -> bool:
-    """Whether it asks to be allowed to do something, so that "no" leaves everything as it is; False where a verb is not
-    known, and wherever no might be the harmful answer."""
+    """Whether the question asks for permission, so that "no" leaves everything as it is. False if the verb is unknown,
+    and if "no" could be the harmful answer."""
     if _TURNED.search(question):
         return False
     asked = _PRESS_YES.sub("", _last_question(_ONE_OR_OTHER.sub("", question)), count=1)
@@ -57,7 +57,7 @@ def asks_permission(question: str) -> bool:
 
 
 def _last_question(text: str) -> str:
-    """The last sentence with words in it, without what it offers to type and without marks around it."""
+    """The last sentence that contains words, without the offered keys and without surrounding marks."""
     head, mark, tail = _HINT.sub(_without_hint, text).strip().rpartition("?")
     offered = all(len(word) == 1 or word.lower() in _TYPED for word in _WORDS.findall(tail))
     text = head if mark and offered and "\n" not in tail else head + mark + tail
@@ -69,15 +69,15 @@ _WORDS = lazy(r"[^\W\d_]+")
 
 
 def _without_hint(found: re.Match[str]) -> str:
-    """Brackets that only offer what can be typed; all others are part of the question."""
+    """Removes brackets that only offer what can be typed; all others are part of the question."""
     words = [word for word in _WORDS.findall(found.group()) if len(word) > 3 and word.lower() not in _TYPED]
     return found.group() if words else " "
 
 
 @cache
 def _languages() -> tuple[tuple[re.Pattern[str], re.Pattern[str] | None, re.Pattern[str]], ...]:
-    """For each language: how a question reads that asks for permission, and words that it must not hold."""
-    import tomllib  # only where a question may be refused: most sessions never ask
+    """For each language: the pattern of a question that asks for permission, and words that it must not contain."""
+    import tomllib  # imported late: most sessions never need it
     from pathlib import Path
 
     tables = tomllib.loads(Path(__file__).with_name("timer.toml").read_text(encoding="utf-8"))
@@ -87,7 +87,7 @@ def _languages() -> tuple[tuple[re.Pattern[str], re.Pattern[str] | None, re.Patt
     )
 
 
-_UNSPACED = ("ja", "ko", "zh")  # their words are not set apart by blanks
+_UNSPACED = ("ja", "ko", "zh")  # these languages do not separate words by spaces
 
 
 def _asking(name: str, table: dict[str, Any]) -> re.Pattern[str]:
@@ -107,7 +107,7 @@ def _words(name: str, words: list[str]) -> re.Pattern[str]:
 
 
 def timer_may_say(prompt: Prompt) -> bool:
-    """Whether this prompt's safe default may be typed by a timer."""
+    """Whether a timer is allowed to type this prompt's safe default."""
     said = prompt.safe_default
     if not said or prompt.secret or prompt.idle:
         return False

@@ -1,7 +1,7 @@
-"""An agent's wish to use one of its tools, as a question: which command, file or page it is about, whole.
+"""Converts an agent's request to use a tool to a question about the whole command, file or page.
 
-Pure.  The names of tools are those that AI CLIs give them; one that is not known is shown with all its arguments: what
-another server's tool calls `command` or `path` need be no line for a shell here and no change of a file.
+Pure. The names of tools are those of AI CLIs. An unknown tool is shown with all its arguments, because what another
+server's tool calls `command` or `path` is not necessarily a shell command or a file change.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from atlasbridge.core.prompt.question import Question
 
 ALLOW, DENY = "Allow", "Deny"
 _COMMAND = ("command", "cmd", "script")
-_HARMLESS = frozenset({"description", "timeout", "timeout_ms", "run_in_background"})  # beside a command
+# harmless arguments beside a command
+_HARMLESS = frozenset({"description", "timeout", "timeout_ms", "run_in_background"})
 _FILE = ("file_path", "path", "filename", "notebook_path", "absolute_path")
 _ADDRESS = ("url", "uri")
 _PLAN = ("plan",)
@@ -43,7 +44,7 @@ _KINDS = {
 
 
 def question_of(tool: str, arguments: Mapping[str, Any], folder: str) -> Question:
-    """Allow it once, or deny it; own words deny it and say why."""
+    """Asks to allow it once or to deny it. A reply in the person's own words denies it and gives the reason."""
     kind, about, target = about_tool(arguments, _KINDS.get(tool.lower(), SubjectKind.TOOL))
     verb = {
         SubjectKind.COMMAND: "wants to run a command",
@@ -66,11 +67,12 @@ def question_of(tool: str, arguments: Mapping[str, Any], folder: str) -> Questio
 
 
 def about_tool(arguments: Mapping[str, Any], known: SubjectKind) -> tuple[SubjectKind, str, str]:
-    """The kind, the whole text, and the file or address it is about.  `known`: what the tool is for by its name; its
-    arguments must fit that, else it is any tool."""
+    """Returns the kind, the whole text, and the file or address. `known` is the purpose of the tool according to its
+    name. If the arguments do not match it, the kind is TOOL."""
     command = _first(arguments, _COMMAND)
     if isinstance(command, list):
-        command = " ".join(map(str, command))  # as it will be run by whoever splits it again; shown with all its words
+        # as a program would run it after splitting it again; shown with all its words
+        command = " ".join(map(str, command))
         return SubjectKind.TOOL, _whole(arguments), command
     if known is SubjectKind.COMMAND and isinstance(command, str):
         return known, command, ""
@@ -87,8 +89,8 @@ def about_tool(arguments: Mapping[str, Any], known: SubjectKind) -> tuple[Subjec
 
 
 def beside_command(kind: SubjectKind, arguments: Mapping[str, Any]) -> str:
-    """What else a tool is given with its command: another folder, its input, an environment.  It is shown, and no rule
-    that looks at commands can know what it does."""
+    """The other arguments besides a command, such as a folder, its input or an environment. They are shown, and rules
+    about commands do not apply, because they cannot know the effect."""
     if kind is not SubjectKind.COMMAND:
         return ""
     own = next(name for name in _COMMAND if name in arguments)
@@ -100,7 +102,7 @@ def _first(arguments: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _whole(arguments: Mapping[str, Any]) -> str:
-    """Every argument under its name; texts as they are, so that a diff or a file can be read."""
+    """Every argument with its name; strings are shown as they are, so that a diff or a file is readable."""
     parts = []
     for name, value in arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,6 +1,6 @@
-"""A prompt as the architecture document writes it, for channels that are written from it alone.
+"""A prompt in the form of the architecture document, for channels that are written from that document alone.
 
-Filled from a record by `channels.specified`; everything else of ours uses `model`.
+`channels.specified` creates it from a record; all other code uses `model`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class PromptEvent:
     choices: list[tuple[str, str]]
     constraints: dict[str, Any]
     idempotency_key: str
-    timestamp: Any  # a datetime in UTC, as `expires_at` is
+    timestamp: Any  # a datetime in UTC, like `expires_at`
     safe_default: bytes
     expires_at: Any
     nonce: str

@@ -100,7 +100,9 @@ class SubjectRule:
 
 @frozen
 class Mark:
-    """A pattern in a region that says something about the whole tool: busy, or a state in its window title."""
+    """A pattern in a region that says something about the whole tool: busy, or a state in its window title.
+
+    `background`: something that it has started works on while it rests."""
 
     pattern: str
     region: str = "footer"
@@ -123,6 +125,7 @@ class Dialect:
     name: str
     extends: str = ""
     versions: tuple[str, ...] = ()
+    not_versions: tuple[str, ...] = ()  # of another program with the same name
     commands: tuple[str, ...] = ()
     blinking: str = ""  # characters that come and go while nothing happens
     counting: tuple[str, ...] = ()  # stretches that count by themselves

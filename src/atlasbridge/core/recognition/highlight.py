@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 
 from atlasbridge.core.recognition.dialect import POINTERS
-from atlasbridge.core.recognition.widgets.field_rows import find_form
-from atlasbridge.core.recognition.widgets.framed_dialog import current_button, find_buttons, find_frame, find_list
+from atlasbridge.core.recognition.widgets.framed_dialog import (
+    current_button,
+    find_buttons,
+    find_form,
+    find_frame,
+    find_list,
+)
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, find_numbered, odd_one, read_item, row_pattern
-from atlasbridge.core.recognition.widgets.lit_list import LIT
-from atlasbridge.core.recognition.widgets.pointed_list import find_menu
+from atlasbridge.core.recognition.widgets.pointed_list import LIT, find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across, find_lit_words, find_row
 from atlasbridge.core.screen.frames import Frame, find_frames, unframed
 from atlasbridge.core.screen.view import View

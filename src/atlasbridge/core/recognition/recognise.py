@@ -14,14 +14,14 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_SCREEN, Facts, Finding
 from atlasbridge.core.recognition.kinds import with_secrecy
-from atlasbridge.core.recognition.widgets import lit_list, side_by_side
-from atlasbridge.core.recognition.widgets.field_rows import (
+from atlasbridge.core.recognition.widgets import pointed_list, side_by_side
+from atlasbridge.core.recognition.widgets.framed_dialog import (
+    recognise_box,
     recognise_caret_field,
     recognise_drawn_field,
     recognise_form,
     recognise_marked_field,
 )
-from atlasbridge.core.recognition.widgets.framed_dialog import recognise_box
 from atlasbridge.core.recognition.widgets.input_box import recognise_input_box
 from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog, recognise_region
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
@@ -64,17 +64,17 @@ FINDERS: tuple[Finder, ...] = (
     Finder("field with a mark", recognise_marked_field, chats=True),
     Finder("input box of an AI CLI", recognise_input_box),
     Finder("dialog of a dialect", recognise_dialog, chats=True),
-    Finder("counted list with a bar", lit_list.recognise_lit_numbers, chats=True),
+    Finder("counted list with a bar", pointed_list.recognise_lit_numbers, chats=True),
     Finder("form", recognise_form),
     Finder("framed dialog", recognise_box),
     Finder("choices side by side", side_by_side.recognise_side_by_side, chats=True),
     Finder("pointed list", recognise_pointed, chats=True),
-    Finder("filtered list", lit_list.recognise_filtered, chats=True),
-    Finder("bulleted list", lit_list.recognise_bulleted),
+    Finder("filtered list", pointed_list.recognise_filtered, chats=True),
+    Finder("bulleted list", pointed_list.recognise_bulleted),
     Finder("keys in one row", side_by_side.recognise_key_row),
     Finder("keys in rows", side_by_side.recognise_key_rows),
     Finder("field with a drawn caret", recognise_caret_field),
-    Finder("lit list", lit_list.recognise_lit_list),
+    Finder("lit list", pointed_list.recognise_lit_list),
     Finder("keys that are told", side_by_side.recognise_told_keys),
     Finder("drawn field", recognise_drawn_field),
 )

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
-from atlasbridge.core.policy.escalation import EscalationPolicy, PresenceSettings
 from atlasbridge.core.ports import Channel, HubApi
 from atlasbridge.core.prompt.model import InboundReply, Receipt, Refusal, Reject
 from atlasbridge.core.routing.policy import PolicySettings
@@ -218,11 +217,7 @@ class ChatRoute:
 @frozen
 class ChatPlan:
     chat_routes: tuple[ChatRoute, ...] = ()
-    escalation: tuple[EscalationPolicy, ...] = ()
-    policy: PolicySettings = field(default_factory=PolicySettings)  # of reminders, idle boxes and muted tools
-    presence: PresenceSettings = field(default_factory=PresenceSettings)
-    together_s: float = 30.0  # after a sound, what comes within so long makes none for that person
-    notices_per_hour: int = 60
+    policy: PolicySettings = field(default_factory=PolicySettings)  # without the people, whom the rows know
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     idle: tuple[str, ...] = ()  # channels in which nobody takes part
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.escape import escape_controls
@@ -16,8 +16,6 @@ from atlasbridge.core.prompt.model import PromptRecord, Receipt
 from atlasbridge.core.routing.channel_worker import ChannelWorker, Job
 from atlasbridge.core.routing.policy import Audience, PolicySettings, decide_audience, decide_chat_route
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.store.rounds import Rounds
 from atlasbridge.core.values import replace
 
 # Channels that could not show a prompt: counted for `status`, and told to the others once for each outage.
@@ -58,18 +56,21 @@ LOCAL = "local"  # there even when no channel worker serves it: the hub's own so
 SECRET_ELSEWHERE = "A secret is asked for. It is answered at the terminal or on the page, never here."
 REMINDER = Receipt("reminder", "Still waiting for an answer.")
 
-Delivered = Callable[[PromptRecord, str], None]
+
+class DeliveryStore(Protocol):
+    """Where it is kept what is shown where: a hub's ledger, or the tables of a fleet server."""
+
+    def prompt(self, prompt_id: str, /) -> PromptRecord | None: ...
+    def deliveries(self, prompt_id: str, channel: str, /) -> list[str]: ...
+    def when_durable(self, consequence: Callable[[], object], /) -> None: ...
+    def record_shown(self, prompt_id: str, channel: str, message_id: str, /) -> asyncio.Future[None]: ...
 
 
 class PromptRouter:
-    """`on_delivered(record, channel)` is called when a channel has shown a prompt."""
-
-    def __init__(self, ledger: Ledger, policy: PolicySettings, rounds: Rounds, on_delivered: Delivered) -> None:
-        self._ledger = ledger
+    def __init__(self, store: DeliveryStore, policy: PolicySettings) -> None:
+        self._store = store
         self.policy = policy
-        self._rounds = rounds
         self._recording: dict[tuple[str, str], asyncio.Future[None]] = {}  # by prompt and channel
-        self._on_delivered = on_delivered
         self._workers: dict[str, ChannelWorker] = {}
         self._tones: dict[str, dict[str, Tone]] = {}  # by prompt and channel
         self._unreached = Unreached()
@@ -119,7 +120,7 @@ class PromptRouter:
             notification, identities, self.policy.attention.people
         )
         if notification.reminder:
-            self._put(name, Job(self._editing(name, record, REMINDER, while_open=True)))
+            self.put(name, Job(self.editing(name, record, REMINDER, while_open=True)))
         else:
             self._ask(name, record, session)
 
@@ -136,7 +137,7 @@ class PromptRouter:
         elsewhere = replace(receipt, stage="answered_elsewhere")
         for name in self._workers:
             told = elsewhere if answered_in and name != answered_in else receipt
-            self._put(name, Job(self._editing(name, record, told)))
+            self.put(name, Job(self.editing(name, record, told)))
 
     def notify(self, message: str, session: SessionRecord | None = None, but: str = "") -> None:
         """Tell every channel but that one."""
@@ -144,10 +145,10 @@ class PromptRouter:
             if name != but and (session is None or session.channels is None or name in session.channels):
                 self._tell(name, message, session)
 
-    def tell(self, channel: str, message: str) -> None:
+    def tell(self, channel: str, message: str, session: SessionRecord | None = None) -> None:
         """Tell one channel, where it is there."""
         if channel in self._workers:
-            self._tell(channel, message, None)
+            self._tell(channel, message, session)
 
     def digest(self, channel: str, key: str, text: str, loud: bool) -> None:
         """One message for many: shown first, edited afterwards.  A channel that cannot edit is spared it."""
@@ -156,15 +157,17 @@ class PromptRouter:
             await target.tell_digest(key, text, loud)
 
         if channel in self._workers:
-            self._put(channel, Job(tell))
+            self.put(channel, Job(tell))
 
-    def _put(self, name: str, job: Job) -> None:
+    def put(self, name: str, job: Job) -> None:
         """Once the store has on disk what it is about; a channel may have gone by then."""
         worker = self._workers[name]
-        self._ledger.when_durable(lambda: worker.put(job))
+        self._store.when_durable(lambda: worker.put(job))
 
     def _ask(self, name: str, record: PromptRecord, session: SessionRecord) -> None:
         async def send(channel: Channel) -> None:
+            if not wanted():
+                return  # it was settled while this waited for its turn
             message_id = await channel.send_prompt(record, session)
             self._unreached.reached(name, record.prompt_id)
             self._record_shown(name, record.prompt_id, message_id, job)
@@ -180,16 +183,11 @@ class PromptRouter:
                 self.notify(sentence, but=name)
 
         job = Job(send, wanted=wanted, failed=failed)
-        self._put(name, job)
+        self.put(name, job)
 
     def _record_shown(self, name: str, prompt_id: str, message_id: str, job: Job) -> None:
-        """With the next round, so that many do not wait for one another.  What cannot be recorded is sent again."""
+        """What cannot be recorded is sent again."""
         worker, key = self._workers[name], (prompt_id, name)
-
-        def shown() -> None:
-            record = self._ledger.deliver_prompt(prompt_id, name, message_id)
-            if record is not None:  # otherwise it ended meanwhile; the edit that says so is next in this lane
-                self._on_delivered(record, name)
 
         def recorded(done: asyncio.Future[None]) -> None:
             if self._recording.get(key) is done:
@@ -200,14 +198,14 @@ class PromptRouter:
             elif fault is not None:
                 raise fault
 
-        self._recording[key] = self._rounds.start(shown)
+        self._recording[key] = self._store.record_shown(prompt_id, name, message_id)
         self._recording[key].add_done_callback(recorded)
 
     def just_shown(self, prompt_id: str) -> frozenset[str]:
         """The channels that have shown it, and of which the store does not know that yet."""
         return frozenset(name for known, name in self._recording if known == prompt_id)
 
-    def _editing(
+    def editing(
         self, name: str, record: PromptRecord, receipt: Receipt, while_open: bool = False
     ) -> Callable[[Channel], Any]:
         async def edit(channel: Channel) -> None:
@@ -215,7 +213,7 @@ class PromptRouter:
                 await asyncio.wait([recording])
             if while_open and not self._is_open(record.prompt_id):
                 return  # it was settled while this waited for its turn
-            for message_id in self._ledger.deliveries(record.prompt_id, name):
+            for message_id in self._store.deliveries(record.prompt_id, name):
                 await channel.update_prompt(message_id, record, receipt)
 
         return edit
@@ -224,8 +222,8 @@ class PromptRouter:
         async def tell(channel: Channel) -> None:
             await channel.notify(message, session)
 
-        self._put(name, Job(tell))
+        self.put(name, Job(tell))
 
     def _is_open(self, prompt_id: str) -> bool:
-        record = self._ledger.prompt(prompt_id)
+        record = self._store.prompt(prompt_id)
         return record is not None and record.state in OPEN

@@ -1,1 +1,1 @@
-"""store"""
+"""The store: the SQLite database and the audit log. The hub is its only writer."""

@@ -1,4 +1,4 @@
-"""The reading half of the ledger: prompts, sessions, history, figures, and the audit log.  It changes nothing."""
+"""The reading half of the ledger: prompts, sessions, history, statistics and the audit log. It changes nothing."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from atlasbridge.core.store.prompts import ReplyRecord
 from atlasbridge.core.store.tables import RequestRecord
 from atlasbridge.core.store.verify import AuditVerdict, Seen, prepare, verify
 
-# What the page plots: prompts per day, how long answers took, and who gave them.  It only reads.
+# Statistics for the page: prompts per day, how long answers took, and who gave them.
 
 DAYS = 30
 SAMPLES = 5000
-NEWEST = 20_000  # entries of the audit log that are looked at
+NEWEST = 20_000  # entries of the audit log to examine
 BUCKETS_S = (5, 15, 60, 300, 900, 3600)
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
@@ -47,7 +47,7 @@ def read_figures(rows: Rows) -> dict[str, Any]:
 
 
 def read_ways(rows: Rows) -> dict[str, int]:
-    """How answers came to their tools of late: typed, or taken by a hook or plugin."""
+    """Counts how recent answers reached their tools: typed, or taken by a hook or plugin."""
     return dict(
         rows(
             "SELECT coalesce(json_extract(entry, '$.way'), 'keys') AS way, count(*) FROM audit_events"
@@ -58,7 +58,7 @@ def read_ways(rows: Rows) -> dict[str, int]:
 
 
 def summarise_waits(waits: list[float]) -> dict[str, Any]:
-    """Median, ninth decile, and counts by how long it took; the last bucket has no upper end."""
+    """Returns the median, the 90th percentile, and counts by duration; the last bucket has no upper bound."""
     waits = sorted(waits)
     counts = Counter(bisect_left(BUCKETS_S, wait) for wait in waits)
     buckets = [[upper, counts[at]] for at, upper in enumerate((*BUCKETS_S, None))]
@@ -79,7 +79,7 @@ class Archive:
         self.journal = journal
 
     def prompt(self, full_or_short_id: str) -> PromptRecord | None:
-        """None when there is none, or more than one begins like that."""
+        """Returns None if there is none, or more than one id begins like that."""
         where, parameters = _by_id(full_or_short_id)
         with self.journal.reading() as connection:
             found = prompts.select(connection, where, parameters, "LIMIT 2")
@@ -91,15 +91,15 @@ class Archive:
             return prompts.select(connection, where, () if session_id is None else (session_id,))
 
     def last_prompt(self, session_id: str) -> PromptRecord | None:
-        """The newest that this session asked, whatever became of it."""
+        """The newest prompt of this session, in any state."""
         with self.journal.reading() as connection:
             found = prompts.select(connection, "session_id = ?", (session_id,), "ORDER BY rowid DESC LIMIT 1")
         return found[0] if found else None
 
     def unsettled(self) -> list[tuple[PromptRecord, Answer | None]]:
-        """Answered but not known to be typed, or typed but not known to be taken.
+        """Prompts that were answered but not known to be typed, or typed but not known to be taken.
 
-        The answer is None for a secret (never written down) and where nothing is left to type.
+        The answer is None for a secret (which is never stored), and if nothing is left to type.
         """
         where = (
             "status IN ('reply_received', 'injected')"
@@ -118,7 +118,7 @@ class Archive:
             return prompts.get_reply(connection, prompt_id)
 
     def request(self, key: str) -> RequestRecord | None:
-        """What became of a request that carried this key."""
+        """The outcome of a request with this key."""
         with self.journal.reading() as connection:
             return tables.get_request(connection, key)
 
@@ -133,14 +133,14 @@ class Archive:
             return sessions.select(connection, "1" if include_ended else "status = 'active'")
 
     def processes(self, pids: Iterable[int] | None = None, ids: Iterable[str] = ()) -> list[tuple[str, int, int]]:
-        """Of each session that runs its id, its host's process and its tool's; `pids`, `ids`: only these."""
+        """Returns (id, host pid, tool pid) of each running session; `pids` and `ids` restrict the result."""
         with self.journal.reading() as connection:
             return sessions.processes(connection, pids, ids)
 
     def history(
         self, search: str = "", limit: int = 50, before: str | None = None, session_id: str = "", state: str = ""
     ) -> list[PromptRecord]:
-        """Newest first; `before` is the id of the last prompt of the page before this one."""
+        """Returns prompts, newest first. `before` is the id of the last prompt on the previous page."""
         where = (
             "(:search = '' OR instr(lower(excerpt || ' ' || coalesce(decided_by, '')), :search) OR session_id IN"
             " (SELECT id FROM sessions WHERE instr(lower(tool || ' ' || label || ' ' || cwd), :search)))"
@@ -172,7 +172,7 @@ class Archive:
             return tables.delivered_messages(connection, prompt_id, channel)
 
     def taken_steps(self, prompt_id: str) -> frozenset[tuple[int, str]]:
-        """(step of its escalation policy, channel) of all that was told of this prompt."""
+        """Returns (escalation step, channel) of all notifications sent for this prompt."""
         with self.journal.reading() as connection:
             return tables.sent_notices(connection, prompt_id)
 
@@ -181,13 +181,13 @@ class Archive:
             return tables.notified_since(connection, at)
 
     def last_output(self, session_id: str) -> dict[str, Any] | None:
-        """The last screen of a session that has ended, and the lines above it; None where nothing was kept."""
+        """The last screen of a session that has ended, and the lines above it; None if nothing was stored."""
         with self.journal.reading() as connection:
             return sessions.last_output(connection, session_id)
 
     def still_waiting(self, session_id: str = "") -> list[PromptRecord]:
-        """Their time is over or a person left them alone, nothing was typed, and the tool still shows them: a host says
-        when one is gone.  A caller without a terminal was told, and does not wait."""
+        """Prompts that expired or were canceled, for which nothing was typed, and that the tool still shows; the host
+        reports when one disappears. Callers without a terminal are excluded: they were told, and do not wait."""
         callers = ", ".join(f"'{name}'" for name in INTEGRATIONS)
         where = (
             "((status = 'expired' AND decided_value = '') OR (status = 'canceled' AND session_id NOT IN"
@@ -226,7 +226,8 @@ class Archive:
         events: tuple[str, ...] = (),
         before: int = 0,
     ) -> list[dict[str, Any]]:
-        """In the order of the chain; with `newest` the last `limit` of them.  `before`: 0 is none."""
+        """Returns entries in the order of the chain; with `newest`, the last `limit` entries. `before=0` means no
+        limit."""
         with self.journal.reading() as connection:
             return audit_events.select(
                 connection,
@@ -240,25 +241,27 @@ class Archive:
             )
 
     def verify_audit(self) -> AuditVerdict:
-        """Names the first bad entry.  What we ourselves could not copy yet is copied first, nothing else is touched."""
+        """Verifies the log and reports the first bad entry. Entries that could not be copied to audit.log earlier are
+        copied first; nothing else is changed."""
         if self.journal.alarm:
             self.journal.flush()
         with self.journal.reading() as connection:
             return verify(connection, self.journal.audit_path)
 
     def prepare_verify(self, seen: Iterable[Seen] = ()) -> Callable[[], AuditVerdict]:
-        """The same for a long log: what is checked is fixed now, the check itself may run in another thread."""
+        """Like `verify_audit`, for a long log: fixes the state to check now, so that the check can run in another
+        thread."""
         if self.journal.alarm:
             self.journal.flush()
         return prepare(self.journal.database.path, self.journal.audit_path, seen)
 
     def check(self) -> list[str]:
-        """What is structurally wrong with the database; empty when nothing is."""
+        """Returns structural errors of the database; empty if there are none."""
         return self.journal.database.check()
 
 
 def _by_id(given: str) -> tuple[str, tuple[str, ...]]:
-    """A full id, or at least its first eight characters.  Anything else finds nothing."""
+    """Accepts a full id, or at least its first eight characters. Anything else finds nothing."""
     text = given.lower()
     if len(text) < SHORTEST_ID or not _HEX.issuperset(text):
         return "id = ?", (given,)

@@ -1,4 +1,4 @@
-"""The table `audit_events` and its anchored head: append, read, and nothing else (triggers refuse the rest)."""
+"""The table `audit_events` and its anchored head. It supports only append and read; triggers refuse everything else."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ def head(connection: sqlite3.Connection) -> Head:
 
 
 def last(connection: sqlite3.Connection) -> Head:
-    """The head as the entries themselves have it."""
+    """The head computed from the last entry."""
     row = connection.execute("SELECT seq, entry FROM audit_events ORDER BY seq DESC LIMIT 1").fetchone()
     return Head(row[0], str((parse_entry(row[1]) or {}).get("hash", ""))) if row else START
 
 
 def holds(connection: sqlite3.Connection, anchor: Head) -> bool:
-    """Whether the entry that this head names is there, and is that one."""
+    """Whether the entry that this head names exists and has the same hash."""
     line = line_of(connection, anchor.entries)
     return anchor == START or (parse_entry(line or "") or {}).get("hash") == anchor.hash
 
 
 def append(connection: sqlite3.Connection, after: Head, ts: str, event: str, fields: Mapping[str, Any]) -> Head:
-    """The entry that follows on `after`; returns the new head, which is to be put down in the same transaction."""
+    """Appends an entry after the head `after`. Returns the new head, which must be stored in the same transaction."""
     line, new = seal_entry(after, ts, event, fields)
     connection.execute(_INSERT, (new.entries, str(event), fields.get("session_id"), fields.get("prompt_id"), line))
     return new
@@ -42,7 +42,7 @@ def put_head(connection: sqlite3.Connection, new: Head, exported: int) -> None:
 
 
 def exported(connection: sqlite3.Connection) -> int:
-    """So many entries are certainly in audit.log; those after them may have been lost with the power."""
+    """The number of entries that are certainly in audit.log; later ones can be lost in a power failure."""
     return int(connection.execute("SELECT exported FROM audit_head").fetchone()[0])
 
 
@@ -51,14 +51,14 @@ def mark_exported(connection: sqlite3.Connection, count: int) -> None:
 
 
 def adopt(connection: sqlite3.Connection, lines: Sequence[str]) -> None:
-    """Take over a whole checked chain; only for a store that has none."""
+    """Imports a whole verified chain; only for a store without entries."""
     connection.executemany(_INSERT, (row_of(line) for line in lines))
     last = parse_entry(lines[-1]) or {}
     connection.execute("UPDATE audit_head SET count = ?, hash = ?", (last["seq"], last["hash"]))
 
 
 def row_of(line: str) -> tuple[Any, ...]:
-    """The whole row that belongs to a line; a line that is no entry has none that fits."""
+    """The row for a line. A line that is not a valid entry has no matching row."""
     entry = parse_entry(line) or {}
     return (*(entry.get(name) for name in ("seq", "event", "session_id", "prompt_id")), line)
 
@@ -73,7 +73,7 @@ def lines_after(connection: sqlite3.Connection, seq: int) -> Iterator[str]:
 
 
 def signed_lines(connection: sqlite3.Connection) -> Iterator[str]:
-    """What passkeys are about: the keys themselves, the prompts whose agreement needs one, and their answers."""
+    """Entries about passkeys: the keys, the prompts whose approval needs one, and their answers."""
     wanted = f'"{REFUSALS}":'
     found = connection.execute(
         "SELECT entry FROM audit_events WHERE event IN (?, ?) OR (event = ? AND instr(entry, ?) > 0)"
@@ -103,7 +103,7 @@ def select(
     newest: bool,
     before: int = 0,
 ) -> list[dict[str, Any]]:
-    """Entries in the order of the chain; with `newest` the last `limit` of them."""
+    """Returns entries in the order of the chain; with `newest`, the last `limit` entries."""
     wanted = {"session_id": session_id, "prompt_id": prompt_id}
     given: dict[str, Any] = {name: value for name, value in wanted.items() if value}
     where = "".join(f" AND {name} = :{name}" for name in given)

@@ -1,6 +1,7 @@
-"""One SQLite connection with the settings our promises need, and transactions that commit whole or not at all.
+"""One SQLite connection with the settings that our guarantees need, and transactions that commit completely or not at
+all.
 
-It knows nothing of prompts.  The hub is the only writer; other processes open read-only.
+It knows nothing about prompts. The hub is the only writer; other processes open the database read-only.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Final
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.system import OWN_FILE, sync_folder
 
-# What SQLite says when it fails, in words that tell a person what to do; and which versions are known to fail.
+# SQLite errors as messages that tell a person what to do, and a warning about versions with a known bug.
 
 _WORDS: Final[dict[int, tuple[str, str]]] = {
     sqlite3.SQLITE_FULL: ("the disk is full", "Free some space; nothing was recorded and nothing was typed."),
@@ -32,16 +33,16 @@ _OTHER: Final = ("the database failed", "See hub.log for details.")
 
 
 def store_error(error: sqlite3.Error) -> StoreError:
-    """The same fault as one of ours; an extended code is reduced to its primary code."""
+    """Converts an SQLite error to a StoreError; an extended code is reduced to its primary code."""
     what, hint = _WORDS.get((getattr(error, "sqlite_errorcode", None) or 0) & 0xFF, _OTHER)
     return StoreError(f"{what} ({error})", hint)
 
 
 def sqlite_warning(version: tuple[int, int, int] = sqlite3.sqlite_version_info) -> str:
-    """What a person should know about this version of SQLite, or "".
+    """A warning about this version of SQLite, or an empty string.
 
-    The WAL-reset fault (sqlite.org/wal.html) was repaired in 3.51.3 and in the maintenance releases 3.50.7 and 3.44.6.
-    It needs two connections that write or checkpoint at the same moment; the hub is the only one here.
+    The WAL-reset bug (sqlite.org/wal.html) was fixed in 3.51.3 and in the maintenance releases 3.50.7 and 3.44.6. It
+    requires two connections that write or checkpoint at the same time; here the hub is the only one.
     """
     repaired = {50: 7, 44: 6}
     major, minor, patch = version
@@ -56,8 +57,8 @@ def sqlite_warning(version: tuple[int, int, int] = sqlite3.sqlite_version_info) 
 BUSY_TIMEOUT_S: Final = 5.0
 _PRAGMAS: Final = (
     "PRAGMA journal_mode = WAL",
-    "PRAGMA synchronous = FULL",  # NORMAL loses acknowledged decisions when the power goes
-    "PRAGMA fullfsync = ON",  # macOS: a plain fsync does not reach the disk there
+    "PRAGMA synchronous = FULL",  # NORMAL can lose acknowledged decisions in a power failure
+    "PRAGMA fullfsync = ON",  # macOS: a plain fsync does not reach the disk
     "PRAGMA checkpoint_fullfsync = ON",
     "PRAGMA foreign_keys = ON",
     "PRAGMA trusted_schema = OFF",
@@ -90,7 +91,7 @@ class Database:
 
     @classmethod
     def open_read_only(cls, path: Path, any_thread: bool = False) -> Database:
-        """For commands that only look; never creates, migrates or repairs anything."""
+        """For commands that only read. Never creates, migrates or repairs anything."""
         where = f"{path.absolute().as_uri()}?mode=ro"
         try:
             connection = sqlite3.connect(where, uri=True, isolation_level=None, check_same_thread=not any_thread)
@@ -107,7 +108,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """BEGIN IMMEDIATE … COMMIT.  Any fault, also one of the body, leaves everything as it was."""
+        """BEGIN IMMEDIATE … COMMIT. Any error, including one in the body, rolls everything back."""
         connection = self.connection
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -132,19 +133,20 @@ class Database:
             return connection.execute(sql, parameters).fetchall()
 
     def check(self) -> list[str]:
-        """What SQLite's own integrity check finds; empty when all is well."""
+        """Runs SQLite's integrity check; empty if there are no errors."""
         found = [str(row[0]) for row in self.rows("PRAGMA integrity_check")]
         broken = [f"row {row[1]} of {row[0]} refers to nothing" for row in self.rows("PRAGMA foreign_key_check")]
         return [line for line in found if line != "ok"] + broken
 
     def close(self) -> None:
-        """Also right in a forked child: closing there would release the parent's locks, so it is left alone."""
+        """Safe in a forked child: closing there would release the parent's locks, so it does nothing."""
         if os.getpid() == self._owner:
             self._connection.close()
 
 
 def _create_private(path: Path) -> None:
-    """Make the file before SQLite does: mode 0600 (which -wal and -shm inherit), and its name safe on disk."""
+    """Creates the file before SQLite does: with mode 0600 (which -wal and -shm inherit), and with its name synced to
+    disk."""
     if path.exists():
         return
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | OWN_FILE, 0o600))

@@ -1,9 +1,9 @@
-"""The database and the audit log as one: what is committed is audited, what is audited is committed.
+"""Combines the database and the audit log: everything committed is audited, and everything audited is committed.
 
-An audit entry is a row in the transaction of its decision; only after the commit it is copied to audit.log.
-The table is the truth.  A copy that fails blocks nothing (the decision is already recorded): it raises `alarm`, and the
-same lines are written again with the next commit or by `flush`.  Decisions that come together may share a commit
-(`together`): nothing that follows from any of them happens before it.
+An audit entry is a row in the transaction of its decision; after the commit it is copied to audit.log. The table is
+authoritative. A failed copy blocks nothing, because the decision is already recorded: it raises `alarm`, and the same
+lines are written again with the next commit or by `flush`. Decisions that arrive together can share a commit
+(`together`); their consequences happen only after it.
 """
 
 from __future__ import annotations
@@ -27,26 +27,28 @@ from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database, store_error
 from atlasbridge.core.values import frozen
 
-# Several writes, one commit: each of them whole or not at all, and what is to follow only when all are on disk.
+# Several writes with one commit: each write succeeds or fails as a whole, and consequences follow only when all are on
+# disk.
 #
-# It knows nothing of prompts; `journal.py` decides what belongs together.
+# It knows nothing about prompts; the journal decides which writes belong together.
 
 
 class Group:
-    """One transaction, begun with the first write.  `refused`: why a write of it failed; "": none did."""
+    """One transaction, started with the first write. `refused` is the reason why a write failed; "" if none did."""
 
     def __init__(self, database: Database, exported: int) -> None:
         self.exported = exported  # entries that are certainly in audit.log
         self.begun = False
         self.refused = ""
         self.consequences: list[Callable[[], object]] = []
-        self.head: Head | None = None  # of the audit log, with what this group has added to it; None: nothing yet
+        self.head: Head | None = None  # the head of the audit log including this group's entries; None before the first
         self._database = database
-        self._lost: sqlite3.Error | None = None  # SQLite gave the whole transaction up: nothing of it may be committed
+        # SQLite rolled back the whole transaction, so nothing of it must be committed
+        self._lost: sqlite3.Error | None = None
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """Any fault, also one of the body, takes back this write and none of those before it."""
+        """Any error, including one in the body, rolls back this write but none of the earlier ones."""
         connection = self._database.connection
         try:
             self._begin(connection)
@@ -81,12 +83,12 @@ class Group:
             self._lost = self._lost or error
 
     def audit(self, ts: str, event: str, fields: Mapping[str, Any]) -> None:
-        """One more entry of the log; where that stands now is written once, with the commit."""
+        """Adds an entry to the log. The new head is written once, with the commit."""
         connection = self._database.connection
         self.head = audit_events.append(connection, self.head or audit_events.head(connection), ts, event, fields)
 
     def commit(self) -> None:
-        """Everything is on disk when this returns; StoreError: nothing of it is."""
+        """When this returns, everything is on disk. On StoreError, nothing is."""
         connection = self._database.connection
         try:
             if self._lost is not None:
@@ -102,7 +104,7 @@ class Group:
             self.give_up()
 
     def give_up(self) -> None:
-        """Leave everything as it was before the first write; after a commit nothing is left to give up."""
+        """Rolls back to the state before the first write. Does nothing after a commit."""
         try:
             if self._database.connection.in_transaction:
                 self._database.connection.execute("ROLLBACK")
@@ -110,18 +112,18 @@ class Group:
             raise store_error(error) from error
 
 
-# How far audit.log can be trusted after a crash: finds the end from which the table's entries are to be written again.
+# Finds how much of audit.log is intact after a crash, and from where the table's entries must be written again.
 #
-# Entries that were known to be on disk are not judged here: if one of them differs, somebody changed it, and `verify`
-# must be able to name it.  Only what was written last may be torn, in part or in the wrong order, by a loss of power.
+# Entries that were known to be on disk are not checked here: if one of them differs, somebody changed it, and `verify`
+# must be able to report it. Only the last writes can be incomplete or out of order after a power failure.
 
 
 @frozen
 class SoundEnd:
     size: int  # of the file up to here
-    seq: int  # of the last entry before here
-    cut_bytes: int  # behind here
-    foreign: bool  # whole entries stand behind here that the store does not know
+    seq: int  # the last entry before here
+    cut_bytes: int  # bytes after here
+    foreign: bool  # there are complete entries after here that the store does not know
 
 
 def find_sound_end(connection: sqlite3.Connection, path: Path) -> SoundEnd:
@@ -145,13 +147,13 @@ def find_sound_end(connection: sqlite3.Connection, path: Path) -> SoundEnd:
 
 
 def _intact_number(line: Line) -> int | None:
-    """The number of a line that is an entry at all, even a changed one."""
+    """The number of a line that is an entry, even a modified one."""
     entry = parse_entry(line.text) if line.whole else None
     return entry["seq"] if entry and type(entry["seq"]) is int and entry["seq"] > 0 else None
 
 
 def _foreign(connection: sqlite3.Connection, line: Line) -> bool:
-    """A torn entry does not match its own hash; one that does, and is not ours, was written by somebody else."""
+    """A torn entry does not match its own hash. An entry that does, and is not ours, was written by somebody else."""
     number = _intact_number(line)
     if number is None:
         return False
@@ -160,36 +162,37 @@ def _foreign(connection: sqlite3.Connection, line: Line) -> bool:
 
 
 def read_adoptable(path: Path) -> list[str]:
-    """The entries of a log whose store was lost; empty when there are none or their chain is broken."""
+    """The entries of a log whose store was lost; empty if there are none or their chain is broken."""
     lines = [line for line in read_lines(path) if parse_entry(line)]
     return [] if isinstance(check_chain(lines), Fault) else lines
 
 
 log = logging.getLogger(__name__)
 
-MOST_UNSYNCED = 8  # commits in a row whose copies in audit.log are left to the next one
+MOST_UNSYNCED = 8  # consecutive commits whose copy in audit.log is synced only with a later one
 
 
 @frozen
 class Work:
-    """One transaction under way: its connection, and one reading of each clock for everything in it."""
+    """A running transaction: its connection, and one reading of each clock for everything in it."""
 
     connection: sqlite3.Connection
     now: float
     wall: float
-    at: str  # the wall time as it is written down
+    at: str  # the wall time in its stored format
     group: Group
     name_of: Callable[[str], str] = lambda identity: ""
 
     def audit(self, event: str, **fields: Any) -> None:
-        """Who decided is written as the identity, and with the one name where the person has one."""
+        """Records the decider's identity, and the person's name if there is one."""
         person = self.name_of(str(fields.get("decided_by") or ""))
         fields |= {"person": person} if person else {}
         self.group.audit(self.at, event, redact_data(fields))
 
 
 def _follow(consequence: Callable[[], object]) -> None:
-    """What one decision leads to must not keep the others of its group from being carried out: they are on disk."""
+    """Runs a consequence. An error must not prevent the consequences of other decisions in the group, which are on
+    disk."""
     try:
         consequence()
     except Exception:  # the boundary between the decisions of a group
@@ -199,21 +202,22 @@ def _follow(consequence: Callable[[], object]) -> None:
 class Journal:
     def __init__(self, database: Database, audit_path: Path, clock: Clock) -> None:
         self.database = database
-        self.alarm = ""  # why audit.log is behind the table; "" when it is not
-        self.fault = ""  # why the database refused the last transaction; "" when it did not
-        self.on_alarm: Callable[[str], None] = lambda alarm: None  # told when something is wrong ("": well again)
-        self.name_of: Callable[[str], str] = lambda identity: ""  # "": nobody gave them a name
+        self.alarm = ""  # why audit.log is behind the table; "" if it is not
+        self.fault = ""  # why the database refused the last transaction; "" if it did not
+        # called when an alarm starts, and with "" when it ends
+        self.on_alarm: Callable[[str], None] = lambda alarm: None
+        self.name_of: Callable[[str], str] = lambda identity: ""  # "": the person has no name
         self._told = ""
         self._file = AuditFile(audit_path)
         self._anchor = Anchor(audit_path.with_name(ANCHOR_NAME))
         self._clock = clock
-        self._exported: int | None = None  # entries in audit.log; None before it was looked at
-        self._certain = 0  # of them on disk
-        self._unsynced = 0  # how many times in a row it was left to the next
-        self._group: Group | None = None  # the writes that are to be committed together, while there are such
+        self._exported: int | None = None  # entries in audit.log; None before it was read
+        self._certain = 0  # how many of them are synced to disk
+        self._unsynced = 0  # consecutive commits without a sync
+        self._group: Group | None = None  # the writes that will be committed together, if any
 
     def write(self) -> AbstractContextManager[Work]:
-        """On disk when this ends, or with the commit of the group that it is part of."""
+        """The write is on disk when the context ends, or with the commit of its group."""
         return self._write_alone() if self._group is None else self._write_in(self._group)
 
     @contextmanager
@@ -228,13 +232,13 @@ class Journal:
 
     @contextmanager
     def together(self, hurry: bool = False) -> Iterator[Group]:
-        """All that is written inside becomes durable by one commit at the end; StoreError: nothing of it did.
+        """All writes inside become durable with one commit at the end; on StoreError, none of them is.
 
-        A write that fails inside takes back itself alone.  Nobody may wait inside: no other work comes between.
-        `hurry`: more comes at once, so that the copy in audit.log need not be on disk before that.
+        A failed write inside rolls back only itself. The body must not await, so that no other work interferes.
+        `hurry`: more writes follow at once, so the copy in audit.log does not have to be synced now.
         """
         if self._group is not None:
-            yield self._group  # the one outside commits
+            yield self._group  # the outer group commits
             return
         group = self._group = Group(self.database, self._certain)
         try:
@@ -254,7 +258,7 @@ class Journal:
 
     @contextmanager
     def _write_unflushed(self) -> Iterator[Work]:
-        """While audit.log is brought in line nothing is copied to it."""
+        """Nothing is copied to audit.log while it is being repaired."""
         group = Group(self.database, self._certain)
         try:
             with group.write() as connection:
@@ -264,15 +268,15 @@ class Journal:
             group.give_up()
 
     def audit_head(self) -> Head:
-        """With what is not committed yet, where something is under way."""
+        """The head, including uncommitted entries of a running group."""
         if self._group is not None and self._group.head is not None:
             return self._group.head
         with self.database.reading() as connection:
             return audit_events.head(connection)
 
     def when_durable(self, consequence: Callable[[], object]) -> None:
-        """Do this when all that was written up to now is on disk: at once, or after the commit that is to come.  If
-        that fails it is not done at all."""
+        """Runs `consequence` when everything written so far is on disk: at once, or after the pending commit. If the
+        commit fails, it does not run."""
         if self._group is None:
             consequence()
         else:
@@ -288,7 +292,7 @@ class Journal:
         self._announce()
 
     def _announce(self) -> None:
-        """What is wrong may change its words; that it is wrong, or no longer so, is told once."""
+        """Reports only changes between alarm and no alarm, not changes of the reason."""
         now = self.fault or self.alarm
         before, self._told = self._told, now
         if bool(now) != bool(before):
@@ -312,7 +316,7 @@ class Journal:
             return audit_events.head(connection).entries - (self._exported or 0)
 
     def flush(self, sync: bool = True) -> bool:
-        """Copy what is missing to audit.log.  False, with `alarm` set: it did not work, try again later."""
+        """Copies missing entries to audit.log. On failure it sets `alarm` and returns False; try again later."""
         try:
             if not self._file.untouched():
                 self.reconcile()
@@ -320,7 +324,7 @@ class Journal:
             self.alarm = ""
         except OSError as error:
             self.alarm = f"audit.log cannot be written ({error.strerror or error})"
-        except StoreError as error:  # the caller's transaction is committed: only the copy is late
+        except StoreError as error:  # the caller's transaction is committed; only the copy is late
             self.alarm = f"audit.log is behind: {error}"
         self._announce()
         return not self.alarm
@@ -334,7 +338,7 @@ class Journal:
             try:
                 self._file.append(lines, sync)
             except OSError:
-                self._exported = self._certain  # the file was cut back to that, too
+                self._exported = self._certain  # the file was truncated to that, too
                 raise
             self._exported = done + len(lines)
             self._certain = self._exported if sync else self._certain
@@ -342,10 +346,10 @@ class Journal:
             self._anchor.write(head)
 
     def reconcile(self) -> None:
-        """Bring audit.log in line with the table after a crash, a loss, or a change behind our back.
+        """Repairs audit.log from the table after a crash, a loss, or an external change.
 
-        What was torn or lost is written again, with a record that says so.  A file with entries that the store does not
-        know is kept under another name and written anew.
+        Torn or lost entries are written again, with an entry about it. A file with entries that the store does not know
+        is renamed, and a new one is written.
         """
         first = self._exported is None
         with self.database.reading() as connection:
@@ -364,7 +368,7 @@ class Journal:
             self._resume(end.size, end.seq)
 
     def _repair(self, size: int, exported: int, **what: Any) -> None:
-        """The file first: while it cannot be written, trying again must not pile up records."""
+        """Changes the file first: if that fails, retries must not add more and more entries."""
         self._resume(size, exported)
         with self._write_unflushed() as work:
             work.audit(AuditEvent.AUDIT_REPAIRED, **what)
@@ -375,7 +379,7 @@ class Journal:
         self._unsynced = 0
 
     def _adopt(self) -> bool:
-        """A new store beside an old log (the database was lost): go on with its chain, if the chain is whole."""
+        """Handles a new store beside an old log (the database was lost): continues the log's chain if it is intact."""
         lines = read_adoptable(self._file.path)
         if not lines:
             return False
@@ -393,14 +397,14 @@ class Journal:
             self._compare_with_anchor(work)
 
     def _compare_with_anchor(self, work: Work) -> None:
-        """At the start: a store without the very entry that was written down once was shortened or exchanged."""
+        """Called at the start: if the store lacks the entry that audit.head names, it was truncated or replaced."""
         anchor = read_anchor(self._anchor.path)
         if anchor is not None and not audit_events.holds(work.connection, anchor):
             found = audit_events.head(work.connection).entries
             work.audit(AuditEvent.AUDIT_CUT, expected=anchor.entries, expected_hash=anchor.hash, found=found)
 
     def check_head(self) -> None:
-        """Raises where the head that the store keeps is not that of its own entries: nothing can be added to those."""
+        """Raises StoreError if the stored head does not match the stored entries: nothing can be appended to them."""
         with self.database.reading() as connection:
             head, last = audit_events.head(connection), audit_events.last(connection)
         if head != last:
@@ -413,7 +417,7 @@ class Journal:
             )
 
     def _set_aside(self) -> str:
-        """Keep a log that the store cannot continue, under a name of its own."""
+        """Renames a log that the store cannot continue."""
         path = self._file.path
         number = 1
         while (aside := path.with_name(f"{path.name}.{number}")).exists():
@@ -422,17 +426,18 @@ class Journal:
         return aside.name
 
     def close(self) -> None:
-        """Note how far audit.log has come, so that a later change of its last entry is not taken for a crash."""
+        """Stores how much of audit.log is synced, so that a later change of its last entry is not mistaken for a
+        crash."""
         try:
             with self.database.transaction() as connection:
                 audit_events.mark_exported(connection, self._certain)
         except StoreError:
-            pass  # only the note is lost: the next start looks at the last entry again
+            pass  # only this information is lost: the next start checks the last entry again
         finally:
             self.abandon()
 
     def abandon(self) -> None:
-        """Let go of the files and write nothing more."""
+        """Closes the files and writes nothing more."""
         self._file.close()
         self._anchor.close()
         self.database.close()

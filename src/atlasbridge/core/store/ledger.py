@@ -1,7 +1,8 @@
-"""The store as the hub sees it.  Every method that changes something is one transaction together with its audit entry.
+"""The hub's interface to the store. Every method that changes something is one transaction together with its audit
+entry.
 
-Nothing here decides whether a reply is right (`routing/gate.py`) or when a prompt expires (`scheduler/`); it makes sure
-that of two who try, one wins, and that what it returned is on disk.
+It does not decide whether a reply is valid (`prompt/gate.py`) or when a prompt expires (`scheduler/`). It ensures that
+only one of several concurrent replies wins, and that everything it returned is on disk.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from atlasbridge.core.store.migrate import migrate
 from atlasbridge.core.store.moves import Decider
 from atlasbridge.core.values import replace
 
-# The ledger's part for a machine that belongs to a hub: its outbox, and what proves that its audit log is whole.
+# The ledger's part for a machine that belongs to a fleet server: its outbox, and the audit lines that prove its log is
+# intact.
 
 
 class Membership:
@@ -41,7 +43,8 @@ class Membership:
         self.journal = journal
 
     def begin(self, machine_id: str) -> str:
-        """From now on changes are collected for that hub; the name of this membership.  Begun already: as it was."""
+        """Starts to collect changes for the server. Returns the name of this membership, which stays the same if it has
+        already begun."""
         with self.journal.reading() as connection:
             known = tables.get_note(connection, tables.EPOCH, "")
         if known.startswith(f"{machine_id}/"):
@@ -57,7 +60,7 @@ class Membership:
         return epoch
 
     def token(self) -> str:
-        """Of the last meeting with the server."""
+        """The token of the last connection to the server."""
         with self.journal.reading() as connection:
             return tables.get_note(connection, tables.MEETING_TOKEN, "")
 
@@ -66,7 +69,7 @@ class Membership:
             tables.put_note(work.connection, tables.MEETING_TOKEN, token, work.at)
 
     def tell_again(self, epoch: str, notice: str, known: Iterable[str]) -> int:
-        """The two stores differ: everything that is open is told anew, under new numbers; the last of them."""
+        """The two stores differ: everything that is open is sent again under new numbers. Returns the last number."""
         with self.journal.write() as work:
             tables.put_note(work.connection, tables.EPOCH, epoch, work.at)
             tables.put_note(work.connection, tables.ACKNOWLEDGED, "0", work.at)
@@ -76,13 +79,13 @@ class Membership:
             return tables.newest_number(work.connection)
 
     def reach(self) -> tuple[int, int]:
-        """(the number up to which the server has acknowledged in this epoch, the highest that was ever given)"""
+        """(the last number that the server has acknowledged in this epoch, the highest number ever assigned)"""
         with self.journal.reading() as connection:
             acknowledged = int(tables.get_note(connection, tables.ACKNOWLEDGED, "0") or 0)
             return acknowledged, tables.newest_number(connection)
 
     def end(self) -> None:
-        """It left, or was sent away: nothing is collected any more."""
+        """The machine left or was removed: changes are no longer collected."""
         with self.journal.reading() as connection:
             known = tables.get_note(connection, tables.EPOCH, "")
         if known:
@@ -105,12 +108,12 @@ class Membership:
             tables.put_note(work.connection, tables.ACKNOWLEDGED, str(seq), work.at)
 
     def agreed(self, prompt_id: str) -> list[str]:
-        """Who has agreed so far, where several must."""
+        """Who has approved so far, where several people must approve."""
         with self.journal.reading() as connection:
             return tables.voters(connection, prompt_id)
 
     def audit_lines(self, after: int, limit: int) -> list[str]:
-        """The lines of the audit log behind entry `after`, for who checks the chain elsewhere."""
+        """The lines of the audit log after entry `after`, for a verification elsewhere."""
         with self.journal.reading() as connection:
             found = []
             for line in audit_events.lines_after(connection, after):
@@ -120,18 +123,18 @@ class Membership:
             return found
 
 
-# The ledger's part for later: an answer with its own moment, and a wish to be asked again.
+# The ledger's part for scheduled answers and snoozes.
 #
-# Each is one transaction with its audit entry and with the time that its prompt needs to be open until then.
+# Each change is one transaction with its audit entry and with the extended deadline of its prompt.
 
 WAITING = "ended_at IS NULL"
 
 
 class Postponed(Archive):
     def postpone(self, wanted: Later, until_s: float) -> tuple[Later, PromptRecord] | None:
-        """Written, with the prompt open for so many seconds from now at least; an answer replaces an earlier one.
+        """Stores it and keeps the prompt open for at least `until_s` seconds. An answer replaces an earlier one.
 
-        None: the prompt is not open any more.
+        Returns None if the prompt is no longer open.
         """
         with self.journal.write() as work:
             record = _keep_open(work, wanted.prompt_id, until_s)
@@ -151,7 +154,7 @@ class Postponed(Archive):
             return made, record
 
     def end_later(self, later_id: str, outcome: str, by: str = "", ttl_s: float | None = None) -> Later | None:
-        """It has had its moment, or came to nothing.  `ttl_s`: so long its prompt may wait from now on, at least."""
+        """Ends an entry with its outcome. With `ttl_s`, its prompt stays open for that many seconds from now."""
         with self.journal.write() as work:
             found = tables.select_scheduled(work.connection, "id = ?", (later_id,))
             ended = _end(work, found[0], outcome, by) if found else None
@@ -160,14 +163,14 @@ class Postponed(Archive):
             return ended
 
     def waiting_later(self, prompt_id: str = "") -> list[Later]:
-        """Those whose moment is still to come, the next first."""
+        """The pending entries, in the order in which they are due."""
         with self.journal.reading() as connection:
             return tables.select_scheduled(
                 connection, f"{WAITING} AND (? = '' OR prompt_id = ?)", (prompt_id, prompt_id)
             )
 
     def wakes(self, prompt_id: str) -> list[Later]:
-        """All of a prompt's that were not taken back: people are told again at these moments."""
+        """All entries of a prompt that were not revoked or replaced: people are notified again at these times."""
         with self.journal.reading() as connection:
             return tables.select_scheduled(
                 connection, "prompt_id = ? AND outcome NOT IN ('revoked', 'replaced')", (prompt_id,)
@@ -199,18 +202,19 @@ AUDIT_NAME = "audit.log"
 
 
 class Ledger(Postponed):
-    """Writing; the reading half is `Archive`, what is for later stands in `Postponed`."""
+    """The writing half; `Archive` is the reading half, and `Postponed` handles scheduled answers."""
 
     def __init__(self, journal: Journal, clock: Clock, boot_id: str, keep_raw: bool) -> None:
         super().__init__(journal)
         self._clock = clock
         self._boot_id = boot_id
         self._keep_raw = keep_raw
-        self.membership = Membership(journal)  # of a fleet server, where this one has joined it
+        self.membership = Membership(journal)  # of a fleet server, if this machine has joined one
 
     @classmethod
     def open(cls, home: Path, clock: Clock, boot_id: str, *, keep_raw: bool = False) -> Ledger:
-        """Open, migrate, put audit.log right, and close what an earlier boot of the machine left open."""
+        """Opens and migrates the database, repairs audit.log, and closes everything that an earlier boot of the machine
+        left open."""
         journal = Journal(Database.open(home / DATABASE_NAME), home / AUDIT_NAME, clock)
         try:
             migrate(journal.database, iso(clock.wall()))
@@ -227,35 +231,37 @@ class Ledger(Postponed):
         self.journal.close()
 
     def abandon(self) -> None:
-        """Let go of the files and write nothing more, as a process does that is killed."""
+        """Closes the files and writes nothing more, like a killed process."""
         self.journal.abandon()
 
     @property
     def alarm(self) -> str:
-        """Why nothing can be recorded, or why audit.log is behind the store; "" when all is well."""
+        """Why nothing can be recorded, or why audit.log is behind the store; "" if there is no problem."""
         return self.journal.fault or self.journal.alarm
 
     def tell_alarm(self, told: Callable[[str], None]) -> None:
-        """Call this when the alarm goes on (why), and when it is over ("").  It must not write to the store."""
+        """Sets the callback for the start (with the reason) and the end ("") of an alarm. It must not write to the
+        store."""
         self.journal.on_alarm = told
 
     def name_people_by(self, name_of: Callable[[str], str]) -> None:
-        """From now on records and receipts have the one name of a person beside the identity."""
+        """From now on, records and receipts contain the person's name besides the identity."""
         self.journal.name_of = name_of
 
     def name_of(self, identity: str) -> str:
         return self.journal.name_of(identity)
 
     def together(self, hurry: bool = False) -> AbstractContextManager[object]:
-        """What is changed inside shares one commit; StoreError: nothing of it happened.  `hurry`: more is to come."""
+        """All changes inside share one commit; on StoreError, none of them happened. `hurry`: more changes follow at
+        once."""
         return self.journal.together(hurry)
 
     def when_durable(self, consequence: Callable[[], object]) -> None:
-        """Do this once everything that was changed up to now is on disk: at once where nothing is under way."""
+        """Runs `consequence` once all changes so far are on disk: at once if no transaction is running."""
         self.journal.when_durable(consequence)
 
     def flush(self) -> bool:
-        """Try again to write, and to bring audit.log up to date; for a timer and for who asks while `alarm` is set."""
+        """Tries again to write, and to update audit.log; called by a timer and by requests while `alarm` is set."""
         if self.journal.fault:
             try:
                 self.remember("store.tried_at", iso(self._clock.wall()))
@@ -264,7 +270,7 @@ class Ledger(Postponed):
         return self.journal.flush()
 
     def _close_earlier_boots(self) -> None:
-        """A prompt never outlives its boot: the steady clock began anew, and every tool is gone."""
+        """A prompt never outlives a boot: the monotonic clock has restarted, and every tool is gone."""
         with self.journal.reading() as connection:
             old = sessions.select(connection, "status = 'active' AND boot_id <> ?", (self._boot_id,))
         for session in old:
@@ -273,7 +279,7 @@ class Ledger(Postponed):
     # sessions
 
     def start_session(self, record: SessionRecord) -> None:
-        """Also right when a host reports again: what changed is taken over, and no second start is recorded."""
+        """Can be called again when a host reconnects: changes are stored, and no second start is recorded."""
         with self.journal.write() as work:
             known = sessions.select(work.connection, "id = ?", (record.session_id,))
             if not known:
@@ -297,7 +303,7 @@ class Ledger(Postponed):
             return sessions.update(work.connection, session_id, fields)
 
     def rename_session(self, session_id: str, label: str, by: str) -> bool:
-        """Recorded: a rule may look at the name."""
+        """Audited, because rules can depend on the name."""
         with self.journal.write() as work:
             if not sessions.update(work.connection, session_id, {"label": label}):
                 return False
@@ -312,7 +318,7 @@ class Ledger(Postponed):
         reason: str = "exited",
         output: Mapping[str, Any] | None = None,
     ) -> list[PromptRecord]:
-        """The prompts that ended with it; a session that has ended already stays as it is."""
+        """Returns the prompts that ended with the session. A session that has already ended is not changed."""
         with self.journal.write() as work:
             if not sessions.end(work.connection, session_id, state, exit_code, work.at):
                 return []
@@ -324,10 +330,10 @@ class Ledger(Postponed):
             )
             return closed
 
-    # the life of a prompt
+    # the life cycle of a prompt
 
     def raise_prompt(self, session_id: str, prompt_id: str, prompt: Prompt, ttl_s: float) -> PromptRecord:
-        """Idempotent by `prompt_id`.  A session has one open prompt: an older one is withdrawn (`superseded`)."""
+        """Idempotent by `prompt_id`. A session has one open prompt: an older one is withdrawn (`superseded`)."""
         with self.journal.write() as work:
             known = prompts.get(work.connection, prompt_id)
             if known is not None:
@@ -364,9 +370,9 @@ class Ledger(Postponed):
         return self._move(prompt_id, PromptMoved.ROUTE)
 
     def deliver_prompt(self, prompt_id: str, channel: str, message_id: str, recipient: str = "") -> PromptRecord | None:
-        """A channel has shown it.  The first delivery moves the prompt; later ones are only remembered.
+        """A channel has shown the prompt. The first delivery changes its state; later ones are only stored.
 
-        None: no such prompt, or it is not open any more (the delivery is remembered all the same).
+        Returns None if there is no such prompt, or it is no longer open (the delivery is stored all the same).
         """
         with self.journal.write() as work:
             if prompts.get(work.connection, prompt_id) is None:
@@ -389,9 +395,9 @@ class Ledger(Postponed):
         answer: Answer,
         decider: Decider | str,
     ) -> PromptRecord | Reject:
-        """One wins.  When this returns a record the decision is on disk, and only then may anything be typed.
+        """Only one claim wins. If this returns a record, the decision is on disk; nothing can be typed before.
 
-        A decision that stands on grants takes one use of each in the same transaction, or does not happen.
+        A decision that depends on grants uses each of them once in the same transaction, or does not happen.
         """
         who = Decider(decider) if isinstance(decider, str) else decider
         with self.journal.write() as work:
@@ -408,7 +414,7 @@ class Ledger(Postponed):
     def decide_prompt(
         self, prompt_id: str, session_id: str, nonce: str, value: str, decided_by: str = "cli:local"
     ) -> int:
-        """As the architecture document calls it: the number of rows that it changed, 1 or 0."""
+        """The name in the architecture document. Returns the number of rows that it changed, 1 or 0."""
         record = self.prompt(prompt_id)
         answer = decide_answer(record.prompt, value) if record is not None else None
         if record is None or not isinstance(answer, Answer):
@@ -418,7 +424,7 @@ class Ledger(Postponed):
     # grants and votes
 
     def add_grant(self, grant: Grant, prompt_id: str, words: str) -> Grant:
-        """`words`: what it allows, for the record."""
+        """`words` describes what it allows, for the audit log."""
         with self.journal.write() as work:
             made = replace(grant, created_at=work.at)
             tables.insert_grant(work.connection, made, self._boot_id, prompt_id)
@@ -440,7 +446,8 @@ class Ledger(Postponed):
     def vote(
         self, record: PromptRecord, person: str, identity: str, answer: str, noted: Mapping[str, Any] | None = None
     ) -> list[tuple[str, str]]:
-        """(identity, answer) of every vote so far, this one included, the last word last.  `noted`: for the record."""
+        """Returns (identity, answer) of every vote including this one, the latest last. `noted` is added to the audit
+        entry."""
         with self.journal.write() as work:
             if tables.insert_vote(work.connection, record.prompt_id, person, identity, answer, work.at):
                 fields = {"person": person, "decided_by": identity, **(noted or {})}
@@ -448,7 +455,7 @@ class Ledger(Postponed):
             return tables.cast_votes(work.connection, record.prompt_id)
 
     def drop_votes(self, gone: Callable[[str], bool]) -> int:
-        """Those of identities that are gone, of all that is not decided yet."""
+        """Deletes votes of identities that have lost access, for prompts that are not decided yet."""
         with self.journal.write() as work:
             found = [one for one in tables.open_votes(work.connection) if gone(one[1])]
             for prompt_id, identity in found:
@@ -461,7 +468,8 @@ class Ledger(Postponed):
             return tables.voters(connection, prompt_id)
 
     def expire(self, prompt_id: str, default: Answer | None) -> PromptRecord | None:
-        """None before its time.  `default` is kept as the answer to type, never for an unknown or a secret prompt."""
+        """Returns None before the deadline. `default` is stored as the answer to type, never for an unknown or a secret
+        prompt."""
         with self.journal.write() as work:
             return moves.expire(work, prompt_id, default, self._boot_id)
 
@@ -501,10 +509,10 @@ class Ledger(Postponed):
         with self.journal.write() as work:
             return moves.move(work, prompt_id, event, **fields)
 
-    # channels, notes, upkeep
+    # channels, notes, maintenance
 
     def keep_refusal(self, request: str, prompt_id: str, refusal: Reject) -> None:
-        """What a request was told, so that the same one, sent again, is told the same."""
+        """Stores the refusal of a request, so that a repeated request gets the same answer."""
         with self.journal.write() as work:
             tables.insert_request(work.connection, request, prompt_id, work.at, refusal)
 
@@ -523,9 +531,9 @@ class Ledger(Postponed):
     def tell(
         self, prompt_id: str, notifications: Iterable[tuple[str, tuple[int, ...], Iterable[str]]]
     ) -> PromptRecord | None:
-        """Steps of its escalation policy are taken now, before anything is sent: (channel, steps, who hears it).
+        """Records escalation steps before anything is sent: (channel, steps, people who hear it).
 
-        With the first of them the prompt is routed; then its record is returned.
+        The first of them changes the state to routed; then the record is returned.
         """
         with self.journal.write() as work:
             for channel, steps, heard in notifications:
@@ -533,9 +541,10 @@ class Ledger(Postponed):
             return moves.move(work, prompt_id, PromptMoved.ROUTE)
 
     def take_back_unshown(self, prompt_id: str, shown: Iterable[str] = ()) -> frozenset[tuple[int, str]]:
-        """After a restart: what was to be sent and was never shown is to be sent again.  Returns what was taken.
+        """After a restart: removes steps whose message was never shown, so that they are repeated. Returns the
+        remaining steps.
 
-        `shown`: channels that have shown it, which is just being recorded.
+        `shown`: channels whose delivery is being recorded right now.
         """
         with self.journal.write() as work:
             for channel in {name for _, name in tables.sent_notices(work.connection, prompt_id)}.difference(shown):
@@ -544,12 +553,12 @@ class Ledger(Postponed):
             return tables.sent_notices(work.connection, prompt_id)
 
     def note(self, event: str, **fields: Any) -> None:
-        """An audit entry of its own."""
+        """Writes a separate audit entry."""
         with self.journal.write() as work:
             work.audit(event, **fields)
 
     def cleanup(self, *, prompts_s: float, sessions_s: float, inbox_s: float) -> dict[str, int]:
-        """Remove what ended longer ago than each of these; the audit log is never shortened."""
+        """Deletes records that ended longer ago than these times. The audit log is never shortened."""
         with self.journal.write() as work:
             counts = {
                 "prompts": prompts.delete_ended_before(work.connection, iso(work.wall - prompts_s)),

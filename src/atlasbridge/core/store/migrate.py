@@ -1,6 +1,6 @@
-"""Brings a database to the newest schema: forward only, one transaction for each step, a backup before the first.
+"""Migrates a database to the newest schema: forward only, one transaction per step, with a backup before the first.
 
-The steps are the numbered files in `migrations/`; `atlasbridge debug bundle` has the schema that they add up to.
+The steps are the numbered files in `migrations/`; `atlasbridge debug bundle` contains the resulting schema.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Migration:
 
 
 def load_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
-    """The files `NNN_name.sql` in order; a gap or a duplicate is a fault of ours and stops everything."""
+    """Loads the files `NNN_name.sql` in order. A gap or a duplicate is a bug of ours and raises an error."""
     found = tuple(_load(path) for path in sorted(folder.glob("*.sql")))
     if [step.version for step in found] != list(range(1, len(found) + 1)):
         raise StoreError("the migrations are not numbered 1, 2, 3, …", "Install AtlasBridge again.")
@@ -39,7 +39,7 @@ def _load(path: Path) -> Migration:
 
 
 def schema_version(database: Database) -> int:
-    """0 for a new file.  A file with tables that are not ours is refused."""
+    """Returns 0 for a new file. Refuses a file with tables that are not ours."""
     tables = {row[0] for row in database.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not tables:
         return 0
@@ -49,7 +49,7 @@ def schema_version(database: Database) -> int:
 
 
 def migrate(database: Database, at: str, migrations: Sequence[Migration] | None = None) -> int:
-    """Apply what is missing; the version reached.  `at` is written beside each step."""
+    """Applies the missing steps and returns the new version. `at` is stored with each step."""
     steps = load_migrations() if migrations is None else tuple(migrations)
     current, newest = schema_version(database), len(steps)
     if current > newest:
@@ -65,7 +65,7 @@ def migrate(database: Database, at: str, migrations: Sequence[Migration] | None 
 
 
 def _apply(database: Database, step: Migration, at: str) -> None:
-    """Foreign keys are off while tables are rebuilt (SQLite's own advice) and checked as a whole before the commit."""
+    """Foreign keys are off while tables are rebuilt (as SQLite recommends) and checked as a whole before the commit."""
     with database.reading() as connection:
         connection.execute("PRAGMA foreign_keys = OFF")
     try:
@@ -83,7 +83,7 @@ def _apply(database: Database, step: Migration, at: str) -> None:
 
 
 def statements(sql: str) -> Iterator[str]:
-    """Cut a script into statements: `executescript` would commit behind our back."""
+    """Splits a script into statements, because `executescript` would commit the transaction."""
     pending = ""
     for line in sql.splitlines(keepends=True):
         pending += line
@@ -95,7 +95,7 @@ def statements(sql: str) -> Iterator[str]:
 
 
 def back_up(database: Database, target: Path) -> None:
-    """A consistent copy that replaces `target` only when it is whole and on disk."""
+    """Makes a consistent copy, which replaces `target` only when it is complete and on disk."""
     draft = target.with_name(target.name + ".new")
     try:
         draft.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""How a prompt moves inside one transaction: the guarded update, its reply row, and its audit entry together.
+"""State changes of a prompt inside one transaction: the guarded update, its reply row and its audit entry together.
 
 `ledger.py` opens the transactions; nothing here commits.
 """
@@ -20,14 +20,14 @@ from atlasbridge.core.values import field, frozen
 
 @frozen
 class Decider:
-    """Who decides: an identity, where it speaks from, as whom the records name it, and the key of its request."""
+    """Who decides: an identity, its location, its name in the records, and the key of its request."""
 
     identity: str
     place: str = ""
     source: str = "operator"
     request: str = ""
-    grants: tuple[str, ...] = ()  # the first eight characters of each that allows it
-    noted: Mapping[str, Any] = field(default_factory=dict)  # for the record: the rule, or a passkey's signature
+    grants: tuple[str, ...] = ()  # the first eight characters of each grant that allows it
+    noted: Mapping[str, Any] = field(default_factory=dict)  # for the audit log: the rule, or a passkey's signature
 
 
 def audit_prompt(work: Work, event: AuditEvent, record: PromptRecord, **fields: Any) -> None:
@@ -35,7 +35,7 @@ def audit_prompt(work: Work, event: AuditEvent, record: PromptRecord, **fields: 
 
 
 def move(work: Work, prompt_id: str, event: PromptMoved, **fields: Any) -> PromptRecord | None:
-    """A plain move; `fields` go to the audit entry, `reason` to the row as well."""
+    """A plain state change. `fields` go to the audit entry, `reason` also to the row."""
     values = {"reason": fields["reason"]} if fields.get("reason") else {}
     record = prompts.move(work.connection, prompt_id, event, work.at, **values)
     if record is not None:
@@ -46,7 +46,7 @@ def move(work: Work, prompt_id: str, event: PromptMoved, **fields: Any) -> Promp
 def accept(
     work: Work, prompt_id: str, session_id: str, nonce: str, answer: Answer, decider: Decider, boot_id: str
 ) -> PromptRecord | None:
-    """The specification's decide_prompt: who, which session, which nonce, unused, in time, open; all in one UPDATE."""
+    """The specification's decide_prompt: checks session, nonce, first use, deadline and state in one UPDATE."""
     known = prompts.get(work.connection, prompt_id)
     record = prompts.move(
         work.connection,
@@ -73,7 +73,7 @@ def accept(
 
 
 def expire(work: Work, prompt_id: str, default: Answer | None, boot_id: str) -> PromptRecord | None:
-    """Time is over, or the machine was started anew.  A default only where a timer may answer at all."""
+    """The time is over, or the machine was rebooted. A default is used only where a timer is allowed to answer."""
     known = prompts.get(work.connection, prompt_id)
     if known is None or known.boot_id != boot_id or not timer_may_answer(known):
         default = None
@@ -111,8 +111,8 @@ def _keep(work: Work, record: PromptRecord, answer: Answer, decider: Decider, ev
 
 
 def inject(work: Work, prompt_id: str, way: str = "keys") -> PromptRecord | None:
-    """The keys were typed, or (`way`) a hook of the tool's took the answer; without a recorded answer there is nothing
-    that could have been."""
+    """The keys were typed, or (`way`) a hook of the tool took the answer. Without a recorded answer, nothing could have
+    been typed."""
     reply = prompts.get_reply(work.connection, prompt_id)
     if reply is None:
         return None
@@ -132,7 +132,7 @@ def _answer_fields(record: PromptRecord, kind: str, value: str | None, source: s
 
 
 def close_prompts(work: Work, where: str, parameters: tuple[Any, ...], reason: str) -> list[PromptRecord]:
-    """End every prompt that `where` finds, each by the move that fits where it stands: its tool is gone."""
+    """Ends every prompt that `where` selects, each with the transition for its state, because its tool is gone."""
     live = "status IN ('created', 'routed', 'awaiting_reply', 'reply_received', 'injected', 'expired')"
     closed = []
     for record in prompts.select(work.connection, f"{live} AND {where}", parameters):

@@ -1,4 +1,4 @@
-"""The table `prompts`: every move of a prompt is one guarded UPDATE whose guard is read from the state machine."""
+"""The table `prompts`: every state change is one guarded UPDATE whose guard comes from the state machine."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from atlasbridge.core.prompt.machine import OPEN, TRANSITIONS, PromptMoved, sour
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, PromptRecord, PromptState
 from atlasbridge.core.values import frozen
 
-# The table `replies`: the one accepted answer of a prompt.  The value of a secret is never written.
+# The table `replies`: the one accepted answer of a prompt. The value of a secret is never stored.
 
-SPOKEN: Final = {AnswerKind.YES: "y", AnswerKind.NO: "n", AnswerKind.ENTER: "enter"}  # answers without own words
+# answers without a text of their own
+SPOKEN: Final = {AnswerKind.YES: "y", AnswerKind.NO: "n", AnswerKind.ENTER: "enter"}
 
 
 @frozen
@@ -31,7 +32,7 @@ class ReplyRecord:
 
     @property
     def answer(self) -> Answer | None:
-        """What is to be typed; None when only the person still knows it."""
+        """The answer to type; None for a secret, which is not stored."""
         if self.value is None:
             return None
         return Answer(self.kind, "" if self.kind in SPOKEN else self.value)
@@ -48,7 +49,7 @@ def insert_reply(
 
 
 def shown(record: PromptRecord, answer: Answer) -> str | None:
-    """The value as it may be written down, for an answer without words of its own as it is spoken."""
+    """The value to store; an answer without a text of its own gets its short form."""
     return None if record.prompt.secret else answer.value or SPOKEN.get(answer.kind, "")
 
 
@@ -65,7 +66,7 @@ def get_reply(connection: sqlite3.Connection, prompt_id: str) -> ReplyRecord | N
     if row is None:
         return None
     kind, value = AnswerKind(row[2]), row[3]
-    value = SPOKEN.get(kind, "") if value == "" else value  # as earlier versions wrote it
+    value = SPOKEN.get(kind, "") if value == "" else value  # earlier versions stored an empty value
     return ReplyRecord(row[0], row[1], kind, value, *row[4:])
 
 
@@ -88,7 +89,7 @@ def guard(event: PromptMoved) -> str:
 
 
 def target(event: PromptMoved) -> PromptState:
-    """Where `event` leads; the same from everywhere, which keeps a move one UPDATE."""
+    """The new state after `event`. It is the same from every state, so that a transition is one UPDATE."""
     (state,) = {end for (_, moved), end in TRANSITIONS.items() if moved is event}
     return state
 
@@ -124,9 +125,9 @@ def insert(connection: sqlite3.Connection, record: PromptRecord, keep_raw: bool)
 def move(
     connection: sqlite3.Connection, prompt_id: str, event: PromptMoved, at: str, condition: str = "1", **values: Any
 ) -> PromptRecord | None:
-    """Apply `event` if its guard and `condition` hold; None, and nothing changed, if not.
+    """Applies `event` if its guard and `condition` are true. Otherwise changes nothing and returns None.
 
-    `values` are columns to set as well; a name that is no column may be used by `condition`.
+    `values` are additional columns to set; other names are parameters of `condition`.
     """
     columns = _SETTABLE & values.keys()
     extra = "".join(f", {name} = :{name}" for name in sorted(columns))
@@ -151,7 +152,7 @@ def get(connection: sqlite3.Connection, prompt_id: str) -> PromptRecord | None:
 
 
 def prolong(connection: sqlite3.Connection, prompt_id: str, deadline: float, expires_at: str) -> PromptRecord | None:
-    """Another end of its time, while it is open."""
+    """Sets a new deadline while the prompt is open."""
     row = connection.execute(
         f"UPDATE prompts SET deadline = ?, expires_at = ? WHERE id = ? AND {IS_OPEN} RETURNING {_COLUMNS}",
         (deadline, expires_at, prompt_id),
@@ -160,7 +161,7 @@ def prolong(connection: sqlite3.Connection, prompt_id: str, deadline: float, exp
 
 
 def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
-    """Prompts that ended before `moment`, with their replies, deliveries, requests and votes."""
+    """Deletes prompts that ended before `moment`, with their replies, deliveries, requests and votes."""
     doomed = (
         "SELECT id FROM prompts WHERE updated_at < ?"
         " AND status IN ('resolved', 'expired', 'canceled', 'failed', 'withdrawn')"
@@ -170,7 +171,7 @@ def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
     return connection.execute(f"DELETE FROM prompts WHERE id IN ({doomed})", (moment,)).rowcount
 
 
-@lru_cache(maxsize=256)  # a prompt is read a dozen times in its life, and never changes
+@lru_cache(maxsize=256)  # a prompt is read a dozen times and never changes
 def _decoded(body: str) -> Prompt:
     return decode_prompt(json.loads(body))
 

@@ -1,7 +1,8 @@
-"""What hosts say and what people answer, in rounds: whatever came in while the last round was written is the next one.
+"""Groups host messages and replies into rounds: everything that arrives while a round is written belongs to the next
+one.
 
-Each is done for itself, in the order in which it came, what somebody waits for before the rest; one commit makes all
-of a round durable, and only then does anybody hear of anything in it.  Which of them is right is decided elsewhere.
+Each action runs separately, in order of arrival, urgent ones first. One commit makes a round durable; only then are its
+results published. Whether an action is valid is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any, Final, TypeVar
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.store.ledger import Ledger
 
-MOST_AT_ONCE: Final = 32  # so that nobody waits long for the others of a round
-ALWAYS: Final = 8  # of what is not urgent, so that it comes to an end, too
+MOST_AT_ONCE: Final = 32  # limits how long one action waits for the others of its round
+ALWAYS: Final = 8  # non-urgent actions in every round, so that they are not starved
 T = TypeVar("T")
 _Act = tuple[Callable[[], Any], asyncio.Future[Any]]
 _Waiting = deque[_Act]
@@ -28,7 +29,8 @@ class Rounds:
         self._others: _Waiting = deque()
 
     def start(self, act: Callable[[], T], urgent: bool = False) -> asyncio.Future[T]:
-        """Its outcome, once that is on disk; StoreError: nothing of it happened.  `act` must not wait for anything.
+        """Returns a future with the outcome once it is on disk; on StoreError, nothing of it happened. `act` must not
+        block.
 
         `urgent`: a person waits for it.
         """
@@ -43,7 +45,7 @@ class Rounds:
         return await self.start(act, urgent)
 
     def finish(self) -> None:
-        """The hub ends: what came in is still done."""
+        """Runs the remaining actions before the hub stops."""
         while self._urgent or self._others:
             self._hold_round()
 
@@ -58,10 +60,10 @@ class Rounds:
                 _tell(done, outcome, fault)
         finally:
             for _, done in acts:
-                done.cancel()  # after a fault of ours nobody waits for ever; otherwise all have heard
+                done.cancel()  # after an internal error nobody waits forever; otherwise this has no effect
 
     def _do(self, acts: list[_Act]) -> list[tuple[asyncio.Future[Any], Any, Exception | None]]:
-        """What came of each, and all of it on disk."""
+        """Runs the actions and commits. Returns the outcome of each."""
         try:
             with self._ledger.together(hurry=bool(self._urgent or self._others)):
                 return [(done, *_attempt(act)) for act, done in acts if not done.cancelled()]
@@ -70,16 +72,16 @@ class Rounds:
 
 
 def _attempt(act: Callable[[], Any]) -> tuple[Any, Exception | None]:
-    """One act's fault is that of whoever wanted it, and of nobody else in the round."""
+    """An error in one action affects only its own caller."""
     try:
         return act(), None
-    except Exception as fault:  # no boundary: it is raised again where this act is waited for
+    except Exception as fault:  # not a boundary: it is raised again for the caller of this action
         return None, fault
 
 
 def _tell(done: asyncio.Future[Any], outcome: Any, fault: Exception | None) -> None:
     if done.done():
-        return  # whoever wanted it has gone meanwhile
+        return  # the caller has gone in the meantime
     if fault is None:
         done.set_result(outcome)
     else:

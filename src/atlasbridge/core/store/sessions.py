@@ -41,7 +41,7 @@ def insert(connection: sqlite3.Connection, record: SessionRecord, boot_id: str) 
 
 
 def update(connection: sqlite3.Connection, session_id: str, fields: Mapping[str, Any]) -> bool:
-    """Change some columns; an unknown name is a fault of the caller."""
+    """Changes some columns. Raises ValueError for an unknown name."""
     unknown = fields.keys() - _CHANGEABLE
     if unknown:
         raise ValueError(f"a session has no {', '.join(sorted(unknown))} to change")
@@ -77,10 +77,10 @@ def select(connection: sqlite3.Connection, where: str = "1", parameters: tuple[A
 def processes(
     connection: sqlite3.Connection, pids: Iterable[int] | None = None, ids: Iterable[str] = ()
 ) -> list[tuple[str, int, int]]:
-    """Of each session that runs its id, its host and its tool; `pids`: only where one of them is among these, or the id
-    among `ids`.  Asked for at every reply, and there may be many sessions."""
+    """Returns (id, host pid, tool pid) of each running session; `pids` and `ids` restrict the result. It runs for every
+    reply, and there can be many sessions."""
     query, parameters = "SELECT id, host_pid, pid FROM sessions WHERE +status = 'active'", []
-    if pids is not None:  # the plus signs: by the processes' own indexes, not through all that run
+    if pids is not None:  # the plus signs make SQLite use the pid indexes instead of scanning all running sessions
         query += " AND (host_pid IN (SELECT value FROM json_each(?1)) OR pid IN (SELECT value FROM json_each(?1))"
         query += " OR id IN (SELECT value FROM json_each(?2)))"
         parameters = [json.dumps(list(pids)), json.dumps(list(ids))]
@@ -88,7 +88,7 @@ def processes(
 
 
 def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
-    """Only sessions that no prompt refers to any more; their last output goes with their time."""
+    """Deletes only sessions without prompts, and the last output of all sessions that ended before `moment`."""
     connection.execute(
         "DELETE FROM last_output WHERE session_id IN (SELECT id FROM sessions WHERE ended_at < ?)", (moment,)
     )
@@ -99,7 +99,7 @@ def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
     ).rowcount
 
 
-MOST_OUTPUT: Final = 64 * 1024 * 1024  # bytes on disk of all sessions together; the oldest go first
+MOST_OUTPUT: Final = 64 * 1024 * 1024  # bytes on disk for all sessions together; the oldest are deleted first
 
 
 def keep_output(connection: sqlite3.Connection, session_id: str, at: str, output: Mapping[str, Any]) -> None:

@@ -1,4 +1,7 @@
-"""The table `deliveries`: under which message of which channel a prompt was shown."""
+"""The smaller tables: deliveries, grants, inbox, later, notes, notices, outbox, requests and votes.
+
+First the table `deliveries`: the message in a channel under which a prompt was shown.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from atlasbridge.core.values import frozen
 def insert_delivery(
     connection: sqlite3.Connection, prompt_id: str, channel: str, message_id: str, recipient: str, at: str
 ) -> bool:
-    """False: this delivery is known already."""
+    """Returns False if this delivery is already stored."""
     cursor = connection.execute(
         "INSERT INTO deliveries (prompt_id, channel, message_id, recipient, sent_at) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT DO NOTHING",
@@ -42,7 +45,7 @@ def delivered_prompt(connection: sqlite3.Connection, channel: str, message_id: s
     return row[0] if row else None
 
 
-# The table `grants`: what a person allowed for a while.  A use is taken in the transaction that claims the prompt.
+# The table `grants`: temporary permissions. A use is deducted in the transaction that claims the prompt.
 
 _COLUMNS = "id, shape, tool, session_id, folder, deadline, uses_left, by, created_at"
 
@@ -81,7 +84,7 @@ def live_grants(connection: sqlite3.Connection, boot_id: str, now: float) -> lis
 
 
 def has_grant(connection: sqlite3.Connection, short_id: str, boot_id: str, now: float) -> bool:
-    """Whether there is a use left, and it has not ended meanwhile."""
+    """Whether the grant still has a use left and has not ended."""
     return any(grant.grant_id.startswith(short_id) for grant in live_grants(connection, boot_id, now))
 
 
@@ -90,7 +93,7 @@ def use_grant(connection: sqlite3.Connection, short_id: str) -> None:
 
 
 def revoke_grants(connection: sqlite3.Connection, beginning: str, at: str) -> list[str]:
-    """The ids that ended; `beginning` "" means all."""
+    """Returns the ids of the ended grants; `beginning=""` means all."""
     rows = connection.execute(
         "UPDATE grants SET revoked_at = ? WHERE revoked_at IS NULL AND substr(id, 1, ?) = ? RETURNING id",
         (at, len(beginning), beginning),
@@ -104,11 +107,11 @@ def _grant(row: tuple[object, ...]) -> Grant:
     return Grant(str(row[0]), shape, *row[2:])  # type: ignore[arg-type]
 
 
-# The table `inbox`: what a channel received, kept before the service is told that it may forget it.
+# The table `inbox`: updates that a channel received, stored before they are acknowledged to the service.
 
 
 def insert_update(connection: sqlite3.Connection, channel: str, update_id: str, payload: str, at: str) -> bool:
-    """False: this update was seen before."""
+    """Returns False if this update was stored before."""
     cursor = connection.execute(
         "INSERT INTO inbox (channel, update_id, payload, received_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (channel, update_id, payload, at),
@@ -117,12 +120,12 @@ def insert_update(connection: sqlite3.Connection, channel: str, update_id: str, 
 
 
 def settle_update(connection: sqlite3.Connection, channel: str, update_id: str) -> None:
-    """It had its effect: its number is kept, so that a copy is known, and what it said is not."""
+    """The update has been processed: its number is kept, to recognise a duplicate, and its payload is deleted."""
     connection.execute("UPDATE inbox SET payload = '' WHERE channel = ? AND update_id = ?", (channel, update_id))
 
 
 def pending_updates(connection: sqlite3.Connection, channel: str) -> list[tuple[str, str]]:
-    """Update ids and payloads that were received and never settled, oldest first."""
+    """Returns ids and payloads of updates that were never settled, oldest first."""
     rows = connection.execute(
         "SELECT update_id, payload FROM inbox WHERE channel = ? AND payload != '' ORDER BY received_at, rowid",
         (channel,),
@@ -134,7 +137,7 @@ def delete_updates_before(connection: sqlite3.Connection, moment: str) -> int:
     return connection.execute("DELETE FROM inbox WHERE received_at < ?", (moment,)).rowcount
 
 
-# The table `later`: answers with a moment of their own, and wishes to be asked again.
+# The table `later`: scheduled answers and snoozes.
 
 _LATER_COLUMNS = "id, prompt_id, kind, due_at, channel, identity, value, as_text, place, created_at, ended_at, outcome"
 
@@ -163,7 +166,7 @@ def select_scheduled(connection: sqlite3.Connection, where: str, parameters: tup
 
 
 def end_scheduled(connection: sqlite3.Connection, later_id: str, at: str, outcome: str) -> Later | None:
-    """None: it has ended already."""
+    """Returns None if it has already ended."""
     row = connection.execute(
         f"UPDATE later SET ended_at = ?, outcome = ? WHERE id = ? AND ended_at IS NULL RETURNING {_LATER_COLUMNS}",
         (at, outcome, later_id),
@@ -177,7 +180,7 @@ def _later(row: tuple[object, ...]) -> Later:
     return Later(**{**values, "as_text": bool(values["as_text"])})  # type: ignore[arg-type]
 
 
-# The table `notes`: small durable facts, such as a poll offset or a chat's default session.
+# The table `notes`: small durable values, such as a poll offset or a chat's default session.
 
 
 def put_note(connection: sqlite3.Connection, key: str, value: str, at: str) -> None:
@@ -193,14 +196,15 @@ def get_note(connection: sqlite3.Connection, key: str, default: str) -> str:
     return row[0] if row else default
 
 
-# The table `notices`: which step of a prompt's escalation policy was taken in which channel, and for whom it made a
+# The table `notices`: which step of a prompt's escalation policy was sent to which channel, and for whom it made a
 # sound.
 
 
 def insert_notice(
     connection: sqlite3.Connection, prompt_id: str, channel: str, steps: Iterable[int], heard: Iterable[str], at: str
 ) -> bool:
-    """False: all of these steps were taken already.  Who hears it is written once, with the first of them."""
+    """Returns False if all of these steps were already recorded. The people who hear it are stored once, with the first
+    step."""
     names, fresh = json.dumps(sorted(heard), ensure_ascii=False), False
     for step in sorted(steps):
         cursor = connection.execute(
@@ -218,28 +222,26 @@ def sent_notices(connection: sqlite3.Connection, prompt_id: str) -> frozenset[tu
 
 
 def forget_notices(connection: sqlite3.Connection, prompt_id: str, channel: str) -> None:
-    """It was never shown there: its steps are to be taken again."""
+    """The prompt was never shown in that channel: its steps will be repeated."""
     connection.execute("DELETE FROM notices WHERE prompt_id = ? AND channel = ?", (prompt_id, channel))
 
 
 def notified_since(connection: sqlite3.Connection, at: str) -> list[tuple[str, str]]:
-    """(person, when), the oldest first."""
+    """Returns (person, time), oldest first."""
     rows = connection.execute("SELECT heard, at FROM notices WHERE at >= ? AND heard <> '[]' ORDER BY at", (at,))
     return [(str(name), str(moment)) for heard, moment in rows for name in json.loads(heard)]
 
 
-# The table `outbox`: what a fleet server has not acknowledged yet.  Triggers fill it in the transaction of
-# the change itself, and only while this machine belongs to a hub; what is sent is read at the moment of sending.
+# The table `outbox`: changes that a fleet server has not acknowledged yet. Triggers fill it in the transaction of the
+# change, and only while this machine is a member of a fleet. The content is read when it is sent.
 
-EPOCH: Final = "desk.epoch"  # the note that names this membership; "" or none: nothing is collected
-ACKNOWLEDGED: Final = "hub.acknowledged"  # the note with the last number that the server has, in this epoch
-MEETING_TOKEN: Final = (
-    "hub.token"  # the note with the token of the last meeting: a store that went back has an older one
-)
+EPOCH: Final = "desk.epoch"  # the note that names this membership; if it is empty or missing, nothing is collected
+ACKNOWLEDGED: Final = "hub.acknowledged"  # the note with the last number that the server has in this epoch
+MEETING_TOKEN: Final = "hub.token"  # the note with the token of the last connection: a restored store has an older one
 
 
 def pending_fleet_events(connection: sqlite3.Connection, after: int, limit: int) -> list[tuple[int, str, str]]:
-    """(number, kind, id), oldest first."""
+    """Returns (number, kind, id), oldest first."""
     rows = connection.execute(
         "SELECT seq, kind, id FROM outbox WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
     ).fetchall()
@@ -251,7 +253,7 @@ def count_fleet_events(connection: sqlite3.Connection) -> int:
 
 
 def newest_number(connection: sqlite3.Connection) -> int:
-    """The highest number that was ever given."""
+    """The highest number ever assigned."""
     found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'outbox'").fetchone()
     return int(found[0]) if found else 0
 
@@ -261,7 +263,8 @@ def acknowledge_fleet_events(connection: sqlite3.Connection, seq: int) -> None:
 
 
 def fill_fleet_events(connection: sqlite3.Connection, known: Iterable[str] = ()) -> None:
-    """What lives now is told, and of the prompts that are `known` there what became of them; what waits is kept."""
+    """Adds all active sessions and undecided prompts, and the prompts that are `known` at the server. Pending items
+    stay."""
     put = "INSERT OR IGNORE INTO outbox (kind, id)"
     connection.execute(f"{put} SELECT 'session', id FROM sessions WHERE status = 'active'")
     connection.execute(
@@ -275,12 +278,12 @@ def clear_fleet_events(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM outbox")
 
 
-# The table `requests`: what was said to a request that carried a key, so that sending it again changes nothing.
+# The table `requests`: the outcome of a request with a key, so that repeating it changes nothing.
 
 
 @frozen
 class RequestRecord:
-    """`refusal` is None where the request decided its prompt: what became of that, the prompt itself knows."""
+    """`refusal` is None if the request decided its prompt; the prompt itself then has the outcome."""
 
     prompt_id: str
     refusal: Reject | None
@@ -289,7 +292,7 @@ class RequestRecord:
 def insert_request(
     connection: sqlite3.Connection, key: str, prompt_id: str, at: str, refusal: Reject | None = None
 ) -> None:
-    """The first outcome of a key stays."""
+    """The first outcome of a key is kept."""
     reason, sentence = (refusal.reason.value, refusal.sentence) if refusal else (None, "")
     connection.execute(
         "INSERT INTO requests (key, prompt_id, reason, sentence, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -306,13 +309,13 @@ def delete_requests_before(connection: sqlite3.Connection, moment: str) -> int:
     return connection.execute("DELETE FROM requests WHERE at < ?", (moment,)).rowcount
 
 
-# The table `votes`: who agreed to a prompt that several people must agree to.
+# The table `votes`: who approved a prompt that several people must approve.
 
 
 def insert_vote(
     connection: sqlite3.Connection, prompt_id: str, person: str, identity: str, answer: str, at: str
 ) -> bool:
-    """A person's last word counts; False: they had said just that."""
+    """A person's last vote counts. Returns False if it is unchanged."""
     same = connection.execute(
         "SELECT 1 FROM votes WHERE prompt_id = ? AND person = ? AND answer = ?", (prompt_id, person, answer)
     ).fetchone()
@@ -328,19 +331,20 @@ def insert_vote(
 
 
 def voters(connection: sqlite3.Connection, prompt_id: str) -> list[str]:
-    """Whatever each of them agreed to."""
+    """Returns everybody who voted, whatever they approved."""
     rows = connection.execute("SELECT person FROM votes WHERE prompt_id = ? ORDER BY at, person", (prompt_id,))
     return [str(row[0]) for row in rows]
 
 
 def cast_votes(connection: sqlite3.Connection, prompt_id: str) -> list[tuple[str, str]]:
-    """(identity, answer), the last word last: whom an identity means may be another now than when it voted."""
+    """Returns (identity, answer), the latest last. Identities are returned because a person's name can change after a
+    vote."""
     rows = connection.execute("SELECT identity, answer FROM votes WHERE prompt_id = ? ORDER BY at, rowid", (prompt_id,))
     return [(str(row[0]), str(row[1])) for row in rows]
 
 
 def open_votes(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-    """(prompt, identity) of what is not decided yet."""
+    """Returns (prompt, identity) of votes on undecided prompts."""
     rows = connection.execute(
         "SELECT v.prompt_id, v.identity FROM votes v JOIN prompts p ON p.id = v.prompt_id WHERE p.nonce_used = 0"
     )

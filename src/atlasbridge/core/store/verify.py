@@ -1,7 +1,6 @@
-"""Checks the audit log against the store: two copies of one chain, and the head that anchors them.
+"""Verifies the audit log: compares the two copies of the chain (file and table) and the head that anchors them.
 
-What it can find and what it cannot is said in `AuditVerdict`; it changes nothing, so it also serves a command that
-looks while the hub is down.
+`AuditVerdict` documents what it can detect. It changes nothing, so a command can also use it while the hub is down.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from atlasbridge.core.values import as_dict, frozen, replace
 
 
 class Seen(NamedTuple):
-    """A head that somebody else has kept; `log` is the hash of that log's first entry, "" where it is not known."""
+    """A head that somebody else has kept. `log` is the hash of that log's first entry; "" if it is unknown."""
 
     entries: int
     hash: str
@@ -33,13 +32,13 @@ class Seen(NamedTuple):
 
 @frozen
 class AuditVerdict:
-    """`ok`, or the first bad entry and where it stands: "audit.log", "table" or "head".
+    """`ok`, or the first bad entry and its location: "audit.log", "table" or "head".
 
-    Any edit, deletion, insertion, reordering, truncation or rewriting of the file or of the table is found as long as
-    the other copy, the store's head or audit.head stands; what was lost with the store is found afterwards by the
-    entries that say so.  Who rewrites all of them together is found only by a person who wrote down an earlier head
-    (`status` and receipts show it).  `repairs` counts how often a torn, cut or lost log was restored; `incidents` says
-    in sentences what happened to the log.
+    Any edit, deletion, insertion, reordering, truncation or rewriting of the file or of the table is detected as long
+    as the other copy, the store's head or audit.head is intact. If the store was lost, the entries about the loss
+    reveal it afterwards. If somebody rewrites all of them together, only a person who wrote down an earlier head can
+    detect it (`status` and receipts show it). `repairs` counts how often a torn, cut or lost log was restored;
+    `incidents` describes in sentences what happened to the log.
     """
 
     ok: bool
@@ -68,9 +67,10 @@ def verify(
     anchor: Head | None = None,
     seen: Iterable[Seen] = (),
 ) -> AuditVerdict:
-    """Both copies side by side, so that a line that is the same in both is checked once.
+    """Reads both copies side by side, so that a line that is the same in both is checked once.
 
-    `size`: of the file.  `anchor`: what audit.head said before the table was looked at, because it lags behind it.
+    `size` is the size of the file to check. `anchor` is the content of audit.head before the table was read, because
+    audit.head lags behind the table.
     """
     head = audit_events.head(connection)
     table, file = _Walk("table", head), _Walk("audit.log", head)
@@ -112,7 +112,7 @@ def _spoilt(verdict: AuditVerdict, fault: Fault, where: str) -> AuditVerdict:
 
 
 def _not_as_seen(connection: sqlite3.Connection, seen: Iterable[Seen]) -> Fault | None:
-    """Whoever puts back an older log cannot take back a head that somebody else has kept."""
+    """Detects an older log that was put back: somebody else has kept a later head."""
     first = _entry(audit_events.line_of(connection, 1) or "").get("hash")
     same = (Head(one.entries, one.hash) for one in seen if one.log in ("", first))
     missing = sorted(head for head in same if not audit_events.holds(connection, head))
@@ -131,7 +131,7 @@ def _below_anchor(connection: sqlite3.Connection, anchor: Head | None) -> Fault 
 
 
 def verify_home(home: Path, seen: Iterable[Seen] = ()) -> AuditVerdict:
-    """The same without a ledger: read-only, repairs nothing."""
+    """Verifies without a ledger: read-only, repairs nothing."""
     anchor = read_anchor(home / ANCHOR_NAME)
     database = Database.open_read_only(home / "atlasbridge.db")
     try:
@@ -142,11 +142,11 @@ def verify_home(home: Path, seen: Iterable[Seen] = ()) -> AuditVerdict:
 
 
 def prepare(path: Path, audit_path: Path, seen: Iterable[Seen] = ()) -> Callable[[], AuditVerdict]:
-    """Takes hold of the table and of the file as they are now; what is written meanwhile is not looked at."""
+    """Fixes the current state of the table and of the file; later changes are not examined."""
     anchor = read_anchor(audit_path.with_name(ANCHOR_NAME))
     database = Database.open_read_only(path, any_thread=True)
     database.connection.execute("BEGIN")
-    audit_events.head(database.connection)  # the first read of a transaction decides what it sees
+    audit_events.head(database.connection)  # the first read of a transaction fixes its snapshot
     size = audit_path.stat().st_size if audit_path.exists() else 0
 
     def check() -> AuditVerdict:
@@ -160,13 +160,14 @@ def prepare(path: Path, audit_path: Path, seen: Iterable[Seen] = ()) -> Callable
 
 
 def _line(row: tuple[Any, ...]) -> str:
-    """The row's line; a row whose columns say something else than its line is no entry."""
+    """The row's line; empty if the columns of the row do not match its line."""
     line = str(row[-1])
     return line if audit_events.row_of(line) == row else ""
 
 
 class _Walk:
-    """Follows one copy of the chain to the anchored head: neither shorter, nor longer, nor another."""
+    """Follows one copy of the chain to the anchored head and checks that it is neither shorter, longer nor
+    different."""
 
     def __init__(self, where: str, anchor: Head) -> None:
         self.where = where
@@ -175,7 +176,7 @@ class _Walk:
         self._anchor = anchor
 
     def take(self, line: str | None, known: Fault | Head | None = None) -> Fault | Head | None:
-        """The next line; `known` is what the other walk found out about the same line at the same place."""
+        """Checks the next line. `known` is the result of the other walk for the same line at the same position."""
         if line is None or self.fault:
             return None
         if self.reached.entries == self._anchor.entries:
@@ -205,7 +206,7 @@ def _count_repairs(connection: sqlite3.Connection) -> int:
 
 @frozen
 class _Incident:
-    """Something that happened to the log: what the entry about it says, and what is lost by it for ever."""
+    """Something that happened to the log: a sentence from its entry, and what was permanently lost."""
 
     sentence: str
     lost: Fault | None = None

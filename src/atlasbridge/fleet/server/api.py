@@ -6,7 +6,9 @@ is checked before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,26 +20,31 @@ from atlasbridge import __version__
 from atlasbridge.core import operations as hub
 from atlasbridge.core.clock import iso
 from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.fleet_wire import encode_invitation
 from atlasbridge.core.operations import Operation, Refused
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.schema import BadValue, write
-from atlasbridge.fleet.server import audit, decisions, lists, machines, notices, people, team_rules
+from atlasbridge.fleet.server import audit, decisions, lists, machines, notices, people, screens
 from atlasbridge.fleet.server import operations as table
-from atlasbridge.fleet.server.auth import caller_of, place_of
 from atlasbridge.fleet.server.chats.mapping import read_asked, read_session
 from atlasbridge.fleet.server.context import ServerContext
+from atlasbridge.fleet.server.database import BOARD
 from atlasbridge.fleet.server.decisions import Proposal
 from atlasbridge.fleet.server.operations import OFFERED
-from atlasbridge.fleet.server.page_api import STATUS, WAIT_S, changes
-from atlasbridge.fleet.server.people import SCOPES, Caller
+from atlasbridge.fleet.server.people import SCOPES, Caller, who
 from atlasbridge.web.api import problem, read_request, refuse, routes_of
 from atlasbridge.web.guard import Readers
 from atlasbridge.web.openapi import PREFIX, render_openapi
-from atlasbridge.web.view import render_plain, render_prompt, render_session
+from atlasbridge.web.stream import encode_event, event_stream
+from atlasbridge.web.view import diff_screen, render_plain, render_prompt, render_screen, render_session
 
 MOST_READERS = 200
+WAIT_S = 20.0
+CALM_S = 1.0  # the first change is told at once, those that follow at most so often: a page reads its list anew
+KEEP_ALIVE_S = 15.0
+LOGIN_S = 5.0  # as often a stream of changes asks whether its login is still valid
 NOBODY = Caller("", "", "", scope="read")
 NOT_YET = "The machine has not said anything yet; ask for the outcome later."
 _NO_PROMPT = Refused("unknown_prompt", "There is no such prompt.")
@@ -45,8 +52,11 @@ _NO_SESSION = Refused("unknown_session", "There is no such session.")
 
 
 class FleetApi:
-    def __init__(self, context: ServerContext) -> None:
+    """`shell` names the page's files as they are in this version."""
+
+    def __init__(self, context: ServerContext, shell: str = "") -> None:
         self._context = context
+        self._shell = shell
         self._database = context.database
         self._readers = Readers(MOST_READERS)
         self._parse = ShellParser()
@@ -114,8 +124,8 @@ class FleetApi:
         key = given.request_key
         wish = Proposal(machine, prompt, caller.name, given.value, given.as_text, place, key)
         made = await decisions.propose(self._database, wish)
-        if isinstance(made, machines.Refused):
-            return problem(STATUS.get(made.reason, 422), made.reason, made.sentence)
+        if isinstance(made, Refused):
+            return made
         decided = await self._context.pass_on(made, caller.name, WAIT_S)
         if decided.settled and not decided.ok:
             return problem(409, decided.stage, decided.sentence)
@@ -148,6 +158,7 @@ class FleetApi:
         shown |= {"prompt_id": f"{row['machine_id']}.{row['prompt_id']}", "session_id": session_id}
         shown["session"] |= {"session_id": session_id, "machine": row["machine"]}
         here = {name: row[name] for name in ("may_answer", "connected", "screens")}
+        here["deciding"] = row["deciding"] or ""  # whose answer its machine has not said anything about
         return {**shown, **here, "agreed": list(asked.agreed), "names": {}, "later": [], "answer": None}
 
     async def sessions(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
@@ -160,8 +171,60 @@ class FleetApi:
         found = await lists.list_sessions(self._database, caller.name, True, *split_id(given.session_id))
         return _session(found[0]) if found else _NO_SESSION
 
+    async def screen_stream(self, caller: Caller, given: SimpleNamespace, request: Request) -> Response | Refused:
+        machine, session = split_id(given.session_id)
+        if not await screens.look(self._database, machine, session, caller.name, first=True):
+            return Refused("not_allowed", "This screen may not be looked at.")
+        self._context.wakeups.tell(f"job:{machine}")
+        return event_stream(self._frames(machine, session, caller))
+
+    async def _frames(self, machine: str, session: str, caller: Caller) -> AsyncIterator[bytes]:
+        before: dict[str, Any] | None = None
+        try:
+            with self._context.wakeups.waiting(f"screen:{machine}:{session}") as called:
+                while await screens.look(self._database, machine, session, caller.name, first=False):
+                    if not await people.is_logged_in(self._database, caller):
+                        return
+                    called.clear()
+                    frame = await screens.shown(self._database, machine, session)
+                    now = render_screen(frame) if isinstance(frame, dict) else None
+                    yield encode_event({"event": "screen", **diff_screen(before, now)}) if now else b": nothing yet\n\n"
+                    before = now
+                    try:
+                        async with asyncio.timeout(screens.LOOK_S / 2):
+                            await called.wait()
+                    except TimeoutError:
+                        pass  # nothing changed: say again that somebody looks
+        finally:
+            await screens.look_away(self._database, machine, session, caller.name)
+            self._context.wakeups.tell(f"job:{machine}")
+
     async def event_stream(self, caller: Caller, given: SimpleNamespace, request: Request) -> Response:
-        return changes(self._context, caller)
+        return event_stream(self._changes(caller))
+
+    async def _changes(self, caller: Caller) -> AsyncIterator[bytes]:
+        """Says when something has changed, for as long as the login is valid."""
+        self._context.pages += 1
+        clock = asyncio.get_running_loop().time
+        looked = clock()
+        changed = f"event: changed\ndata: {json.dumps({'shell': self._shell, 'version': __version__})}\n\n".encode()
+        try:
+            with self._context.wakeups.waiting(BOARD) as called:
+                while True:
+                    called.clear()
+                    if clock() - looked > LOGIN_S:
+                        if not await people.is_logged_in(self._database, caller):
+                            return
+                        looked = clock()
+                    yield changed
+                    await asyncio.sleep(CALM_S)
+                    try:
+                        async with asyncio.timeout(KEEP_ALIVE_S):
+                            await called.wait()
+                    except TimeoutError:
+                        yield b": still here\n\n"
+        finally:
+            self._context.pages -= 1
 
     async def decisions(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
         query = {name: str(value) for name, value in vars(given).items() if value}
@@ -183,22 +246,31 @@ class FleetApi:
     async def health(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Health:
         return hub.Health("ok", __version__)
 
+    async def login(self, caller: Caller, given: SimpleNamespace, request: Request) -> Response:
+        traded = await people.trade_link(self._database, given.link or "", place_of(request))
+        entered = await people.who(self._database, traded) if traded else None
+        if traded is None or entered is None:
+            self._context.metrics.refused_logins.inc()
+            return problem(403, "unauthorized", "This link was used, or is too old.")
+        answer = JSONResponse(write(await self._device(entered), "http"))
+        return with_cookie(answer, traded, self._context.url.startswith("https:"))
+
+    async def logout(self, caller: Caller, given: SimpleNamespace, request: Request) -> Response:
+        ended = await people.end_login(self._database, caller.login_id, caller.name, kinds=("browser",))
+        answer = JSONResponse({"ended": ended})
+        answer.delete_cookie(COOKIE, path="/")
+        return answer
+
     async def me(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Me:
-        scope = next(one for one in reversed(SCOPES) if caller.may(one))
-        mine = [one for one in await people.logins(self._database, caller.name) if one["id"] == caller.login_id]
-        devices = [
-            hub.Device(
-                one["id"],
-                one["name"],
-                scope,
-                one["made_at"].isoformat(),
-                (one["seen_at"] or one["made_at"]).isoformat(),
-                one["expires_at"].isoformat(),
-                True,
-            )
-            for one in mine
-        ]
-        return hub.Me(f"server:{caller.name}", scope, devices[0] if devices else None)
+        return hub.Me(f"server:{caller.name}", _scope(caller), await self._device(caller))
+
+    async def _device(self, caller: Caller) -> hub.Device | None:
+        for one in await people.logins(self._database, caller.name):
+            if one["id"] == caller.login_id:
+                made, seen, until = one["made_at"], one["seen_at"] or one["made_at"], one["expires_at"]
+                times = (made.isoformat(), seen.isoformat(), until.isoformat())
+                return hub.Device(one["id"], one["name"], _scope(caller), *times, True)
+        return None
 
     async def logins(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Logins:
         found = await people.logins(self._database, _of(caller), ("browser",))
@@ -315,12 +387,12 @@ class FleetApi:
     # rules and the log
 
     async def team_rules(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.TeamRules:
-        newest = await team_rules.newest(self._database)
+        newest = await machines.newest_rules(self._database)
         return table.TeamRules(newest.digest, newest.body, newest.by) if newest else table.TeamRules("", "", "")
 
     async def set_team_rules(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.TeamRules:
         read_policy(given.text, self._parse, where="the rules", home="/")  # what is wrong with it is said here
-        digest = await team_rules.set_rules(self._database, given.text, caller.name)
+        digest = await machines.set_rules(self._database, given.text, caller.name)
         self._context.wakeups.tell(*(f"job:{one['id']}" for one in await machines.listing(self._database)))
         return table.TeamRules(digest, given.text, caller.name)
 
@@ -331,6 +403,10 @@ class FleetApi:
 def split_id(text: str) -> tuple[str, str]:
     machine, _, own = text.partition(".")
     return machine, own
+
+
+def _scope(caller: Caller) -> str:
+    return next(one for one in reversed(SCOPES) if caller.may(one))
 
 
 def _of(caller: Caller) -> str:
@@ -360,3 +436,36 @@ def _no_machine(name: str) -> Refused:
 
 def _nobody(name: str) -> Refused:
     return Refused("unknown_person", f"There is nobody called {name!r}.")
+
+
+# Who calls: the cookie of a login or the token of a program, and the device it comes from.
+
+COOKIE = "atlasbridge_server"
+
+
+async def browser_of(context: ServerContext, request: Request) -> Caller | None:
+    token = request.cookies.get(COOKIE, "")
+    found = await who(context.database, token) if token else None
+    return None if found is None or found.is_program else found
+
+
+async def caller_of(context: ServerContext, request: Request) -> Caller | None:
+    """A browser, or a program with its token, whose scope the caller of this checks."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    if not scheme:
+        return await browser_of(context, request)
+    found = await who(context.database, given) if scheme.lower() == "bearer" and given else None
+    return found if found is not None and found.is_program else None
+
+
+def place_of(request: Request) -> str:
+    """The device, in a few words, as it says itself."""
+    agent = request.headers.get("user-agent", "")
+    browser = next((name for name in ("Firefox", "Edg", "Chrome", "Safari") if name in agent), "a browser")
+    system = next((name for name in ("Android", "iPhone", "Mac OS", "Windows", "Linux") if name in agent), "")
+    return escape_controls(f"the server, {browser}{f' on {system}' if system else ''}", keep_lines=False)
+
+
+def with_cookie(response: Response, token: str, secure: bool) -> Response:
+    response.set_cookie(COOKIE, token, max_age=30 * 86_400, httponly=True, samesite="strict", secure=secure, path="/")
+    return response

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.errors import ConfigError, StoreError
 from atlasbridge.core.ids import new_nonce
+from atlasbridge.core.prompt.model import digest_text
 from atlasbridge.core.values import mutable
 
 # What strangers try is recorded sparingly: the first of a minute one by one, of the rest how many there were.
@@ -296,3 +298,143 @@ async def row(connection: Connection, query: Any, *parameters: Any) -> dict[str,
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+# Whose turn it is: of several server processes one carries the chats.  A lock of PostgreSQL, held by a connection.
+#
+# It ends with the process, however that ends.  A process that hangs loses it, too: its connection must be heard of.
+
+LOCK = 0x61746C63
+BEAT_S = 3.0
+SILENT_S = 15.0  # so long without a word, and PostgreSQL gives the lock to another
+_KEEP_ALIVE: dict[str, Any] = {
+    "keepalives_idle": 5,
+    "keepalives_interval": 3,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+
+
+class LeaderLock:
+    """`lost` ends (StoreError) when it is not this process's turn any more."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
+        self._connection = connection
+
+    async def lost(self) -> None:
+        while True:
+            await asyncio.sleep(BEAT_S)
+            try:
+                async with asyncio.timeout(BEAT_S):
+                    await self._connection.execute("SELECT 1")
+            except (psycopg.Error, TimeoutError):
+                raise StoreError("another server may carry the chats now", "this one waits for its turn") from None
+
+
+@contextlib.asynccontextmanager
+async def turn(url: str) -> AsyncIterator[LeaderLock | None]:
+    """None: another process has it.  StoreError: PostgreSQL is away."""
+    try:
+        connection = await psycopg.AsyncConnection.connect(
+            url, autocommit=True, connect_timeout=int(WAIT_S), **_KEEP_ALIVE
+        )
+    except psycopg.Error as error:
+        raise StoreError(f"PostgreSQL is away: {error}".splitlines()[0], "it is tried again") from None
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(connection.close)
+        try:
+            with contextlib.suppress(psycopg.errors.UndefinedObject):  # PostgreSQL 13 does not know it
+                await connection.execute(f"SET idle_session_timeout = '{int(SILENT_S)}s'")
+            cursor = await connection.execute("SELECT pg_try_advisory_lock(%s)", (LOCK,))
+            found = await cursor.fetchone()
+        except psycopg.Error as error:
+            raise StoreError(f"PostgreSQL is away: {error}".splitlines()[0], "it is tried again") from None
+        yield LeaderLock(connection) if found and found[0] else None
+
+
+async def carried(database: Database) -> bool:
+    """Whether any process carries the chats just now."""
+    found = await database.rows(
+        "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = 0 AND objid = %s"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+        LOCK,
+    )
+    return bool(found)
+
+
+# What one server process tells the others: LISTEN and NOTIFY.  A word may be lost (a server that starts again); then
+# everybody who waits looks once more, and besides, everybody looks from time to time.
+
+CHANNEL = "atlasbridge_server"
+BOARD = "board"  # something that the page shows has changed
+RETRY_S = 0.5
+GATHER_S = 0.02  # the first of many things is told at once, the others together
+LONGEST_KEY = 200  # PostgreSQL takes 8000 bytes, and machines choose parts of a key
+
+
+class Wakeups:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._waiting: dict[str, set[asyncio.Event]] = {}
+        self._to_tell: set[str] = set()
+        self._notification = asyncio.Event()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._listen(), name="listen")
+            group.create_task(self._tell(), name="notify")
+
+    @contextlib.contextmanager
+    def waiting(self, *keys: str) -> Iterator[asyncio.Event]:
+        """An event that is set by every word about one of these."""
+        event = asyncio.Event()
+        keys = tuple(map(_bounded, keys))
+        for key in keys:
+            self._waiting.setdefault(key, set()).add(event)
+        try:
+            yield event
+        finally:
+            for key in keys:
+                self._waiting[key].discard(event)
+                if not self._waiting[key]:
+                    del self._waiting[key]
+
+    def tell(self, *keys: str) -> None:
+        """After the commit: whoever waits for this looks again, here at once, in other processes a moment later."""
+        for key in map(_bounded, keys):
+            self._hear(key)
+            self._to_tell.add(key)
+        self._notification.set()
+
+    def _hear(self, key: str) -> None:
+        for event in self._waiting.get(key, ()):
+            event.set()
+
+    def _wake_all(self) -> None:
+        for events in self._waiting.values():
+            for event in events:
+                event.set()
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                await self._database.listen(CHANNEL, self._hear, self._wake_all)
+            except StoreError as error:
+                log.warning("other servers are not heard: %s", error)
+            await asyncio.sleep(RETRY_S)
+
+    async def _tell(self) -> None:
+        while True:
+            await self._notification.wait()
+            self._notification.clear()
+            keys, self._to_tell = sorted(self._to_tell), set()
+            try:
+                await self._database.tell(CHANNEL, keys)
+            except (StoreError, Unkeepable) as error:
+                log.warning("other servers were not told: %s", error)
+            await asyncio.sleep(GATHER_S)
+
+
+def _bounded(key: str) -> str:
+    """The same for everybody, and short enough to be told, whatever a machine put into it."""
+    return key if len(key) <= LONGEST_KEY and key.isprintable() else f"digest:{digest_text(ascii(key))}"

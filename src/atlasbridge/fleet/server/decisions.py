@@ -11,11 +11,12 @@ from typing import Any
 from psycopg.types.json import Json
 
 from atlasbridge.core.ids import new_id
+from atlasbridge.core.operations import Refused
 from atlasbridge.core.prompt.redact import leaves, redact_data
 from atlasbridge.core.values import frozen
 from atlasbridge.fleet.server.audit import note, note_alone
 from atlasbridge.fleet.server.database import Database, rows
-from atlasbridge.fleet.server.machines import SENT, Entered, Refused
+from atlasbridge.fleet.server.machines import SENT, Entered
 from atlasbridge.fleet.server.people import ALLOWED
 
 LONGEST_VALUE = 4000
@@ -111,6 +112,7 @@ class Decision:
     ok: bool = False
     stage: str = ""
     sentence: str = ""
+    prompt_id: str = ""
 
 
 async def propose(database: Database, wish: Proposal) -> Decision | Refused:
@@ -118,7 +120,7 @@ async def propose(database: Database, wish: Proposal) -> Decision | Refused:
         return Refused("bad_value", "That is too long.")
     decision_id = new_id()
     won = await database.together(_propose, _wished(decision_id, wish))
-    return Decision(decision_id, wish.machine_id) if won else await _explain(database, wish)
+    return Decision(decision_id, wish.machine_id, prompt_id=wish.prompt_id) if won else await _explain(database, wish)
 
 
 async def _propose(database: Database, wishes: list[dict[str, Any]]) -> list[bool]:
@@ -254,4 +256,5 @@ def _decision(found: Mapping[str, Any]) -> Decision:
         bool(found["ok"]),
         found["stage"],
         found["sentence"],
+        found["prompt_id"],
     )

@@ -29,28 +29,22 @@ _FILTERS = {
 
 _SHOWN = f"""p.machine_id, m.name AS machine, m.seen_at, m.connected_to <> '' AS connected, p.prompt_id,
     p.session_id, p.body, p.folder, p.label, p.tool, p.raised_at, p.expires_at, d.person AS deciding,
-    {ALLOWED.replace("%(may)s", "'answer'")} AS may_answer, m.screens AND m.screens_here AS screens"""
-_WHOLE = "p.seq, p.state, p.last_key_at, s.body AS session, s.state AS session_state"
+    {ALLOWED.replace("%(may)s", "'answer'")} AS may_answer, m.screens AND m.screens_here AS screens,
+    p.seq, p.state, p.last_key_at, s.body AS session, s.state AS session_state"""
 _JOINED = "FROM prompts p JOIN machines m ON m.id = p.machine_id LEFT JOIN decisions d ON d.id = p.decision_id"
 _SESSION = "LEFT JOIN sessions s ON (s.machine_id, s.session_id) = (p.machine_id, p.session_id)"
 
 
-async def list_prompts(database: Database, person: str, query: Mapping[str, str]) -> dict[str, Any]:
-    found = await find_prompts(database, person, query, whole=False)
-    return {"total": found["total"], "prompts": [_told(one) for one in found["prompts"]]}
-
-
-async def find_prompts(database: Database, person: str, query: Mapping[str, str], whole: bool = True) -> dict[str, Any]:
-    """A page of the open ones.  `whole`: with the session of each."""
+async def find_prompts(database: Database, person: str, query: Mapping[str, str]) -> dict[str, Any]:
+    """A page of the open ones, with the session of each."""
     given = {name: query[name] for name in _FILTERS if query.get(name)}
     where = " AND ".join(["p.is_open", ALLOWED, *(_FILTERS[name] for name in given)])
     values = {**given, "person": person, "may": "see", "limit": _limit(query), "offset": _number(query, "offset")}
-    columns, joined = (f"{_SHOWN}, {_WHOLE}", f"{_JOINED} {_SESSION}") if whole else (_SHOWN, _JOINED)
     async with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(f"SELECT count(*) AS total {_JOINED} WHERE {where}", values)
         counted = await cursor.fetchone()
         await cursor.execute(
-            f"SELECT {columns} {joined} WHERE {where}"
+            f"SELECT {_SHOWN} {_JOINED} {_SESSION} WHERE {where}"
             " ORDER BY p.raised_at, p.prompt_id LIMIT %(limit)s OFFSET %(offset)s",
             values,
         )
@@ -61,7 +55,7 @@ async def find_prompts(database: Database, person: str, query: Mapping[str, str]
 async def find_prompt(database: Database, person: str, machine_id: str, prompt_id: str) -> dict[str, Any] | None:
     """One, open or not, as far as the person may see it."""
     found = await database.rows(
-        f"SELECT {_SHOWN}, {_WHOLE} {_JOINED} {_SESSION}"
+        f"SELECT {_SHOWN} {_JOINED} {_SESSION}"
         f" WHERE p.machine_id = %(machine)s AND p.prompt_id = %(prompt)s AND {ALLOWED}",
         {"machine": machine_id, "prompt": prompt_id, "person": person, "may": "see"},
     )

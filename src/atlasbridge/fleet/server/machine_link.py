@@ -13,15 +13,14 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.fleet_wire import BEAT_S, DEAD_S, decode_message, encode_message, signing_text
 from atlasbridge.core.ids import new_nonce
+from atlasbridge.core.operations import Refused
 from atlasbridge.core.values import frozen
-from atlasbridge.fleet.server import anchors, decisions, machines, notices, prompts, screens, team_rules
-from atlasbridge.fleet.server.chats.leader_lock import carried
+from atlasbridge.fleet.server import anchors, decisions, machines, notices, prompts, screens
 from atlasbridge.fleet.server.context import ServerContext
-from atlasbridge.fleet.server.database import Database
-from atlasbridge.fleet.server.machines import Entered, Refused
+from atlasbridge.fleet.server.database import BOARD, Database, carried
+from atlasbridge.fleet.server.machines import Entered
 from atlasbridge.fleet.server.prompts import Fenced
 from atlasbridge.fleet.server.signature import Identity, proves
-from atlasbridge.fleet.server.wakeups import BOARD
 
 # What a machine's link is to do besides decisions: one look for all of it, at every link from time to time.
 
@@ -104,7 +103,7 @@ async def _hear(socket: WebSocket) -> dict[str, Any]:
 
 
 async def _refuse(socket: WebSocket, refused: Refused) -> None:
-    await socket.send_text(encode_message("refused", reason=refused.reason, sentence=refused.sentence))
+    await socket.send_text(encode_message("refused", reason=refused.reason, sentence=refused.message))
 
 
 async def _join(
@@ -255,7 +254,7 @@ class MachineLink:
                 await notices.take(context.database, entered, str(message["message"]))
                 context.wakeups.tell(BOARD)
             case "policy":
-                await team_rules.taken(context.database, entered, message)
+                await machines.rules_taken(context.database, entered, message)
                 context.wakeups.tell(BOARD)
             case "leave":
                 await machines.remove(context.database, entered.machine_id, "itself", "left")
@@ -318,7 +317,7 @@ class MachineLink:
                 await self._send("prove", request=request, after=found.proved)
         if found.is_watched or self._watched:
             await self._tell_looks()
-        if found.rules not in ("", self._rules) and (rules := await team_rules.newest(self._context.database)):
+        if found.rules not in ("", self._rules) and (rules := await machines.newest_rules(self._context.database)):
             self._rules = rules.digest
             await self._send("policy", digest=rules.digest, text=rules.body)
 

@@ -11,6 +11,8 @@ from psycopg.types.json import Jsonb
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.fleet_wire import DEAD_S, digest_open, from_text
 from atlasbridge.core.ids import new_id, new_nonce
+from atlasbridge.core.operations import Refused
+from atlasbridge.core.prompt.model import digest_text
 from atlasbridge.core.values import frozen
 from atlasbridge.fleet.server.audit import note, note_stranger
 from atlasbridge.fleet.server.database import Connection, Database, row, rows
@@ -20,14 +22,6 @@ SENT = "sent"  # the stage of a decision that went out to its machine and has no
 ARE_YOU_THERE = "are_you_there"
 MOST_NAMED = 1000
 EPHEMERAL_S = 600.0  # so long an ephemeral machine may be silent before it is gone
-
-
-@frozen
-class Refused:
-    """A machine's or a person's fault: the reason for machines, one sentence for people."""
-
-    reason: str
-    sentence: str
 
 
 @frozen
@@ -473,3 +467,39 @@ async def allow_screens(database: Database, name: str, allowed: bool) -> bool:
         name,
     )
     return bool(found)
+
+
+# Rules for all machines: the newest is sent to each, by its digest; each says whether it took it, or why not.
+
+
+@frozen
+class TeamRules:
+    digest: str
+    body: str
+    by: str
+
+
+async def set_rules(database: Database, body: str, by: str) -> str:
+    """The digest.  Whether the rules make sense is checked before, and again by every machine."""
+    digest, now = digest_text(body), database.now()
+    async with database.transaction() as connection:
+        await connection.execute(
+            "INSERT INTO rulebook (digest, body, by_whom, made_at) VALUES (%s, %s, %s, %s)"
+            " ON CONFLICT (digest) DO UPDATE SET by_whom = excluded.by_whom, made_at = excluded.made_at",
+            (digest, body, by, now),
+        )
+        await note(connection, now, "RULES_SET", digest=digest, by=by)
+    return digest
+
+
+async def newest_rules(database: Database) -> TeamRules | None:
+    found = await database.rows("SELECT digest, body, by_whom FROM rulebook ORDER BY made_at DESC LIMIT 1")
+    return TeamRules(found[0]["digest"], found[0]["body"], found[0]["by_whom"]) if found else None
+
+
+async def rules_taken(database: Database, entered: Entered, message: Mapping[str, Any]) -> None:
+    async with database.transaction() as connection:
+        await connection.execute(
+            "UPDATE machines SET policy = %s, policy_fault = %s WHERE id = %s",
+            (str(message["digest"])[:100], str(message.get("fault", ""))[:400], entered.machine_id),
+        )

@@ -28,8 +28,8 @@ from starlette.routing import Route
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.values import field, frozen
 from atlasbridge.fleet.server import people
+from atlasbridge.fleet.server.api import place_of, with_cookie
 from atlasbridge.fleet.server.audit import note, note_stranger
-from atlasbridge.fleet.server.auth import place_of, with_cookie
 from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import Connection, row, rows
 from atlasbridge.fleet.server.signature import hashed, new_token

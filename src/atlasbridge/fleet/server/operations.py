@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from atlasbridge.core.operations import (
     Entries,
+    Event,
     Grade,
     HubOperations,
     Limit,
@@ -197,9 +198,10 @@ class FleetOperations:
     outcome = HubOperations.outcome
     sessions = HubOperations.sessions
     session = HubOperations.session
+    screen_stream = HubOperations.screen_stream
 
     @operation("GET /events", page=True, name="fleet.events")
-    def event_stream(self) -> AsyncIterator[dict[str, object]]:
+    def event_stream(self) -> AsyncIterator[Event]:
         """Says that something has changed: read the lists again."""
 
     @operation("GET /decisions", name="fleet.decisions")
@@ -217,6 +219,8 @@ class FleetOperations:
 
     # who calls
 
+    login = HubOperations.login
+    logout = HubOperations.logout
     me = HubOperations.me
     health = HubOperations.health
 

@@ -266,8 +266,8 @@ async def _insert_login(
     return str(found["id"]) if found else ""
 
 
-async def trade_link(database: Database, token: str, place: str) -> tuple[str, str] | None:
-    """(the browser's token, who): the link is worth nothing afterwards."""
+async def trade_link(database: Database, token: str, place: str) -> str | None:
+    """The browser's token: the link is worth nothing afterwards."""
     async with database.transaction() as connection:
         found = await row(
             connection,
@@ -278,8 +278,7 @@ async def trade_link(database: Database, token: str, place: str) -> tuple[str, s
         if found is None:
             await note_stranger(database, connection, "LOGIN_REFUSED", place=place)
             return None
-        browser = await let_in(connection, database, str(found["person"]), place, BROWSER_S, "link")
-    return browser, str(found["person"])
+        return await let_in(connection, database, str(found["person"]), place, BROWSER_S, "link")
 
 
 async def let_in(connection: Connection, database: Database, person: str, place: str, ttl_s: float, proof: str) -> str:

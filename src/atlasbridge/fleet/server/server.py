@@ -4,25 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hmac
 import logging
 import signal
 import socket
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
 
-from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.fleet_wire import LONGEST_MESSAGE
+from atlasbridge.core.daemon.log_file import request_id
+from atlasbridge.core.errors import ConfigError, StoreError
+from atlasbridge.core.fleet_wire import LONGEST_MESSAGE, PATH
 from atlasbridge.core.hub_connection import bind_alone
+from atlasbridge.core.ids import new_nonce
 from atlasbridge.core.routing.channel_worker import ReadPlan
 from atlasbridge.core.values import frozen
-from atlasbridge.fleet.server.application import build_application
-from atlasbridge.fleet.server.chats.directory import load_directory
+from atlasbridge.fleet.server.api import FleetApi, caller_of
+from atlasbridge.fleet.server.chats.cache import load_directory
 from atlasbridge.fleet.server.chats.service import Chats
-from atlasbridge.fleet.server.context import ServerContext
-from atlasbridge.fleet.server.database import Database
+from atlasbridge.fleet.server.context import ServerContext, Trace
+from atlasbridge.fleet.server.database import Database, Unkeepable
+from atlasbridge.fleet.server.machine_link import serve_link
 from atlasbridge.fleet.server.migrations_loader import migrate
+from atlasbridge.web.api import http_error, problem
+from atlasbridge.web.guard import Guard
+from atlasbridge.web.page_files import digest_page, page_routes, read_page
 
 if TYPE_CHECKING:
     from atlasbridge.fleet.server.oidc import OidcSettings
@@ -72,9 +88,13 @@ def run(serving: Coroutine[Any, Any, None]) -> None:
 
 
 async def serve(
-    database_url: str, place: Address, ready: Callable[[str], None], read_plan: ReadPlan | None = None
+    database_url: str,
+    place: Address,
+    ready: Callable[[str], None],
+    read_plan: ReadPlan | None = None,
+    trace: Trace | None = None,
 ) -> None:
-    """`read_plan`: which chats this process may carry; None: it carries none."""
+    """`read_plan`: which chats this process can carry; None: it carries none. `trace` collects spans of prompts."""
     refuse_open_sockets(place)
     database = Database(database_url, most=place.connections, name=SERVING)
     await database.open()
@@ -87,6 +107,7 @@ async def serve(
         )
         context = ServerContext(database, place.known_as, place.keep_s)
         await context.open()
+        context.trace = trace or context.trace
         if read_plan is not None:
             read_plan((await load_directory(database)).by_channel())  # what is wrong with it is said now
             context.chats = Chats(context, read_plan)
@@ -145,3 +166,140 @@ def stop_on_signals(server: uvicorn.Server) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
+
+
+# The ASGI application: routes, static files, and the link.  It keeps nothing between two requests.
+
+NO_OIDC = "Log in with a link: an administrator makes one with atlasbridge fleet people link NAME."
+PROBES = ("/health", "/ready", "/metrics")  # called by address; /metrics shows nothing without its token
+
+
+def build_application(context: ServerContext, metrics_token: str = "", oidc: OidcSettings | None = None) -> ASGIApp:
+    files = read_page("atlasbridge.fleet.server")  # a hub's page; only the way to its API is the server's own
+    probes = Probes(context, metrics_token)
+    routes: list[BaseRoute] = [
+        Route("/metrics", probes.metrics),
+        Route("/health", probes.health),
+        Route("/ready", probes.ready),
+        Route("/favicon.ico", _nothing),
+        *FleetApi(context, digest_page(files)).routes(),
+        *_login_routes(context, oidc),
+        Route("/admin", _admin),
+        *page_routes(files),
+    ]
+
+    async def link(socket: WebSocket) -> None:
+        await serve_link(context, socket)
+
+    routes.append(WebSocketRoute(PATH, link))
+    handlers: Any = {StoreError: _away_of(context), Unkeepable: _odd, HTTPException: http_error}
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    known = urlsplit(context.url)
+    return Guard(
+        Measured(app, context),
+        [known.hostname or ""],
+        lambda status: context.metrics.requests.labels(str(status)).inc(),
+        PROBES,
+        f"{known.scheme}://{known.netloc}",
+        takes_links=True,
+    )
+
+
+def _login_routes(context: ServerContext, oidc: OidcSettings | None) -> list[Route]:
+    from atlasbridge.fleet.server.oidc import OidcLogin, login_page
+
+    label = oidc.label if oidc else ""
+
+    async def login(request: Request) -> Response:
+        return login_page("Log in here, or with a link: ask an administrator for one." if oidc else NO_OIDC, label)
+
+    return [Route("/login", login), *(OidcLogin(context, oidc).routes() if oidc else [])]
+
+
+class Measured:
+    """Around every request: its duration, and an id that its answer and its lines in the log carry."""
+
+    def __init__(self, app: ASGIApp, context: ServerContext) -> None:
+        self._app = app
+        self._context = context
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        given = Headers(scope=scope).get("x-request-id", "")
+        name = given if given.isascii() and given.isprintable() and 0 < len(given) <= 64 else new_nonce()[:16]
+        request_id.set(name)
+        clock = asyncio.get_running_loop().time
+        began = clock()
+
+        async def named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._context.metrics.request_seconds.observe(clock() - began)
+                MutableHeaders(raw=message["headers"])["X-Request-Id"] = name
+            await send(message)
+
+        return await self._app(scope, receive, named)
+
+
+class Probes:
+    """Whether this server is well, and its figures."""
+
+    def __init__(self, context: ServerContext, token: str) -> None:
+        self._context = context
+        self._token = token
+
+    async def metrics(self, request: Request) -> Response:
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        trusted = bool(self._token) and hmac.compare_digest(given.encode(), self._token.encode())
+        if not trusted and await caller_of(self._context, request) is None:
+            return problem(401, "unauthorized", "Give the token of --metrics-token-file, or log in.")
+        here = {
+            "links_here": self._context.links,
+            "pages_here": self._context.pages,
+            "chats_carried_here": self._carries,
+        }
+        figures = await self._context.metrics.render(self._context.database, **here)
+        return Response(figures, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def health(self, request: Request) -> Response:
+        """It lives; and whether it is the one that carries the chats."""
+        return JSONResponse({"ok": True, "chats": self._carries})
+
+    @property
+    def _carries(self) -> bool:
+        chats = self._context.chats
+        return chats is not None and bool(chats.health()["carried_here"])
+
+    async def ready(self, request: Request) -> Response:
+        """It can work: PostgreSQL answers."""
+        try:
+            await self._context.database.rows("SELECT 1")
+        except StoreError as error:  # anybody can probe: which server and why is for the log
+            log.warning("not ready: %s", error)
+            return JSONResponse({"ok": False, "message": "The database cannot be reached."}, 503)
+        return JSONResponse({"ok": True})
+
+
+async def _admin(request: Request) -> Response:
+    return RedirectResponse("/admin.html")
+
+
+async def _nothing(request: Request) -> Response:
+    return Response(status_code=204)
+
+
+async def _odd(request: Request, error: Exception) -> Response:
+    return problem(400, "bad_request", "That cannot be kept, so it is not taken.")
+
+
+def _away_of(context: ServerContext):  # type: ignore[no-untyped-def]
+    async def away(request: Request, error: Exception) -> Response:
+        """Which server, which user and why is for the log: anybody can ask.  A commit may have come through although
+        its answer was lost: of a request that changes something nobody knows, until it is asked about by its key."""
+        context.metrics.database_faults.inc()
+        log.warning("a request was not served: %s", error)
+        if request.method in ("GET", "HEAD"):
+            return problem(503, "unavailable", "The database cannot be reached. Try again.")
+        return problem(503, "unknown", "The database cannot be reached. It is not known whether this was taken.")
+
+    return away

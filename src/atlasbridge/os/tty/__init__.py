@@ -1,4 +1,4 @@
-"""Terminals with programs on them, per operating system, and the probe that tells whether such a program waits."""
+"""Terminals for each operating system, and the probe that tells whether a program waits for input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def make_probe(master_fd: int, pid: int) -> WaitingProbe:
-    """The waiting probe of this system; one that knows nothing where there is none."""
+    """The waiting probe of this system; where there is none, a probe that always answers "unknown"."""
     if sys.platform == "linux":
         from atlasbridge.os.tty.linux import LinuxProbe
 

@@ -1,4 +1,4 @@
-"""What a terminal says of itself, alike on every Unix: whose turn it is and how it reads."""
+"""Terminal state that is the same on every Unix: the foreground process group and the input mode."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import array
 import fcntl
 import termios
 
-TURNS = 3  # as often a probe looks at most while the flags change under it
+TURNS = 3  # how often a probe looks again if the flags change during a look
 
 
 def foreground_group(master_fd: int) -> int:
-    """The process group that may read; 0 where nobody is there any more."""
+    """The process group that can read the terminal; 0 if there is none."""
     group = array.array("i", [0])
     try:
         fcntl.ioctl(master_fd, termios.TIOCGPGRP, group)
@@ -20,7 +20,7 @@ def foreground_group(master_fd: int) -> int:
 
 
 def echo_and_canon(fd: int) -> tuple[bool | None, bool | None]:
-    """Whether it shows what is typed, and whether it reads by lines."""
+    """Whether the terminal echoes, and whether it is in canonical (line) mode."""
     try:
         local = termios.tcgetattr(fd)[3]
     except (termios.error, OSError):

@@ -1,6 +1,6 @@
-"""What a session needs of a terminal with a program on it, whatever the operating system.
+"""The interface of a terminal with a program on it, for every operating system.
 
-A session moves bytes by the descriptor, for hours; `read`, `write` and `terminate` are for programs that make calls.
+A session moves bytes with the descriptor, for hours; `read`, `write` and `terminate` are for simple callers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class BasePTY(ABC):
         cwd: str | None = None,
         size: Size | None = None,
     ) -> Self:
-        """Start a program on a terminal of its own; without `env` it gets ours.  SpawnRefused: it cannot be started."""
+        """Start a program on its own terminal; without `env` it inherits ours. Raises SpawnRefused if that fails."""
 
     @abstractmethod
     def read(self, size: int = 65536) -> bytes:
@@ -36,15 +36,15 @@ class BasePTY(ABC):
 
     @abstractmethod
     def write(self, data: bytes) -> None:
-        """Type all of it, waiting where the program is slow to read; OSError once nobody reads any more."""
+        """Write all of it, and wait if the program reads slowly. Raises OSError after the program has ended."""
 
     @abstractmethod
     def fileno(self) -> int:
-        """The master's descriptor, non-blocking; -1 where the system has none."""
+        """The master's descriptor, non-blocking; -1 if the system has none."""
 
     @abstractmethod
     def resize(self, size: Size) -> None:
-        """Tell the terminal its size; its foreground processes are told when it changed."""
+        """Set the terminal's size; its foreground processes get a signal if it changed."""
 
     @abstractmethod
     def flags(self) -> LineFlags:
@@ -52,7 +52,7 @@ class BasePTY(ABC):
 
     @abstractmethod
     def unread(self) -> int:
-        """Bytes typed that the program has not read yet; -1 where the system cannot tell."""
+        """Bytes that the program has not read yet; -1 if the system cannot tell."""
 
     @abstractmethod
     def signal(self, number: int) -> None:
@@ -68,17 +68,17 @@ class BasePTY(ABC):
 
     @abstractmethod
     def is_own(self, fd: int) -> bool:
-        """Whether a descriptor is this very terminal's inner side."""
+        """Whether a descriptor is the slave side of this terminal."""
 
     def set_echo(self, on: bool) -> None:  # noqa: B027 (a console has no such switch)
-        """Whether the terminal shows what is typed; off while input comes from a pipe."""
+        """Switch the echo; it is off while input comes from a pipe."""
 
     @abstractmethod
     def end_steps(self, grace_s: float) -> Iterator[float]:
-        """End the whole session of the program; yields how long to wait before the next step."""
+        """End the program's whole session; yields how long to wait before the next step."""
 
     def terminate(self, grace_s: float = 3.0) -> int | None:
-        """SIGTERM, `grace_s` seconds, SIGKILL; waits for the end and returns the exit status."""
+        """Send SIGTERM, wait `grace_s` seconds, send SIGKILL; return the exit status."""
         pause = threading.Event()
         for pause_s in self.end_steps(grace_s):
             pause.wait(pause_s)
@@ -90,13 +90,11 @@ class BasePTY(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the terminal."""
+        """Close the terminal."""
 
 
-# The waiting probe of a system that cannot tell: it says `unknown`, which is a valid answer.
-#
-# The terminal's own flags can be had wherever there is a terminal of the POSIX kind: whether lines are edited, and
-# whether what is typed is shown.
+# The waiting probe of a system without process information: it answers `unknown`, which is a valid answer. The
+# terminal's flags are available on every POSIX terminal: canonical mode and echo.
 
 
 class NoProbe:

@@ -1,5 +1,5 @@
-"""A session without a console of its own (`run --detach` on Windows): a process of ours is started for it, which says
-in one line how that went and then lives until its program ends.
+"""A session without its own console (`run --detach` on Windows): a separate process hosts it. The process reports its
+start in one line and then runs until its program ends.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ _PATIENCE_S = 60.0
 
 
 def start_hosted(plan: Plan) -> Ending:
-    """Ending 0: the session runs."""
+    """Ending 0 means that the session runs."""
     environ = own_environ(os.environ, **{HOSTED: plan.session_id})
     process = start_alone(own_python("atlasbridge", "run", *hosted_words(plan)), environ, answer=True)
     line = first_line(process, _PATIENCE_S)
     said = json.loads(line) if line else {}
     if said.get("started"):
-        process.returncode = 0  # it lives on: its exit is nobody's business here
+        process.returncode = 0  # it continues to run, and nobody waits for its exit status
         return Ending(0)
-    process.kill()  # it has ended by itself, or would start when nobody waits for it any more
+    process.kill()  # it has ended, or would start after we stopped waiting
     process.wait()
     if "status" not in said:
         return Ending(1, "the session did not start", f"its log: sessions/{plan.session_id[:8]}.log")
@@ -32,7 +32,7 @@ def start_hosted(plan: Plan) -> Ending:
 
 
 def hosted_words(plan: Plan) -> tuple[str, ...]:
-    """What `run` was told, without `--detach`."""
+    """The arguments of `run`, without `--detach`."""
     words = ["--backend", plan.backend]
     words += ["--name", plan.label] if plan.label else []
     words += [word for name in plan.channels or () for word in ("--channel", name)]
@@ -44,7 +44,7 @@ def hosted_words(plan: Plan) -> tuple[str, ...]:
 
 
 def tell_starter(refused: Ending | None) -> None:
-    """The one line to whoever waits for this process; nothing more is said there."""
+    """Write the one line for the process that started this one."""
     said: dict[str, Any] = {"started": True}
     if refused is not None:
         said = {"status": refused.status, "text": refused.text, "hint": refused.hint}

@@ -1,7 +1,7 @@
-"""The waiting probe of Linux: what does the terminal's foreground process group do?  From /proc, without ptrace.
+"""The waiting probe of Linux: what does the terminal's foreground process group do? From /proc, without ptrace.
 
-A blocked read on the terminal is an answer by itself.  An event loop that watches the terminal may wait for a person
-or for work in progress; a child at work, a request without an answer, or the processor's use tell which.
+A blocked read on the terminal is a clear answer. An event loop that watches the terminal can wait for a person or for
+running work; a working child, an unanswered request or processor use tells which.
 """
 
 from __future__ import annotations
@@ -19,25 +19,23 @@ from atlasbridge.os.tty.attributes import TURNS, echo_and_canon, foreground_grou
 from atlasbridge.os.tty.procfs import Process
 from atlasbridge.os.tty.waits import NOWHERE, Line, Wait, Waits, classify
 
-# How much the processes of a Linux terminal's foreground group run: their share of a processor, and since when none
-# of them has run at all.
-#
-# Between two looks a program that reads the terminal in short turns of sleep has run; one that sleeps has not.
+# Processor use of the foreground group: its share of a processor, and how long it has not run at all. A program that
+# reads the terminal in a loop with short sleeps has run between two looks; a sleeping one has not.
 
 _SHORTEST_SPAN_S = 0.05
 _MOST_GROUPS = 16
 
 
 class Share:
-    """How much of the time in which it could have a processor a group of late has used one.  The time that it waits for
-    one, because others have them, is neither use nor rest."""
+    """The recent share of processor use of a group. Time spent waiting for a processor, because others use it, counts
+    neither as use nor as idle time."""
 
     def __init__(self) -> None:
-        self._spent = (0, 0.0, dict[int, tuple[float, float]]())  # group, when, by process: used, waited
+        self._spent = (0, 0.0, dict[int, tuple[float, float]]())  # group, time, and by process: used, waited
         self._share = 0.0
 
     def of(self, group: int, pids: Iterable[int]) -> float:
-        """0 until there are two looks to compare."""
+        """Return 0 until there are two samples to compare."""
         now = time.monotonic()
         last_group, then, before = self._spent
         if group == last_group and now - then < _SHORTEST_SPAN_S:
@@ -55,13 +53,14 @@ def _part(before: tuple[float, float], after: tuple[float, float], span_s: float
 
 
 class Stillness:
-    """Since when no thread of a group was given a processor."""
+    """How long no thread of a group has run."""
 
     def __init__(self) -> None:
-        self._ran: dict[int, tuple[tuple[tuple[int, int], ...], float]] = {}  # by group: turns per thread, since when
+        # by group: switches per thread, and since when
+        self._ran: dict[int, tuple[tuple[tuple[int, int], ...], float]] = {}
 
     def of(self, group: int, pids: Iterable[int]) -> float:
-        """Seconds, as far as these looks can tell."""
+        """Seconds, as far as the samples can tell."""
         now, turns = time.monotonic(), tuple(turn for pid in pids for turn in _turns(pid))
         before, since = self._ran.pop(group, ((), now))
         if turns != before:
@@ -73,9 +72,10 @@ class Stillness:
 
 
 def _processor_seconds(pid: int) -> tuple[float, float]:
-    """Processor time that a process has used, and that its main thread has waited for, if the kernel tells.
+    """The processor time that a process has used, and the time that its main thread has waited for a processor, if the
+    kernel reports it.
 
-    The kernel gives every process a clock of its own, with a number that can be computed.
+    The kernel has a clock for every process, with an id that can be computed.
     """
     try:
         used = time.clock_gettime((~pid << 3) | 2)
@@ -88,7 +88,7 @@ def _processor_seconds(pid: int) -> tuple[float, float]:
 
 
 def _turns(pid: int) -> list[tuple[int, int]]:
-    """How often each thread was given a processor; a kernel that does not count gives nothing."""
+    """How often each thread was scheduled; empty if the kernel does not count."""
     found = []
     for tid in procfs.threads(pid):
         try:
@@ -99,9 +99,8 @@ def _turns(pid: int) -> list[tuple[int, int]]:
     return found
 
 
-# The processes of a Linux terminal's foreground group, and what the threads of each wait for.
-#
-# Says what is there; what it means for a person is decided in `linux`.
+# The processes of a terminal's foreground group, and what their threads wait for. This part only collects; the probe
+# below decides.
 
 
 @mutable
@@ -122,7 +121,7 @@ class Member:
 
     @property
     def only_the_terminal(self) -> bool:
-        """No thread waits for anything but the terminal, a wake-up of the program's own, or another thread."""
+        """Whether all threads wait only for the terminal, an internal wake-up, or another thread."""
         attending = [wait for wait in self.waits if wait.reads or wait.watches]
         rest = [wait for wait in self.waits if not (wait.reads or wait.watches)]
         reads = any(wait.reads for wait in attending)
@@ -130,28 +129,28 @@ class Member:
             return False
         helpers = rest if self.waits[0] in attending else rest[1:]
         main_idle = self.waits[0] in attending or self.waits[0].idle
-        # A runtime's own threads doze with timeouts beside a blocked read; beside a poll they may draw.
+        # Runtime threads sleep with timeouts during a blocked read; during a poll they could be drawing.
         return main_idle and all(wait.idle or (reads and not wait.others) for wait in helpers)
 
     @property
     def timer(self) -> float:
-        """After how many seconds it wakes by itself; 0: never."""
+        """After how many seconds it wakes by itself; 0 means never."""
         return max((wait.timeout for wait in self.waits), default=0.0)
 
     @property
     def serves_others(self) -> bool:
-        """Its work comes by itself: from callers, or from files that change."""
+        """Whether its work comes from callers or from changing files."""
         others = {other for wait in self.waits for other in wait.others}
         return any("inotify" in other for other in others) or sockdiag.listens(map(sockdiag.socket_inode, others))
 
     @property
     def relays(self) -> bool:
-        """A server without a terminal of its own: all it does with one is to relay."""
+        """A server without a controlling terminal only relays."""
         return self.process.terminal == 0
 
 
 def group_members(group: int, child: int) -> Iterator[Process]:
-    """The living processes of a group: its leader first, then the child's family, then, if none is there, all."""
+    """The living processes of a group: the leader first, then descendants of the child; if there are none, all."""
     if group <= 0:
         return
     leader = procfs.read_process(group)
@@ -182,10 +181,9 @@ def examine(process: Process, line: Line) -> Member:
     return member
 
 
-# Programs of other sessions that hold a Linux terminal open: tmux and screen serve it from a server of their own,
-# pinentry takes it over by name.
-#
-# Finds them; what they do there is judged in `linux`.  A search walks all of /proc, so it is made seldom.
+# Programs of other sessions that have this terminal open: tmux and screen serve it from their own server, pinentry
+# opens it by name. This part finds them; the probe below judges them. A search walks through all of /proc, so it is
+# rare.
 
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 4.0
@@ -194,14 +192,14 @@ _LONGEST_PAUSE_S = 4.0
 class Strangers:
     def __init__(self, line: Line) -> None:
         self.line = line
-        self._known: dict[int, int] = {}  # who, and the descriptor that is the terminal
+        self._known: dict[int, int] = {}  # process, and its descriptor of the terminal
         self._about: Hashable = None
         self._again_at = 0.0
         self._pause_s = _FIRST_PAUSE_S
 
     def look(self, about: Hashable, now: float) -> list[Process]:
-        """Those that hold the terminal now.  Another state of the terminal (`about`) is searched for at once, the same
-        again after pauses that grow."""
+        """Return the programs that have the terminal open. A new state of the terminal (`about`) causes a search at
+        once; for the same state, searches are repeated with growing pauses."""
         if about != self._about:
             self._about, self._again_at, self._pause_s = about, now, _FIRST_PAUSE_S
         held = [process for pid in self._known if (process := self._still_holds(pid)) is not None]
@@ -219,8 +217,8 @@ class Strangers:
 
 
 def holders(line: Line) -> Iterator[tuple[Process, int]]:
-    """Every process that this user may inspect, that has another controlling terminal or none, and that has opened this
-    one, with the descriptor."""
+    """Every inspectable process with another or no controlling terminal that has this terminal open, with its
+    descriptor."""
     name = f"/dev/pts/{line.index}"
     ourselves = os.getpid()
     for process in procfs.every_process():
@@ -232,14 +230,14 @@ def holders(line: Line) -> Iterator[tuple[Process, int]]:
                 break
 
 
-# Is a Linux program at work elsewhere while it watches its terminal?  Requests without an answer, and children that do
-# something it waits for.
+# Whether a program has other work while it watches its terminal: unanswered requests, or children that do something it
+# waits for.
 
 _SLACK_S = 0.05
 
 
 def pending_request(processes: Iterable[Process], input_age_s: float | None) -> str:
-    """Why one of these waits for an answer from the network, "" when none does."""
+    """Why one of these processes waits for an answer from the network, or ""."""
     inodes = set[int]()
     for process in processes:
         inodes |= sockdiag.inodes_of(procfs.descriptors(process.pid))
@@ -248,10 +246,10 @@ def pending_request(processes: Iterable[Process], input_age_s: float | None) -> 
 
 
 def is_at_work(child: Process, program: Process, input_age_s: float | None) -> bool:
-    """Whether a child does something the program waits for.
+    """Whether a child does something that the program waits for.
 
-    Children older than the last input are helpers that stay; so are those that wait for words of the program, and
-    daemons of their own, whatever these do.
+    Permanent helpers do not count: children older than the last input, children that wait for input from the program,
+    and independent daemons.
     """
     if child.state in "Tt":
         return False
@@ -268,7 +266,7 @@ def is_at_work(child: Process, program: Process, input_age_s: float | None) -> b
 
 
 def _is_daemon(child: Process, program: Process) -> bool:
-    """A server of its own: it has no terminal, shares no stream with the program, and awaits calls."""
+    """Whether it is an independent server: no terminal, no stream shared with the program, waiting for connections."""
     if child.terminal:
         return False
     own, streams = procfs.descriptors(child.pid), set(procfs.descriptors(program.pid).values())
@@ -279,14 +277,13 @@ def _is_daemon(child: Process, program: Process) -> bool:
 
 
 def _awaits_words(child: Process, waits: list[Wait]) -> bool:
-    """Whether a child waits for its standard input, which is a pipe or socket that its parent writes to."""
+    """Whether a child waits for its standard input, a pipe or socket that its parent writes to."""
     words = procfs.descriptor(child.pid, 0)
     return words.startswith(("pipe:", "socket:")) and any(words in wait.others for wait in waits)
 
 
 def _awaits_only(program: Process, waits: list[Wait]) -> bool:
-    """Whether no thread will move before the program, or a caller, has a word for it: a debugger's target that is
-    halted, a language server."""
+    """Whether every thread waits for the program or a caller: a halted debugger target, a language server."""
     others = {other for wait in waits for other in wait.others}
     if not others or not all(wait.idle or (wait.others and not wait.timeout) for wait in waits):
         return False
@@ -297,9 +294,9 @@ def _awaits_only(program: Process, waits: list[Wait]) -> bool:
 
 
 _TIOCGPTN = 0x80045430
-_BUSY_SHARE = 0.5  # of one processor, between two looks
-_STILL_S = 1.0  # whoever reads the terminal in turns of sleep has run at least once in this time
-_MAX_DEPTH = 3  # terminals inside terminals
+_BUSY_SHARE = 0.5  # of one processor, between two samples
+_STILL_S = 1.0  # a program that reads the terminal in a loop with sleeps runs at least once in this time
+_MAX_DEPTH = 3  # nested terminals
 _MAX_CHILDREN = 64
 
 
@@ -314,13 +311,13 @@ class LinuxProbe:
         self._stillness = Stillness()
 
     def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
-        """`quiet_s` is left to the detector, which weighs it; the kernel's answer does not depend on it."""
+        """`quiet_s` is left to the detector; the kernel's answer does not depend on it."""
         for _ in range(TURNS):
             self._mode = echo, canonical = echo_and_canon(self._master)
             group = foreground_group(self._master)
             answer = self._judge(self._line, group, self._child, input_age_s, canonical is True and echo is False, 0)
             if echo_and_canon(self._master) == self._mode:
-                break  # else the program set them during this look, and a secret would pass for a line
+                break  # otherwise the program changed them during this look, and a secret could pass for a line
         if answer.echo is None:
             answer = replace(answer, echo=echo, canonical=canonical)
         return answer
@@ -340,8 +337,8 @@ class LinuxProbe:
         return self._judge_members(members, input_age_s, secret, share, depth)
 
     def _judge_strangers(self, group: int, input_age_s: float | None) -> ProbeAnswer | None:
-        """Somebody of another session may serve the terminal while the foreground group only waits for it to end.  He
-        has switched off the line editing or the echo for it."""
+        """A program of another session can serve the terminal while the foreground group only waits for its end. Such a
+        program has switched off canonical mode or the echo."""
         if self._mode == (True, True):
             return None
         for process in self._strangers.look((group, self._mode), time.monotonic()):
@@ -368,13 +365,13 @@ class LinuxProbe:
         return answer
 
     def _reads_surely_not(self, members: list[Member], depth: int) -> bool:
-        """Whoever reads the terminal in turns of sleep runs now and then, and never much."""
+        """A program that reads the terminal in a loop with sleeps runs now and then, but never much."""
         group, pids = members[0].process.group, [member.process.pid for member in members]
         computes = depth == 0 and self._share.of(group, pids) > _BUSY_SHARE
         return self._stillness.of(group, pids) >= _STILL_S or computes
 
     def _judge_loop(self, member: Member, input_age_s: float | None, share: float, depth: int) -> ProbeAnswer:
-        """A program that watches the terminal by poll, or reads it in a helper thread."""
+        """Judge a program that watches the terminal with poll, or reads it in a helper thread."""
         process, runs = member.process, ""
         if any(wait.call is None for wait in member.waits):
             runs = "one of its threads runs"
@@ -397,7 +394,7 @@ class LinuxProbe:
         return replace(answer, timer=bool(member.timer), period_s=member.timer)
 
     def _inside(self, member: Member, input_age_s: float | None, depth: int) -> ProbeAnswer | None:
-        """What the terminal says that this program runs itself (script, expect, an agent's shell), if it has one."""
+        """The answer of a nested terminal that this program runs (script, expect, an agent's shell), if it has one."""
         if depth >= _MAX_DEPTH:
             return None
         answers: list[ProbeAnswer] = []
@@ -426,7 +423,7 @@ def _terminal_number(master_fd: int) -> int:
 
 
 def _judge_absent(members: list[Member], secret: bool) -> ProbeAnswer:
-    """Nobody in the group is seen to wait for the terminal."""
+    """Judge a group in which no process is seen to wait for the terminal."""
     denied = [member for member in members if member.denied]
     if denied:
         process = denied[-1].process
@@ -442,25 +439,25 @@ def _judge_absent(members: list[Member], secret: bool) -> ProbeAnswer:
 
 
 def _terminals_of(pid: int) -> list[int]:
-    """The numbers of the terminals that a program runs itself."""
+    """The numbers of the terminals whose masters this program has open."""
     masters = [fd for fd, link in procfs.descriptors(pid).items() if link.endswith("ptmx")]
     return sorted({index for fd in masters if (index := procfs.terminal_index(pid, fd)) is not None})
 
 
 def _relayed(answer: ProbeAnswer, member: Member, index: int) -> ProbeAnswer:
-    """What a terminal inside this one says, with that terminal's own flags."""
+    """The answer of a nested terminal, with its own flags."""
     why = f"inside a terminal of {member.process.command}: {answer.why}"
     echo, canonical, rows = _inner_state(index)
     answer = replace(answer, why=why, rows=rows)
-    if answer.state is ProbeState.BUSY:  # only the program around it can ask then: the outer flags count
+    if answer.state is ProbeState.BUSY:  # only the outer program can ask then, so the outer flags count
         return replace(answer, certain=answer.certain or canonical is True)
     if answer.state is ProbeState.READING and member.timer and not member.relays:
-        answer = replace(answer, state=ProbeState.POLLING, timer=True)  # it may have more to do than to relay
+        answer = replace(answer, state=ProbeState.POLLING, timer=True)  # it could do more than relay
     return answer if answer.echo is not None else replace(answer, echo=echo, canonical=canonical)
 
 
 def _one_of(answers: list[ProbeAnswer]) -> ProbeAnswer | None:
-    """Of several terminals in one program only one has the keyboard, and nobody can tell which."""
+    """Only one of several nested terminals has the keyboard, and it is unknown which."""
     if not answers:
         return None
     best = min(answers, key=lambda answer: _STRENGTH[answer.state])

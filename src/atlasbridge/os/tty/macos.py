@@ -1,7 +1,7 @@
 """The waiting probe of macOS, from libproc and the terminal's flags.
 
-macOS does not tell an ordinary user in which system call a thread sleeps.  So this probe can say *no* (a thread runs, a
-group is stopped, it computes) and recognise a secret; everything else is `unknown`.
+macOS does not tell an ordinary user in which system call a thread sleeps. So this probe can answer *no* (a thread runs,
+the group is stopped, it computes) and recognise a secret; everything else is `unknown`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def parse_task_info(data: bytes, tick_ns: float = 1.0) -> MacTask | None:
 
 
 class ProcessSource(Protocol):
-    """What the probe asks of libproc."""
+    """The part of libproc that the probe uses."""
 
     tick_ns: float
 
@@ -69,7 +69,7 @@ class ProcessSource(Protocol):
 
 
 class Libproc:
-    """libproc by ctypes."""
+    """libproc through ctypes."""
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(ctypes.util.find_library("proc") or "libproc.dylib")
@@ -96,12 +96,13 @@ class MacProbe:
         self._used = (0, 0.0, 0.0)  # foreground group, its processor seconds, when
 
     def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
-        """`quiet_s` is left to the detector; without start times of children `input_age_s` has no use here."""
+        """`quiet_s` is left to the detector; `input_age_s` is unused, because start times of children
+        are unknown here."""
         for _ in range(TURNS):
             echo, canonical = echo_and_canon(self._master)
             answer = self._judge(foreground_group(self._master), secret=canonical is True and echo is False)
             if echo_and_canon(self._master) == (echo, canonical):
-                break  # else the program set them during this look, and a secret would pass for a line
+                break  # otherwise the program changed them during this look, and a secret could pass for a line
         return replace(answer, echo=echo, canonical=canonical)
 
     def _judge(self, group: int, secret: bool) -> ProbeAnswer:
@@ -132,7 +133,7 @@ class MacProbe:
         return parse_task_info(self._source.info(pid, _TASK_INFO, _TASK_SIZE), self._source.tick_ns)
 
     def _share(self, group: int, used: float) -> float:
-        """Processors used by the group since the last look; 0 when there is nothing to compare."""
+        """Processors used by the group since the last look; 0 if there is nothing to compare."""
         now = time.monotonic()
         last_group, last_used, then = self._used
         if group == last_group and now - then < _SHORTEST_SPAN_S:

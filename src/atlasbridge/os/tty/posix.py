@@ -1,4 +1,4 @@
-"""A program on a POSIX terminal: what `BasePTY` promises, on top of ptypool.  Linux and macOS share all of it."""
+"""A program on a POSIX terminal: implements `BasePTY` with ptypool, for Linux and macOS."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from ptypool.process import SpawnedProcess, spawn_process
 from ptypool.terminal import CANONICAL_LINE_LIMIT, TermiosAttributes
 from ptypool.termination import termination_steps
 
-_TIOCGPTPEER = 0x5441  # Linux: opens the slave of a master, also where its name means nothing
+_TIOCGPTPEER = 0x5441  # Linux: opens the slave of a master, also if its path is in another namespace
 _OFLAG, _LFLAG, _CC = 1, 3, 6
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 _LOOK_S = 0.05
 
 
 class ReadyTerminal(NamedTuple):
-    """A terminal whose program is not known yet: for whoever knows that one will come."""
+    """A prepared terminal whose program is not known yet, for a start that will follow."""
 
     leader: Leader
     lifeline: int
 
     @classmethod
     def make(cls) -> ReadyTerminal | None:
-        """None: there is none to be had; a start finds out why.  What it leaves behind is ours from its first process
-        on."""
+        """Return None if no terminal is available; the later start reports why. Orphans of the program become our
+        children from the beginning."""
         adopt_orphans()
         end_of_job, lifeline = os.pipe()
         try:
@@ -49,7 +49,7 @@ class ReadyTerminal(NamedTuple):
             os.close(end_of_job)
 
     def above(self, number: int) -> ReadyTerminal:
-        """The same, with no descriptor below `number`."""
+        """The same, with all descriptors at or above `number`."""
         self.leader.move_above(number)
         lifeline = fcntl.fcntl(self.lifeline, fcntl.F_DUPFD_CLOEXEC, number)
         os.close(self.lifeline)
@@ -58,7 +58,7 @@ class ReadyTerminal(NamedTuple):
 
 class PosixPTY(BasePTY):
     def __init__(self, pid: int, master_fd: int, lifeline: int = -1) -> None:
-        """`lifeline`: as long as it is open, job control stops the program as it stops a shell's job."""
+        """While `lifeline` is open, job control stops the program like a shell's job."""
         self.pid = pid
         self._master = master_fd
         self._lifeline = lifeline
@@ -79,7 +79,7 @@ class PosixPTY(BasePTY):
         ready: ReadyTerminal | None = None,
         stderr: int = -1,
     ) -> Self:
-        """Start `command`; `SpawnRefused` says with which status a shell would have ended."""
+        """Start `command`. `SpawnRefused` contains the exit status that a shell would have returned."""
         size = size or Size()
         pixels = (size.rows, size.cols, size.width, size.height)
         how: dict[str, Any] = {"env": os.environ if env is None else env, "cwd": cwd, "size": pixels}
@@ -98,7 +98,7 @@ class PosixPTY(BasePTY):
                 return os.read(self._master, size)
             except BlockingIOError:
                 continue
-            except OSError:  # no process has the terminal open now; while the program lives it may open it again
+            except OSError:  # no process has the terminal open, but a live program could open it again
                 if self.poll() is not None:
                     break
                 threading.Event().wait(_LOOK_S)
@@ -114,7 +114,7 @@ class PosixPTY(BasePTY):
                 view = view[os.write(self._master, view) :]
 
     def _ready(self, events: int) -> None:
-        """Wait until the terminal can be read or written, or the program may have ended."""
+        """Wait until the terminal is readable or writable, or the program could have ended."""
         waiter = select.poll()
         waiter.register(self._master, events)
         waiter.poll(_LOOK_S * 1000)
@@ -143,7 +143,7 @@ class PosixPTY(BasePTY):
         )
 
     def set_echo(self, on: bool) -> None:
-        """Off while input comes from a pipe, which nobody sees being typed; `flags` still tells the tool's own wish."""
+        """Off while input comes from a pipe, because nobody types it; `flags` still reports the tool's own setting."""
         with contextlib.suppress(termios.error, OSError):
             attributes = termios.tcgetattr(self._master)
             has_echo = bool(attributes[_LFLAG] & termios.ECHO)
@@ -158,11 +158,11 @@ class PosixPTY(BasePTY):
         if slave < 0:
             return -1
         try:
-            waiter = select.poll()  # polling makes the kernel hand over what it still holds back
+            waiter = select.poll()  # polling makes the kernel deliver buffered input
             waiter.register(slave, select.POLLIN)
             readable = any(events & select.POLLIN for _, events in waiter.poll(0))
             count = int(struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, b"\0\0\0\0"))[0])
-            return max(count, int(readable))  # an end-of-file that waits to be read counts no byte
+            return max(count, int(readable))  # a pending end-of-file has no bytes
         except OSError:
             return -1
         finally:
@@ -175,7 +175,7 @@ class PosixPTY(BasePTY):
                 return fcntl.ioctl(self._master, _TIOCGPTPEER, flags)
             name: str = os.ptsname(self._master)
             return os.open(name, flags)
-        except (OSError, AttributeError):  # os.ptsname came with Python 3.13
+        except (OSError, AttributeError):  # os.ptsname exists since Python 3.13
             return -1
 
     def signal(self, number: int) -> None:
@@ -183,12 +183,12 @@ class PosixPTY(BasePTY):
             os.killpg(os.tcgetpgrp(self._master), number)
 
     def poll(self) -> int | None:
-        with self._reaping:  # several threads ask: a child can be reaped only once
+        with self._reaping:  # several threads ask, but a child can be reaped only once
             while self._status is None:
                 try:
                     pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
                 except ChildProcessError:
-                    self._status = 0  # reaped by somebody else: nothing is known of its end
+                    self._status = 0  # reaped by other code, so its exit status is unknown
                     break
                 if pid == 0:
                     break
@@ -223,7 +223,7 @@ class PosixPTY(BasePTY):
 def _start_ready(
     ready: ReadyTerminal, command: Sequence[str], how: dict[str, Any]
 ) -> tuple[SpawnedProcess, int] | None:
-    """None: somebody has killed or stopped its leader meanwhile, and nothing was started."""
+    """Return None if its leader was killed or stopped in the meantime; then nothing was started."""
     try:
         return ready.leader.start(command, **how), ready.lifeline
     except LeaderGone:
@@ -237,7 +237,7 @@ def _start_ready(
 def _start_new(command: Sequence[str], how: dict[str, Any]) -> tuple[SpawnedProcess, int]:
     end_of_job, lifeline = os.pipe()
     try:
-        # ours are all close-on-exec; the person's own (a shell's `9<file`) are the tool's
+        # All our descriptors are close-on-exec; the person's own (a shell's `9<file`) belong to the tool.
         return spawn_process(command, **how, close_fds=False, lifeline=end_of_job), lifeline
     except SpawnFailed:
         os.close(lifeline)
@@ -247,14 +247,14 @@ def _start_new(command: Sequence[str], how: dict[str, Any]) -> tuple[SpawnedProc
 
 
 def _shell_status(error: SpawnFailed) -> int:
-    """127 when there is no such program, 126 when it is there but cannot be run, as shells have it."""
+    """127 if the program does not exist, 126 if it cannot be run, as in shells."""
     if error.stage == "program" and "was not found" in error.what():
         return _NOT_FOUND
     return _NOT_EXECUTABLE if error.stage == "program" else 1
 
 
 def own_line_settings() -> list[Any] | None:
-    """The person's own line settings (erase key, UTF-8), which the tool's terminal starts with."""
+    """The person's terminal settings (erase key, UTF-8), with which the tool's terminal starts."""
     for fd in (0, 1, 2):
         try:
             return termios.tcgetattr(fd)

@@ -1,7 +1,7 @@
-"""What /proc tells of processes: their relations, their threads' blocked system calls, their descriptors.
+"""Process information from /proc: relations, blocked system calls of threads, descriptors.
 
-Reads and parses, decides nothing.  A process that is gone gives None or nothing; one that may not be inspected raises
-PermissionError where that matters to the reader.
+It reads and parses, and decides nothing. For a process that has ended it returns None or nothing; for one that cannot
+be inspected it raises PermissionError where the caller needs to know.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def read_process(pid: int) -> Process | None:
 
 
 def parse_stat(data: bytes) -> Process:
-    """One line of /proc/PID/stat.  The command is in brackets and may hold any character, brackets too."""
+    """One line of /proc/PID/stat. The command is in brackets and can contain any character, also brackets."""
     opening, closing = data.index(b"("), data.rindex(b")")
     fields = data[closing + 2 :].split()
     device = int(fields[4])
@@ -77,7 +77,7 @@ def threads(pid: int) -> list[int]:
 
 
 def children(pid: int) -> list[int]:
-    """Of every thread, since any of them may fork."""
+    """Children of every thread, since each of them can fork."""
     found: list[int] = []
     for tid in threads(pid):
         try:
@@ -102,7 +102,7 @@ def descendants(pid: int) -> Iterator[Process]:
 
 
 def every_process() -> Iterator[Process]:
-    """All that may be seen: for groups that no walk from the child reaches."""
+    """All visible processes, for groups that are not below the child."""
     for name in os.listdir("/proc"):
         if name.isdecimal() and (process := read_process(int(name))) is not None and process.state not in "ZX":
             yield process
@@ -160,7 +160,7 @@ def select_set(pid: int, address: int, count: int) -> list[int]:
 
 
 def descriptor(pid: int, fd: int) -> str:
-    """What a descriptor is, as its link says: "pipe:[123]", "anon_inode:[eventfd]", a path; "" when it is gone."""
+    """The link of a descriptor: "pipe:[123]", "anon_inode:[eventfd]", a path; "" if it is gone."""
     try:
         return os.readlink(f"/proc/{pid}/fd/{fd}")
     except OSError:
@@ -176,7 +176,7 @@ def descriptors(pid: int) -> dict[int, str]:
 
 
 def character_device(pid: int, fd: int) -> tuple[int, int] | None:
-    """File system and device number behind a descriptor.  Paths may lie in another mount namespace; these do not."""
+    """File system and device number of a descriptor. Unlike paths, they do not depend on a mount namespace."""
     try:
         status = os.stat(f"/proc/{pid}/fd/{fd}")
     except OSError:

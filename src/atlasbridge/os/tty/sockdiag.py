@@ -1,6 +1,7 @@
-"""Who spoke last on TCP connections, from the kernel's socket diagnostics (NETLINK_SOCK_DIAG, no privilege needed).
+"""Which side sent last on TCP connections, from the kernel's socket diagnostics (NETLINK_SOCK_DIAG, no privilege
+needed).
 
-Answers one question: does one of these sockets wait for the answer to a request?
+It answers one question: does one of these sockets wait for the answer to a request?
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _DONE, _ERROR = 3, 2
 _INFO = 2  # attribute with struct tcp_info
 _ESTABLISHED, _SYN_SENT, _LISTEN = 1, 2, 10
 _STATES = 1 << _ESTABLISHED | 1 << _SYN_SENT | 1 << _LISTEN
-_MAX_MESSAGES = 200  # of up to 32 KB: a busy server's sockets are not worth a long look
+_MAX_MESSAGES = 200  # of up to 32 KB; a busy server has too many sockets for a long look
 _UNIX_SHOW_PEER, _UNIX_PEER = 4, 2
 _STREAMING_MS = 300
 
@@ -35,10 +36,10 @@ class Connection:
 
 
 def pending(inodes: set[int], since_ms: float) -> str:
-    """Why work is under way on one of these sockets, "" when none waits for an answer.
+    """Why work is in progress on one of these sockets; "" if none waits for an answer.
 
-    Only requests sent within `since_ms` count.  Sockets accepted by these programs themselves, and connections among
-    them, are no requests to the world.
+    Only requests sent within `since_ms` count. Sockets that these programs accepted, and connections among them, are
+    not requests.
     """
     if not inodes:
         return ""
@@ -54,19 +55,19 @@ def pending(inodes: set[int], since_ms: float) -> str:
 
 
 def listens(inodes: Iterable[int]) -> bool:
-    """Whether one of these TCP sockets waits for callers."""
+    """Whether one of these TCP sockets listens."""
     wanted = {inode for inode in inodes if inode}
     return bool(wanted) and any(one.state == _LISTEN and one.inode in wanted for one in connections())
 
 
 def awaits_calls(inodes: Iterable[int]) -> bool:
-    """Whether one of these sockets waits for callers, also for those that know its name."""
+    """Whether one of these TCP or Unix sockets listens."""
     known = set(inodes)
     return listens(known) or any(_unix_state(inode)[2:3] == bytes([_LISTEN]) for inode in known)
 
 
 def answering(inodes: set[int], partners: set[int]) -> set[int]:
-    """Those of these sockets that wait for callers, or whose other end is one of the partners."""
+    """Those of these sockets that listen, or whose other end is one of the partners."""
     if not inodes:
         return set()
     known = connections()
@@ -86,7 +87,7 @@ def _waiting_for(one: Connection, since_ms: float) -> str:
 
 
 def connections() -> list[Connection]:
-    """TCP sockets of this network namespace; nothing when the kernel does not tell."""
+    """TCP sockets of this network namespace; empty if the kernel does not answer."""
     found: list[Connection] = []
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as netlink:
@@ -133,7 +134,7 @@ def parse_connection(body: bytes) -> Connection:
 
 
 def _address(field: bytes, family: int) -> bytes:
-    """Four bytes for IPv4, also where it is written as IPv6."""
+    """Four bytes for IPv4, also for an IPv4-mapped IPv6 address."""
     if family == socket.AF_INET:
         return field[:4]
     return field[12:] if field[:12] == b"\0" * 10 + b"\xff\xff" else field
@@ -151,13 +152,13 @@ def _attribute(data: bytes, wanted: int) -> bytes | None:
 
 
 def unix_peer(inode: int) -> int:
-    """The inode at the other end of a Unix socket, 0 when there is none or it cannot be told."""
+    """The inode at the other end of a Unix socket; 0 if there is none or it is unknown."""
     peer = _attribute(_unix_state(inode)[16:], _UNIX_PEER)
     return struct.unpack("=I", peer)[0] if peer and len(peer) == 4 else 0
 
 
 def _unix_state(inode: int) -> bytes:
-    """One struct unix_diag_msg with its attributes; nothing when there is none or it cannot be told."""
+    """One struct unix_diag_msg with its attributes; empty if there is none or it is unknown."""
     body = struct.pack("=BBHIIIII", socket.AF_UNIX, 0, 0, 0xFFFFFFFF, inode, _UNIX_SHOW_PEER, 0xFFFFFFFF, 0xFFFFFFFF)
     header = struct.pack("=IHHII", 16 + len(body), _SOCK_DIAG_BY_FAMILY, 1, 1, 0)
     try:

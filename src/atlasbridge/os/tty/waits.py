@@ -1,6 +1,6 @@
-"""What one thread of a Linux program waits for: this terminal, other descriptors, time, or nothing that counts.
+"""What one thread of a Linux program waits for: this terminal, other descriptors, time, or nothing relevant.
 
-Turns a blocked system call into a `Wait`.  What the waits of a whole program mean is decided in `linux`.
+It turns a blocked system call into a `Wait`. `linux` decides what the waits of a whole program mean.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from enum import Enum, auto
 from atlasbridge.core.values import frozen
 from atlasbridge.os.tty import procfs, sockdiag
 
-# System call numbers by what a blocked caller waits for, per machine.  Numbers only; reading them is `procfs`'s work.
-#
-# A 32-bit program on a 64-bit kernel has its own numbers.  They never collide with calls of the 64-bit table that can
-# block, and a match in the second table is trusted only for a 32-bit executable.
+# System call numbers by what a blocked caller waits for, per machine. `procfs` reads them. A 32-bit program on a 64-bit
+# kernel has different numbers. They never collide with blocking calls of the 64-bit table, and a match in the second
+# table is trusted only for a 32-bit executable.
 
 
 class Waits(Enum):
@@ -109,8 +108,8 @@ _NATIVE = NATIVE.get(platform.machine().lower(), {})
 _COMPAT = COMPAT.get(platform.machine().lower(), {})
 _DEV_TTY = os.makedev(5, 0)
 _PTS_MAJOR = 136
-_FOREVER_S = 3600  # a longer timeout is none
-_SOME_S = 1.0  # a timer whose length cannot be seen
+_FOREVER_S = 3600  # a longer timeout counts as none
+_SOME_S = 1.0  # for a timer whose length is unknown
 _SHORTEST_S = 0.001
 _MAX_NESTING = 3
 
@@ -119,7 +118,7 @@ _POLLS = (Waits.POLL, Waits.PPOLL, Waits.SELECT, Waits.EPOLL, Waits.EPOLL_TIMESP
 
 @frozen
 class Line:
-    """A terminal, known by its number and, where it could be seen, by the file system it lives in."""
+    """A terminal, identified by its number and, if known, by its file system."""
 
     index: int
     filesystem: int | None
@@ -140,7 +139,7 @@ class Line:
     def is_open_as(self, process: procfs.Process, fd: int) -> bool:
         """Whether a descriptor is this terminal, by its own name or as /dev/tty.
 
-        Containers have file systems of their own in which terminal numbers start again.
+        Containers have their own file systems, in which terminal numbers start again.
         """
         found = procfs.character_device(process.pid, fd)
         if found is None:
@@ -161,18 +160,18 @@ class Wait:
     call: Waits | None  # None: the thread runs
     reads: bool = False
     watches: bool = False
-    timeout: float = 0.0  # wakes by itself after so many seconds, as far as that can be seen; 0: never
-    others: tuple[str, ...] = ()  # further descriptors it waits for, but for wake-ups within the program
+    timeout: float = 0.0  # wakes by itself after this many seconds, as far as visible; 0: never
+    others: tuple[str, ...] = ()  # other descriptors it waits for, except internal wake-ups
 
     @property
     def idle(self) -> bool:
-        """Nothing but another thread of the same program, or a signal, wakes it."""
+        """Only another thread of the same program, or a signal, wakes it."""
         quiet = self.call in (Waits.FUTEX, Waits.SIGNAL) or (self.call in _POLLS and not self.timeout)
         return quiet and not self.others
 
 
 def classify(process: procfs.Process, tid: int, line: Line) -> Wait:
-    """May raise PermissionError: the thread may not be inspected."""
+    """Raises PermissionError if the thread cannot be inspected."""
     call = procfs.blocked_call(process.pid, tid)
     if call is None:
         return Wait(None)
@@ -199,7 +198,7 @@ def _wait_on_many(process: procfs.Process, call: procfs.BlockedCall, waits: Wait
         fds = _watched(process.pid, call, waits)
     except PermissionError:
         raise
-    except OSError:  # memory that is no such list, or a process that is just leaving
+    except OSError:  # the memory is not such a list, or the process is exiting
         return Wait(waits, timeout=_SOME_S)
     ours = [fd for fd in fds if line.is_open_as(process, fd)]
     rest = [fd for fd in fds if fd not in ours]
@@ -217,7 +216,7 @@ def _watched(pid: int, call: procfs.BlockedCall, waits: Waits) -> list[int]:
 
 
 def _epoll_leaves(pid: int, fd: int, depth: int) -> list[int]:
-    """What an epoll instance watches, looking through epoll instances inside it."""
+    """The descriptors that an epoll instance watches, including nested instances."""
     leaves: list[int] = []
     for target in procfs.epoll_set(pid, fd):
         if depth and procfs.descriptor(pid, target) == "anon_inode:[eventpoll]":
@@ -228,7 +227,7 @@ def _epoll_leaves(pid: int, fd: int, depth: int) -> list[int]:
 
 
 def _wakes_after(pid: int, call: procfs.BlockedCall, waits: Waits) -> float:
-    """The call's timeout in seconds; 0 when it has none that matters."""
+    """The call's timeout in seconds; 0 if it has no relevant one."""
     if waits in (Waits.POLL, Waits.RESTART, Waits.EPOLL):
         seconds = (call.args[3 if waits is Waits.EPOLL else 2] & 0xFFFFFFFF) / 1000
     else:
@@ -239,12 +238,12 @@ def _wakes_after(pid: int, call: procfs.BlockedCall, waits: Waits) -> float:
             whole, part = struct.unpack("=qq", procfs.read_memory(pid, address, 16))
         except (OSError, struct.error):
             return _SOME_S
-        seconds = whole + part / (1e9 if part >= 1e6 else 1e6)  # select counts in either, by its number
+        seconds = whole + part / (1e9 if part >= 1e6 else 1e6)  # select uses either unit, depending on its number
     return max(seconds, _SHORTEST_S) if seconds < _FOREVER_S else 0.0
 
 
 def _outside(pid: int, fds: list[int]) -> tuple[str, ...]:
-    """The descriptors that something outside the program can make ready, as their links say."""
+    """The links of the descriptors that something outside the program can make ready."""
     if not fds:
         return ()
     links = {fd: procfs.descriptor(pid, fd) for fd in fds}
@@ -261,7 +260,7 @@ def _is_wake_up(link: str) -> bool:
 
 
 def _is_own_end(fd: int, link: str, own: dict[int, str]) -> bool:
-    """Whether the program itself holds the other end: a pipe or socket pair to wake its own loop."""
+    """Whether the program itself has the other end: a pipe or socket pair to wake its own loop."""
     if link.startswith("pipe:"):
         return any(other == link for number, other in own.items() if number != fd)
     inode = sockdiag.socket_inode(link)

@@ -1,6 +1,6 @@
-"""A program on a Windows pseudo-console (ConPTY) through pywinpty.  Experimental, behind `--backend conpty`.
+"""A program on a Windows pseudo-console (ConPTY) through pywinpty. Experimental, behind `--backend conpty`.
 
-The console that the person sits at is `own_console`'s.  The rest of AtlasBridge never imports this on other systems.
+`os.windows.console` handles the person's own console. Other systems never import this module.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NOT_FOUND = 127
 
 
 def _winpty() -> Any:
-    """pywinpty, which is an extra: a wheel for other systems does not exist."""
+    """Import pywinpty, an optional extra that exists for Windows only."""
     try:
         import winpty
     except ImportError as error:
@@ -32,13 +32,14 @@ def _winpty() -> Any:
 
 
 class WindowsPTY(BasePTY):
-    """`process` is a winpty.PtyProcess: `read` blocks in a thread, `write` takes text.  `faults`: what it raises."""
+    """`process` is a winpty.PtyProcess: `read` blocks in a thread, `write` accepts text. `faults` are
+    its exceptions."""
 
     def __init__(self, process: Any, faults: tuple[type[Exception], ...] = (EOFError,)) -> None:
         self.process = process
         self.pid = int(process.pid)
         self._faults: tuple[type[Exception], ...] = (OSError, *faults)
-        self._typed = codecs.getincrementaldecoder("utf-8")("replace")  # what is typed may end within a character
+        self._typed = codecs.getincrementaldecoder("utf-8")("replace")  # a write can end within a character
 
     @classmethod
     def spawn(
@@ -48,7 +49,7 @@ class WindowsPTY(BasePTY):
         cwd: str | None = None,
         size: Size | None = None,
     ) -> Self:
-        """Which of its two ways pywinpty takes is left to it: ConPTY, wherever the system has it."""
+        """pywinpty chooses its backend itself: ConPTY if the system has it."""
         winpty = _winpty()
         size = size or Size()
         try:
@@ -66,7 +67,7 @@ class WindowsPTY(BasePTY):
         return -1  # a console has handles, not descriptors
 
     def read(self, size: int = 65536) -> bytes:
-        """What the program wrote; b"" once it has ended.  pywinpty may also return nothing, which means nothing."""
+        """The program's output; b"" after its end. An empty read of pywinpty has no meaning."""
         try:
             while not (text := str(self.process.read(size))):
                 continue
@@ -75,7 +76,7 @@ class WindowsPTY(BasePTY):
         return text.encode("utf-8", "replace")
 
     def write(self, data: bytes) -> None:
-        """Raises OSError once nobody reads any more."""
+        """Raises OSError after the program has ended."""
         try:
             self.process.write(self._typed.decode(data))
         except self._faults as error:

@@ -1,1 +1,1 @@
-"""The Windows console: a session, its clients and its port, in one place."""
+"""The Windows console: a session, its clients and its port."""

@@ -1,7 +1,7 @@
-"""The door of a session that has no socket of Unix: a port of this machine with a key, in a file beside the session's
-log.  Other consoles come in by it, and the hooks of its tool.
+"""The attach port of a session without Unix sockets: a port of this machine with a key, in a file beside the session's
+log. Other consoles and the hooks of its tool connect to it.
 
-Who may enter is decided here as far as the key goes; what a caller may do, and does, is `company`'s.
+This module checks the key. `session.Viewers` decides what a caller is allowed to do.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from atlasbridge.core.values import replace
 
 _MOST_CALLERS = 64
 _READ_BYTES = 65536
-_SEND_S = 5.0  # who reads nothing for so long is gone
+_SEND_S = 5.0  # a caller that reads nothing for this long is gone
 
 Address = tuple[str, int]
 Whose = Callable[[Address, Address], Peer]
@@ -48,7 +48,7 @@ Message = dict[str, Any]
 
 
 class PortCaller:
-    """Somebody who has come in: words both ways.  Several threads may speak to it."""
+    """A connected caller, with messages in both directions. Several threads can use it."""
 
     def __init__(self, link: socket.socket, peer: Peer) -> None:
         self._link = link
@@ -60,7 +60,7 @@ class PortCaller:
         self.tell(message)
 
     def tell(self, message: Message) -> bool:
-        """Whether it was there to hear it."""
+        """Return whether the message was sent."""
         try:
             with self._speaking:
                 self._link.sendall(wire.encode(message))
@@ -69,7 +69,7 @@ class PortCaller:
         return True
 
     def messages(self) -> Iterator[Message]:
-        """What it says, until it is gone or says something that is none of our words."""
+        """Yield the caller's messages until it disconnects or sends an invalid one."""
         buffer = wire.LineBuffer()
         while True:
             try:
@@ -87,12 +87,12 @@ class PortCaller:
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
-            self._link.shutdown(socket.SHUT_RDWR)  # whoever waits for its words wakes up
+            self._link.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for its messages
         self._link.close()
 
 
 class AttachPort:
-    """`whose`: which process has the other end of a connection, as far as the system tells."""
+    """`whose` returns the process at the other end of a connection, if the system can tell."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class AttachPort:
         self._lock = threading.Lock()
 
     def open(self, path: Path) -> None:
-        """`path`: where the session's socket would be."""
+        """`path` is where the session's socket would be."""
         listener = bind_alone(HOST, 0)
         listener.listen(_MOST_CALLERS)
         self._pass = Pass(int(listener.getsockname()[1]), self._pass.key)
@@ -126,7 +126,7 @@ class AttachPort:
             try:
                 link, _ = listener.accept()
             except OSError:
-                return  # it is shut
+                return  # the port is closed
             with self._lock:
                 crowded = self._inside >= _MOST_CALLERS
                 self._inside += not crowded
@@ -140,7 +140,7 @@ class AttachPort:
             if answer_loopback(link, self._pass):
                 self._hear(PortCaller(link, self._find(link)))
         except OSError:
-            pass  # it does not have the key, or is gone again
+            pass  # the caller does not have the key, or has disconnected
         finally:
             link.close()
             with self._lock:
@@ -183,16 +183,14 @@ class AttachPort:
             caller.close()
 
 
-# Whether whoever came over a session's line is a person's console, or speaks for the session's own tool.
-#
-# The same rules as at a socket (`terminal.inside the session`); who is at the other end is found by the system's
-# tables.
+# Decides whether a caller is a person's console or comes from the session's own tool. The rules are the same as at a
+# socket; the system's tables identify the process at the other end.
 
 _PATIENCE_S = 0.5
 
 
 def is_inside_session(peer: Peer, tool_pid: int, own: Path, whose: Whose, look: Look = look_at) -> bool:
-    """Whether it was started inside a session; also true where that cannot be told.  `own`: this session's door."""
+    """Whether the caller was started inside a session; also true if that is unknown. `own` is this session's path."""
     line = trace_ancestry(peer.pid, look) if peer.pid > 0 else ()
     if not line:
         return True
@@ -204,8 +202,8 @@ def is_inside_session(peer: Peer, tool_pid: int, own: Path, whose: Whose, look: 
 
 
 def is_inside(peer: Peer, tool_pid: int, look: Look = look_at) -> bool:
-    """Whether it is this session's tool, or was started by it and still hangs on it, as its hooks do.  What is above
-    this process is not asked: whoever started it may be gone."""
+    """Whether the caller is this session's tool, or a descendant of it, such as a hook. Processes above this one are
+    not checked, because they could have ended."""
     here = os.getpid()
 
     def look_up_to_us(pid: int) -> Process | None:
@@ -217,7 +215,7 @@ def is_inside(peer: Peer, tool_pid: int, look: Look = look_at) -> bool:
 
 
 def _holder(file: Path, whose: Whose) -> int:
-    """The host behind another session's line; 0: nobody is there."""
+    """The host process of another session's port; 0 if there is none."""
     issued = read_pass(file)
     if issued is None:
         return 0

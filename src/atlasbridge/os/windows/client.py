@@ -1,7 +1,7 @@
-"""The client of a session without sockets of Unix (Windows): shows on this console what comes over the session's line,
-and sends the keys that are typed here.
+"""The client of a session without Unix sockets (Windows): shows the session's output on this console, and sends the
+keys that are typed here.
 
-The console itself, its keys and its size, is `os.tty`'s; a terminal of Unix is lent by `client` instead.
+`console` handles the console's keys and its size. On Unix, the terminal is handed over instead.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from atlasbridge.core.ids import short_id
 from atlasbridge.core.poll import POLLIN, make_poller
 from atlasbridge.core.tty import LEFT, Console, Ending, Size, parting_words
 
-_LOOK_S = 0.2  # a console does not tell of a new size
+_LOOK_S = 0.2  # a console does not report a new size
 _READ_BYTES = 65536
 
 
@@ -31,7 +31,7 @@ class PortClient:
         self._waiter.register(link, POLLIN)
 
     def run(self) -> Ending:
-        """Until the session ends, or this console leaves it."""
+        """Run until the session ends or this console leaves it."""
         try:
             while True:
                 ending = self._turn()
@@ -44,7 +44,7 @@ class PortClient:
         self._say({"m": "keys", "data": keys.decode("latin-1")})
 
     def _turn(self) -> Ending | None:
-        """What comes next, or a look at the console's size when nothing does."""
+        """Handle the next message, or check the console's size if there is none."""
         if not self._waiter.poll(_LOOK_S * 1000):
             self._follow_size()
             return None
@@ -80,7 +80,7 @@ class PortClient:
     def _relay_keys(self) -> None:
         while keys := self._console.read_keys():
             self.type(keys)
-        self._say({"m": "leave"})  # this console is gone: the session goes on without it
+        self._say({"m": "leave"})  # this console is gone; the session continues without it
 
     def _follow_size(self) -> None:
         size = self._console.size()
@@ -101,7 +101,7 @@ class PortClient:
             with self._speaking:
                 self._link.sendall(wire.encode(message))
         except OSError:
-            pass  # the host is gone: the next read says so
+            pass  # the host is gone; the next read reports it
 
 
 def _size_fields(size: Size) -> dict[str, int]:

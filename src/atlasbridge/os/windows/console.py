@@ -1,5 +1,5 @@
-"""Runs a session on the console of this process, or without one for consoles that come later: refuses what cannot be
-had there, starts the program, opens the session's line, sees the program out.
+"""Runs a session on the console of this process, or without one for consoles that attach later: it refuses unsupported
+options, starts the program, opens the session's port, and waits for the end.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from atlasbridge.os.windows.attach_port import Address
 from atlasbridge.os.windows.client import PortClient
 from atlasbridge.os.windows.session import ConsoleSession
 
-# The Windows console that a person sits at: its keys as a terminal would send them, its size, what is shown on it.
+# The person's Windows console: its keys as terminal sequences, its size, and its output.
 
-_OUTPUT, _INTERPRETS = -11, 0x0004  # the standard output's handle; sequences are obeyed, not shown
+_OUTPUT, _INTERPRETS = -11, 0x0004  # the handle of standard output; interpret escape sequences
 _UTF_8 = 65001
-_GONE = "\uffff"  # what Windows reads from a console that is gone, again and again; no key gives it
+_GONE = "\uffff"  # Windows returns this again and again for a console that is gone; no key produces it
 
 
 class OwnConsole:
-    """As a context: sequences and UTF-8 are understood while it lasts, and the console is as before afterwards."""
+    """A context manager: it enables escape sequences and UTF-8, and restores the console afterwards."""
 
     def __init__(self) -> None:
         self.is_terminal = os.isatty(0) and os.isatty(1)
@@ -50,8 +50,7 @@ class OwnConsole:
             _restore(*self._before)
 
     def read_keys(self) -> bytes:
-        """The next key, with the sequence that a terminal would send for a special one; blocks.  b"": the console is
-        gone."""
+        """Return the next key, special keys as terminal sequences; blocks. b"" if the console is gone."""
         import msvcrt
 
         windows: Any = msvcrt
@@ -63,7 +62,7 @@ class OwnConsole:
                 if sent := _SPECIAL.get(str(windows.getwch()), b""):
                     return sent
                 continue
-            if "\ud800" <= key <= "\udbff":  # half a character
+            if "\ud800" <= key <= "\udbff":  # the first half of a surrogate pair
                 key = (key + str(windows.getwch())).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
             return key.encode("utf-8", "replace")
 
@@ -80,7 +79,7 @@ class OwnConsole:
 
 
 class NoConsole:
-    """Of a session that nobody has in front of them: nothing is typed, and nobody looks."""
+    """The console of a session without one: no input, no output."""
 
     is_terminal = False
 
@@ -94,14 +93,14 @@ class NoConsole:
         return b""
 
     def write(self, data: bytes) -> None:
-        """Others are shown it."""
+        """Not shown here; viewers get the output."""
 
     def size(self) -> Size:
         return Size()
 
 
 def heed_interrupts() -> None:
-    """What is started in a process group of its own ignores Ctrl-C, and so would every program that it starts."""
+    """A process in a new process group ignores Ctrl-C, and so would its children: enable it again."""
     if sys.platform == "win32":
         import ctypes
 
@@ -109,7 +108,7 @@ def heed_interrupts() -> None:
 
 
 def _prepare() -> tuple[int, int] | None:
-    """What must be put back; None where there is no console of Windows."""
+    """Return the modes to restore; None if there is no Windows console."""
     if sys.platform != "win32":
         return None
     import ctypes
@@ -138,7 +137,7 @@ _SPECIAL |= {"S": b"\x1b[3~", "I": b"\x1b[5~", "Q": b"\x1b[6~"}
 
 
 def refuse_on_console(plan: Plan) -> None:
-    """Said before anything is looked for."""
+    """Refuse the default backend before anything else is checked."""
     if plan.backend != "conpty":
         raise ConfigError(
             "on Windows sessions are experimental", "say that you know: atlasbridge run --backend conpty ..."
@@ -146,7 +145,7 @@ def refuse_on_console(plan: Plan) -> None:
 
 
 def run_on_console(plan: Plan, home: Home, parts: HostParts, settings: SessionSettings) -> Ending:
-    """Where the session is hosted for others, whoever started this process is told how it went."""
+    """A hosted session also reports its start to the process that started it."""
     clock, attach_socket = SystemClock(), home.sessions / f"{short_id(plan.session_id)}.sock"
     console = NoConsole() if plan.hosted else OwnConsole()
     if plan.hosted:
@@ -176,7 +175,7 @@ def run_on_console(plan: Plan, home: Home, parts: HostParts, settings: SessionSe
 
 
 def attach_on_console(link: socket.socket) -> Ending:
-    """Show a session on the console of this process, and type into it, until it ends or is left."""
+    """Show a session on the console of this process, and send its keys, until it ends or is left."""
     with OwnConsole() as console:
         client = PortClient(link, console)
         before = signal.signal(signal.SIGINT, lambda *_: client.type(b"\x03"))

@@ -1,8 +1,8 @@
-"""A session on a console, in one process: the program's output is shown here, keys typed here go in, and the usual slow
-half (screen, detector, watchdog, typist, hub) judges, asks and types.
+"""A session on a console, in one process: it shows the program's output, sends the typed keys, and runs the usual
+analysis (screen, detector, watchdog, typist, hub).
 
-It ends with its console; one that was started without any goes on until its program ends.  Other consoles and the hooks
-of its tool come over its line (`company`).
+It ends with its console; a session without one runs until its program ends. Other consoles and the hooks of its tool
+connect to its port (`Viewers`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from atlasbridge.core.host.watchdog import StallWatchdog
 
 
-# The input writer of a console: the same gate and the same order, but a thread of its own writes: a write may block.
+# The input writer of a console: the same gate and order, but a separate thread writes, because a write can block.
 
 
 class ConsoleInputWriter(InputWriter):
@@ -45,7 +45,7 @@ class ConsoleInputWriter(InputWriter):
         self._gone = False
 
     def _put(self, data: bytes) -> bool:
-        """What is queued counts as waiting until it is written.  The caller holds the lock."""
+        """Queued data counts as pending until it is written. The caller has the lock."""
         if self._gone:
             return False
         self.last_input_at = self._clock.now()
@@ -54,13 +54,13 @@ class ConsoleInputWriter(InputWriter):
         return True
 
     def flush(self) -> None:
-        """The writing thread needs nobody to call it."""
+        """Nothing to do: the writing thread works by itself."""
 
     def stop(self) -> None:
         self._letters.put(None)
 
     def run(self, beat: Beat) -> None:
-        """The task `pty_writer`.  A program that reads nothing may keep it as long as it likes."""
+        """The task `pty_writer`. A program that does not read can block it for any time."""
         beat.rest()
         while not beat.retired and (data := self._letters.get()) is not None:
             try:
@@ -71,14 +71,13 @@ class ConsoleInputWriter(InputWriter):
                 del self._queue[: len(data)]
 
 
-# `pty_reader` of a console: every byte that the program writes, at once and in order, to this console and the ring.
-#
-# A read of a console blocks: nobody can ask it whether there is something to read.
+# `pty_reader` of a console: copies every byte of the program, at once and in order, to this console and the ring. A
+# read blocks, because a console cannot be polled.
 
 
 class ConsoleOutputReader:
-    """`read`: the next bytes, b"" at the end.  `show`: on the person's console.  `keep`: for everybody else.
-    `answers`: whether a terminal is there that answers queries.  `ended`: nothing more will come."""
+    """`read` returns the next bytes, b"" at the end. `show` writes to the person's console, `keep` serves everything
+    else. `answers`: whether a terminal is there that answers queries. `ended` is set when nothing more will come."""
 
     def __init__(
         self,
@@ -101,7 +100,7 @@ class ConsoleOutputReader:
 
     @property
     def pending(self) -> bool:
-        """As far as it has arrived here; what the system still holds cannot be asked for."""
+        """Only data that has arrived here; the system's buffer cannot be queried."""
         return self._fetching
 
     @property
@@ -123,18 +122,17 @@ class ConsoleOutputReader:
         self._ended()
 
 
-# One console that shows a session from elsewhere: what the program writes goes there, as fast as it is taken.
-#
-# A thread of its own sends, so that nobody else waits.  Who falls too far behind is not sent what it missed, but the
-# screen as it is by then.
+# A remote console that shows the session: the program's output is sent there at the speed of the console. A separate
+# thread sends, so that nothing else waits. A console that falls too far behind gets the current screen instead of the
+# missed output.
 
-_MOST_BYTES = 1 << 20  # that wait for one console
+_MOST_BYTES = 1 << 20  # queued for one console
 _PART_BYTES = 1 << 16  # of one message
 
 
 class Viewer:
-    """`fresh`: calls its argument with the screen as it is now, while nothing more is shown to anybody.  `gone`: nobody
-    hears any more."""
+    """`fresh` calls its argument with the current screen, while nothing more is shown to any viewer. `gone` is called
+    when the connection has ended."""
 
     def __init__(
         self,
@@ -150,7 +148,7 @@ class Viewer:
         self._fresh = fresh
         self._gone = gone
         self._waiting = bytearray()
-        self._behind = True  # what is written now comes with the screen
+        self._behind = True  # the screen will include what is written now
         self._closed = False
         self._word: Message | None = None
         self._changed = threading.Condition()
@@ -172,7 +170,7 @@ class Viewer:
             self._changed.notify()
 
     def finish(self, last: bytes, word: Message) -> None:
-        """After all that waits it is shown `last`, and told `word`."""
+        """After the queued data, show `last` and send `word`."""
         self.show(last)
         with self._changed:
             if not self._closed:
@@ -193,7 +191,7 @@ class Viewer:
             self.caller.say(self._word)
 
     def _next(self) -> bytes:
-        """The next part; b"": it is closed, and everything was shown."""
+        """The next part; b"" if it is closed and everything was shown."""
         while True:
             with self._changed:
                 while not (self._waiting or self._behind or self._closed):
@@ -210,10 +208,8 @@ class Viewer:
             self._behind = False
 
 
-# Whoever comes over a session's line while its program runs: other consoles that show it and type into it, and hooks
-# of its tool.  All of them beside the console that the session was started on, if it has one.
-#
-# Who it is, `line_kin` says; the line itself is `line_door`'s, one console's output `viewer`'s.
+# Callers at a session's port while its program runs: other consoles that show it and type into it, and hooks of its
+# tool. They come in addition to the session's own console, if it has one.
 
 _INSIDE_SESSION: Message = {
     "text": "this console was started inside a session, or it cannot be told where, and only a person types into one",
@@ -224,7 +220,7 @@ _LAST_S = 2.0
 
 
 class Viewers:
-    """`typed`: keys for the program.  `changed`: somebody came, went or has another size."""
+    """`typed` receives keys for the program. `changed` is called when a viewer came, left or was resized."""
 
     def __init__(
         self,
@@ -248,32 +244,33 @@ class Viewers:
             "pid": tool_pid,
             "tool": plan.tool,
         }
-        self.lock = threading.RLock()  # held while something is shown to all: a screen and what follows it fit together
+        # held while data is shown to all viewers, so that a screen and the following output match
+        self.lock = threading.RLock()
         self._viewers: list[Viewer] = []
         self._attach_socket: AttachPort | None = None
         self._path = Path()
         self._whose: Whose | None = None
-        self.hook: HookConnection | None = None  # once there is somebody to judge
+        self.hook: HookConnection | None = None  # set when the analysis exists
 
     def open(self, path: Path, whose: Whose) -> None:
-        """`path`: where the session's socket would be."""
+        """`path` is where the session's socket would be."""
         self._path, self._whose = path, whose
         self._attach_socket = AttachPort(self._greeting, whose, self._hear, self._leave)
         self._attach_socket.open(path)
 
     @property
     def size(self) -> Size | None:
-        """Of the console that came last; None: there is none."""
+        """The size of the console that attached last; None if there is none."""
         viewers = self._viewers
         return viewers[-1].size if viewers else None
 
     def show(self, data: bytes) -> None:
-        """The caller holds the lock, and keeps what it shows for the screen before it lets go."""
+        """The caller has the lock, and feeds the data to the screen before releasing it."""
         for viewer in self._viewers:
             viewer.show(data)
 
     def finish(self, status: int) -> None:
-        """The program has ended, and everything was shown: consoles that are slow get a moment for the rest."""
+        """The program has ended and everything was shown: slow consoles get a moment for the rest."""
         ended: Message = {"m": "ended", "status": status, "text": ""}
         with self.lock:
             viewers, self._viewers = self._viewers, []
@@ -341,7 +338,7 @@ class Viewers:
         self._changed()
 
     def _leave(self, caller: PortCaller) -> None:
-        """It is gone."""
+        """The caller has disconnected."""
         if self.hook is not None:
             self.hook.leave(caller)
         self._let_go(caller, "closed")
@@ -352,7 +349,7 @@ def read_size(message: Message) -> Size:
     return Size(rows, cols).or_default()
 
 
-_LOOK_S = 0.1  # a console tells neither of its program's end nor of a new size
+_LOOK_S = 0.1  # a console reports neither the end of its program nor a new size
 _INTERRUPT = b"\x03"
 
 
@@ -393,11 +390,11 @@ class ConsoleSession:
         )
 
     def listen(self, path: Path, whose: Whose) -> None:
-        """Open the door for other consoles and hooks; `path`: where a socket would be."""
+        """Open the port for other consoles and hooks; `path` is where a socket would be."""
         self._viewers.open(path, whose)
 
     def _keep(self, chunk: bytes) -> None:
-        """For the screen, and for other consoles: whoever comes in between sees it once."""
+        """For the screen and for other consoles: a console that attaches in between sees the data once."""
         with self._viewers.lock:
             self._viewers.show(chunk)
             self._ring.append(chunk)
@@ -425,7 +422,7 @@ class ConsoleSession:
         return watch, hub
 
     def run(self) -> int:
-        """Until the program has ended and all it wrote is shown; returns its exit status."""
+        """Run until the program has ended and all its output is shown; return its exit status."""
         self._analysis.changed(self._size, self._present)
         self._supervisor.start("pty_reader", self._route.run)
         self._supervisor.start("pty_writer", self._input_writer.run)
@@ -441,11 +438,11 @@ class ConsoleSession:
         return status
 
     def interrupt(self) -> None:
-        """Ctrl-C that the system has taken for itself belongs to the program."""
+        """Send a Ctrl-C that the system has intercepted to the program."""
         self._type(_INTERRUPT)
 
     def end_tool(self, force: bool = False) -> None:
-        """Politely, a grace period, by force.  Returns at once."""
+        """End politely, then after a grace period by force. Returns at once."""
         end_in_background(self._pty, 0.0 if force else self._settings.kill_grace_s)
 
     def _relay_keys(self, beat: Beat) -> None:
@@ -463,7 +460,7 @@ class ConsoleSession:
         self._wakeup.set()
 
     def _follow_size(self) -> None:
-        """Its own console's; without one, that of the console which came last."""
+        """Follow the size of its own console, or else of the console that attached last."""
         with self._sizing:
             others = self._viewers.size
             wanted = others or self._size if self._plan.hosted else self._console.size()
@@ -475,7 +472,7 @@ class ConsoleSession:
                 self._analysis.changed(wanted, present)
 
     def _is_over(self) -> bool:
-        """A pseudo-console may stay open behind its program: it is over when nothing more comes."""
+        """A pseudo-console can stay open after its program: the session is over when no more output comes."""
         if self._pty.poll() is None:
             return False
         now = self._clock.now()
@@ -491,7 +488,7 @@ class ConsoleSession:
 
     def _finish(self, status: int) -> None:
         if status != 0 and self._console.is_terminal:
-            self._console.write(self._analysis.farewell())  # it may have left the console in any state
+            self._console.write(self._analysis.farewell())  # the program can have left the console in any state
         self._viewers.finish(status)
         self._input_writer.stop()
         self._analysis.finish(status, self._clock.now() + self._settings.hub_farewell_s)

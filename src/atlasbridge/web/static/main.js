@@ -100,13 +100,15 @@ async function begin() {
   window.addEventListener("hashchange", route);
   for (const tab of tabs.querySelectorAll("a")) tab.hidden = !views.includes(tab.getAttribute("href").slice(1));
   const given = isLink(window.location.hash) ? linkIn(window.location.hash) : null;
-  const known = await load();
+  let fault = "";
   if (given) {
     page.enrol = given.enrol;
     window.history.replaceState(null, "", page.enrol ? "/#settings" : "/#prompts");
-    try { await logIn(given); } catch (error) { if (!known) return out(error.message); toast(error.message); }
+    try { await logIn(given); } catch (error) { fault = error.message; }
   }
-  return known || (await load()) ? enter() : out("");
+  if (!(await load())) return out(fault);
+  if (fault) toast(fault);
+  return enter();
 }
 
 begin();

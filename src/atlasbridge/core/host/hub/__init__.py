@@ -1,1 +1,1 @@
-"""The session's side of the hub."""
+"""The session's connection to the hub."""

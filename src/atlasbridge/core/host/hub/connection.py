@@ -1,6 +1,6 @@
-"""`response_consumer`: the session's connection to the hub.  Tells it what happens and does what it asks.
+"""`response_consumer`: the session's connection to the hub. It reports events and carries out the hub's requests.
 
-The hub may be gone at any time: the host connects again and says everything that still matters in its `hello`.
+The hub can disappear at any time: the host reconnects and repeats everything that still matters in its `hello`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from atlasbridge.core.values import replace
 
 _MAX_OUTBOX = 256
 _SEND_BYTES = 65536
-_RESTART_PAUSE_S = 0.5  # whoever restarts a hub on purpose is first, and a hub that dies at once is not hammered
+# lets a deliberate restart of the hub win, and does not restart a hub that dies at once in a tight loop
+_RESTART_PAUSE_S = 0.5
 
 Message = dict[str, Any]
 
@@ -47,7 +48,7 @@ class HubLink:
         self._path = path
         self._clock = clock
         self._settings = settings
-        self._greet = greet  # says hello through the function it is given, with nothing said in between
+        self._greet = greet  # says hello through the given function, with no other message in between
         self._receive = receive
         self._start_hub = start_hub
         self._wakeup = Wakeup()
@@ -57,16 +58,16 @@ class HubLink:
         self._connected = False
         self._serving: socket.socket | None = None
         self._stopped = False
-        self._may_start_at: float | None = 0.0  # when we may start a hub ourselves; None: that is not our business
+        self._may_start_at: float | None = 0.0  # when we are allowed to start a hub; None: we do not start one
         self._hub_means_it = False
-        self.hub = Peer(0, 0)  # the process on whose word we act
+        self.hub = Peer(0, 0)  # the process whose requests we carry out
 
     @property
     def connected(self) -> bool:
         return self._connected
 
     def post(self, message: Message) -> None:
-        """Say it now.  While no hub is there it is dropped: `hello` tells what still matters."""
+        """Sends the message now. Without a hub it is dropped, because `hello` repeats everything that still matters."""
         with self._lock:
             if not self._connected:
                 return
@@ -92,16 +93,16 @@ class HubLink:
             began = self._clock.now()
             try:
                 self._serve(connection, beat)
-                if not self._hub_means_it:  # it died: somebody must ask while people are away
+                if not self._hub_means_it:  # it died: a hub is needed to notify people
                     self._may_start_at = self._clock.now() + _RESTART_PAUSE_S
             finally:
                 with self._lock:
-                    if self._serving is connection:  # otherwise this thread was replaced meanwhile
+                    if self._serving is connection:  # otherwise this thread has been replaced
                         self._connected = False
                 connection.close()
             if self._clock.now() - began < delay_s and not (self._stopped or beat.retired):
                 beat.rest()
-                self._wakeup.wait(delay_s)  # a hub that hangs up at once (its disk is full) is not hammered
+                self._wakeup.wait(delay_s)  # avoids a tight loop with a hub that disconnects at once (its disk is full)
 
     def _connect(self) -> socket.socket | None:
         try:
@@ -168,15 +169,15 @@ class HubLink:
         return True
 
 
-# What the session says to the hub, and does for it: prompts, answers, looks at the screen, the end.
+# What the session reports to the hub and does for it: prompts, answers, screens, the end.
 #
-# The connection itself is `link`'s business; typing is the typist's.
+# `HubLink` handles the connection itself; the typist types.
 
-MODES_FOR_KEYS = frozenset({1, 2004})  # what changes how keys and pasted text are sent
+MODES_FOR_KEYS = frozenset({1, 2004})  # modes that change how keys and pasted text are sent
 _AFTER_TYPING = ("taken", "still_there")
 _FAREWELL_LOOK_S = 0.01
 _MOST_WORDS = 256
-LAST_LINES, LAST_CHARACTERS = 2000, 256 * 1024  # above the last screen of a session that has ended
+LAST_LINES, LAST_CHARACTERS = 2000, 256 * 1024  # stored lines above the last screen of an ended session
 
 
 class HubSide:
@@ -192,7 +193,7 @@ class HubSide:
         start_hub: Callable[[], None],
         keep: bool = True,
     ) -> None:
-        self._keep = keep  # its last output, when it has ended
+        self._keep = keep  # whether to store the last output of an ended session
         self._record = record
         self._ttl_s = ttl_s
         self._watch = watch
@@ -208,7 +209,7 @@ class HubSide:
         self._end: Message | None = None
         self._link = HubLink(path, clock, settings, self._greet, self._receive, start_hub)
         self._words = Words()
-        self._heard = threading.Event()  # the hub has written down how the session ended
+        self._heard = threading.Event()  # the hub has recorded how the session ended
         watch.tell_hub_by(self.post)
         watch.add_viewer(self._viewer.turn)
 
@@ -223,13 +224,13 @@ class HubSide:
         self.post({"m": "state", "attached": attached, "rows": rows, "cols": cols})
 
     def stop_changed(self, stopped: bool) -> None:
-        """Job control has stopped the tool, or it goes on."""
+        """Job control has stopped the tool, or it continues."""
         if stopped is not self._stopped:
             self._stopped = stopped
             self.post({"m": "state", "stopped": stopped})
 
     def adapter_said(self, told: dict[str, Any]) -> None:
-        """Of itself: its context, or what failed."""
+        """Handles what an adapter reports about itself: its context, or an error."""
         self._adapter |= told
         self.post({"m": "state", "adapter": self._adapter})
 
@@ -250,7 +251,7 @@ class HubSide:
                     "adapter": self._adapter,
                 }
             )
-            self._viewer.stop()  # a new hub asks for itself
+            self._viewer.stop()  # a new hub requests it again
             if self._end is not None:
                 self.post(self._end)
 
@@ -305,7 +306,7 @@ class HubSide:
             self.post({"m": "effect", "prompt_id": prompt_id, "outcome": known.outcome, "detail": known.detail})
 
     def _send_screen(self, request: str, styled: bool, past: bool = False) -> int:
-        """Returns the screen's version, by which a viewer knows whether it has changed."""
+        """Returns the screen's version, by which a viewer detects changes."""
         with self._watch.lock:
             self._watch.absorb()
             screen, secrets = self._watch.screen, self._watch.secrets
@@ -324,7 +325,7 @@ class HubSide:
             above = screen.styled_past() if past else []
             rows = screen.styled() if styled or past else screen.lines()
             why = [] if styled or past else self._watch.why()
-        # Masked here and nowhere else, so that no channel can forget it; not under the lock: it takes its time.
+        # Masked here and nowhere else, so that no channel can forget it; outside the lock, because it takes time.
         if past:
             hidden = mask_styled([*above, *rows], secrets)
             message |= {"past": hidden[: len(above)], "styled": hidden[len(above) :]}
@@ -335,12 +336,12 @@ class HubSide:
         return version
 
     def say_farewell(self, status: int, until: float) -> None:
-        """Tell the hub how the tool ended, and wait until it has heard that: a host that leaves earlier would take its
-        last words with it.  A hub that is just starting gets the time until `until`."""
+        """Tells the hub how the tool ended, and waits until the hub has acknowledged it: a host that exits earlier
+        would lose its last messages. A hub that is still starting gets until `until`."""
         with self._watch.lock:
             end: Message = {"m": "end", "exit_code": status if status >= 0 else 128 - status, "status": status}
             end["words"] = self._words.told(self._clock.now())
-            end["typed"] = self._watch.outcomes()  # a tool may end over its last answer before the typist has reported
+            end["typed"] = self._watch.outcomes()  # a tool can end on its last answer before the typist has reported
             if self._keep:
                 end["last"] = self._last_output()
             self._end = end
@@ -350,7 +351,7 @@ class HubSide:
         self._link.stop()
 
     def _last_output(self) -> Message:
-        """The last screen and the lines above it, as anything that leaves this process: redacted."""
+        """The last screen and the lines above it, redacted."""
         self._watch.absorb()
         screen, secrets = self._watch.screen, self._watch.secrets
         above, rows = screen.all_lines[-LAST_LINES:], screen.lines()
@@ -365,13 +366,14 @@ class HubSide:
 
 
 class Words:
-    """What was typed, and on whose word: a later hub hears it, and finds what no decision of its own explains."""
+    """Records what was typed and which process requested it. A later hub finds entries that none of its decisions
+    explains."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str, int, int], float] = {}
 
     def keep(self, kind: str, about: str, hub: Peer, now: float) -> None:
-        """Before anything is typed; keys of one hub are one entry."""
+        """Called before anything is typed. All keys from one hub are one entry."""
         entry = (kind, about, hub.pid, hub.started)
         self._kept.pop(entry, None)
         self._kept[entry] = now
@@ -383,7 +385,7 @@ class Words:
 
 
 class _Viewer:
-    """Somebody watches the screen: it is sent when it changed, at most `fps` times a second."""
+    """Sends the screen to a watcher when it has changed, at most `fps` times a second."""
 
     def __init__(self, send: Callable[[str, bool], int]) -> None:
         self._send = send
@@ -409,7 +411,7 @@ class _Viewer:
 
 
 def render_signal(signal: str, text: str) -> bytes:
-    """What makes a terminal tell its person something without touching what the tool has drawn."""
+    """The sequence that makes a terminal notify its person without changing what the tool has drawn."""
     plain = "".join(char for char in text if char.isprintable())[:200]
     match signal:
         case "bell":

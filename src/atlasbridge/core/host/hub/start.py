@@ -1,6 +1,7 @@
-"""Starts the hub in the background, from inside a session host.  Nobody waits for it: the link connects when it can.
+"""Starts the hub in the background from inside a session host. Nothing waits for it: the connection is made when it is
+ready.
 
-`core.daemon.starter` is the thorough way, for commands that want to know how it went.
+`core.daemon.starter` is the complete implementation, for commands that need the result.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from atlasbridge.core.peer import voucher
 from atlasbridge.core.process import own_environ, own_python, start_alone
 from atlasbridge.core.system import OWN_FILE, try_share
 
-_WAITING = 4096  # a thousand hosts may come to a new hub at once
+_WAITING = 4096  # a thousand hosts can connect to a new hub at once
 _vouchers: list[socket.socket] = []
 
 
@@ -30,30 +31,31 @@ def start_hub(home: Home) -> None:
         start_alone(own_python("atlasbridge.core.daemon"), environ)
         return
     if is_inside(trace_ancestry(os.getppid(), look_at)):
-        return  # nobody would believe that it is a hub: the host of the outer session starts one
+        return  # clients would not trust this hub; the host of the outer session starts one
     starting = hold_starting(home)
     command = [*own_python("atlasbridge.core.daemon"), "--starting-fd", str(starting)]
     try:
         _vouch(_spawn(command, environ))
     except OSError:
-        pass  # no process to be had: the session goes on alone and tries to connect
+        pass  # no process is available: the session continues without a hub and keeps trying to connect
     finally:
         if starting >= 0:
             os.close(starting)
 
 
 def _spawn(command: list[str], environ: Mapping[str, str]) -> int:
-    """A child of ours, in a session of its own; it is reaped with what the tool leaves behind."""
+    """Starts a child in a session of its own. It is reaped together with the tool's orphans."""
     nowhere = [(os.POSIX_SPAWN_OPEN, standard, os.devnull, os.O_RDWR, 0) for standard in (0, 1, 2)]
     how: dict[str, Any] = {"file_actions": nowhere, "setsigdef": _DEFAULTS}
     try:
         return os.posix_spawn(command[0], command, environ, setsid=True, **how)
-    except NotImplementedError:  # a C library without POSIX_SPAWN_SETSID: a process group of its own must do
+    except NotImplementedError:  # the C library lacks POSIX_SPAWN_SETSID; use a new process group instead
         return os.posix_spawn(command[0], command, environ, setpgroup=0, **how)
 
 
 def _vouch(pid: int) -> None:
-    """Everybody who comes to the hub makes sure that no tool has started it; only we know that of our own child."""
+    """Confirms that we started this hub. Its clients check that no tool has started it, and only we know our own
+    child."""
     hub = look_at(pid)
     if sys.platform != "linux" or hub is None:
         return
@@ -69,13 +71,13 @@ def _vouch(pid: int) -> None:
 def _keep_answering(link: socket.socket) -> None:
     while True:
         try:
-            link.accept()[0].close()  # that it is we who listen is the whole answer
+            link.accept()[0].close()  # accepting the connection is the whole confirmation
         except OSError:
             return  # a later hub has taken its place
 
 
 def hold_starting(home: Home) -> int:
-    """A descriptor by which everybody sees that a hub is on its way; the hub closes it once it holds its lock."""
+    """A descriptor that shows everybody that a hub is starting. The hub closes it once it has its lock."""
     try:
         fd = os.open(home.starting, os.O_RDWR | os.O_CREAT | OWN_FILE, 0o600)
         if not try_share(fd):
@@ -83,7 +85,7 @@ def hold_starting(home: Home) -> int:
             return -1
         os.set_inheritable(fd, True)
     except OSError:
-        return -1  # a full disk: who wants to stop the hub may come too early, nothing else
+        return -1  # a full disk: only a command that stops the hub can come too early
     return fd
 
 

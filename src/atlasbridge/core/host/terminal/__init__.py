@@ -1,1 +1,1 @@
-"""Bytes between the tool, the person's terminal and whoever else types."""
+"""Copies bytes between the tool, the person's terminal and other sources of input."""

@@ -1,6 +1,6 @@
-"""The session's door: the socket through which terminals come, and whoever is inside.
+"""The socket through which terminals and hooks connect to a session, and the connected clients.
 
-Knows who may enter and what they say; what is done about it is the host's business.
+It checks who is allowed to connect and reads their messages; the host acts on them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from atlasbridge.core.host.terminal.attachment import Attachment
 from atlasbridge.core.host.terminal.terminal_handover import unpack_fds
 from atlasbridge.core.peer import Peer, line_of, read_peer
 
-# One connected client as the host sees it: messages both ways, and the descriptors that come with them.
+# One connected client from the host's view: messages in both directions, and the descriptors that come with them.
 
 _MAX_FDS = 4
 _CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
@@ -38,7 +38,7 @@ class Caller:
         return self._connection.fileno()
 
     def read(self) -> list[dict[str, Any]] | None:
-        """What it said; None: it is gone."""
+        """Returns its messages; None if it is gone."""
         try:
             data, ancillary, _, _ = self._connection.recvmsg(65536, socket.CMSG_SPACE(_MAX_FDS * 4), _CLOEXEC)
         except BlockingIOError:
@@ -53,10 +53,11 @@ class Caller:
         try:
             return list(self._buffer.feed(data))
         except ValueError:
-            return None  # not one of ours
+            return None  # not one of our clients
 
     def _keep(self, payload: bytes) -> None:
-        """A terminal is two descriptors: whoever sends more and never attaches must not use up ours."""
+        """Keeps received descriptors. A terminal needs two; a client that sends more and never attaches must not
+        exhaust ours."""
         for fd in unpack_fds(payload):
             if len(self._fds) >= _MAX_FDS:
                 os.close(fd)
@@ -73,20 +74,20 @@ class Caller:
         return stdin_fd, stdout_fd
 
     def say(self, message: dict[str, Any]) -> None:
-        """A client reads at once or is gone: nothing is queued for it."""
+        """Sends without queueing: a client reads at once or is gone."""
         try:
             self._connection.send(wire.encode(message))
         except OSError:
             pass
 
     def tell(self, message: dict[str, Any]) -> bool:
-        """The same, and whether it was there to hear it."""
+        """Like `say`, and returns whether the client was there to receive it."""
         data = wire.encode(message)
         try:
             if self._connection.recv(1, socket.MSG_PEEK) == b"":
                 return False
         except BlockingIOError:
-            pass  # it is there, and has nothing to say
+            pass  # it is connected and has sent nothing
         except OSError:
             return False
         try:
@@ -101,7 +102,7 @@ class Caller:
         self._connection.close()
 
 
-_MOST_CALLERS = 64  # terminals and hooks that are inside at a time; each takes a descriptor of the host
+_MOST_CALLERS = 64  # connected terminals and hooks; each uses a descriptor of the host
 
 
 class AttachSocket:
@@ -125,7 +126,7 @@ class AttachSocket:
         self._listener, self._path = listener, path
 
     def admit(self, connection: socket.socket, peer: Peer | None = None) -> None:
-        """`peer`: who came in by the door; None: the terminal that started the session."""
+        """`peer` is the process that connected through the socket; None for the terminal that started the session."""
         caller = Caller(connection, peer)
         self._callers[caller.fileno()] = caller
         caller.say(self._greeting)
@@ -137,7 +138,7 @@ class AttachSocket:
             waiter.register(fd, select.POLLIN)
 
     def serve(self, ready: list[int]) -> Iterator[tuple[Caller, dict[str, Any] | None]]:
-        """What the callers among `ready` say; None: this one is gone."""
+        """Yields the messages of the callers in `ready`; None means that the caller is gone."""
         for fd in ready:
             if self._listener is not None and fd == self._listener.fileno():
                 self._accept(self._listener)
@@ -148,27 +149,27 @@ class AttachSocket:
         try:
             connection, _ = listener.accept()
         except OSError:
-            return  # gone again
+            return  # it is gone again
         peer = read_peer(connection)
         crowded = len(self._callers) >= _MOST_CALLERS
-        if peer.uid == os.getuid() and not crowded:  # root is another user, and who is not named by the system is none
+        # root counts as another user, and a peer without a known uid is refused
+        if peer.uid == os.getuid() and not crowded:
             self.admit(connection, peer)
         else:
             connection.close()
 
     def is_inside_session(self, caller: Caller, tool_pid: int) -> bool:
-        """Whether this caller was started inside a session; the terminal that started this one is always its own."""
+        """Whether this caller was started inside a session. The terminal that started this session never counts as
+        inside."""
         if caller.peer is None or self._path is None:
             return False
-        # few terminals ever come in by the door
 
         return is_inside_session(caller.peer, tool_pid, self._path.parent, self._path)
 
     def is_inside(self, caller: Caller, tool_pid: int) -> bool:
-        """Whether this caller belongs to the session's own tool: nobody else speaks for it."""
+        """Whether this caller belongs to the session's own tool: no other process is allowed to report for it."""
         if caller.peer is None:
             return False
-        # hooks are few, and most tools have none
 
         return is_inside(caller.peer, tool_pid)
 
@@ -187,7 +188,7 @@ class AttachSocket:
             caller.say(message)
 
     def shut(self) -> None:
-        """Nobody comes in any more; whoever is inside stays."""
+        """Accepts no more connections; existing ones stay open."""
         if self._listener is not None and self._path is not None:
             self._listener.close()
             self._path.unlink(missing_ok=True)
@@ -200,20 +201,20 @@ class AttachSocket:
         self._callers.clear()
 
 
-# Whether whoever comes to a session's socket was started inside a session: a tool must not be its own person.
+# Checks whether a client of a session's socket was started inside a session: a tool must not act as its own person.
 #
-# Where a process comes from is read by `core.kin`; the hub's own socket has its own list of sessions.
+# `core.ancestry` finds the ancestors of a process. The hub's own socket has its own list of sessions.
 
 _PATIENCE_S = 0.2
 
 
 def is_inside_session(peer: Peer, tool_pid: int, attach_sockets: Path, own: Path) -> bool:
-    """Also true where it cannot be told: a person's terminal is there as long as the person is."""
+    """Also true if it is unknown: a person's terminal exists as long as the person uses it."""
     line = line_of(peer)
     if not line:
         return True
     homes = [SessionProcesses(own.stem, os.getpid(), tool_pid, started_at(os.getpid()), started_at(tool_pid))]
-    if sys.platform != "linux":  # there a host is known by its name
+    if sys.platform != "linux":  # on Linux, a host is recognised by its name
         found = (
             (attach_socket, _holder(attach_socket))
             for attach_socket in attach_sockets.glob("*.sock")
@@ -226,14 +227,14 @@ def is_inside_session(peer: Peer, tool_pid: int, attach_sockets: Path, own: Path
 
 
 def is_inside(peer: Peer, tool_pid: int) -> bool:
-    """Whether it is this host's own tool, or was started by it and still hangs on it, as its hooks do.  What a command
-    of the tool left behind is the host's own child: it speaks for nobody, nor does whoever is gone meanwhile."""
+    """Whether the peer is this host's own tool, or a descendant that is still attached to it, such as a hook. An orphan
+    of the tool is a child of the host, so it does not count; neither does a process that has ended."""
     line = [process.pid for process in line_of(peer)]
     return tool_pid in line and os.getpid() in line[line.index(tool_pid) + 1 :]
 
 
 def _holder(attach_socket: Path) -> Peer:
-    """The host behind another session's socket; pid 0: nobody is there."""
+    """The host behind another session's socket; pid 0 if there is none."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_PATIENCE_S)
         try:

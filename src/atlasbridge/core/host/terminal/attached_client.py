@@ -1,7 +1,7 @@
-"""The one seat in front of a session: which terminal is attached, how one takes it over and how it is left.
+"""The one attached terminal of a session: how a terminal takes it over and how it leaves.
 
-The newest terminal has the keyboard, and the session has its size; the one before gets back what the tool had switched
-on, and its client is told: it shows the screen until it takes the keyboard back.
+The newest terminal has the keyboard, and the session has its size. The previous terminal gets its modes reset, and its
+client is told; it shows the screen until it takes the keyboard back.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from atlasbridge.core.host.terminal.keyboard import InputRelay
 from atlasbridge.core.host.terminal.relay import OutputRelay
 from atlasbridge.core.tty import Pty, Size
 
-_PATIENCE = 20  # tenths of a second for a terminal that takes nothing, while the host has others to serve
+_PATIENCE = 20  # tenths of a second to wait for a terminal that accepts nothing, while the host has others to serve
 
 
 class AttachedClient:
@@ -39,7 +39,7 @@ class AttachedClient:
         self._lock = threading.RLock()
         self._caller: Caller | None = None
         self._own_size: Size | None = None  # while the session has the size of somebody who watches from elsewhere
-        self._left_at = 0.0  # when the tool had last written as a terminal was let go
+        self._left_at = 0.0  # time of the tool's last output when a terminal was released
 
     @property
     def attachment(self) -> Attachment | None:
@@ -50,7 +50,7 @@ class AttachedClient:
         return self._caller is not None
 
     def signal(self, data: bytes) -> None:
-        """A sign of ours for the person at the attached terminal: as much as goes at once, between two chunks."""
+        """Sends a notification to the attached terminal: as much as fits at once, between two chunks."""
         with self._output.lock:
             attachment = self.attachment
             if data and attachment is not None and attachment.output_is_terminal:
@@ -67,8 +67,8 @@ class AttachedClient:
         ahead: int = 0,
         eof: int = 4,
     ) -> None:
-        """Show the session on this terminal from now on.  `back`: it left while the tool was stopped, and what it shows
-        is kept, unless the tool wrote something meanwhile."""
+        """Shows the session on this terminal from now on. `back`: it left while the tool was stopped, and its content
+        is kept, unless the tool has written something in the meantime."""
         if self._pty.is_own(fds[0]) or self._pty.is_own(fds[1]):
             for fd in fds:
                 os.close(fd)
@@ -111,7 +111,7 @@ class AttachedClient:
                 self.resize(own)
 
     def vacate(self, attachment: Attachment | None, why: str) -> None:
-        """Let this terminal go, unless another has taken the seat already."""
+        """Releases this terminal, unless another one has already taken over."""
         with self._lock:
             caller = self._caller
             if attachment is None or caller is None or caller.attachment is not attachment:
@@ -127,7 +127,7 @@ class AttachedClient:
         self._changed()
 
     def _release(self, attachment: Attachment, quietly: bool, parting: bool) -> None:
-        with self._output.lock:  # a chunk on its way gives up soon: the attachment is marked as closed
+        with self._output.lock:  # a chunk in transit stops soon, because the attachment is marked as closed
             if self._output.attachment is attachment:
                 self._output.attachment = None
                 self._left_at = self._output.last_output_at
@@ -136,7 +136,7 @@ class AttachedClient:
             attachment.close_output()
 
     def finish(self, status: int) -> None:
-        """The tool has ended.  One that ended badly may have left the terminal in any state."""
+        """The tool has ended. If it failed, it could have left the terminal in any state."""
         with self._lock:
             attachment = self.attachment
             if attachment is None:

@@ -1,6 +1,6 @@
-"""A person's terminal, or the pipes that stand for one, as the session host holds it after the client passed it over.
+"""A person's terminal, or the pipes in its place, as the session host has it after the client passed it over.
 
-The host opens its own description wherever it can: non-blocking mode must never leak into the person's shell.
+The host opens its own file description where it can: non-blocking mode must never leak into the person's shell.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import stat
 import sys
 
 _OWN_FLAGS = os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC
-_PATIENCE_MS = 100  # a write that waits for a slow terminal looks this often whether it is still wanted
-_CAREFUL_BYTES = 512  # of a blocking description: what one write takes at once after it was announced writable
+_PATIENCE_MS = 100  # a write that waits for a slow terminal checks this often whether it is still needed
+_CAREFUL_BYTES = 512  # maximum size of one write to a blocking description after it was reported writable
 
 
 class Attachment:
-    """Takes over both descriptors.  The input is closed by the one who reads it, the output by `close`."""
+    """Takes over both descriptors. The reading thread closes the input; `close_output` closes the output."""
 
     def __init__(self, stdin_fd: int, stdout_fd: int) -> None:
         self.input_is_terminal = os.isatty(stdin_fd)
@@ -34,24 +34,24 @@ class Attachment:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a real terminal is there, which answers the tool's queries itself."""
+        """Whether it is a real terminal, which answers the tool's queries itself."""
         return self.input_is_terminal and self.output_is_terminal
 
     def as_typed(self, data: bytes) -> bytes:
-        """The bytes that were read, with the end-of-file characters that a terminal which edits lines has made NUL."""
+        """Restores end-of-file characters, which a terminal in line mode has changed to NUL."""
         early, self.ahead = data[: self.ahead], max(0, self.ahead - len(data))
         return early.replace(b"\0", self.end_of_file) + data[len(early) :]
 
     def write(self, data: bytes, patience: int = -1) -> bool:
-        """All of `data`, waiting for a slow terminal as long as it is attached.  False: it is gone.
+        """Writes all of `data`, and waits for a slow terminal as long as it is attached. Returns False if it is gone.
 
-        `patience` bounds the waits (a tenth of a second each) for those who have other things to do.
+        `patience` limits the waits (a tenth of a second each), for callers that have other work.
         """
         done = self.write_some(data)
         return done == len(data) or self.write_rest(data[done:], patience)
 
     def write_rest(self, data: bytes, patience: int = -1) -> bool:
-        """The same, for what `write_some` left: the terminal takes nothing at the moment, or is gone."""
+        """Like `write`, for what `write_some` left: the terminal accepts nothing at the moment, or is gone."""
         try:
             while data:
                 if self.closed or patience == 0:
@@ -65,14 +65,14 @@ class Attachment:
         return True
 
     def write_some(self, data: bytes) -> int:
-        """What goes at once: the fast way, for every chunk.  A terminal that is gone takes nothing."""
+        """Writes what is accepted at once: the fast path for every chunk. A terminal that is gone accepts nothing."""
         try:
             return os.write(self._output_fd, data) if self._plain else self._put(data)
         except OSError:
             return 0
 
     def write_soon(self, data: bytes) -> None:
-        """As much of `data` as goes at once: a farewell to a terminal that may be gone."""
+        """Writes as much of `data` as is accepted at once: a last message to a terminal that could be gone."""
         with contextlib.suppress(OSError):
             self._put(data)
 
@@ -106,7 +106,7 @@ class Attachment:
 
 
 def _own(fd: int, access: int) -> int:
-    """A description of our own for the same terminal or pipe, non-blocking; else `fd` itself, as it is."""
+    """Opens our own non-blocking description of the same terminal or pipe. If that fails, returns `fd` unchanged."""
     for path in _names(fd):
         try:
             own = os.open(path, access | _OWN_FLAGS)
@@ -124,7 +124,7 @@ def _names(fd: int) -> list[str]:
     with contextlib.suppress(OSError):
         names.append(os.ttyname(fd))
     if sys.platform == "linux" and (names or stat.S_ISFIFO(os.fstat(fd).st_mode)):
-        names.append(f"/proc/self/fd/{fd}")  # also where the name means nothing: another mount namespace
+        names.append(f"/proc/self/fd/{fd}")  # also works where the name is invalid: in another mount namespace
     return names
 
 

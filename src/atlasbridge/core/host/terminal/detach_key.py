@@ -1,7 +1,7 @@
-"""Finds the detach key in what a person types: a prefix key and a letter, for example `Ctrl-] d`.
+"""Finds the detach key in a person's input: a prefix key and a letter, for example `Ctrl-] d`.
 
-Pure.  The prefix typed twice is sent once; the prefix before any other key is sent with it.  Terminals that report
-keys in longer forms (kitty, xterm's modifyOtherKeys) are understood as well.
+Pure. The prefix typed twice is sent once; the prefix before any other key is sent with it. Longer key encodings of
+terminals (kitty, xterm's modifyOtherKeys) are supported as well.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from atlasbridge.core.patterns import lazy
 
 _KITTY = rb"\x1b\[%d(?::\d*)*;%s(?::[12])?(?:;[\d:]*)?u"
 _OTHER_KEYS = rb"\x1b\[27;%s;%d~"
-_NOISE = lazy(rb"(?:\x1b\[[\d:]*;\d+:3[\d:;]*u|\x1b\[574[45]\d[\d:;]*u)+")  # releases, modifiers
+_NOISE = lazy(rb"(?:\x1b\[[\d:]*;\d+:3[\d:;]*u|\x1b\[574[45]\d[\d:;]*u)+")  # key releases, modifiers
 _known: dict[tuple[bytes, bytes], tuple[re.Pattern[bytes], re.Pattern[bytes]]] = {}
 
 
 class DetachKey:
-    """Fed with every read from the keyboard; remembers a prefix that waits for its letter."""
+    """Receives every read from the keyboard, and remembers a prefix that waits for its letter."""
 
     def __init__(self, spec: str) -> None:
         self.prefix, self._letter = _parse(spec)
@@ -27,11 +27,12 @@ class DetachKey:
 
     @property
     def pending(self) -> bool:
-        """Does a prefix wait for its letter?  While none does, a single byte other than `prefix` need not be fed."""
+        """Whether a prefix waits for its letter. While none does, a single byte other than `prefix` does not have to be
+        fed."""
         return bool(self._pending)
 
     def feed(self, data: bytes) -> tuple[bytes, bool]:
-        """What to type into the tool, and whether the person wants to leave."""
+        """Returns the bytes for the tool, and whether the person wants to detach."""
         if not self._pending and self._is_plain(data):
             return data, False
         out = b""
@@ -64,13 +65,14 @@ class DetachKey:
 
     @property
     def name(self) -> str:
-        """As a person would read it."""
+        """The key in readable form."""
         code = ord(self.prefix)
         return (f"Ctrl-{chr(code ^ 0x40)}" if code < 0x20 else self.prefix.decode()) + f" {self._letter.decode()}"
 
 
 def _patterns(prefix: bytes, letter: bytes) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Of the prefix and of the letter, in all their forms; made once: whoever forks hosts has made them for all."""
+    """The patterns of the prefix and of the letter in all encodings. They are cached, so that a fork server shares them
+    with its hosts."""
     if (prefix, letter) not in _known:
         number = ord(prefix) ^ 0x40 if ord(prefix) < 0x20 else ord(prefix)
         forms = [re.escape(prefix)]

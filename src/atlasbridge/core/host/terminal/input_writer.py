@@ -1,7 +1,7 @@
-"""Everything that is typed into the tool passes here: the person's keys, answers to prompts, answers to queries.
+"""All input to the tool passes through here: the person's keys, answers to prompts, answers to queries.
 
-Writes never block: what the tool does not take yet is queued.  The injection gate holds the person's keys back while
-an answer is typed, and lets them follow in order.
+Writes never block: bytes that the tool does not accept yet are queued. The injection gate delays the person's keys
+while an answer is typed, and then sends them in order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class InputWriter:
     def __init__(self, fd: int, clock: Clock, wake: Callable[[], None]) -> None:
         self._fd = fd
         self._clock = clock
-        self._wake = wake  # calls whoever polls for `flush`
+        self._wake = wake  # wakes the thread that polls for `flush`
         self._lock = threading.Lock()  # one writer at a time; costs a key 0.7 us of an echo of 77
         self._turn = threading.Lock()  # one injection at a time
         self._queue = bytearray()
@@ -37,21 +37,22 @@ class InputWriter:
 
     @property
     def waiting(self) -> bool:
-        """Whether something waits for the tool to read."""
+        """Whether bytes wait for the tool to read."""
         return bool(self._queue)
 
     def type(self, data: bytes) -> bool:
-        """Keys of the person at the terminal: now, or behind the injection that is under way.  False: some wait."""
+        """Types keys of the person at the terminal: now, or after the running injection. Returns False if some are
+        delayed."""
         with self._lock:
             if self._holding:
-                held, data = part_answers(data)  # the tool may wait for these in the middle of what is typed
+                held, data = part_answers(data)  # the tool can wait for these while an answer is typed
                 self._held += held
             if data:
                 self._put(data)
             return not (self._queue or self._held)
 
     def send(self, data: bytes) -> bool:
-        """Write now, past the gate; what the tool does not take is queued.  False: there is no terminal any more."""
+        """Writes now, past the gate. What the tool does not accept is queued. Returns False if the terminal is gone."""
         with self._lock:
             return self._put(data)
 
@@ -63,7 +64,7 @@ class InputWriter:
         except BlockingIOError:
             pass
         except OSError:
-            return False  # nobody will read it
+            return False  # nothing will read it
         self.last_input_at = self._clock.now()
         if done < len(data):
             self._queue += data[done:]
@@ -71,7 +72,7 @@ class InputWriter:
         return True
 
     def flush(self) -> None:
-        """Write what is queued, as far as the tool takes it."""
+        """Writes the queue, as far as the tool accepts it."""
         with self._lock:
             waiting, self._queue = bytes(self._queue), bytearray()
             if waiting:
@@ -79,7 +80,7 @@ class InputWriter:
 
     @contextmanager
     def injection(self, timeout_s: float) -> Iterator[None]:
-        """Hold the gate: the person's keys wait until the end of the block."""
+        """Closes the gate: the person's keys are delayed until the end of the block."""
         if not self._turn.acquire(timeout=timeout_s):
             raise GateTimeout
         try:
@@ -92,5 +93,5 @@ class InputWriter:
                 held, self._held = bytes(self._held), bytearray()
                 if held:
                     self._put(held)
-                    self._wake()  # whoever reads the keyboard may have stopped at the backlog
+                    self._wake()  # the keyboard thread can have stopped at the backlog limit
             self._turn.release()

@@ -1,6 +1,6 @@
-"""`stdin_relay`: every key of the person at the attached terminal to the tool, but the detach key.
+"""`stdin_relay`: sends every key of the attached terminal to the tool, except the detach key.
 
-Also empties the queue of what the tool has not read yet, and passes the end of a piped input on as the terminal's
+It also writes queued input once the tool reads again, and passes the end of a piped input on as the terminal's
 end-of-file character.
 """
 
@@ -18,9 +18,9 @@ from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.tty import Pty
 
 _READ_BYTES = 4096
-_END_FIRST_S, _END_LAST_S = 0.03, 1.0  # how often to look whether the tool has read all of a piped input
-_ECHO_MS = 10  # before this a key's echo comes, and nobody is to wake up in its way
-_RAW_LOOKS = 8  # a program that reads keys, not lines, gets its end-of-file only when it clearly waits for more
+_END_FIRST_S, _END_LAST_S = 0.03, 1.0  # how often to check whether the tool has read all of a piped input
+_ECHO_MS = 10  # the echo of a key arrives within this time; no other thread should wake up and delay it
+_RAW_LOOKS = 8  # a program that reads keys, not lines, gets end-of-file only when it clearly waits for more
 
 
 class InputRelay:
@@ -39,8 +39,8 @@ class InputRelay:
         self._input_writer = input_writer
         self._detach_key = detach_key
         self._backlog_bytes = backlog_bytes
-        self._typed = typed  # the person typed: to be remembered
-        self._paused = paused  # and types nothing more at the moment: to be looked at
+        self._typed = typed  # records what the person typed
+        self._paused = paused  # called when the person pauses, for an analysis
         self._left = left  # the person typed the detach key
         self._lost = lost  # the terminal is gone
         self._wakeup = Wakeup()
@@ -50,14 +50,14 @@ class InputRelay:
         self._current: Attachment | None = None
         self._end: _EndOfInput | None = None
         self._last_input = b""
-        self._only_keys: list[tuple[int, int]] | None = None  # what a poll finds when there is nothing else
+        self._only_keys: list[tuple[int, int]] | None = None  # the poll result when there are only keys
         self._stopped = False
 
     def wake(self) -> None:
         self._wakeup.set()
 
     def switch(self, attachment: Attachment | None) -> None:
-        """Read from another terminal from now on; the old one's input is closed by the reading thread."""
+        """Reads from another terminal from now on. The reading thread closes the old one's input."""
         self._next.append(attachment)
         self.wake()
 
@@ -86,7 +86,7 @@ class InputRelay:
                 old.close_input()
 
     def _waiter(self) -> tuple[select.poll, float | None]:
-        """What to wait for now, and how long; made anew only when it changes."""
+        """What to wait for now, and how long; created again only when it changes."""
         input_writer, current = self._input_writer, self._current
         sink = self._pty.fileno() if input_writer.waiting else -1
         if self._end is not None:
@@ -126,10 +126,10 @@ class InputRelay:
             self._end.look()
 
     def _pass_on(self, current: Attachment, beat: Beat) -> None:
-        """What was typed, and what is typed next, as long as nothing else happens.
+        """Passes on keys as long as nothing else happens.
 
-        A key finds the processor cold: every name that is looked up and every call before it is written is felt, and
-        so is whatever is done before its echo.  Keys wait for nobody: no sign of life is needed for them.
+        Latency matters here: every name lookup and every call before the write is noticeable, and so is any work before
+        the echo. No sign of life is needed while waiting for keys.
         """
         beat.rest()
         source, poll, only_keys = current.input_fd, self._poll.poll, self._only_keys
@@ -163,7 +163,8 @@ class InputRelay:
         return self._detach_key.pending or current.ahead > 0 or not current.input_is_terminal
 
     def _look_at(self, current: Attachment, data: bytes, beat: Beat) -> bool:
-        """What may be more than a key for the tool.  False: something else is to be done before the next."""
+        """Handles input that can be more than a key for the tool. Returns False if something else must be done before
+        the next read."""
         if not data:
             beat.work()
             self._input_ended(current)
@@ -186,12 +187,13 @@ class InputRelay:
         return taken and not leave
 
     def _pass_early(self, current: Attachment, data: bytes) -> bool:
-        """What was typed before the tool ran.  The person's terminal has shown it already, it is not echoed again."""
+        """Passes on what was typed before the tool ran. The person's terminal has already shown it, so it is not echoed
+        again."""
         self._pty.set_echo(False)
         data = current.as_typed(data)
         taken = self._input_writer.type(data)
         self._typed(data)
-        self._pty.unread()  # looking makes the kernel take it in now, while nothing is echoed
+        self._pty.unread()  # this call makes the kernel process the input now, while echo is off
         self._pty.set_echo(True)
         return taken
 
@@ -221,12 +223,12 @@ class _EndOfInput:
         if self._input_writer.waiting:
             return
         if self._sent and self._had_data and self._pty.unread() <= 0:
-            self._pty.set_echo(True)  # what is typed from here on is an answer
+            self._pty.set_echo(True)  # everything typed from here on is an answer
             self._had_data = False
         flags = self._pty.flags()
         if flags.canonical:
             if self._open_line:
-                self._input_writer.send(flags.end_of_file)  # hands over the line that has no newline
+                self._input_writer.send(flags.end_of_file)  # submits the line without a newline
                 self._open_line = False
             elif self._pty.unread() <= 0:
                 self._input_writer.send(flags.end_of_file)

@@ -1,6 +1,6 @@
-"""`pty_reader`: every byte the tool writes, at once and in order, to the attached terminal, and into the ring.
+"""`pty_reader`: copies every byte of the tool at once and in order to the attached terminal and into the ring.
 
-The loop does as little as it can: its speed is the tool's speed.  What the bytes mean is the watchdog's business.
+The loop does as little as possible, because it limits the tool's speed. The watchdog interprets the bytes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.tty import Pty
 
-STATUS_QUERY = b"\x1b]7501;?"  # "do you understand program status?", asked by tools that can say when they wait
+STATUS_QUERY = b"\x1b]7501;?"  # a query for program status support, sent by tools that can report when they wait
 STATUS_ANSWER = b"\x1b]7501;?\x1b\\"
-_FULL_READ = 4095  # what Linux gives at most: there is probably more
-_BURST = 4  # full reads that are passed on as one
+_FULL_READ = 4095  # the maximum of one read on Linux: there is probably more
+_BURST = 4  # full reads that are passed on as one write
 _REOPEN_S = 0.05
-_SCAN_BYTES = 1 << 20  # looked through for sequences at the start of a burst, and so much per second in a flood
+_SCAN_BYTES = 1 << 20  # bytes to search for sequences at the start of a burst, and per second in a flood
 
 
 class OutputRelay:
@@ -41,31 +41,32 @@ class OutputRelay:
         self._ring = ring
         self._clock = clock
         self._ended = ended  # nothing more will come
-        self._lost = lost  # a terminal takes no more
+        self._lost = lost  # a terminal accepts no more
         self._wakeup = Wakeup()
         self._tail = b""
         self._scan_room = float(_SCAN_BYTES)
         self._scanned_at = clock.now()
         self._returns = ReturnStripper()
-        self.lock = threading.Lock()  # held while a chunk is on its way: who holds it sees whole chunks only
+        self.lock = threading.Lock()  # held while a chunk is in transit, so that its holder sees only whole chunks
         self.attachment: Attachment | None = None
         self.last_output_at = clock.now()
         self.started = False
         self.finished = False
         self.blocked = False  # a terminal makes us wait
-        self._fetching = False  # a chunk is, or may be, between the terminal and the ring
+        self._fetching = False  # a chunk is, or can be, between the terminal and the ring
 
     @property
     def pending(self) -> bool:
-        """Has the tool written something that is not in the ring yet?"""
+        """Whether the tool has written something that is not in the ring yet."""
         waiter = select.poll()
         waiter.register(self._pty.fileno(), select.POLLIN)
-        # In the direction in which it moves, so that nothing slips by: first the terminal, then the way.
+        # Checked in the direction of the data, so that nothing is missed: first the terminal, then the chunk in
+        # transit.
         return any(event & select.POLLIN for _, event in waiter.poll(0)) or self._fetching
 
     @property
     def terminal_answers(self) -> bool:
-        """Whether a real terminal is there, which answers the tool's queries itself."""
+        """Whether a real terminal is attached, which answers the tool's queries itself."""
         attachment = self.attachment
         return attachment is not None and attachment.is_terminal
 
@@ -100,7 +101,7 @@ class OutputRelay:
         self._ended()
 
     def _is_over(self, beat: Beat) -> bool:
-        """Nobody has the terminal open.  While the tool lives it may open it again."""
+        """No process has the terminal open. While the tool is alive, it can open it again."""
         if self._pty.poll() is not None:
             return True
         beat.rest()
@@ -108,13 +109,14 @@ class OutputRelay:
         return False
 
     def pass_on(self, fd: int, chunk: bytes, beat: Beat) -> bool:
-        """The terminal first: whatever comes before it is felt at every key.  Returns whether more is expected."""
+        """Writes to the terminal first, because any delay is noticeable at every key. Returns whether more output is
+        expected."""
         more = len(chunk) == _FULL_READ
         if more:
             chunk, more = _read_on(fd, chunk)
         lost = None
         lock = self.lock
-        lock.acquire()  # `with` takes the longer way to the same
+        lock.acquire()  # faster than `with`
         try:
             attachment = self.attachment
             if attachment is not None:
@@ -127,11 +129,11 @@ class OutputRelay:
         finally:
             lock.release()
         if lost is not None:
-            self._lost(lost)  # outside the lock: whoever takes the seat waits for it
+            self._lost(lost)  # outside the lock, because a terminal that takes over waits for it
         return more
 
     def take_in(self, chunk: bytes) -> None:
-        """What somebody else has read from the terminal; it is shown nowhere."""
+        """Takes output that the caller has read from the terminal. It is not shown anywhere."""
         self.last_output_at = self._clock.now()
         self._ring.append(chunk, self._scan(chunk))
 
@@ -139,9 +141,9 @@ class OutputRelay:
         return self._returns.feed(chunk, self._pty.flags().adds_returns)
 
     def _scan(self, chunk: bytes) -> bool:
-        """Answer the status query; True when the chunk switches terminal modes.
+        """Answers the status query. Returns True if the chunk switches terminal modes.
 
-        Searching costs more than relaying: in a flood only so many bytes per second are searched.
+        Searching costs more than relaying, so in a flood only a limited number of bytes per second is searched.
         """
         if not (self._tail or b"\x1b" in chunk):
             return False
@@ -160,8 +162,8 @@ class OutputRelay:
         return b"\x1b[?" in seen
 
     def _show_slowly(self, attachment: Attachment, rest: bytes, beat: Beat) -> bool:
-        """False: this terminal takes no more."""
-        beat.rest()  # a terminal that takes nothing may make us wait as long as it likes
+        """Returns False if the terminal accepts no more."""
+        beat.rest()  # a slow terminal is allowed to make us wait
         self.blocked = True
         try:
             return attachment.write_rest(rest)
@@ -169,21 +171,21 @@ class OutputRelay:
             self.blocked = False
 
     def show_rest(self, attachment: Attachment) -> None:
-        """After the end: what was kept back for lack of the next byte."""
+        """Writes, after the end, a byte that was kept until the next one arrives."""
         with self.lock:
             if rest := self._returns.finish():
                 attachment.write_soon(rest)
 
     def drained(self) -> bool:
-        """Nothing waits to be read, nothing is on its way."""
+        """Whether nothing waits to be read and nothing is in transit."""
         waiter = select.poll()
         waiter.register(self._pty.fileno(), select.POLLIN)
         return not self.blocked and not any(events & select.POLLIN for _, events in waiter.poll(0))
 
 
 def _read_on(fd: int, first: bytes) -> tuple[bytes, bool]:
-    """After a full read there is probably more: some of it at once, for a terminal takes one large write faster than
-    several small ones.  Says also whether even more is expected; the end is for the next round to find out."""
+    """Reads on after a full read, because a terminal processes one large write faster than several small ones. Also
+    returns whether even more is expected; the next round detects the end."""
     burst = [first]
     while len(burst[-1]) == _FULL_READ and len(burst) < _BURST:
         try:
@@ -194,7 +196,7 @@ def _read_on(fd: int, first: bytes) -> tuple[bytes, bool]:
 
 
 class ReturnStripper:
-    """For a pipe or a file: takes back the return that the tool's terminal put before every newline."""
+    """For a pipe or a file: removes the carriage return that the tool's terminal added before every newline."""
 
     def __init__(self) -> None:
         self._kept = b""

@@ -1,6 +1,7 @@
-"""The tool's latest output, kept until somebody has time to look at it.  Relaying never waits for the looker.
+"""Keeps the tool's latest output until the analysis reads it. The relay never waits for the analysis.
 
-What falls out in a flood is counted, and the terminal modes it switched are kept: they are true for ever after.
+If a flood overflows the ring, the dropped bytes are counted and their terminal mode switches are kept, because modes
+stay in effect.
 """
 
 from __future__ import annotations
@@ -13,23 +14,23 @@ from atlasbridge.core.patterns import lazy
 
 _SWITCHES = lazy(rb"\x1b\[\?[0-9;]{1,32}[hl]|\x1b\[[<>=][0-9;]{0,16}u|\x1b[=>c]")
 _MAX_SWITCHES = 256
-_TORRENT = 4 << 20  # after so much was lost nothing is left of what stood there before,
-_TORRENT_KEEPS = 64 << 10  # and what is there now is in the last of it
+_TORRENT = 4 << 20  # after this many lost bytes, nothing of the earlier screen is left,
+_TORRENT_KEEPS = 64 << 10  # and the current screen is in the last bytes
 
 
 class Ring:
     def __init__(self, capacity: int) -> None:
-        """`capacity`: so many bytes are kept at least, whole chunks."""
+        """`capacity`: at least this many bytes are kept, in whole chunks."""
         self._capacity = capacity
         self._lock = threading.Lock()
         self._chunks: deque[tuple[bytes, bool]] = deque()
         self._switches: deque[bytes] = deque(maxlen=_MAX_SWITCHES)
         self._lost = 0
         self.size = 0
-        self.on_output: Callable[[], None] | None = None  # set by a looker who sleeps, and wants to know
+        self.on_output: Callable[[], None] | None = None  # set by a sleeping reader that wants to be woken
 
     def append(self, chunk: bytes, switches: bool = True) -> None:
-        """`switches`: the chunk may switch terminal modes."""
+        """`switches`: the chunk can contain terminal mode switches."""
         with self._lock:
             self._chunks.append((chunk, switches))
             self.size += len(chunk)
@@ -39,7 +40,7 @@ class Ring:
             wake()
 
     def _keep(self, size: int) -> None:
-        """Drop the oldest chunks as long as the others hold so many bytes."""
+        """Drops the oldest chunks as long as the others contain at least `size` bytes."""
         while self.size - len(self._chunks[0][0]) >= size:
             dropped, switched = self._chunks.popleft()
             self.size -= len(dropped)
@@ -48,7 +49,7 @@ class Ring:
                 self._switches.extend(_SWITCHES.findall(dropped))
 
     def take(self) -> tuple[bytes, int]:
-        """All that is kept, mode switches of what was dropped first, and how many bytes were dropped before it."""
+        """Returns everything kept, preceded by the mode switches of dropped chunks, and the number of dropped bytes."""
         with self._lock:
             if self._lost > _TORRENT:
                 self._keep(_TORRENT_KEEPS)

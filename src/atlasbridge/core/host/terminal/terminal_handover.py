@@ -1,6 +1,6 @@
-"""Bytes and descriptors over one Unix socket: how a client lends its terminal, and hands over what it has open.
+"""Sends bytes and descriptors over a Unix socket: how a client passes its terminal and its open files to the host.
 
-`caller` and the fork server receive them.  Every client imports this module, so it imports next to nothing.
+`attach_socket` and the fork server receive them. Every client imports this module, so it imports almost nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _INT = 4
 
 
 def send_with_fds(connection: socket.socket, data: bytes, fds: Sequence[int]) -> None:
-    """All of `data`; the descriptors go with its first byte."""
+    """Sends all of `data`; the descriptors go with its first byte."""
     packed = b"".join(fd.to_bytes(_INT, sys.byteorder) for fd in fds)
     sent = connection.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, packed)])
     if sent < len(data):
@@ -28,13 +28,13 @@ def send_with_fds(connection: socket.socket, data: bytes, fds: Sequence[int]) ->
 
 
 def unpack_fds(payload: bytes) -> list[int]:
-    """The descriptors of one SCM_RIGHTS message; what was cut off is left out."""
+    """The descriptors of one SCM_RIGHTS message; an incomplete one is ignored."""
     whole = len(payload) - len(payload) % _INT
     return [int.from_bytes(payload[place : place + _INT], sys.byteorder) for place in range(0, whole, _INT)]
 
 
 def fill_standard_streams() -> None:
-    """A closed standard stream would make our own sockets take its place."""
+    """Opens closed standard streams, because our own sockets would get their numbers otherwise."""
     for standard in (0, 1, 2):
         try:
             os.fstat(standard)
@@ -43,12 +43,12 @@ def fill_standard_streams() -> None:
 
 
 def inheritable_fds() -> list[int]:
-    """What a tool inherits from this process beside its terminal, such as a shell's `9<file`."""
+    """The descriptors that a tool inherits from this process besides its terminal, such as a shell's `9<file`."""
     found = []
     for name in os.listdir("/dev/fd"):
         try:
             if int(name) > 2 and os.get_inheritable(int(name)):
                 found.append(int(name))
         except OSError:
-            continue  # the listing's own descriptor
+            continue  # the descriptor of the listing itself
     return sorted(found)

@@ -1,4 +1,4 @@
-"""A pipe that wakes one sleeping thread.  Many calls before it looks wake it once."""
+"""A pipe that wakes one sleeping thread. Several calls before it wakes count as one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import select
 import socket
 
-# The wake-up of a system on which only sockets can be waited for: the same calls, over a pair of them.
+# For systems that can wait only for sockets: the same interface with a socket pair.
 
 
 class SocketWakeup:
@@ -30,7 +30,7 @@ class SocketWakeup:
         try:
             self._writer.send(b"!")
         except BlockingIOError:
-            pass  # it is full of calls already
+            pass  # the buffer is full of calls already
 
     def clear(self) -> None:
         self.take()
@@ -55,7 +55,8 @@ class Wakeup:
         os.set_blocking(self._write_fd, False)
 
     def __del__(self) -> None:
-        """Its threads may end in any order, and a program may hold many sessions one after the other."""
+        """Closes the pipe when the last user is gone: its threads end in any order, and a program can have many
+        sessions in turn."""
         os.close(self._read_fd)
         os.close(self._write_fd)
 
@@ -70,20 +71,20 @@ class Wakeup:
         try:
             os.write(self._write_fd, b"!")
         except BlockingIOError:
-            pass  # it is full of calls already
+            pass  # the pipe is full of calls already
 
     def clear(self) -> None:
         self.take()
 
     def take(self) -> bytes:
-        """What was written into the pipe: signal numbers, where `signal.set_wakeup_fd` writes into it."""
+        """Returns what was written into the pipe: signal numbers, if `signal.set_wakeup_fd` uses it."""
         try:
             return os.read(self._read_fd, 65536)
         except BlockingIOError:
             return b""
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Sleep until woken or the time is over, and forget the calls so far."""
+        """Sleeps until it is woken or the time is over, and discards the calls so far."""
         waiter = select.poll()
         waiter.register(self._read_fd, select.POLLIN)
         woken = bool(waiter.poll(None if timeout_s is None else max(0, timeout_s * 1000)))

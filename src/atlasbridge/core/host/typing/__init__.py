@@ -1,1 +1,1 @@
-"""An accepted answer becomes keys: compared before, step by step, exactly once."""
+"""Types an accepted answer as keys: compared with the screen first, step by step, exactly once."""

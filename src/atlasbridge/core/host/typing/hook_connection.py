@@ -1,7 +1,7 @@
-"""A hook that has announced a dialog and waits for the decision: an answer can be handed to it instead of being typed.
+"""A hook that has announced a dialog and waits for the decision: an answer can be passed to it instead of being typed.
 
-Only what it understands for certain: allow this once, or refuse.  Whether the dialog is still the one that was shown is
-compared by the typist, as for keys; a hook that is gone leaves the answer to the keys.
+Only answers that a hook certainly understands are passed: allow once, or deny. The typist checks that the dialog is
+still the same, as it does for keys. If the hook is gone, the answer is typed.
 """
 
 from __future__ import annotations
@@ -25,27 +25,28 @@ from atlasbridge.core.prompt.model import (
 BY_HOOK = "hook"  # the detail of an answer that a hook has taken
 ALLOW, DENY = "allow", "deny"
 _SOURCES = (SubjectSource.HOOK, SubjectSource.EVENT)
-_REASON = 500  # characters of a reason that are handed over
+_REASON = 500  # maximum length of a reason
 _KINDS = (SubjectKind.COMMAND, SubjectKind.EDIT, SubjectKind.FETCH, SubjectKind.TOOL)
 
 
 class WaitingHook(Protocol):
-    """Whoever came in and may be told something: over a socket, or over a line."""
+    """A connected hook that can receive a message."""
 
     def say(self, message: dict[str, Any]) -> None: ...
     def tell(self, message: dict[str, Any]) -> bool: ...
 
 
 class HookConnection:
-    """At most one: a tool asks one thing at a time.  Used by the host's main thread and by the typist's."""
+    """At most one hook, because a tool asks one thing at a time. Used by the host's main thread and by the typist's
+    thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._caller: WaitingHook | None = None
-        self._about = ""  # the digest of what it asks for
+        self._about = ""  # the digest of its request
 
     def offer(self, caller: WaitingHook, message: dict[str, Any]) -> None:
-        """A hook came in; one that does not wait for an answer only takes the place of the one before."""
+        """A hook has connected. One that does not wait for an answer only replaces the previous one."""
         subject = told_subject(message.get("subject"))
         waits = message.get("answers") is True and subject is not None and subject.complete
         with self._lock:
@@ -59,12 +60,12 @@ class HookConnection:
                 self._caller = None
 
     def over(self) -> None:
-        """The dialog is gone: whoever waits for it may go."""
+        """The dialog is gone: the waiting hook is released."""
         with self._lock:
             self._close()
 
     def word_for(self, prompt: Prompt, answer: Answer) -> str:
-        """What the hook would be told; "": this answer, or this prompt, is for the keys."""
+        """The decision for the hook; "" if this answer or this prompt must be typed."""
         subject = prompt.subject
         if self._caller is None or subject is None or subject.source not in _SOURCES:
             return ""
@@ -77,7 +78,7 @@ class HookConnection:
         return DENY if _only_refuses(chosen[0]) else ALLOW if once == chosen else ""
 
     def send(self, word: str, reason: str = "") -> bool:
-        """False: it is gone, and nothing was said.  `reason`: why it is refused, for the model."""
+        """Returns False if the hook is gone and nothing was sent. `reason`: why it is denied, for the model."""
         why = {"reason": escape_controls(reason)[:_REASON]} if reason and word == DENY else {}
         with self._lock:
             caller, self._caller = self._caller, None
@@ -90,7 +91,7 @@ class HookConnection:
 
 
 def _digest(subject: Subject) -> str:
-    """The same words for another file, or for another tool, are another thing."""
+    """Includes kind and target: the same text for another file or tool is a different request."""
     return digest_text("\0".join((subject.kind.value, subject.target, subject.text)))
 
 

@@ -1,7 +1,7 @@
-"""Types the keys of one answer step by step, each when the screen shows that the one before has had its effect.
+"""Types the keys of one answer step by step, each when the screen shows the effect of the one before.
 
-It stops as soon as the prompt that it answers is not the one that would get the next key.  Whether an answer may be
-typed at all is decided by the typist.
+It stops as soon as the next key would no longer go to the answered prompt. The typist decides whether an answer can be
+typed at all.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.tty import LineFlags, Pty
 from atlasbridge.core.values import frozen
 
-# How long a screen has been still while a key has its effect.
+# Measures how long a screen has been stable after a key.
 #
-# Some tools turn a spinner beside their dialog for as long as it stands there: rows that keep moving by themselves
-# count
-# no more after a while, and dots of Braille, of which spinners and moving pictures are made, never do.
+# Some tools show a spinner beside their dialog. Rows that keep changing by themselves are ignored after a while, and
+# Braille dots, which spinners and animations consist of, are always ignored.
 
-_PATIENCE_S = 0.8  # a screen that has not come to rest by then has something that turns
-_TURNS = 4  # so often a row must have changed meanwhile
+_PATIENCE_S = 0.8  # a screen that is not stable by then contains something that moves by itself
+_TURNS = 4  # a row must have changed this often by then
 _DOTS = dict.fromkeys(range(0x2800, 0x2900))
 
 
@@ -41,7 +40,7 @@ class Rest:
         self._changes: dict[int, int] = {}
 
     def lasts_s(self, screen: Any, now: float) -> float:
-        """Since the last change that counts."""
+        """Seconds since the last change that counts."""
         if screen.version != self._version:
             self._version = screen.version
             if self._notice(list(screen.lines()), now):
@@ -49,8 +48,8 @@ class Rest:
         return now - self._since
 
     def _notice(self, rows: list[str], now: float) -> bool:
-        """Whether something has changed that does not turn by itself.  At first a cursor or a colour counts, too;
-        some cursors blink for ever."""
+        """Whether something has changed that does not move by itself. At first, a cursor or a colour also counts; later
+        not, because some cursors blink all the time."""
         before, self._rows = self._rows, rows
         if len(before) != len(rows):
             return True
@@ -71,22 +70,22 @@ def _words(row: str) -> str:
 LOOK_S = 0.003
 _MOST_MOVES = 60
 _HIDDEN_S = 0.6  # for a tool to draw what was typed, if it ever does
-_TAKEN_S = 0.4  # for a tool that waits again to take a single key without Enter; one that works gets its whole time
-_RESTS_S = 0.5  # behind a paste: some programs take an Enter that comes sooner for a part of it
-_ARRIVES_S = 1.0  # for a screen that only some lead to
-_HELD_S = 0.08  # a highlight that was just drawn: some programs act on the one before it until they have come to rest
-_SWITCH_S = 0.2  # for a tool that leaves raw mode after every key to come back to it
-_TAIL = 6  # characters by which a text that was just typed is known again
-# Conditions that would also be true of another prompt.
+_TAKEN_S = 0.4  # for a waiting tool to take a single key without Enter; a busy tool gets the full timeout
+_RESTS_S = 0.5  # after a paste: some programs treat an earlier Enter as a part of it
+_ARRIVES_S = 1.0  # for a screen that appears only in some cases
+_HELD_S = 0.08  # how long a new highlight must last: some programs still act on the previous one until they are stable
+_SWITCH_S = 0.2  # for a tool that leaves raw mode after every key to enter it again
+_TAIL = 6  # characters by which a text that was just typed is recognised
+# Conditions that would also be true for another prompt.
 _UNSEEN = (When.AT_ONCE, When.DRAINED, When.REDRAWN, When.SETTLED, When.MAY_LEAVE)
-# What the screen alone can tell; the others decide what is typed next.
+# Conditions that the screen alone can fulfil; the others decide what is typed next.
 Awaited = Literal[When.AT_ONCE, When.DRAINED, When.SETTLED, When.RESTED, When.CHANGED, When.REDRAWN] | Stands | Shows
 GONE = Outcome("failed", "the terminal is gone")
 
 
 @frozen
 class Typing:
-    """What was compared just before the first key."""
+    """The state that was compared just before the first key."""
 
     prompt: Prompt
     flags: LineFlags
@@ -112,7 +111,7 @@ class Walk:
         self._among: tuple[str, ...] = ()  # the choices of the prompt that is being answered
 
     def go(self, steps: tuple[Step, ...], typing: Typing) -> Outcome:
-        """The first step's keys are typed already."""
+        """Runs the steps. The keys of the first step are already typed."""
         before = typing.version
         self._among = tuple(choice.label for choice in typing.prompt.choices)
         for number, step in enumerate(steps, 1):
@@ -131,7 +130,7 @@ class Walk:
         return Outcome("typed")
 
     def _finish(self, step: Step, before: int, typing: Typing, number: int, steps: tuple[Step, ...]) -> Outcome | None:
-        """Wait for what the step asks for; an outcome ends the walk."""
+        """Waits for the condition of the step. A returned outcome ends the walk."""
         count = len(steps)
         match step.until:
             case When.MAY_LEAVE:
@@ -152,7 +151,7 @@ class Walk:
     # Is the next key still for this prompt?
 
     def _moved(self, typed: Step, typing: Typing) -> str:
-        """Why the next key would not go where the first one went; "": it would."""
+        """Why the next key would not reach the same prompt as the first; "" if it would."""
         if not self._same_reader(typing):
             return "another program reads the terminal now"
         said = typing.prompt.constraints
@@ -165,7 +164,7 @@ class Walk:
         return "the tool moved on" if gone and not drawn else ""
 
     def _same_reader(self, typing: Typing) -> bool:
-        """The terminal's mode is as it was compared; many programs leave it for a moment after every key."""
+        """Whether the terminal's mode is still the same; many programs change it for a moment after every key."""
         deadline = self.clock.now() + _SWITCH_S
         while not is_same_mode(self.pty.flags(), typing.flags):
             if self.clock.now() >= deadline:
@@ -174,7 +173,7 @@ class Walk:
         return True
 
     def _stands(self, keys: bytes) -> bool:
-        """The typed text ends at the cursor: it was drawn, however the line wrapped or scrolled."""
+        """Whether the typed text ends at the cursor: then it was drawn, however the line wrapped or scrolled."""
         tail = "".join(keys.decode("utf-8", "replace").split())[-_TAIL:]
         screen = self.watch.screen
         row, col = screen.cursor
@@ -182,13 +181,13 @@ class Walk:
         return bool(tail) and "".join((above + screen.line(row)[:col]).split()).endswith(tail)
 
     def _leaves(self, typing: Typing, number: int, steps: tuple[Step, ...]) -> Outcome | None:
-        """Whether the tool takes the key by itself: then what was to follow would answer the next prompt.  Where more
-        of a word follows, a line that shows its first letter is one to type into."""
+        """Checks whether the tool takes the key by itself: then the following keys would answer the next prompt. If
+        more of a word follows, a line that shows its first letter is an input line."""
         drained = self._drained()
         rest = any(step.keys != ENTER for step in steps[number:])
         shown = self._held(lambda: rest and self._stands(steps[number - 1].keys))
         give_up_at = self.clock.now() + self.settings.step_timeout_s
-        wait_until: float | None = None  # counts from when the tool has read the key
+        wait_until: float | None = None  # starts when the tool has read the key
         while self.clock.now() < give_up_at:
             self.pause(LOOK_S)
             with self.watch.lock:
@@ -202,7 +201,7 @@ class Walk:
                 wait_until = self.clock.now() + _TAKEN_S
             if wait_until is not None and self.clock.now() >= wait_until:
                 if not self._same_reader(typing):
-                    return Outcome("typed", FIRST_KEY if rest else "")  # it reads no more keys: this one was taken
+                    return Outcome("typed", FIRST_KEY if rest else "")  # it reads no more keys, so this one was taken
                 if not self.watch.works():
                     return None
         if wait_until is None:
@@ -212,21 +211,21 @@ class Walk:
     # Conditions
 
     def _came_to(self, text: str, before: int, typing: Typing) -> bool:
-        """Whether TEXT stands on the screen that the key has led to; what is drawn may still be from the key before.
-        Where the question itself had these words (a command may), one more must have come."""
+        """Whether the text is on the screen that the key has led to; the current screen can still be from the previous
+        key. If the question itself contained the text (a command can), one more occurrence is needed."""
         self._await(When.REDRAWN, before)
         had = typing.prompt.screen.count(text)
         return self._wait_for(lambda: sum(line.count(text) for line in self.watch.screen.lines()) > had, _ARRIVES_S)
 
     def _closed(self, step: Step, typing: Typing) -> bool:
-        """Esc has closed the dialog: while it stands there, words that follow would be keys of its menu."""
+        """Whether Esc has closed the dialog: while it is open, the text that follows would be keys of its menu."""
         with self.watch.lock:
             self.watch.absorb()
             return step.keys != ESC or self.watch.has_left(typing.prompt.digest)
 
     def _reach(self, keys: bytes, text: str, before: int) -> bool:
-        """The same key until TEXT is highlighted: a list that scrolls does not tell how far it is.  Each key is seen to
-        work before the next: one that is still on its way would lead past TEXT."""
+        """Repeats the key until the text is highlighted, because the length of a scrolling list is unknown. The effect
+        of each key is awaited, because an extra key would move past the text."""
         for _ in range(_MOST_MOVES):
             if not (self._await(When.CHANGED, before) and self._await(When.SETTLED, 0)):
                 return False
@@ -238,7 +237,7 @@ class Walk:
         return False
 
     def _await(self, until: Awaited, before: int) -> bool:
-        """Wait for a step's condition; False when its time is over."""
+        """Waits for a step's condition. Returns False on timeout."""
         return self._wait_for(self._condition(until, before), self.settings.step_timeout_s)
 
     def _wait_for(self, condition: Callable[[], bool], timeout_s: float) -> bool:
@@ -266,14 +265,14 @@ class Walk:
             case When.REDRAWN:
                 return self._redrawn(before)
             case Stands(text):
-                wide = self.watch.screen.cols + 1  # blanks behind a line stand there as well
+                wide = self.watch.screen.cols + 1  # spaces after the end of a line count as well
                 return lambda: any(text in line.ljust(wide) for line in self.watch.screen.lines())
             case Shows(text):
                 return self._held(lambda: self._shows(text))
         assert_never(until)
 
     def _held(self, condition: Callable[[], bool]) -> Callable[[], bool]:
-        """It has been true for a moment, without a break."""
+        """Returns a condition that is true once `condition` has been true for a moment without interruption."""
         since: float | None = None
 
         def look() -> bool:
@@ -285,19 +284,19 @@ class Walk:
         return look
 
     def _redrawn(self, before: int) -> Callable[[], bool]:
-        """The tool has drawn what was typed; one that hides it has read it, and draws nothing for a while."""
+        """The tool has drawn the typed text. A tool that hides it has read it and draws nothing for a while."""
         settled, drained = self._settled(), self._drained()
         hidden_at = self.clock.now() + _HIDDEN_S
 
         def look() -> bool:
             if self.watch.screen.version != before:
-                return settled() and drained()  # what moves before the tool has read it is something else
+                return settled() and drained()  # changes before the tool has read it have another cause
             return self.clock.now() >= hidden_at and drained()
 
         return look
 
     def _drained(self) -> Callable[[], bool]:
-        """The tool has read the keys; where the system cannot tell, a short while has passed."""
+        """The tool has read the keys. If the system cannot tell, a short time has passed."""
         blind_until = self.clock.now() + self.settings.inject_settle_ms / 1000
 
         def look() -> bool:
@@ -315,13 +314,13 @@ class Walk:
         return lambda: rest.lasts_s(self.watch.screen, self.clock.now()) >= rest_s
 
     def _shows(self, text: str) -> bool:
-        """TEXT is the choice that is highlighted now."""
+        """Whether the text is the highlighted choice."""
         with self.watch.lock:
             return is_highlighted(View.of(self.watch.screen), text, self._among)
 
 
 def _decides(keys: bytes) -> bool:
-    """A letter or Enter; what empties a line or moves a highlight decides nothing."""
+    """Whether the key can decide, like a letter or Enter; a key that clears a line or moves a highlight cannot."""
     return (keys[:1] >= b" " and keys[:1] != b"\x7f") or keys == ENTER
 
 

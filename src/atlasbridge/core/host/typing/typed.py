@@ -1,6 +1,6 @@
-"""What was typed in answer to which prompt: the memory that makes an answer happen exactly once.
+"""Records what was typed for which prompt, so that an answer is typed exactly once.
 
-Also follows the last answer until its effect is known: the prompt left the screen, or it is still there.
+It also follows the last answer until its effect is known: the prompt left the screen, or it is still there.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ class AdapterPeer(Protocol):
 
 
 class AdapterConnection:
-    """The way to an adapter that runs in a process of its own: it types the answers to the prompts that it has told.
-    Used by the host's main thread, which hears it, and by the typist's, which waits for its word."""
+    """The connection to an adapter in its own process, which types the answers to the prompts that it has reported.
+
+    Used by the host's main thread, which receives messages, and by the typist's thread, which waits for the result.
+    """
 
     def __init__(self) -> None:
         self._peer: AdapterPeer | None = None
-        self.last_told = ""  # its open prompt, as it told it
+        self.last_told = ""  # its open prompt, as it was reported
         self._word: Outcome | None = None
         self._spoken = threading.Event()
 
     def hear(self, peer: AdapterPeer, message: dict[str, Any]) -> None:
-        """A prompt that it tells, or its word on a reply."""
+        """Handles a reported prompt, or the result of a reply."""
         if message.get("m") == "injected":
             failed = str(message.get("error") or "")
             self._word = Outcome("failed", failed) if failed else Outcome("typed")
@@ -53,7 +55,7 @@ class AdapterConnection:
         return self._peer is not None
 
     def inject(self, keys: bytes, by: str, nonce: str, timeout_s: float) -> Outcome:
-        """Have the adapter write the reply, and wait until it has: only then is anything typed."""
+        """Has the adapter type the reply, and waits for the result: only then does it count as typed."""
         self._spoken.clear()
         peer, said = self._peer, {"m": "inject", "keys": keys.decode("latin-1"), "by": by, "nonce": nonce}
         if peer is None or not peer.tell(said):
@@ -71,7 +73,7 @@ class _Watched:
 
 
 class TypedBook:
-    """Used under the watchdog's lock."""
+    """All methods are called with the watchdog's lock held."""
 
     def __init__(self, post: Callable[[dict[str, Any]], None]) -> None:
         self._post = post
@@ -97,12 +99,12 @@ class TypedBook:
         self._watched = _Watched(prompt_id, digest, until)
 
     def watch_until(self, prompt_id: str, until: float) -> None:
-        """The last key is typed only now: give it its whole time."""
+        """The last key was typed only now, so the timeout for its effect starts again."""
         if self._watched is not None and self._watched.prompt_id == prompt_id:
             self._watched = _Watched(prompt_id, self._watched.digest, until)
 
     def left_the_screen(self, prompt_id: str) -> bool:
-        """The detector no longer sees the prompt.  False: it was not one that was answered here."""
+        """The detector no longer sees the prompt. Returns False if it was not answered here."""
         if self._watched is None or self._watched.prompt_id != prompt_id:
             known = self._outcomes.get(prompt_id)
             return known is not None and known.outcome in ("typed", "taken", "still_there")
@@ -110,7 +112,7 @@ class TypedBook:
         return True
 
     def superseded(self, digest: str) -> None:
-        """A prompt is raised: another one, or the answered one once more because nothing came of the answer."""
+        """A prompt is raised: another one, or the answered one again because the answer had no effect."""
         if self._watched is not None:
             self._settle("still_there" if self._watched.digest == digest else "taken")
 

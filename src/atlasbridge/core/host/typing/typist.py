@@ -1,7 +1,8 @@
-"""Types an accepted answer: compares before, lets `walk` type the exact keys, remembers what was done.
+"""Types an accepted answer: compares the screen, lets `Walk` type the exact keys, and records the outcome.
 
-Exactly once is decided here, because only here is the terminal.  Which keys answer a prompt is decided in
-`core.prompt.answer`; whether somebody may answer it was decided by the hub's gate.
+This is the only place with access to the terminal, so it ensures that an answer is typed exactly once.
+`core.prompt.answer` decides which keys answer a prompt; the hub's gate has decided whether somebody is allowed to
+answer it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from atlasbridge.core.tty import LineFlags
 
 _BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
 _FRESH_LOOKS = 5
-BY_ADAPTER = "adapter_prompt"  # among a prompt's constraints: the id under which its adapter knows it
+BY_ADAPTER = "adapter_prompt"  # a key of a prompt's constraints: the id under which its adapter knows it
 INJECT_S = 10.0
 _LINE_END = lazy(rb"[\r\n]")
 
@@ -29,7 +30,7 @@ Compared = tuple[Prompt, LineFlags, tuple[Step, ...]]
 
 
 class _AtWork(Outcome):
-    """Refused because the tool works; it may have done so for a moment only."""
+    """Refused because the tool is busy, possibly only for a moment."""
 
 
 class Typist:
@@ -45,9 +46,10 @@ class Typist:
         self._by = self._nonce = ""
 
     def type(self, prompt_id: str, answer: Answer, by: str = "", nonce: str = "") -> Outcome:
-        """Answer the open prompt.  The same id again returns what is remembered and types nothing.
+        """Answers the open prompt. A repeated id returns the recorded outcome and types nothing.
 
-        `by`, `nonce`: who answered, and the prompt's token; an adapter that types by itself is told them."""
+        `by` and `nonce` identify the decider and the prompt for an adapter that types by itself.
+        """
         known = self._watch.known(prompt_id)
         if known is not None:
             return known
@@ -65,7 +67,7 @@ class Typist:
             outcome = self._type_now(prompt_id, answer)
             if not isinstance(outcome, _AtWork):
                 return outcome
-            self.walk.pause(_BUSY_PAUSE_S)  # an event loop may be caught in the middle of a turn
+            self.walk.pause(_BUSY_PAUSE_S)  # an event loop can be in the middle of an iteration
         return self._watch.refuse(prompt_id, outcome)
 
     def _type_now(self, prompt_id: str, answer: Answer) -> Outcome:
@@ -80,7 +82,8 @@ class Typist:
                 return self._watch.refuse(prompt_id, compared)
             prompt, flags, steps = compared
             if prompt.secret:
-                self._watch.remember_secret(answer.value)  # before it is typed: its echo may be looked at at once
+                # before it is typed, because its echo can be analysed at once
+                self._watch.remember_secret(answer.value)
             typing = Typing(prompt, flags, self._watch.screen.version)
             by_adapter = bool(prompt.constraints.get(BY_ADAPTER)) and self._adapter.injects
         if by_adapter:
@@ -100,7 +103,7 @@ class Typist:
         return outcome
 
     def _inject(self, prompt_id: str, prompt: Prompt, keys: bytes) -> Outcome:
-        """The adapter writes the reply.  It is typed when the adapter says so; otherwise the prompt is asked again."""
+        """Has the adapter type the reply. If it reports an error, the prompt is asked again."""
         outcome = self._adapter.inject(keys, self._by, self._nonce, INJECT_S)
         with self._watch.lock:
             if outcome.outcome == "typed":
@@ -112,8 +115,8 @@ class Typist:
         return outcome
 
     def _compare_freshly(self, prompt_id: str, answer: Answer) -> Compared | Outcome:
-        """Again while there is something to be seen that was not compared; a tool that never stops to write is taken
-        as it was last seen."""
+        """Repeats the comparison while there is unread output. A tool that never stops writing is compared with its
+        last known screen."""
         for _ in range(_FRESH_LOOKS):
             compared = self._compare(prompt_id, answer)
             if isinstance(compared, Outcome) or not self._watch.behind:
@@ -122,7 +125,7 @@ class Typist:
         return compared
 
     def _compare(self, prompt_id: str, answer: Answer) -> Compared | Outcome:
-        """What to type, or why nothing may be typed."""
+        """Returns what to type, or why nothing can be typed."""
         prompt = self._watch.answerable(prompt_id)
         if isinstance(prompt, Outcome):
             return prompt
@@ -135,7 +138,7 @@ class Typist:
         return _fit(prompt, self._pty.flags(), steps)
 
     def type_keys(self, data: bytes) -> bool:
-        """Keys outside any prompt, as they are.  False: the gate stayed shut."""
+        """Types keys outside any prompt, unchanged. Returns False if the gate stayed closed."""
         try:
             with self._input_writer.injection(self._settings.injection_timeout_seconds):
                 self._input_writer.send(data)
@@ -146,7 +149,7 @@ class Typist:
 
 
 def _fit(prompt: Prompt, flags: LineFlags, steps: tuple[Step, ...]) -> Compared | Outcome:
-    """The steps as this terminal takes them at this moment: its flags are fresher than any look at the tool."""
+    """Adapts the steps to the terminal's current mode; its flags are newer than any screen."""
     if not flags.canonical:
         return prompt, flags, steps
     if not flags.echo and not prompt.secret:
@@ -157,7 +160,7 @@ def _fit(prompt: Prompt, flags: LineFlags, steps: tuple[Step, ...]) -> Compared 
 
 
 def _joined(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Where lines are read, text and its Enter go out in one write: nothing can come between them."""
+    """In line mode, text and its Enter are sent in one write, so that nothing can come between them."""
     joined = [steps[0]]
     for step in steps[1:]:
         if joined[-1].until in (When.AT_ONCE, When.DRAINED):
@@ -168,5 +171,5 @@ def _joined(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def _longest_line(steps: tuple[Step, ...]) -> int:
-    """Bytes of the longest line, its end included."""
+    """Length of the longest line in bytes, including its end."""
     return max(len(line) + 1 for line in _LINE_END.split(b"".join(step.keys for step in steps)))

@@ -1,1 +1,1 @@
-"""The zygote: a fork server that has all imports of a session host done, and one spare host that waits."""
+"""The zygote: a fork server that has already imported a session host's modules, and one spare host that waits."""

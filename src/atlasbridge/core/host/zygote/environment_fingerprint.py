@@ -1,8 +1,9 @@
-"""What a process inherits and no client can pass on: user, groups, capabilities, limits, priority, cgroup, namespaces.
+"""The properties that a process inherits and a client cannot pass on: user, groups, capabilities, limits, priority,
+cgroup, namespaces.
 
-A fork server serves only clients with the same fingerprint: then the host that it forks is the host that the client
-would have forked.  The fingerprint is also the server's address.  Every client imports this module, so it imports next
-to nothing.
+A fork server serves only clients with the same fingerprint: then its forked host is equal to the host that the client
+would have forked. The fingerprint is also the server's address. Every client imports this module, so it imports almost
+nothing.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ _FILES = (
 
 
 def wants_zygote(environ: Mapping[str, str]) -> bool:
-    """Not inside a session, where the outer host must stay the ancestor of everything; not where it is turned off."""
+    """False inside a session, where the outer host must stay the ancestor of everything, and if it is turned off."""
     return sys.platform == "linux" and MARK not in environ and environ.get(SWITCH, "").lower() not in _OFF
 
 
 def read_fingerprint(environ: Mapping[str, str]) -> bytes:
-    """One fact per line.  Empty: the system does not tell enough, or this interpreter has options of its own."""
+    """One property per line. Empty if the system does not report enough, or this interpreter has options of its own."""
     if sys.platform != "linux" or _has_options():
         return b""
     try:
@@ -81,7 +82,7 @@ def _of_the_program(environ: Mapping[str, str]) -> list[str]:
 
 def _of_the_process() -> list[str]:
     facts = [line for line in _read("/proc/self/status").split("\n") if line.partition(":")[0] in _OF_THE_STATUS]
-    # Of the process namespaces only how many are nested: the numbers in them are each process's own.
+    # Only the nesting depth of the pid namespaces, because the pids in them differ for each process.
     facts[:] = [f"NStgid {len(line.split())}" if line.startswith("NStgid") else line for line in facts]
     facts += [os.readlink(f"/proc/self/ns/{name}") for name in _NAMESPACES if os.path.exists(f"/proc/self/ns/{name}")]
     facts += [f"{name} {_read_if_there(f'/proc/self/{name}')}" for name in _FILES]
@@ -100,4 +101,4 @@ def _read_if_there(path: str) -> str:
     try:
         return _read(path)
     except OSError:
-        return ""  # this kernel has no such file; both sides see the same
+        return ""  # this kernel has no such file; both sides get the same result

@@ -36,7 +36,7 @@ from atlasbridge.core.host.zygote.spawn_request import (
 from atlasbridge.core.peer import line_of, read_peer
 from atlasbridge.core.process import own_environ, own_python
 
-MOST = 8  # fork servers of one home; a further kind of client does without
+MOST = 8  # fork servers per home; further kinds of clients do without
 _REST_S = 0.025  # after a client came: its tool needs the processor more than the next spare does
 _AGAIN_S = 1.0  # after a spare died unused: something here kills them
 _TAKEN, _CHANGED = b"t", b"c"  # a spare says: a client has come; the program's files are no longer the same
@@ -144,7 +144,7 @@ class ForkServer:
             died = said != _TAKEN
 
     def _wait_for_spare(self) -> tuple[bytes, str]:
-        """What the spare says when a client comes (empty: it died), and why the server ends, if it does."""
+        """What the spare reports when a client comes (empty: it died), and the reason if the server ends."""
         link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             pid = os.fork()
@@ -225,7 +225,7 @@ class ForkServer:
 
 
 def _is_child(pid: int) -> bool:
-    """Whether it lives: the kernel reaps it, and a later process of that number is not our child."""
+    """Whether the host is alive: the kernel reaps it, and a later process with that pid is not our child."""
     try:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -234,7 +234,7 @@ def _is_child(pid: int) -> bool:
 
 
 def _is_readable(link: socket.socket, timeout_s: float | None, other: socket.socket | None = None) -> bool:
-    """Whether `link` is, or `other` ends the wait."""
+    """Whether `link` is readable; `other` also ends the wait."""
     waiter = select.poll()
     for one in (link, other) if other else (link,):
         waiter.register(one.fileno(), select.POLLIN)

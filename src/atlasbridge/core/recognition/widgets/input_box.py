@@ -15,8 +15,7 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, cut, to_look_at, without_drawing
 from atlasbridge.core.recognition.question import block
-from atlasbridge.core.recognition.widgets.field_rows import inner
-from atlasbridge.core.recognition.widgets.framed_dialog import ends_in_buttons
+from atlasbridge.core.recognition.widgets.framed_dialog import ends_in_buttons, inner
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.screen.frames import Frame, find_frames, inside, is_rule

@@ -16,10 +16,8 @@ from atlasbridge.core.recognition.dialect import Dialect, MenuRule, Rule, Subjec
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
 from atlasbridge.core.recognition.kinds import asks_for_secret
 from atlasbridge.core.recognition.question import Asked, dialog_above, ends_in_dots, logical_rows, own_box
-from atlasbridge.core.recognition.widgets.line_finding import Line
-from atlasbridge.core.recognition.widgets.line_question import finding_of
-from atlasbridge.core.recognition.widgets.list_finding import menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered
+from atlasbridge.core.recognition.widgets.line_question import Line, finding_of
+from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered, menu_finding
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across
 from atlasbridge.core.screen.frames import find_frames, inside, peeled, unframed

@@ -9,31 +9,346 @@ Answered by key, number or letter, with Enter where the terminal takes lines.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
+from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Step, When, named_key
 from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
-from atlasbridge.core.recognition.finding import ASKS_ABROAD, PASSING, Facts, Finding, compact
-from atlasbridge.core.recognition.kinds import asks_for_secret, choice_of, refuses
-from atlasbridge.core.recognition.question import block, context_above, question_above
-from atlasbridge.core.recognition.widgets import inline_choices as inline
-from atlasbridge.core.recognition.widgets.line_finding import (
-    BARE,
-    Line,
-    asking_line,
-    default_in,
-    is_shell,
-    line_finding,
-    secret_finding,
-    typed_key,
-)
+from atlasbridge.core.recognition.finding import ASKS_ABROAD, PASSING, Facts, Finding, compact, typed_line
+from atlasbridge.core.recognition.kinds import asks_for_secret, choice_of, is_always, refuses
+from atlasbridge.core.recognition.question import block, context_above, question_above, stands_alone
 from atlasbridge.core.recognition.widgets.list_rows import HINT_ROW
 from atlasbridge.core.screen.frames import is_drawn, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 from atlasbridge.core.vocabulary import first_label, speaks, spoken_in
+
+# The words and keys that a question offers in itself: `(eu, us, ap)`, `[y,n,q,?]`, `(Y)es/(N)o`, `(df) Show diff`.
+#
+# Also what must be typed for yes and for no: the letter, or the word as the question spells it, and its default.
+
+_CODED = lazy(r"[\[(]([A-Za-z?]{1,3})[\])]\s+([^\s(),:][^(),:]{0,60}?)\s*(?=,|:|\?|$|[\[(])")
+_OFFER = r"(?:\^\w|\w\(\w{1,20}\)|\[?\(?[\w?.*+!-]{1,24}\)?\]?)"  # of a group: `y`, `[yes]`, `d(iff)`, `^C`
+_GROUP = lazy(rf"[\[({{<]((?:{_OFFER}(?:\s*[,/|]\s*|\s+or\s+)){{1,30}}{_OFFER})[\])}}>]")
+_KEYS = lazy(r"[\[(]((?:[^\s,\])]{1,2},){2,}[^\s,\])]{1,2})[\])]")  # `[y,n,j,J,/,e,?]`: any sign is a key
+_SLASHED = lazy(r"((?:[A-Z][A-Za-z']{1,15}/){1,5}[A-Z][A-Za-z']{1,15})\s*[?:]\s*$")  # `Retry/Ignore/Cancel?`
+_BEHIND = lazy(r"[?:]\s+((?:[\w?]{1,6}/){2,6}[\w?]{1,6})\W*$")  # `Merge? y/n/all/q`
+_DOTTED = lazy(r"[\[(]([a-zA-Z?]{2,14})(?:\.{3}|…)[\])]")  # `[ynW...], or ? for more options:`
+_FRACTION = lazy(r"[\d.]++[a-zA-Z%]{0,3}+\s*+/\s*+[\d.]++[a-zA-Z%]{0,3}+")
+_SPELLED = lazy(r"(?<![\w'-])(?:[\w'-]*+[\[(]\w[\])][\w' -]*+)(?:\s*+[/,|]\s*+[\w'-]*+[\[(]\w[\])][\w' -]*+)+")
+_MARKED_WORD = lazy(r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]+|(?<!\w)\w\)[a-z][a-z'-]{2,}|(?<!\w)'\w'[a-z]{2,}")
+_KEY_BEHIND = lazy(
+    r"(?<![\w(])([^\W\d_][\w' -]{1,24}) [\[(]([^\W\d_])[\])](?=\s*[,;/|?:]|\s+or\s|\s*$)"
+)  # `Replace (r), `
+_WORD_IN_H = lazy(r"^(?=[^aeiou]*[aeiou])[a-z]*+(?<=[cgpst]h)$|^(?:zsh|ksh|csh|tcsh|mksh|ssh|pwsh)$", re.IGNORECASE)
+_LETTERS = lazy(r"^(?>.*?\S\s).*[\[(]([a-zA-Z?]{2,14})[\])]\W*+\w?$")
+_YES_TOKEN = lazy(r"\byes\b", re.IGNORECASE)
+_NO_TOKEN = lazy(r"\bno\b", re.IGNORECASE)
+_QUOTED_YES = lazy(r"[\"'`“‘<](yes|y)[\"'`”’>]", re.IGNORECASE)
+_QUOTED_NO = lazy(r"[\"'`“‘<](no|n)[\"'`”’>]", re.IGNORECASE)
+_KEYS_BELOW = lazy(r"(?<!\S)(\^?[^\W\d_])\s{1,3}+([^\W\d_]{2,20})(?!\S)")
+_TOLD_YES = lazy(r"\b(?:type|enter|write|answer)(?:\s+in)?\s+(yes)\b(?!\W{1,3}(?:or\W+)?no\b)", re.IGNORECASE)
+
+
+def coded_choices(view: View, row: int, question: str) -> tuple[tuple[str, str], ...]:
+    """`(p) Postpone, (df) Show diff, (e) Edit:` in the question and the rows of its sentence above it."""
+    if not question.endswith((":", "?")):
+        return ()
+    items = [(match[1], match[2]) for match in _CODED.finditer(question)]
+    for at in range(row - 1, -1, -1):
+        above = [(match[1], match[2]) for match in _CODED.finditer(view.lines[at])] if items else []
+        if not above or not view.lines[at].rstrip().endswith(","):
+            break
+        items = above + items
+    return tuple(items) if len(items) >= 2 and len(dict(items)) == len(items) else ()
+
+
+def inline_choices(text: str) -> list[str]:
+    """The words a question offers in brackets, as they are written."""
+    slashed = _SLASHED.match(text)
+    if slashed:
+        return slashed[1].split("/")
+    spelled = _SPELLED.search(text)
+    words = [word.strip() for word in re.split(r"\s*[/,|]\s*", spelled[0]) if word.strip()] if spelled else []
+    marked = marked_words(text)
+    if words or marked:
+        return marked if len(marked) > len(words) else words
+    keys = _KEYS.search(text)
+    if keys and _ends_asking(text[keys.end() :]):
+        return keys[1].split(",")
+    for match in reversed(list(_GROUP.finditer(text))):
+        if _FRACTION.fullmatch(match[1]):
+            continue  # counts, as in `(1/2)` and `(20/125k)`
+        words = [word for word in re.split(r"\s*[,/|]\s*|\s+or\s+", match[1]) if word]
+        if len(words) >= 2 and _ends_asking(text[match.end() :]):
+            return words
+    behind = _BEHIND.search(text)
+    if behind and {"y", "n"} <= set(behind[1].lower().split("/")):
+        return behind[1].split("/")
+    dotted = _DOTTED.search(text)
+    if dotted and _ends_asking(text[dotted.end() :]):
+        return list(dict.fromkeys(dotted[1]))
+    letters = _LETTERS.search(text)
+    if not letters or not _are_keys(letters[1]):
+        return []
+    return list(letters[1].lower())
+
+
+def _ends_asking(rest: str) -> bool:
+    """Behind the brackets nothing but a default and signs, or words that lead up to a sign: `(1/2) and Enter:`."""
+    return not any(map(str.isalnum, rest)) or rest.rstrip().endswith((":", "?", ">", "]", ")"))
+
+
+def marked_words(text: str) -> list[str]:
+    """`(m)odified or (d)eleted`, `a)utorename A)utorename-all`: words of a sentence, each with the letter to type."""
+    found = (re.sub(r"^'(\w)'", r"(\1)", word) for word in _MARKED_WORD.findall(text))
+    words = [word if word[0] in "([" else f"({word}" for word in found]
+    words = words or [one[0] for one in _KEY_BEHIND.finditer(text) if one[2].lower() in one[1].lower()]
+    keys = [key_of(word) for word in words]
+    return words if len(words) >= 2 and len(set(keys)) == len(keys) else []
+
+
+def key_of(word: str) -> str:
+    """The letter to type of a word that marks it."""
+    return next(char for at, char in enumerate(word) if at and word[at - 1] in "([")
+
+
+def _are_keys(letters: str) -> bool:
+    """`yn`, `nyae`, `yaxH`, `abh`: each letter once, with y and n, a default in capitals, or the h for help.  `Rome`
+    and `bash` are words: the default of a line."""
+    once = len(set(letters.lower())) == len(letters)
+    marked = letters != letters.lower() and not letters.isupper() and not letters.istitle()
+    known = {"y", "n"} <= set(letters.lower()) or marked or letters.endswith(("h", "?"))
+    return once and known and not _WORD_IN_H.search(letters)
+
+
+def typing_hint(view: View) -> str:
+    """`Type "yes" or "no"` at the foot of a full screen says what must be typed into its line."""
+    for at in range(view.row + 1, len(view.lines)):
+        if _QUOTED_YES.search(view.lines[at]) and re.search(r"\b(?:type|enter)\b", view.lines[at], re.IGNORECASE):
+            return view.lines[at]
+    return ""
+
+
+def keys_below(view: View) -> list[tuple[str, str]]:
+    """An editor's ` O Oui`, ` N Non` and `^C Annuler` at the foot of the screen: keys and what they say, the one for
+    yes and the one for no first; none where it is not these two that are told."""
+    rows = view.lines[view.row + 1 :]
+    listed = [(match[1], match[2]) for row in rows for match in _KEYS_BELOW.finditer(row)]
+    yes = [one for one in listed if vocabulary.begins("agree", one[1])]
+    no = [one for one in listed if vocabulary.answers_as(one[1], "refuse")]
+    return [*yes, *no, *(one for one in listed if one not in (*yes, *no))] if len(yes) == len(no) == 1 else []
+
+
+def yes_no_choices(
+    text: str, rule: Rule, one_key: bool, raw: bool, clear: tuple[Step, ...], dialect: Dialect
+) -> tuple[Choice, ...]:
+    yes, no = (rule.yes, rule.no) if rule.yes else spoken_words(text)
+    default = _yes_no_default(text) or _capital(text, yes, no)
+
+    def steps(word: str) -> tuple[Step, ...]:
+        if one_key or (raw and named_key(word)):
+            return (Step(named_key(word) or word[:1].encode()),)
+        if raw and len(word) == 1:
+            return (*clear, Step(word.encode(), When.MAY_LEAVE), Step(ENTER))  # many libraries take the letter at once
+        return (*clear, *typed_line(word, raw))
+
+    choices = [
+        Choice("y", "Yes" if len(yes) < 3 else yes, steps(yes), default=default == "y"),
+        Choice("n", "No" if len(no) < 2 else no, steps(no), refuses=True, default=default == "n"),
+    ]
+    for word in inline_choices(text):
+        plain = re.sub(r"[\[\]()]", "", word)
+        if plain.lower() not in ("y", "n", "yes", "no", yes.lower(), no.lower()):
+            typed = () if word.startswith("[") else steps(plain)
+            choices.append(Choice(plain.lower(), word, typed, always=is_always(plain, dialect)))
+    return tuple(choices)
+
+
+def spoken_words(text: str) -> tuple[str, str]:
+    """What must be typed for yes and for no: the letter, or the word as the question spells it."""
+    if re.search(r"\bcapital|upper ?case", text, re.IGNORECASE):
+        return "YES", "NO"
+    quoted = _QUOTED_YES.search(text)
+    if quoted:
+        refused = _QUOTED_NO.search(text)
+        return quoted[1], refused[1] if refused else "NO" if quoted[1].isupper() else "no"
+    told = _TOLD_YES.search(text)
+    if told:
+        return told[1], "NO" if told[1].isupper() else "no"
+    yes, no = _YES_TOKEN.search(text), _NO_TOKEN.search(text)
+    if yes and no and re.search(r"\byes\W{1,3}(?:or\W)?no\b|\bno\W{1,3}(?:or\W)?yes\b", text, re.IGNORECASE):
+        return yes[0], no[0]
+    return "y", "n"
+
+
+def _yes_no_default(text: str) -> str:
+    if re.search(r"\[y(?:es)?\](?!es)|\bY/n\b|\bYes/no\b|[\[(]default:? ?y|\bYn\b", text):
+        return "y"
+    if re.search(r"\[n(?:o)?\](?!o)|\by/N\b|\byes/No\b|N/y|[\[(]default:? ?n|\byN\b", text):
+        return "n"
+    alone = re.search(r"\[(y)(?:es)?\]\W*$|\[(n)o?\]\W*$|[?:]\s*\((?:(y)(?:es)?|(n)o?)\)\W*$", text, re.IGNORECASE)
+    return next(group for group in alone.groups() if group).lower() if alone else ""
+
+
+def _capital(text: str, yes: str, no: str) -> str:
+    """The default of `[j/N]`: the letter that is written in capitals."""
+    pair = re.search(rf"({re.escape(yes)})\W+({re.escape(no)})\b", text, re.IGNORECASE)
+    if not pair or len(yes) > 1 or pair[1].isupper() == pair[2].isupper():
+        return ""
+    return "y" if pair[1].isupper() else "n"
+
+
+# The line that asks, without the answer that is filled in already, and the prompt it makes with the words above it.
+#
+# Also which lines ask nothing: those of something that takes commands, where what is typed is run.
+
+BACKSPACE = b"\x7f"  # the one key that every field knows
+_LIMIT = lazy(
+    r"(?:max(?:imum|\.)?(?: of)?|up to|at most|limit:?)\s*(\d{1,4})\s*(?:char|letter|digit|symbol)"
+    r"|(\d{1,2})[- ]letter code",
+    re.IGNORECASE,
+)
+_RANGE = lazy(r"[\[(](\d{1,4})\s*(?:-|–|\.\.|to)\s*(\d{1,4})(?:,[^\])]*)?[\])]")
+_DEFAULT = lazy(r"(?:\bdefault:?\s+|[\[(](?:default:?\s*)?)([^\]\[()]{1,60})[\])]\s*[:?>]?\s*$", re.IGNORECASE)
+BARE = lazy(r"^\W*$")
+_REPL = lazy(
+    r"(?:irb|pry|iex|ghci|node|sqlite|mysql|psql|gdb|lldb|i?pdb)\b\S{0,40}>$|\((?:gdb|lldb|i?pdb)\)$|In \[\d{1,6}\]:$"
+    r"|irb\(\S{1,40}>$|\w{1,40}[=-][>#]$",
+    re.IGNORECASE,
+)
+_SHELL_MARKS = ("$", "%", "#", "❯", "➜", "λ", ">>>", "...", "=>")
+_ASK_ENDS = lazy(r"(?:(?<=^#)|(?<=..))[:?>]\s++(?=[^\s'\"])")  # `Name: `, with a value behind it
+_CHOICE_BEHIND = lazy(r"^(?P<asked>.{2,}[\])]\s+)(?P<word>\w+)$")
+_BRACKETS = "[](){}<>"
+_BEGUN = lazy(r"\w{1,20}")
+_ANGLED = lazy(r"<[^<>]+>\s*$")
+_ANSWER_SO_FAR = lazy(r"(?<!\s)\s++[‣›»·…]\s*+(?:true|false|yes|no)?\s*+$", re.IGNORECASE)
+
+
+def line_finding(view: View, line: Line, facts: Facts, rule: str, kind: PromptType, score: float) -> Finding:
+    row = view.line_start(view.row) if line.detached else line.row
+    asked = context_above(view, line.row, line.text)
+    found = Finding(rule, kind, score, compact(asked.near), line.text, row, question=asked.text, whole=asked.whole)
+    found = replace(found, alone=stands_alone(view, line.row), bare=is_bare(line.text), detached=line.detached)
+    found = replace(found, line_mode=facts.canonical is not False, constraints=limits(line.text))
+    if line.filled:
+        found = replace(found, filled=line.filled, text_steps=(Step(BACKSPACE * len(line.filled), When.DRAINED),))
+    return found
+
+
+def typed_key(key: str, facts: Facts) -> tuple[Step, ...]:
+    """A raw program may take a single key at once: then an Enter behind it would answer the next prompt."""
+    if facts.canonical is False and (named := named_key(key)):
+        return (Step(named),)
+    if facts.one_key and len(key) == 1:
+        return (Step(key.encode()),)
+    if facts.canonical is False and len(key) == 1:
+        return (Step(key.encode(), When.MAY_LEAVE), Step(ENTER))
+    return typed_line(key, facts.canonical is False)
+
+
+def limits(text: str) -> dict[str, object]:
+    """Limits that the question itself names."""
+    out: dict[str, object] = {}
+    size = _LIMIT.search(text)
+    if size:
+        out["max_length"] = int(size[1] or size[2])
+    span = _RANGE.search(text)
+    if span and int(span[1]) < int(span[2]):
+        out["min_choice"], out["max_choice"] = int(span[1]), int(span[2])
+    return out
+
+
+def default_in(text: str) -> str:
+    match = _DEFAULT.search(text)
+    value = match[1].strip() if match else ""
+    return "" if _LIMIT.search(value) or re.search(r"[/|,]|^\d+\s*-\s*\d+$", value) else value
+
+
+def secret_finding(view: View, line: Line, score: float, rule: str) -> Finding:
+    found = line_finding(view, line, Facts(), rule, PromptType.TYPE_FREE_TEXT, score)
+    return replace(found, constraints={**found.constraints, "secret": True})
+
+
+def is_bare(question: str) -> bool:
+    """A mark and nothing else: a shell, a calculator or a program that takes anything."""
+    return BARE.match(question) is not None or is_shell(question)
+
+
+def is_shell(question: str) -> bool:
+    """The line of something that takes commands: what is typed there is run."""
+    return len(question.split()) <= 3 and (question.endswith(_SHELL_MARKS) or _REPL.match(question) is not None)
+
+
+@frozen
+class Line:
+    """The line that asks: its text without what is already filled in, and where it stands."""
+
+    text: str
+    row: int
+    filled: str = ""
+    detached: bool = False  # the cursor stands on an empty line below it
+
+
+def asking_line(view: View, facts: Facts) -> Line | None:
+    """The logical line of the cursor; on an empty line the last line above it that says something."""
+    before = view.before_cursor()
+    start = view.line_start(view.row)
+    if not view.cursor_visible and facts.canonical is False:
+        before = _ANSWER_SO_FAR.sub("", view.lines[view.row])  # a hidden cursor says nothing
+    if not is_drawn(before):
+        filled = _prefilled(before) if facts.canonical is False and not before.endswith(" ") else None
+        value = (filled["value"] or filled["word"]) if filled else ""
+        if filled and value[-1] not in ":?>])…%#$" and not before.endswith("...") and _may_be_filled(filled):
+            return Line((filled["ask"] or filled["asked"]).strip(), start, value)
+        above = view.lines[start - 1].strip() if start and facts.canonical is False and before.startswith("  ") else ""
+        if above.endswith(("?", ":")) and before.strip()[-1] not in ":?>])…%#$":
+            return Line(above, start - 1, before.strip())  # a field of its own below the question
+        return _below_its_question(view, before, start, facts) or Line(before.strip(), start)
+    told = view.after_cursor()  # a field and nothing else: what it says may be typed is all that is asked
+    return _last_words(view, view.row) or (Line(told, view.row) if told else None)
+
+
+def _prefilled(text: str) -> Mapping[str, str] | None:
+    """A question with a value behind it, which has no brackets: what is asked and the value."""
+    after = max(map(text.rfind, _BRACKETS))
+    ends = [found.end() for found in _ASK_ENDS.finditer(text, max(0, after))]
+    if ends and ends[-1] > after:
+        return {"ask": text[: ends[-1]], "value": text[ends[-1] :], "asked": "", "word": ""}
+    found = _CHOICE_BEHIND.match(text)
+    return {"ask": "", "value": "", **found.groupdict()} if found else None
+
+
+def _below_its_question(view: View, before: str, start: int, facts: Facts) -> Line | None:
+    """A letter or a word alone, below a question that ended its own line: the answer to it, half typed."""
+    word = before.strip()
+    if facts.canonical is not False or not view.cursor_visible or not _BEGUN.fullmatch(word):
+        return None
+    asked = _last_words(view, start)
+    asks = asked is not None and (len(word) == 1 or asked.text.endswith(("?", ")", "]")))
+    return replace(asked, filled=word) if asked and asks else None
+
+
+def _last_words(view: View, row: int) -> Line | None:
+    for at in range(row - 1, -1, -1):
+        if not is_drawn(view.lines[at]):
+            start = view.line_start(at)
+            return Line(view.joined_text(start, at + 1).strip(), start, detached=True)
+    return None
+
+
+def _may_be_filled(found: Mapping[str, str]) -> bool:
+    """Behind choices in brackets only one of them stands by itself; other words go on with the sentence, as they do
+    behind a key in angles (`Type <RET> for more`)."""
+    if found["ask"] and _ANGLED.search(found["ask"]):
+        return False
+    offered = inline_choices(found["asked"]) if found["asked"] else []
+    return not offered or found["word"].lower() in (word.strip("[]()").lower() for word in offered)
+
 
 _ABROAD = Rule(ASKS_ABROAD, "", "yes_no", score=numbers.LIKELY, yes="y", no="n")
 _CONTINUE = Rule("press-enter-abroad", "", "confirm_enter", score=numbers.SURE)
@@ -129,7 +444,7 @@ def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line
     question = view.joined_text(start, above + 1).strip()
     asked = by_rule(view, Line(f"{question} >", start), facts, dialect)
     yes_no = asked is not None and asked.type is PromptType.TYPE_YES_NO and asked.score > numbers.KNOWN_WORDS
-    names = yes_no or (question.endswith((":", "?")) and len(inline.inline_choices(question)) > 1)
+    names = yes_no or (question.endswith((":", "?")) and len(inline_choices(question)) > 1)
     return Line(f"{question} {line.text}", start) if names else line
 
 
@@ -170,7 +485,7 @@ def by_rule(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding |
 
 def _asked_abroad(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
     """Yes or no in another language, with no hint what to type: y and n are what all of them take."""
-    told = inline.keys_below(view) if facts.canonical is False else []
+    told = keys_below(view) if facts.canonical is False else []
     yes, no = (told[0][0], told[1][0]) if told else ("", "")
     language = spoken_in("confirm", "asks", line.text)
     shaped = yes and no and line.text.rstrip().endswith(("?", "？", ")"))  # whatever its words are
@@ -197,12 +512,12 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
     clear = found.text_steps
     if rule.type == "yes_no":
         raw = facts.canonical is False
-        hint = inline.typing_hint(view) if raw and not rule.yes else ""
+        hint = typing_hint(view) if raw and not rule.yes else ""
         in_words = hint or _IN_WORDS.search(line.text)
         one_key = ((rule.key or view.alternate) and raw and not in_words) or facts.one_key
         asked = f"{line.text} {hint}".strip()
-        choices = inline.yes_no_choices(asked, rule, one_key, raw, clear, dialect)
-        told = inline.keys_below(view)[2:] if raw else []
+        choices = yes_no_choices(asked, rule, one_key, raw, clear, dialect)
+        told = keys_below(view)[2:] if raw else []
         others = [choice_of(key, label, (Step(named_key(key) or key.encode()),), dialect) for key, label in told]
         found = replace(found, choices=(*choices, *others))
     if rule.secret:
@@ -241,9 +556,9 @@ def plain_line(view: View, line: Line, facts: Facts) -> Finding:
 
 def spelled_out(view: View, line: Line) -> list[str] | None:
     """Words with the letter to type, in the question or in the sentence above it, unless they are yes and no."""
-    words = inline.marked_words(line.text)
+    words = marked_words(line.text)
     if line.row > 0 and line.text.endswith(("?", ":")):
-        above = inline.marked_words(view.joined_text(view.line_start(line.row - 1), line.row))
+        above = marked_words(view.joined_text(view.line_start(line.row - 1), line.row))
         words = [*above, *words] if not words or not set(above) & set(words) else words
     return words if words and not any(keyed(word)[1].lower() in ("yes", "no") for word in words) else None
 
@@ -252,7 +567,7 @@ def offered_finding(
     view: View, line: Line, facts: Facts, dialect: Dialect, spelled: list[str] | None = None
 ) -> Finding | None:
     """The choices stand in the line itself: `(eu, us, ap) [eu]:`, `[y,n,q,?]?`, `(Y)es/(N)o/(A)ll`."""
-    words = spelled or inline.inline_choices(line.text)
+    words = spelled or inline_choices(line.text)
     if len(words) < 2:
         return None
     found = line_finding(view, line, facts, "offered", PromptType.TYPE_MULTIPLE_CHOICE, numbers.LIKELY)
@@ -272,7 +587,7 @@ def offered_finding(
 
 
 def coded_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
-    items = () if line.detached else inline.coded_choices(view, line.row, line.text)
+    items = () if line.detached else coded_choices(view, line.row, line.text)
     if not items:
         return None
     found = line_finding(view, line, facts, "coded", PromptType.TYPE_MULTIPLE_CHOICE, numbers.SURE)

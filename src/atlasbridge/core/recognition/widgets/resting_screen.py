@@ -13,8 +13,7 @@ from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, steady
 from atlasbridge.core.recognition.finding import FOOTER, Facts, Finding, compact, cut, without_drawing
-from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE, Line, line_finding
-from atlasbridge.core.recognition.widgets.line_question import recognise_line
+from atlasbridge.core.recognition.widgets.line_question import BACKSPACE, Line, line_finding, recognise_line
 from atlasbridge.core.recognition.widgets.list_rows import ground_of
 from atlasbridge.core.screen.frames import find_frames, inside, is_drawn
 from atlasbridge.core.screen.style import REVERSE

@@ -18,8 +18,15 @@ from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding, compact, to_look_at
 from atlasbridge.core.recognition.kinds import choice_of, decides
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box
-from atlasbridge.core.recognition.widgets.list_finding import as_yes_no, menu_finding, unclear
-from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, ground_of, odd_one
+from atlasbridge.core.recognition.widgets.list_rows import (
+    Item,
+    Menu,
+    as_yes_no,
+    ground_of,
+    menu_finding,
+    odd_one,
+    unclear,
+)
 from atlasbridge.core.screen.frames import find_frames, unframed
 from atlasbridge.core.screen.style import is_dull
 from atlasbridge.core.screen.view import View

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from atlasbridge.core.errors import StoreError
+from atlasbridge.core.policy.attention import HOUR_S
 from atlasbridge.core.values import frozen
 from atlasbridge.fleet.server.audit import EVENTS, note
 from atlasbridge.fleet.server.chats.mapping import Key
@@ -18,7 +19,6 @@ from atlasbridge.fleet.server.database import Database, rows
 
 log = logging.getLogger(__name__)
 
-HOUR_S = 3600.0
 INBOX_DAYS = 14
 RETRY_S = 0.5
 
@@ -44,7 +44,7 @@ class ChatStore:
         self.over: dict[Place, list[str]] = {}
         self.steps: dict[Key, set[tuple[int, str]]] = {}
         self.wakes: dict[Key, list[Wake]] = {}
-        self.heard: dict[str, list[float]] = {}  # person: when they heard a sound, in the last hour
+        self.heard: list[tuple[str, float]] = []  # (person, when): sounds of the last hour before this process
         self._inbox: dict[str, dict[str, str]] = {}
         self._notes: dict[str, str] = {}
         self._unwritten: dict[str, str] = {}
@@ -70,7 +70,7 @@ class ChatStore:
         since = database.now() - timedelta(seconds=HOUR_S)
         for row in await database.rows("SELECT heard, taken_at FROM chat_steps WHERE taken_at > %s", since):
             for person in row["heard"]:
-                self.heard.setdefault(person, []).append(row["taken_at"].timestamp())
+                self.heard.append((person, row["taken_at"].timestamp()))
         for row in await database.rows(
             "SELECT w.* FROM chat_wakes w JOIN prompts p ON (p.machine_id, p.prompt_id) = (w.machine_id, w.prompt_id)"
             " WHERE p.is_open ORDER BY w.made_at"
@@ -120,7 +120,7 @@ class ChatStore:
 
     async def take_steps(self, key: Key, steps: Iterable[int], channel: str, heard: Iterable[str]) -> set[int]:
         """Those that nobody took before: whoever writes the row sends."""
-        now, listeners = self._database.now(), sorted(heard)
+        now = self._database.now()
         async with self._database.transaction() as connection:
             taken = await rows(
                 connection,
@@ -129,7 +129,7 @@ class ChatStore:
                 *key,
                 channel,
                 now,
-                listeners,
+                sorted(heard),
                 list(steps),
             )
             await connection.execute(
@@ -137,8 +137,6 @@ class ChatStore:
             )
         mine = {int(row["step"]) for row in taken}
         self.steps.setdefault(key, set()).update((step, channel) for step in steps)
-        for person in listeners if mine else ():
-            self.heard.setdefault(person, []).append(now.timestamp())
         return mine
 
     async def promise(self, keys: list[Key]) -> None:
@@ -165,11 +163,6 @@ class ChatStore:
         """It is over, and all who were shown it know."""
         self.steps.pop(key, None)
         self.wakes.pop(key, None)
-
-    def heard_since(self, person: str, since: float) -> int:
-        kept = [at for at in self.heard.get(person, ()) if at > since - HOUR_S]
-        self.heard[person] = kept
-        return sum(at > since for at in kept)
 
     # what came in
 

@@ -1,25 +1,36 @@
-"""`core.ports.Server` over the rows of all machines: what channels may ask while the server carries them.
+"""`core.ports.HubApi` over the rows of all machines: what chats ask while the server carries them.
 
-Channels ask without waiting, so the answers come from the mirror; who asks for a person gets only what that person
-may see (`seen_by`).
+Chats ask without waiting, so the answers come from the cache; a view of one person has only what that person is
+allowed to see (`seen_by`).
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.errors import StoreError
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ids import new_id
 from atlasbridge.core.operations import Caller, HubAs, Kept, Operation, Presence, Refused
 from atlasbridge.core.policy.attention import Tone
-from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.prompt.gate import refuse_moment
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace
-from atlasbridge.fleet.server.chats.cache import ChatCache
+from atlasbridge.fleet.server import decisions
+from atlasbridge.fleet.server.audit import note_alone
+from atlasbridge.fleet.server.chats.cache import HERE, ChatCache
 from atlasbridge.fleet.server.chats.chat_store import ChatStore
 from atlasbridge.fleet.server.chats.mapping import FleetPrompt, Key, chat_id
-from atlasbridge.fleet.server.chats.refused_operations import AT_MACHINE, AtMachine
+from atlasbridge.fleet.server.context import ServerContext, Trace, no_trace
+from atlasbridge.fleet.server.decisions import Decision, Proposal
 
+AT_MACHINE = "That is done at the machine itself, not from the server."
 AWAY = "server.away."
 SHORTEST_SNOOZE_S = 60.0
 
@@ -28,19 +39,19 @@ async def _no_screen(session: Key, person: str) -> dict[str, Any] | None:
     return None
 
 
-class FleetHubApi(AtMachine):
-    """`tell_people` says something in every channel; `look_again` has the escalation policy look at a prompt;
-    `show_screen` asks
-    a machine what a session shows, for a person."""
+class FleetHubApi:
+    """`look_again` has the escalation policy look at a prompt; `show_screen` asks a machine what a session shows, for
+    a person."""
+
+    router: PromptRouter  # set once there is one: it keeps here what is shown where
 
     def __init__(self, cache: ChatCache, memory: ChatStore, clock: Clock) -> None:
         self._cache = cache
         self._memory = memory
         self._clock = clock
-        self.tones: dict[tuple[str, str], Tone] = {}
-        self.tell_people: Callable[[str], None] = lambda message: None
         self.look_again: Callable[[FleetPrompt], None] = lambda asked: None
         self.show_screen: Callable[[Key, str], Awaitable[dict[str, Any] | None]] = _no_screen
+        self.trace: Trace = no_trace
         self.notices: dict[str, frozenset[str]] = {}  # a machine's notice in the place of a session: who can see it
 
     def seen_by(self, identity: str, alone: bool = True) -> FleetHubApi:
@@ -77,6 +88,22 @@ class FleetHubApi(AtMachine):
         asked = self._cache.asked(prompt_id)
         return self._memory.message_ids(asked.key, channel) if asked else []
 
+    def when_durable(self, consequence: Callable[[], object]) -> None:
+        """What is sent was written before."""
+        consequence()
+
+    def record_shown(self, prompt_id: str, channel: str, message_id: str) -> asyncio.Future[None]:
+        asked = self._cache.asked(prompt_id)
+        if asked is None:
+            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            done.set_result(None)
+            return done
+        self.trace(asked.key[1], f"channel.{channel}", asked.raised_at, self._clock.wall(), machine=asked.key[0])
+        return asyncio.ensure_future(self._memory.add_shown(asked.key, channel, message_id, asked.state))
+
+    def audit_head(self) -> tuple[int, str]:
+        return 0, ""
+
     def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
         for (key, name), shown in (*self._memory.shown.items(), *self._memory.over.items()):
             if name == channel and message_id in shown:
@@ -103,7 +130,7 @@ class FleetHubApi(AtMachine):
         return self._cache.directory.find(identity)
 
     def tone(self, prompt_id: str, channel: str) -> Tone:
-        return self.tones.get((prompt_id, channel), Tone())
+        return self.router.tone(prompt_id, channel)
 
     def away(self, person: str) -> bool:
         noted = self._memory.recall(f"{AWAY}{person}")
@@ -118,8 +145,19 @@ class FleetHubApi(AtMachine):
     def note(self, event: str, **fields: object) -> None:
         self._memory.note(event, fields)
 
-    def tell(self, message: str) -> None:
-        self.tell_people(message)
+    # what a chat has with its own machine only
+
+    def folder(self, session_id: str) -> str:
+        return ""
+
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        return None
+
+    async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
+        return False
+
+    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
+        return []
 
     def agreed(self, prompt_id: str) -> list[str]:
         asked = self._cache.asked(prompt_id)
@@ -151,7 +189,7 @@ class OneView(FleetHubApi):
 
     def __init__(self, whole: FleetHubApi, person: str, others: frozenset[str]) -> None:
         super().__init__(whole._cache, whole._memory, whole._clock)
-        self.tones = whole.tones
+        self.router = whole.router
         self.look_again = whole.look_again
         self.show_screen = whole.show_screen
         self._whole = whole
@@ -204,3 +242,101 @@ class OneView(FleetHubApi):
 
     def _sees(self, session_id: str) -> bool:
         return bool(self._person) and self._all <= self._cache.session_readers(session_id)
+
+
+# A reply from a chat becomes a proposal like one from the page: the same row picks the winner, the machine decides.
+#
+# Here is checked what only a chat has (whose identity, which key of a button); rights and the race are PostgreSQL's.
+
+log = logging.getLogger(__name__)
+
+AGAIN_S = 1.0
+WAIT_S = 8.0  # a toast that comes later is lost
+SECRET = "A secret is never taken in a chat: answer at the machine itself."
+_UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
+_REASONS = {"secret": Refusal.NOT_ALLOWED, "unknown_prompt": Refusal.UNKNOWN_PROMPT, "bad_request": Refusal.BAD_VALUE}
+
+
+class ChatReplies:
+    def __init__(self, context: ServerContext, cache: ChatCache, clock: Clock) -> None:
+        self._context = context
+        self._cache = cache
+        self._clock = clock
+
+    async def answer(self, reply: InboundReply) -> Receipt | Reject:
+        asked = self._cache.asked(reply.prompt_id)
+        person = self._cache.directory.find(reply.identity) if not reply.identity.startswith(f"{HERE}:") else ""
+        refusal = self._refuse(asked, reply, person)
+        if refusal is not None or asked is None:
+            await self._note(asked, reply, person, refusal or _UNKNOWN)
+            return refusal or _UNKNOWN
+        key = reply.request_key or new_id()
+        wish = Proposal(*asked.key, person, reply.value, reply.as_text, reply.place or reply.channel, key)
+        try:
+            made = await self._propose(wish)
+        except StoreError as error:
+            log.warning("what became of an answer is asked about again: %s", error)
+            made = await self._find_out(person, key)
+        if isinstance(made, Refused):
+            return Reject(_reason(made.reason), made.message)
+        if made is None:
+            return Reject(Refusal.UNAVAILABLE, "Your answer did not arrive. Answer again.")
+        return self._tell(asked, reply, person, made)
+
+    async def _propose(self, wish: Proposal) -> Decision | Refused | None:
+        made = await decisions.propose(self._context.database, wish)
+        return made if isinstance(made, Refused) else await self._context.pass_on(made, wish.person, WAIT_S)
+
+    async def _find_out(self, person: str, key: str) -> Decision | None:
+        """The connection broke while it was written down: the database is asked until it says whether it was."""
+        while True:
+            await asyncio.sleep(AGAIN_S)
+            try:
+                return await decisions.find_by_key(self._context.database, person, key)
+            except StoreError as error:
+                log.warning("what became of an answer is not known yet: %s", error)
+
+    def _refuse(self, asked: FleetPrompt | None, reply: InboundReply, person: str) -> Reject | None:
+        """What the rows cannot know.  First of all whether there is such a thing for this person."""
+        if not person or asked is None or person not in asked.readers:
+            return _UNKNOWN
+        record = asked.record
+        if reply.session_id and not record.session_id.startswith(reply.session_id):
+            return Reject(Refusal.WRONG_SESSION, "That prompt belongs to another session.")
+        if record.prompt.secret:
+            return Reject(Refusal.NOT_ALLOWED, SECRET)
+        if reply.as_keys:
+            return Reject(Refusal.NOT_ALLOWED, "Raw keys are taken from a terminal of that machine only.")
+        return refuse_moment(record, nonce=reply.nonce, now=self._clock.now())
+
+    async def _note(self, asked: FleetPrompt | None, reply: InboundReply, person: str, refusal: Reject) -> None:
+        """The machine and the prompt are named as the server knows them."""
+        machine, prompt_id = asked.key if asked else ("", reply.prompt_id[:64])
+        who = person or escape_controls(reply.identity[:80], keep_lines=False)
+        await note_alone(
+            self._context.database,
+            "DECISION_REFUSED",
+            machine=machine,
+            prompt_id=escape_controls(prompt_id, keep_lines=False),
+            decided_by=who,
+            reason="not_allowed" if asked and person not in asked.readers else refusal.reason.value,
+            place=reply.channel,
+        )
+
+    def _tell(self, asked: FleetPrompt, reply: InboundReply, person: str, decision: Decision) -> Receipt | Reject:
+        by, machine = f"{HERE}:{person}", escape_controls(asked.machine, keep_lines=False)
+        if not decision.settled:
+            sentence = f"Passed on to {machine}, which has not said anything yet."
+            return Receipt("received", sentence, by, reply.value, reply.place)
+        if not decision.ok:
+            return Reject(_reason(decision.stage), escape_controls(decision.sentence, keep_lines=False))
+        return Receipt(
+            decision.stage, escape_controls(decision.sentence, keep_lines=False), by, reply.value, reply.place
+        )
+
+
+def _reason(reason: str) -> Refusal:
+    try:
+        return _REASONS.get(reason) or Refusal(reason)
+    except ValueError:
+        return Refusal.UNAVAILABLE

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from atlasbridge.core.errors import AtlasBridgeError, StoreError
-from atlasbridge.core.ports import Channel, HubApi
-from atlasbridge.core.routing.channel_worker import ChannelWorker, ChatPlan, Job, ReadPlan
+from atlasbridge.core.routing.channel_worker import ChannelWorker, ChatPlan, ReadPlan
+from atlasbridge.core.routing.policy import PolicySettings
+from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.fleet.server import notices
-from atlasbridge.fleet.server.chats.cache import ChatCache
+from atlasbridge.fleet.server import notices, screens
+from atlasbridge.fleet.server.chats.cache import ChatCache, Directory, chat_policy
 from atlasbridge.fleet.server.chats.chat_store import ChatStore
 from atlasbridge.fleet.server.chats.escalation import ChatEscalation
-from atlasbridge.fleet.server.chats.hub_api import FleetHubApi
-from atlasbridge.fleet.server.chats.leader_lock import LeaderLock, turn
-from atlasbridge.fleet.server.chats.replies import ChatReplies
-from atlasbridge.fleet.server.chats.screen_request import glance
+from atlasbridge.fleet.server.chats.hub_api import ChatReplies, FleetHubApi
+from atlasbridge.fleet.server.chats.mapping import Key
 from atlasbridge.fleet.server.context import ServerContext
-from atlasbridge.fleet.server.wakeups import BOARD
+from atlasbridge.fleet.server.database import BOARD, LeaderLock, turn
 
 log = logging.getLogger(__name__)
 
@@ -42,12 +41,15 @@ class Chats:
         self._context = context
         self._read_plan = read_plan
         self._clock = context.database.clock
-        self._escalation_policy: ChatEscalation | None = None
+        self._router: PromptRouter | None = None
+        self._keys: list[str] = []  # of the channels that are carried: where one changes, all begin anew
         self.carries = False
 
     def health(self) -> dict[str, Any]:
-        found = self._escalation_policy.workers.values() if self.carries and self._escalation_policy else ()
-        return {"carried_here": self.carries, "channels": [worker.health() for worker in found]}
+        return {
+            "carried_here": self.carries,
+            "channels": self._router.health() if self.carries and self._router else [],
+        }
 
     async def run(self) -> None:
         while True:
@@ -66,35 +68,34 @@ class Chats:
         cache = ChatCache(self._context.database, self._clock, self._context.identity.chat_secret)
         memory = ChatStore(self._context.database)
         server = FleetHubApi(cache, memory, self._clock)
-        escalation_policy = self._escalation_policy = ChatEscalation(cache, memory, server, self._clock)
-        replies = ChatReplies(self._context, cache, self._clock)
+        router = self._router = server.router = PromptRouter(server, PolicySettings())
+        server.trace = self._context.trace
         server.show_screen = partial(glance, self._context)
-        server.tell_people = lambda message: _notify(escalation_policy, message)
         try:
             await memory.load()
             await cache.refresh()
             await cache.load_ended()
+            escalation = ChatEscalation(cache, memory, server, router, self._clock)
+            server.look_again = lambda asked: escalation.changed((asked.chat_id,))
+            self._keys = []
             self.carries = True
             async with asyncio.TaskGroup() as group:
                 group.create_task(mine.lost(), name="chats-turn")
                 group.create_task(memory.write(), name="chats-notes")
-                group.create_task(
-                    self._follow(cache, escalation_policy, server, replies), name="chats-escalation policy"
-                )
+                group.create_task(self._follow(cache, escalation, server), name="chats-escalation")
                 group.create_task(_clean(memory), name="chats-clean")
         finally:
             self.carries = False
-            await _stop(escalation_policy)
+            await router.stop(STOP_S)
             try:
                 await memory.flush()
             except StoreError as error:
                 log.warning("notes of the chats were not written: %s", error)
             log.info("this server does not carry the chats any more")
 
-    async def _follow(
-        self, cache: ChatCache, escalation_policy: ChatEscalation, server: FleetHubApi, replies: ChatReplies
-    ) -> None:
+    async def _follow(self, cache: ChatCache, escalation: ChatEscalation, server: FleetHubApi) -> None:
         mark = None
+        replies = ChatReplies(self._context, cache, self._clock)
         with self._context.wakeups.waiting(BOARD) as called:
             while True:
                 called.clear()
@@ -102,11 +103,11 @@ class Chats:
                 changed = {asked.chat_id for asked in await cache.refresh()}
                 if cache.directory.mark != mark:
                     mark = cache.directory.mark
-                    await self._use(self._plan(cache), escalation_policy, server, replies)
-                escalation_policy.changed(changed)
-                for machine_id in await escalation_policy.look():
+                    await self._use(self._plan(cache), cache.directory, escalation, server, replies)
+                escalation.changed(changed)
+                for machine_id in await escalation.look():
                     self._context.wakeups.tell(f"asks:{machine_id}")
-                await self._carry_notices(escalation_policy, server)
+                await self._carry_notices(escalation.channels, server)
                 await asyncio.sleep(min(max(CALM_S, REST * (self._clock.now() - began)), LONGEST_REST_S))
                 try:
                     async with asyncio.timeout(LOOK_S):
@@ -114,20 +115,18 @@ class Chats:
                 except TimeoutError:
                     pass  # a step may be due
 
-    async def _carry_notices(self, escalation_policy: ChatEscalation, server: FleetHubApi) -> None:
+    async def _carry_notices(self, channels: Mapping[str, bool], server: FleetHubApi) -> None:
         """What machines tell goes to those who can see something of them."""
         for one in await notices.uncarried(self._context.database):
             place = SessionRecord(f"notice:{one['id']}", "notify", (), "", 0, 0, "", machine=one["machine"])
             readers = server.notices[place.session_id] = frozenset(one["readers"])
             while len(server.notices) > NOTICES_KEPT:
                 del server.notices[next(iter(server.notices))]
-            for chat_route in escalation_policy.plan.chat_routes:
-                present = server.people_in(chat_route.name)
-                if chat_route.name in escalation_policy.workers and (
-                    present <= readers or (chat_route.personal and present & readers)
-                ):
-                    told = _notification(f"{one['machine']}: {one['message']}", None if present <= readers else place)
-                    escalation_policy.workers[chat_route.name].put(Job(told))
+            for name, personal in channels.items():
+                present = server.people_in(name)
+                if present <= readers or (personal and present & readers):
+                    told = f"{one['machine']}: {one['message']}"
+                    server.router.tell(name, told, None if present <= readers else place)
 
     def _plan(self, cache: ChatCache) -> ChatPlan:
         try:
@@ -137,48 +136,25 @@ class Chats:
             return ChatPlan()
 
     async def _use(
-        self, plan: ChatPlan, escalation_policy: ChatEscalation, server: FleetHubApi, replies: ChatReplies
+        self,
+        plan: ChatPlan,
+        directory: Directory,
+        escalation: ChatEscalation,
+        server: FleetHubApi,
+        replies: ChatReplies,
     ) -> None:
         for name in plan.idle:
             log.warning("nobody takes part in %s: atlasbridge fleet people identity NAME %s:…", name, name)
-        if [chat_route.key for chat_route in plan.chat_routes] != [
-            chat_route.key for chat_route in escalation_policy.plan.chat_routes
-        ]:
-            await _stop(escalation_policy)
-            escalation_policy.workers = {
-                chat_route.name: ChannelWorker(
-                    chat_route.name, True, _builder(chat_route.build, server), replies.answer, plan.worker
-                )
-                for chat_route in plan.chat_routes
-            }
-            for worker in escalation_policy.workers.values():
-                worker.start()
-        escalation_policy.plan = plan
-        escalation_policy.start_over()
-
-
-def _builder(build: Callable[[HubApi], Channel], server: FleetHubApi) -> Callable[[], Channel]:
-    return lambda: build(server)
-
-
-def _notification(message: str, place: SessionRecord | None) -> Callable[[Channel], Awaitable[None]]:
-    async def tell(channel: Channel) -> None:
-        await channel.notify(message, place)
-
-    return tell
-
-
-def _notify(escalation_policy: ChatEscalation, message: str) -> None:
-    async def tell(channel: Channel) -> None:
-        await channel.notify(message)
-
-    for worker in escalation_policy.workers.values():
-        worker.put(Job(tell))
-
-
-async def _stop(escalation_policy: ChatEscalation) -> None:
-    workers, escalation_policy.workers = list(escalation_policy.workers.values()), {}
-    await asyncio.gather(*(worker.stop(STOP_S) for worker in workers))
+        router = server.router
+        router.policy = chat_policy(plan, directory)
+        if (keys := [chat_route.key for chat_route in plan.chat_routes]) != self._keys:
+            self._keys = keys
+            await router.stop(STOP_S)
+            for one in plan.chat_routes:
+                router.add(ChannelWorker(one.name, True, partial(one.build, server), replies.answer, plan.worker))
+            router.start()
+        escalation.channels = {one.name: one.personal for one in plan.chat_routes}
+        escalation.start_over()
 
 
 async def _clean(memory: ChatStore) -> None:
@@ -192,3 +168,34 @@ def _first(group: BaseExceptionGroup[StoreError]) -> BaseException:
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
     return found
+
+
+# One look at a session's screen, for a chat: as on the page it is asked of the machine, by right, and logged.
+
+PATIENCE_S = 4.0
+
+
+async def glance(context: ServerContext, session: Key, person: str) -> dict[str, Any] | None:
+    """None: it may not be looked at, or the machine does not show it in time."""
+    if not await screens.look(context.database, *session, person, first=True):
+        return None
+    try:
+        with context.wakeups.waiting(f"screen:{session[0]}:{session[1]}") as called:
+            context.wakeups.tell(f"job:{session[0]}")
+            return await _frame(context, session, called)
+    finally:
+        await screens.look_away(context.database, *session, person)
+        context.wakeups.tell(f"job:{session[0]}")
+
+
+async def _frame(context: ServerContext, session: Key, called: asyncio.Event) -> dict[str, Any] | None:
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                found = await screens.shown(context.database, *session)
+                if isinstance(found, dict) and isinstance(found.get("lines"), list):
+                    return {"text": "\n".join(str(line) for line in found["lines"])}
+                called.clear()
+                await called.wait()
+    except TimeoutError:
+        return None

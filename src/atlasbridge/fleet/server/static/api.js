@@ -23,16 +23,15 @@ export class Refused extends Error {
   }
 }
 
-async function ask(method, path, body) {
+export async function call(method, path, body) {
   const options = { method, credentials: "same-origin", ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }) };
-  const answer = await fetch(path, options).catch(() => { throw new Refused(0, "offline", t("The server cannot be reached.")); });
+  const answer = await fetch(`/api/v1${path}`, options).catch(() => { throw new Refused(0, "offline", t("The server cannot be reached.")); });
   const content = await answer.json().catch(() => null);
   if (UNKNOWN.includes(answer.status) || content === null) throw new Refused(0, "offline", content?.message || t("The connection broke."));
   if (!answer.ok) throw new Refused(answer.status, content.error || "", content.message || t("Refused ({status}).", { status: answer.status }));
   return content;
 }
 
-export const call = (method, path, body) => ask(method, `/api/v1${path}`, body);
 export const get = (path) => call("GET", path);
 export const post = (path, body = {}) => call("POST", path, body);
 
@@ -46,7 +45,7 @@ export async function load() {
 
 export async function forget() { who = null; }
 export const rename = () => Promise.reject(new Error(t("The fleet's administrator names people.")));
-export const logOut = () => ask("POST", "/api/logout", {});
+export const logOut = () => post("/logout");
 export function howToEnter() {
   const how = document.createElement("span");
   const login = document.createElement("a");
@@ -61,28 +60,27 @@ export const isLink = (hash) => /^#login=[\w.~-]+$/.test(hash);
 
 export async function enter({ link }) {
   if (!link) throw new Error(t("This is not a whole link."));
-  await ask("POST", "/api/login", { token: link });
+  await post("/login", { link });
   await load();
 }
 
 // Follows prompts and sessions, or one session's screen, until close() is called.
 export function follow(path, onEvent, onState = () => {}) {
-  const screen = /^\/sessions\/([^.]+)\.(.+)\/screen\/stream$/.exec(path);
-  const source = new EventSource(screen ? `/api/screen?machine=${encodeURIComponent(screen[1])}&session=${encodeURIComponent(screen[2])}` : "/api/v1/events");
-  let [known, reading, again] = [new Map(), false, false];
+  const source = new EventSource(`/api/v1${path}`);
+  let [known, reading, again, shell, version] = [new Map(), false, false, "", ""];
 
   async function read() {
     again = reading;
     if (reading) return;
     reading = true;
     try {
-      const [{ prompts, now }, { sessions }, { shell, version }] = await Promise.all([get("/prompts?limit=200"), get("/sessions"), ask("GET", "/api/me")]);
+      const [{ prompts, now }, { sessions }] = await Promise.all([get("/prompts?limit=200"), get("/sessions")]);
       const open = new Map(prompts.map((prompt) => [prompt.prompt_id, { ...prompt, machine: prompt.session?.machine }]));
       const gone = [...known.keys()].filter((id) => !open.has(id)).slice(0, 20);
       const over = await Promise.all(gone.map((id) => get(`/prompts/${id}`).catch(() => null)));
       for (const prompt of over.filter(Boolean)) onEvent({ event: "prompt.closed", prompt: { ...prompt, machine: prompt.session?.machine } });
       const asked = new Map(prompts.map((prompt) => [prompt.session_id, prompt.prompt_id]));
-      onEvent({ event: "hello", now, host: window.location.host, version: version || "", shell: shell || "", prompts: [...open.values()], waiting: [],
+      onEvent({ event: "hello", now, host: window.location.host, version, shell, prompts: [...open.values()], waiting: [],
         sessions: sessions.map((session) => ({ ...session, open_prompt: asked.get(session.session_id) || "" })) });
       known = open;
       onState("live");
@@ -91,11 +89,11 @@ export function follow(path, onEvent, onState = () => {}) {
     if (again) read();
   }
 
-  if (screen) {
-    source.onmessage = (event) => { onState("live"); const frame = JSON.parse(event.data); if (frame) onEvent(frame); };
+  if (path !== "/events") {
+    source.onmessage = (event) => { onState("live"); onEvent(JSON.parse(event.data)); };
     source.onerror = () => onState(source.readyState === EventSource.CLOSED ? "gone" : "lost");
   } else {
-    source.addEventListener("changed", read);
+    source.addEventListener("changed", (event) => { ({ shell, version } = JSON.parse(event.data)); read(); });
     source.onerror = () => (source.readyState === EventSource.CLOSED ? read() : onState("lost"));
   }
   return () => source.close();
