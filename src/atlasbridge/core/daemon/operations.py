@@ -364,7 +364,7 @@ class Operations:
         async with self._looking:  # one at a time: each reads a whole folder
             found = await read_changes(session.cwd, parse_iso(session.started_at))
         if "files" not in found:
-            return Refused("unavailable", str(found.get("error") or "the session's folder cannot be read"))
+            return Refused("no_folder", str(found.get("error") or "the session's folder cannot be read"))
         files = await asyncio.to_thread(lambda: tuple(_changed_file(one) for one in found["files"]))
         told = {name: found[name] for name in ("count", "added", "removed", "whole", "repository", "commit")}
         return table.Changes(files, **told)
