@@ -1,3 +1,3 @@
-"""AtlasBridge: notices when a terminal program waits for a person, asks that person, and types the answer."""
+"""AtlasBridge: detects when a terminal program waits for a person, asks that person, and types the answer."""
 
 __version__ = "0.1.0"

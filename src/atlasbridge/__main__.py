@@ -1,4 +1,5 @@
-"""The command `atlasbridge`.  `run`, `attach` and `mcp` take a fast path: a tool must start as fast as without us."""
+"""The command `atlasbridge`. `run`, `attach` and `mcp` have a fast path, so that a tool starts as fast
+as without us."""
 
 from __future__ import annotations
 
@@ -36,39 +37,39 @@ def main() -> None:
 
 
 def _leave_folder_out() -> None:
-    """`python -m atlasbridge`, typed within a project, would import that project's `socket.py`."""
+    """Remove the current folder from the path: `python -m atlasbridge` in a project would import that project's
+    `socket.py`."""
     ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     if __name__ == "__main__" and not sys.flags.safe_path and sys.path[:1] != [ours]:
         del sys.path[:1]
 
 
 def _open_what_is_closed() -> None:
-    """A caller may have closed a standard stream (`2>&-`): the interpreter then has none, and our own files would take
-    its number."""
+    """Reopen a standard stream that the caller has closed (`2>&-`): otherwise one of our own files would get its
+    number."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free: this one
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest free number, which is this one
             setattr(sys, name, os.fdopen(number, "w" if number else "r"))
 
 
 def _say_what_can_be_said() -> None:
-    """What a terminal, a file or a pipe has no letter for is shown as a mark, and never a fault."""
+    """Replace characters that a terminal, file or pipe cannot encode, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             choose_letters(stream, os.name == "nt", "PYTHONIOENCODING" in os.environ)
 
 
 def choose_letters(stream: io.TextIOWrapper, on_windows: bool, chosen: bool) -> None:
-    """Behind a pipe or into a file Windows would write in the letters of its oldest programs, which lack most of ours,
-    and Python keeps what is no text there in a way that a letter without a code fails in.  `chosen`: a person has said
-    which letters."""
+    """Use UTF-8 for pipes and files on Windows: the legacy encoding lacks most of our characters, and Python's error
+    handler there fails for unencodable ones. `chosen`: the person has set an encoding."""
     if stream.errors == "strict" or (on_windows and stream.errors == "surrogateescape"):
         legacy = on_windows and not stream.isatty() and not chosen
         stream.reconfigure(encoding="utf-8" if legacy else None, errors="replace")
 
 
 def _overview(line: bool = False) -> None:
-    """What waits and what runs."""
+    """Print the open prompts and running sessions."""
     from atlasbridge.cli.overview import print_line, print_overview
 
     (print_line if line else print_overview)()
@@ -85,12 +86,12 @@ def _run_light_command(name: str, words: list[str]) -> int:
 
 
 def _leave(status: int) -> None:
-    """Without the interpreter's long goodbye: nothing is left to clean up."""
+    """Exit without the interpreter's cleanup, because nothing is left to clean up."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:
-        pass  # whoever read our output is gone
+        pass  # the reader of our output is gone
     os._exit(status)
 
 

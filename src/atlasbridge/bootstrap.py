@@ -1,5 +1,5 @@
-"""The composition root: the only file that knows every part.  Everything is imported where it is needed, so that a
-command pays for what it uses."""
+"""The composition root: the only file that knows every part. Everything is imported where it is needed, so that a
+command imports only what it uses."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def load_configuration(home: Home, environ: Mapping[str, str]) -> Configuration:
 
 
 def check_configuration(path: Path, environ: Mapping[str, str]) -> Configuration:
-    """The same for a file that has not taken its place yet."""
+    """The same for a file that is not installed yet."""
     from atlasbridge.channels.registry import channel_settings
     from atlasbridge.config.load import load_config
 
@@ -55,28 +55,28 @@ def check_configuration(path: Path, environ: Mapping[str, str]) -> Configuration
 
 
 def how_to_start(channel: str) -> str:
-    """What a person has to do at the service before there is a token."""
+    """What a person must do at the service before they have a token."""
     from atlasbridge.channels import introductions
 
     return introductions.how_to_start(channel)
 
 
 async def try_notification(url: str) -> None:
-    """One message to an Apprise address, for `setup`."""
+    """Send one message to an Apprise address, for `setup`."""
     from atlasbridge.channels.tell.channel import try_address
 
     await try_address(url)
 
 
 def introduce(channel: str, tokens: dict[str, str], api_url: str, **more: Any) -> Introduction:
-    """Somebody who can talk to a chat service before there is a channel, for `setup`."""
+    """Return the client for a chat service before a channel is configured, for `setup`."""
     from atlasbridge.channels import introductions
 
     return introductions.introduce(channel, tokens, api_url, **more)
 
 
 def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
-    """What the configuration asks of the hub.  Raises ConfigError."""
+    """The hub's part of the configuration. Raises ConfigError."""
     from atlasbridge.config.hub import hub_settings
     from atlasbridge.config.rules import plan_rules
     from atlasbridge.core.daemon.remote_launch import Launcher, launch_session
@@ -93,7 +93,7 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
 
 
 def _carry_excerpts(plan: ChannelPlan, config: Configuration) -> ChannelPlan:
-    """The channel, which carries no more than excerpts where the configuration says so."""
+    """Restrict the channel to excerpts if the configuration says so."""
     strict = config.general.prompts.strict_excerpt and plan.name != "local"
     if not strict and plan.name not in config.excerpt_only:
         return plan
@@ -114,7 +114,7 @@ def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:
 
 
 def plan_server_chats(path: Path, environ: Mapping[str, str], identities: Mapping[str, tuple[str, ...]]) -> ChatPlan:
-    """The channels that a fleet server carries, by its file and for who takes part.  Raises ConfigError."""
+    """The channels of a fleet server, from its file and for its people. Raises ConfigError."""
     from atlasbridge.channels.registry import ChannelRegistry, channel_settings
     from atlasbridge.config.server import load_server_config, plan_chats
     from atlasbridge.core.routing.channel_worker import ChatRoute
@@ -133,17 +133,17 @@ def plan_server_chats(path: Path, environ: Mapping[str, str], identities: Mappin
 
 
 def _is_remote(channel: str) -> bool:
-    """As the channel's class says of itself; one that cannot be loaded is not trusted with a secret."""
+    """As the channel's class declares; a channel that cannot be loaded is not trusted with a secret."""
     from atlasbridge.channels.registry import ChannelRegistry
 
     try:
         return ChannelRegistry.get(channel).remote
-    except ImportError:  # said where the channel is built
+    except ImportError:  # reported where the channel is built
         return True
 
 
 def build_channel(name: str, settings: Mapping[str, Any], hub_api: HubApi) -> Channel:
-    """Only here is a channel's module imported: what is not configured costs nothing."""
+    """Only here is a channel's module imported, so that unconfigured channels cost nothing."""
     from atlasbridge.channels.registry import ChannelRegistry
 
     found = ChannelRegistry.get(name)
@@ -155,7 +155,7 @@ def build_channel(name: str, settings: Mapping[str, Any], hub_api: HubApi) -> Ch
 
 
 def build_tracer(service: str, environ: Mapping[str, str]) -> PromptTracer | None:
-    """Where the environment names a collector of OpenTelemetry, and its packages are installed."""
+    """Return a tracer if the environment names an OpenTelemetry collector and its packages are installed."""
     if not any(environ.get(f"OTEL_EXPORTER_OTLP_{name}") for name in ("ENDPOINT", "TRACES_ENDPOINT")):
         return None
     try:
@@ -173,7 +173,7 @@ def build_tracer(service: str, environ: Mapping[str, str]) -> PromptTracer | Non
 
 
 def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None], to_terminal: bool = False) -> None:
-    """The whole life of the hub in this process.  The caller holds the lock."""
+    """The whole life of the hub in this process. The caller has the lock."""
     import asyncio
 
     from atlasbridge.core.daemon.log_file import open_log
@@ -206,7 +206,7 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
 
 
 def run_session(plan: Plan, share: Callable[[str, int], str] | None = None) -> Ending:
-    """Start the session host and lend it this terminal until the session ends or leaves it."""
+    """Start the session host and hand this terminal over to it until the session ends or is detached."""
     if plan.backend == "conpty" or sys.platform == "win32":
         return run_console_session(plan)
     from atlasbridge.core.client.client import Client
@@ -218,7 +218,7 @@ def run_session(plan: Plan, share: Callable[[str, int], str] | None = None) -> E
     client = Client(launch(plan, *prepared), share=share if plan.hub else None)
     refused = client.await_start()
     if refused is None and prepared.settings.zygote:
-        start_fork_server(prepared.home, os.environ)  # for the sessions after this one
+        start_fork_server(prepared.home, os.environ)  # for later sessions
     if refused is not None or plan.detach:
         client.close()
         return refused or Ending(0)
@@ -226,7 +226,7 @@ def run_session(plan: Plan, share: Callable[[str, int], str] | None = None) -> E
 
 
 def run_console_session(plan: Plan) -> Ending:
-    """The same on a Windows console: in this very process, which asks and types like any host, or in one of its own."""
+    """The same on a Windows console: in this process, which acts as the host, or in a separate one."""
     from atlasbridge.os.tty.hosted import start_hosted
     from atlasbridge.os.windows.console import refuse_on_console, run_on_console
 
@@ -238,7 +238,8 @@ def run_console_session(plan: Plan) -> Ending:
 
 
 def host_session(plan: Plan, prepared: Prepared, client: socket.socket) -> NoReturn:
-    """In a process that the zygote has forked: the session's host, with the caller's terminal at the other end."""
+    """In a process that the fork server has forked: run the session's host, with the caller's terminal at the other
+    end."""
     from atlasbridge.core.host.launch import host_here
 
     host_here(plan, *prepared, client)
@@ -251,7 +252,7 @@ def ready_terminal() -> ReadyTerminal | None:
 
 
 def prepare_session(plan: Plan, ready: ReadyTerminal | None = None) -> Prepared:
-    """Everything that can be wrong before a tool starts is said here, as an exception.  Nothing is started."""
+    """All errors before the start of a tool are raised here. Nothing is started."""
     from atlasbridge.core.client.client import terminal_size
     from atlasbridge.core.host.ports import Prepared
     from atlasbridge.os.tty.posix import own_line_settings
@@ -262,7 +263,7 @@ def prepare_session(plan: Plan, ready: ReadyTerminal | None = None) -> Prepared:
 
 
 def settle_session(plan: Plan) -> tuple[Home, SessionSettings, Mapping[str, Any]]:
-    """What the configuration says of it."""
+    """The session's part of the configuration."""
     from atlasbridge.config.session import apart, part_for_sessions, read_session_config, refuse_unknown_channels
     from atlasbridge.core.host.terminal.detach_key import DetachKey
 
@@ -270,7 +271,7 @@ def settle_session(plan: Plan) -> tuple[Home, SessionSettings, Mapping[str, Any]
     home.prepare()
     whole = apart(lambda: part_for_sessions(load_configuration(home, os.environ)))
     config = read_session_config(home, os.environ, whole)
-    DetachKey(config.settings.detach_key)  # a key that cannot be read is said now, not by the host
+    DetachKey(config.settings.detach_key)  # report an invalid key now, not from the host
     check_dialect(home, plan)
     if plan.channels and plan.hub:
         refuse_unknown_channels(plan.channels, home, config, channel_names)
@@ -278,7 +279,7 @@ def settle_session(plan: Plan) -> tuple[Home, SessionSettings, Mapping[str, Any]
 
 
 def attach_session(name: str, steal: bool = False, share: Callable[[str, int], str] | None = None) -> Ending:
-    """Lend this terminal to a session that runs already; one on a console of Windows is shown and typed into."""
+    """Hand this terminal over to a running session; a session on a Windows console is displayed instead."""
     from atlasbridge.core.client.find_session import find_session, is_line
 
     found = find_session(Home.find(os.environ), name)
@@ -295,11 +296,11 @@ def attach_session(name: str, steal: bool = False, share: Callable[[str, int], s
 def host_parts(
     home: Home, detection: Mapping[str, Any], console: bool = False, ready: ReadyTerminal | None = None
 ) -> HostParts:
-    """What the session host needs of the edges; the heavier of it is imported once the tool runs.  `console`: of
-    Windows, which has other terminals, and where nobody can tell who waits.  `ready`: a terminal that waits already."""
+    """The parts that the session host needs; the heavier ones are imported once the tool runs. `console` is for
+    Windows, which has other terminals and no probe. `ready` is a prepared terminal."""
     from atlasbridge.core.host.ports import HostParts
 
-    starts: dict[str, ToolStart] = {}  # by session: what was started is what is judged
+    starts: dict[str, ToolStart] = {}  # by session: the detector uses the same start
 
     def spawn(plan: Plan, size: Size, attributes: list[Any] | None) -> Pty:
         from atlasbridge.core.errors import AdapterError
@@ -352,7 +353,7 @@ def make_detector(home: Home, plan: Plan, size: Size, settings: DetectorSettings
 
 
 def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) -> DetectorSettings:
-    """The `[detection]` table in the detector's words."""
+    """Convert the `[detection]` table into the detector's settings."""
     from atlasbridge.config.secrets import secret_values
     from atlasbridge.core.detection.verdict import DetectorSettings, Patience
 
@@ -370,13 +371,14 @@ def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) 
 
 
 def check_dialect(home: Home, plan: Plan) -> None:
-    """Before anything starts, where a person had a say in the rules; packaged ones are known to be good."""
+    """Check a dialect that a person has changed or chosen, before anything starts; packaged ones are
+    known to be valid."""
     if plan.dialect or any((home.root / own).is_dir() for own in ("dialects", "adapters")):
         find_dialect(home, plan.dialect, plan.command[0])
 
 
 def find_dialect(home: Home, name: str, command: str) -> Dialect:
-    """The dialect of that name, or the one that claims the command; a person's own files come first."""
+    """The dialect with that name, or the one for the command; a person's own files come first."""
     from atlasbridge.adapters.dialect_files import dialect_for, load_dialect
 
     own = home.root / "dialects"
@@ -384,14 +386,14 @@ def find_dialect(home: Home, name: str, command: str) -> Dialect:
 
 
 def read_announcements() -> None:
-    """What installed packages announce: a zygote reads it once for all its hosts."""
+    """Read the entry points of installed packages; the fork server does it once for all its hosts."""
     from atlasbridge.adapters.entry_points import is_announced
 
     is_announced("")
 
 
 def _start_of(home: Home, plan: Plan) -> ToolStart:
-    """The tool as its adapter wants it started; its environment says in which session it runs."""
+    """The tool's start as prepared by its adapter, with the session's id in its environment."""
     from atlasbridge.adapters.tool_start import ToolStart, prepare_start
     from atlasbridge.core.ancestry import MARK
     from atlasbridge.core.ids import short_id
@@ -404,10 +406,10 @@ def _start_of(home: Home, plan: Plan) -> ToolStart:
 
 
 def warn_of_version(command: str) -> str:
-    """One sentence when the tool is known, but nobody has tried the installed version; nothing is started for it."""
+    """A warning if the tool is known but the installed version is untested; nothing is started for it."""
     name = os.path.basename(command)
     if not os.path.exists(os.path.join(os.path.dirname(__file__), "adapters", name, "dialect.toml")):
-        return ""  # most programs: nothing more is imported for them
+        return ""  # most programs: no further imports
     from atlasbridge.adapters import installed
 
     return installed.warn_of_version(command)

@@ -1,9 +1,9 @@
-"""A small client for programs: every operation of the table is a method of it, with typed parameters and results.
+"""A small client for programs: every operation of the table is a method, with typed parameters and results.
 
-`Client` blocks, `AsyncClient` does not; both speak to the hub of this home over its socket and start it where needed,
-or with `url` and `token` to a hub anywhere.  `ask`, `reply`, `prompts` and `events` do more than the operation of that
-name: they wait, follow and come back after a restart of the hub.  What a program may not do by itself (answer from
-inside a session, or what it asked itself) is refused by the hub, here as everywhere; a refusal is raised as `Refused`.
+`Client` blocks, `AsyncClient` does not. Both connect to the hub of this home over its socket and start it if needed, or
+with `url` and `token` to a hub on any machine. `ask`, `reply`, `prompts` and `events` do more than the operation of
+that name: they wait, follow, and reconnect after a restart of the hub. The hub refuses what a program is not allowed to
+do (answer from inside a session, or its own question); a refusal is raised as `Refused`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ R = TypeVar("R")
 
 @frozen
 class Answered:
-    """`outcome` is "answered", "expired" or "withdrawn"; it is true only where a person answered and did not refuse."""
+    """`outcome` is "answered", "expired" or "withdrawn". It is true only if a person answered and did not refuse."""
 
     outcome: str
     words: str = ""
@@ -54,8 +54,8 @@ class Answered:
 
 
 class Client(Blocking, HubOperations):
-    """The hub of `home` (as the environment says) over its socket; or the one at `url` with a `token` of the scope
-    that is needed: "ask" to ask and tell, "answer" to answer.  `tls`: how its certificate is checked."""
+    """The hub of `home` (from the environment) over its socket; or the hub at `url` with a `token` of the necessary
+    scope: "ask" to ask and notify, "answer" to answer. `tls` is how its certificate is checked."""
 
     def __init__(
         self,
@@ -79,10 +79,10 @@ class Client(Blocking, HubOperations):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Each request has its own connection: nothing is left open."""
+        """Each request has its own connection, so nothing is left open."""
 
     def do(self, operation: Operation[..., R], given: Mapping[str, Any]) -> R:
-        """What every method that is an operation comes to."""
+        """Run an operation; every method of an operation calls it."""
         found: R = self._line.do(operation, given)
         return found
 
@@ -98,7 +98,7 @@ class Client(Blocking, HubOperations):
         about: Question | None = None,
         leave: threading.Event | None = None,
     ) -> Answered:
-        """Ask a person and wait.  `about` is a whole question of your own making; setting `leave` withdraws it."""
+        """Ask a person and wait. `about` is a complete question of your own; setting `leave` withdraws it."""
         prompt, open_question = self.open_question_of(
             about or Question(question, tuple(choices), text, secret, default, os.getcwd())
         )
@@ -111,23 +111,23 @@ class Client(Blocking, HubOperations):
             done.set()
 
     def open_question_of(self, question: Question) -> tuple[Prompt, AnyQuestion]:
-        """A question ready to be asked, for callers that wait in their own way."""
+        """A question ready to be asked, for callers with their own way to wait."""
         return prompt_of(question), self._line.open_question(question, self._label)
 
     def notify(self, message: str) -> None:  # type: ignore[override]  # under this client's own label
         self._line.notify(message, self._label)
 
     def prompts(self) -> list[OpenPrompt]:  # type: ignore[override]  # the list itself
-        """What is open."""
+        """The open prompts."""
         return self._line.prompts()
 
     def reply(self, prompt_id: str, value: str, *, text: bool = False) -> str:  # type: ignore[override]  # sent again when the answer is lost
-        """Returns the hub's sentence once it is typed; raises `Refused`."""
+        """Return the hub's sentence after the answer was typed; raises `Refused`."""
         return self._line.reply(prompt_id, value, text)
 
     def events(self, session: str = "") -> Iterator[Event]:  # type: ignore[override]  # follows
-        """What is open, then everything that happens.  After a restart of the hub `hub.reconnected` comes first, and
-        what is open is told again."""
+        """The open prompts, then all events. After a restart of the hub, `hub.reconnected` comes first, and then the
+        open prompts again."""
         return self._line.events(session)
 
 
@@ -179,7 +179,7 @@ class AsyncClient(Awaiting, HubOperations):
         return await asyncio.to_thread(self._client.reply, prompt_id, value, text=text)
 
     async def events(self, session: str = "") -> AsyncIterator[Event]:  # type: ignore[override]
-        """As `Client.events`; a thread of its own follows the hub until the loop over it ends."""
+        """As `Client.events`; a separate thread follows the hub until the loop over it ends."""
         loop, queue = asyncio.get_running_loop(), asyncio.Queue[Event]()
         ended = threading.Event()
 

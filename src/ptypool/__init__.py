@@ -1,6 +1,6 @@
-"""ptypool: a pool of pseudo-terminals for asyncio, and the synchronous primitives that it stands on.
+"""ptypool: a pool of pseudo-terminals for asyncio, and the synchronous primitives below it.
 
-`import ptypool` alone imports neither asyncio nor what only Unix has: that is loaded when it is first asked for.
+`import ptypool` alone imports neither asyncio nor Unix-only modules: they are loaded on first use.
 """
 
 from __future__ import annotations

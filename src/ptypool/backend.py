@@ -1,4 +1,4 @@
-"""What a handle needs of the system: a child on a terminal, the bytes of both, its end.
+"""The interface to the operating system: a child on a terminal, its input and output, its end.
 
 Unix has pseudo-terminals (`posix`), Windows has pseudo-consoles (`console`); pool and handle know neither.
 """
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class Started(Protocol):
-    """A child that runs; whoever holds it ends it."""
+    """A running child. Its owner must end it."""
 
     @property
     def pid(self) -> int: ...
 
 
 class Stream(Protocol):
-    """Moves bytes between a terminal and two bounded boxes; it owns the terminal."""
+    """Moves bytes between a terminal and two bounded queues; it owns the terminal."""
 
     @property
     def closed(self) -> bool: ...
@@ -46,7 +46,7 @@ class Stream(Protocol):
 
 
 class Watch(Protocol):
-    """Calls back once when the child has ended; `hold` puts that off while its session is being ended."""
+    """Calls back once when the child has ended; `hold` delays that while its session is being ended."""
 
     def look(self) -> bool: ...
     def hold(self) -> None: ...
@@ -63,23 +63,23 @@ class Backend(Protocol):
         size: tuple[int, int],
         attributes: list[Any] | None,
     ) -> Any:
-        """A `Started` of its own; raises SpawnFailed."""
+        """Return a new `Started`; raises SpawnFailed."""
 
     def stream(self, loop: asyncio.AbstractEventLoop, child: Any, on_end: Callable[[], None]) -> Stream: ...
     def watch(self, loop: asyncio.AbstractEventLoop, child: Any, on_exit: Callable[[int], None]) -> Watch: ...
     def signal(self, child: Any, number: signal.Signals) -> None: ...
 
     def is_ours(self, child: Any, ended: bool) -> bool:
-        """Whether what the child's number means may still be ended."""
+        """Whether the child's pid still belongs to us and can be signalled."""
 
     def ending(self, children: Sequence[Any], grace_s: float) -> Iterator[float]:
-        """End them politely, then by force; yields how long to wait before the next look."""
+        """End them with SIGTERM, then by force; yields how long to wait before the next check."""
 
     def end_now(self, child: Any) -> int | None:
-        """End it at once, without an event loop; its exit status where that can be told."""
+        """End it at once, without an event loop; return its exit status if it is known."""
 
     def discard(self, child: Any) -> None:
-        """End a child for which no handle could be made, and give its terminal back."""
+        """End a child for which no handle could be made, and close its terminal."""
 
 
 def of_this_system() -> Backend:

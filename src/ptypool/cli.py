@@ -1,7 +1,7 @@
-"""Runs a task in an AI coding CLI on a PTY, without a person at it: one adapter for each tool.
+"""Runs a task in an AI coding CLI on a PTY, without a person: one adapter for each tool.
 
-The flags are those of the tools of today (docs/ptypool.md says where the specification has aged). Whether a tool may
-act without asking is the caller's choice, made by the argument `dangerously_skip_permissions` and by nothing else.
+The flags are those of current versions (docs/ptypool.md lists differences to the specification). Only the argument
+`dangerously_skip_permissions` lets a tool act without asking.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\
 
 
 class CliType(StrEnum):
-    """The tools; the names in mixed case are the specification's, and mean the same members."""
+    """The tools. The names in mixed case are the specification's, for the same members."""
 
     CLAUDE = "claude"
     CODEX = "codex"
@@ -45,7 +45,7 @@ class CliType(StrEnum):
 
 @runtime_checkable
 class CliAdapter(Protocol):
-    """What a tool's adapter offers; write your own for other tools."""
+    """The interface of a tool's adapter; write your own for other tools."""
 
     @property
     def cli_type(self) -> CliType: ...
@@ -63,7 +63,7 @@ class CliAdapter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
-    """What is peculiar to one CLI."""
+    """The differences between the CLIs."""
 
     binary_name: str
     base_args: tuple[str, ...]
@@ -76,7 +76,7 @@ class _Tool:
 
 @dataclass(frozen=True, slots=True)
 class TaskAdapter:
-    """A CliAdapter for one of the tools that we know."""
+    """A CliAdapter for one of the known tools."""
 
     cli_type: CliType
     dangerously_skip_permissions: bool = False
@@ -105,15 +105,15 @@ class TaskAdapter:
         return await pool.spawn(self.binary_name, self.arguments(task), env, workdir, size)
 
     def arguments(self, task: str) -> Words:
-        """All that follows the program's name for this task."""
+        """All arguments after the program's name for this task."""
         if not task.strip():
             raise ValueError("an adapter needs a task to give to its tool")
         return Words((*self.default_args, *self._tool.task_args(task)))
 
     def parse_status_output(self, output: str) -> Status | None:
-        """How the task stands by all the output so far; None while that does not tell.
+        """The state of the task according to all output so far; None while it is unknown.
 
-        Exact with `json_events`. Plain text is for people: there the tool's exit status is what counts.
+        It is exact with `json_events`. Plain text is for people: then only the tool's exit status counts.
         """
         status: Status | None = None
         for line in _lines(output):
@@ -136,10 +136,10 @@ class TaskAdapter:
 def adapter_for(
     cli_type: CliType | str, *, dangerously_skip_permissions: bool = False, json_events: bool = False
 ) -> TaskAdapter:
-    """The adapter of a tool.
+    """Return the adapter of a tool.
 
-    `dangerously_skip_permissions` lets the tool run commands and change files without asking anybody: only for a
-    machine that you can lose. `json_events` makes the tool print one JSON object per line instead of text.
+    `dangerously_skip_permissions` lets the tool run commands and change files without asking: use it only on a
+    disposable machine. `json_events` makes the tool print one JSON object per line instead of text.
     """
     return TaskAdapter(CliType(cli_type), dangerously_skip_permissions, json_events)
 
@@ -154,7 +154,7 @@ def _event(line: str) -> Event | None:
     try:
         event = json.loads(line)
     except ValueError:
-        return None  # cut short, or not JSON after all
+        return None  # truncated, or not JSON
     return event if isinstance(event, dict) else None
 
 
@@ -188,7 +188,7 @@ def _judge_opencode(event: Event) -> Status | None:
 
 
 def _after_dashes(task: str) -> tuple[str, ...]:
-    """A task that begins with a dash must not become a flag."""
+    """A task that starts with a dash must not become a flag."""
     return ("--", task)
 
 

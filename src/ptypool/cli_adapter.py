@@ -1,4 +1,4 @@
-"""The adapters for AI CLIs where the specification's examples have them, with the calls that they make."""
+"""The adapters for AI CLIs under the module and function names of the specification's examples."""
 
 from __future__ import annotations
 

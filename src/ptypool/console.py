@@ -1,7 +1,7 @@
-"""Children on pseudo-consoles of Windows (ConPTY), through pywinpty.  Experimental.
+"""Children on pseudo-consoles of Windows (ConPTY), through pywinpty. Experimental.
 
-A console has no descriptor that an event loop could watch: one thread reads, one writes, and what they do is handed to
-the loop.  A full inbox stops the reading thread, and with it the child.
+An event loop cannot watch a console: one thread reads, one writes, and both pass their results to the loop. A full
+inbox stops the reading thread, and with it the child.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _winpty() -> Any:
 
 
 class ConsoleChild:
-    """A winpty.PtyProcess that runs, and the size that its console was given last."""
+    """A running winpty.PtyProcess, and the last size of its console."""
 
     def __init__(self, process: Any, size: tuple[int, int]) -> None:
         self.process = process
@@ -73,7 +73,7 @@ class Console:
         return ConsoleWatch(loop, child, on_exit)
 
     def signal(self, child: ConsoleChild, number: signal.Signals) -> None:
-        """An interrupt is the key for it, as at a console; whatever else is asked for ends the program."""
+        """An interrupt is sent as its key, as at a console; any other signal ends the program."""
         if number == signal.SIGINT:
             child.process.sendintr()
         else:
@@ -188,10 +188,10 @@ class ConsoleStream:
             self._room.wait()
             try:
                 text = self._child.process.read(_READ_SIZE)
-            except (EOFError, OSError):  # nobody holds the other side any more
+            except (EOFError, OSError):  # the other side is closed
                 break
             if text:
-                self._room.clear()  # until the loop has taken it and says that there is room for more
+                self._room.clear()  # until the loop has taken it and there is space for more
                 self._hand_over(self._took, text.encode("utf-8", "replace"))
         self._hand_over(self._ended)
 
@@ -206,7 +206,7 @@ class ConsoleStream:
             self._on_end()
 
     def _write_on(self) -> None:
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a message may end within a character
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a message can end within a character
         while (message := self._typed.get()) is not None:
             try:
                 self._child.process.write(decoder.decode(message))
@@ -216,7 +216,7 @@ class ConsoleStream:
             self._hand_over(self._wrote, len(message))
 
     def _wrote(self, count: int) -> None:
-        if self._outbox.first() is not None:  # a failure may have dropped it meanwhile
+        if self._outbox.first() is not None:  # an error can have dropped it in the meantime
             self._outbox.advance(count)
 
     def _hand_over(self, call: Callable[..., None], *arguments: Any) -> None:
@@ -225,7 +225,7 @@ class ConsoleStream:
 
 
 class ConsoleWatch:
-    """Looks now and then: a console does not tell of its program's end."""
+    """Polls, because a console does not report the end of its program."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, child: ConsoleChild, on_exit: Callable[[int], None]) -> None:
         self._loop, self._child, self._on_exit = loop, child, on_exit

@@ -1,12 +1,12 @@
 """The errors of ptypool: what went wrong, and what the caller can do about it.
 
 PtyError
- ├── AtCapacity        every slot of the pool is taken
- ├── HandleNotFound    the pool holds no such handle (any more)
- ├── SpawnFailed       the child never came to run
+ ├── AtCapacity        all slots of the pool are in use
+ ├── HandleNotFound    the pool has no such handle, or no longer has it
+ ├── SpawnFailed       the program could not be started
  ├── PtyIoError        reading from or writing to a child failed
- ├── CommandTimeout    a session's command was not over in time (also a TimeoutError)
- └── PtyInternalError  the pool is used in a state or a process it cannot work in
+ ├── CommandTimeout    a session's command did not end in time (also a TimeoutError)
+ └── PtyInternalError  the pool cannot be used in this state or process
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SPAWN_ADVICE: dict[SpawnStage, str] = {
 
 
 class PtyError(Exception):
-    """Base of all errors of this package; `advice` says what to do."""
+    """Base class of all errors of this package; `advice` says what to do."""
 
     advice: ClassVar[str] = ""
 
@@ -72,7 +72,7 @@ class HandleNotFound(PtyError):
 
 
 class SpawnFailed(PtyError):
-    """The child never came to run; `stage` tells a bad program from a bad working directory."""
+    """The program was not started; `stage` tells a bad program from a bad working directory."""
 
     def __init__(self, reason: str, errno: int | None = None, stage: SpawnStage = "program") -> None:
         super().__init__(reason, errno, stage)
@@ -108,7 +108,7 @@ class PtyIoError(PtyError):
 
 
 class CommandTimeout(PtyError, TimeoutError):
-    """The command was stopped; `output` is what it had printed by then."""
+    """The command was stopped; `output` is its output until then."""
 
     advice = "Allow more time, or start it in the background of the shell."
 

@@ -1,6 +1,6 @@
-"""Notices that a child has ended and reaps it, without a thread: by a pidfd where there is one, else by looking.
+"""Detects the end of a child and reaps it, without a thread: with a pidfd if available, otherwise by polling.
 
-It calls back once with the exit status. Ending the child is left to `termination`.
+It calls back once with the exit status. `termination` ends the child.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FIRST_LOOK_S, _LOOK_EVERY_S = 0.02, 0.5
 
 
 class ExitWatch:
-    """Watches one child. `hold` puts reaping off, so that the pid stays reserved while its session is being ended."""
+    """Watches one child. `hold` delays reaping, so that the pid stays reserved while its session is being ended."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, pid: int, on_exit: Callable[[int], None]) -> None:
         self._loop = loop
@@ -33,7 +33,7 @@ class ExitWatch:
             self._timer = loop.call_later(_FIRST_LOOK_S, self._look_again)
 
     def look(self) -> bool:
-        """Reap the child if it has ended; whether it has."""
+        """Reap the child if it has ended; return whether it has."""
         if self._done or self._held:
             return self._done
         try:
@@ -47,16 +47,16 @@ class ExitWatch:
 
     def hold(self) -> None:
         self._held = True
-        self._forget()  # the pidfd of a zombie stays readable: the loop would spin on it
+        self._forget()  # the pidfd of a zombie stays readable, so the loop would spin
 
     def resume(self) -> None:
-        """End a `hold`: reap at once what has ended, and go on watching what has not."""
+        """End a `hold`: reap the child if it has ended, otherwise continue to watch."""
         self._held = False
         if not self.look():
             self._look_again()
 
     def stop(self) -> None:
-        """Watch no longer (the event loop is gone or the child is not ours any more)."""
+        """Stop watching (the event loop is gone, or the child is no longer ours)."""
         self._done = True
         self._forget()
 
@@ -83,6 +83,6 @@ def _open_pidfd(pid: int) -> int | None:
     opener: Callable[[int], int] | None = getattr(os, "pidfd_open", None)
     if opener is None:
         return None
-    with contextlib.suppress(OSError):  # an old kernel, or no descriptors left: looking does it as well
+    with contextlib.suppress(OSError):  # an old kernel, or no descriptors left: polling works, too
         return opener(pid)
     return None

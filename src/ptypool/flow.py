@@ -1,6 +1,6 @@
-"""The two bounded directions of a PTY: an inbox of what the child wrote, an outbox of what it is to read.
+"""The two bounded queues of a PTY: an inbox for the child's output, an outbox for its input.
 
-Both hold at most `limit` messages and know when to stop; moving the bytes to and from the kernel is the handle's work.
+Both contain at most `limit` messages. The handle moves the bytes to and from the kernel.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MESSAGE_LIMIT = 256
 
 
 class Inbox:
-    """Chunks that wait to be read. `full` asks the owner to stop reading: then the kernel stops the child."""
+    """Chunks that wait to be read. `full` asks the owner to stop reading; then the kernel stops the child."""
 
     def __init__(self, limit: int = MESSAGE_LIMIT) -> None:
         self._limit = limit
@@ -29,7 +29,7 @@ class Inbox:
 
     @property
     def wants_more(self) -> bool:
-        """Half empty again: with one mark only, a flood would switch reading on and off for every chunk."""
+        """Only when half empty again: with a single mark, a flood would switch reading on and off for every chunk."""
         return len(self._chunks) <= self._limit // 2
 
     def __len__(self) -> int:
@@ -42,7 +42,7 @@ class Inbox:
         self._changed.set()
 
     def take(self) -> bytes | None:
-        """The oldest chunk, b"" at the end, None when there is nothing yet."""
+        """The oldest chunk, b"" at the end, None if there is nothing yet."""
         if self._chunks:
             return self._chunks.popleft()
         if self.error is not None:
@@ -56,14 +56,14 @@ class Inbox:
         self._changed.set()
 
     async def wait(self) -> None:
-        """Until something was put or the end came."""
+        """Wait until a chunk was added or the end was reached."""
         if not self._chunks and not self.at_end:
             self._changed.clear()
             await self._changed.wait()
 
 
 class Outbox:
-    """Messages that wait to be written, in the order in which `reserve` let their senders in."""
+    """Messages that wait to be written, in the order of their `reserve` calls."""
 
     def __init__(self, limit: int = MESSAGE_LIMIT) -> None:
         self._room = asyncio.Semaphore(limit)
@@ -76,11 +76,11 @@ class Outbox:
         return len(self._messages)
 
     async def reserve(self) -> None:
-        """Wait for room for one message; the caller puts one, or gives the room back with `cancel`."""
+        """Wait for space for one message; the caller adds one, or frees the space with `cancel`."""
         self._raise_error()
         await self._room.acquire()
         if self.error is not None:
-            self._room.release()  # pass the news on to the next one who waits
+            self._room.release()  # wake the next waiting caller
             raise self.error
 
     def cancel(self) -> None:
@@ -94,7 +94,7 @@ class Outbox:
         return self._messages[0] if self._messages else None
 
     def advance(self, written: int) -> None:
-        """That many bytes of the first message are written; the rest of it stays first."""
+        """Remove the written bytes of the first message; the rest stays first."""
         rest = self._messages[0][written:]
         if rest:
             self._messages[0] = rest
@@ -105,7 +105,7 @@ class Outbox:
             self._empty.set()
 
     def fail(self, error: PtyError) -> None:
-        """Drop what is left and wake everyone who waits."""
+        """Drop the remaining messages and wake all waiting callers."""
         if self.error is None:
             self.error = error
         self._messages.clear()

@@ -1,7 +1,7 @@
-"""The forms in which values may be written: numbers and words that can also be called, durations, environments.
+"""Accepted forms of values: numbers and words that can also be called, durations, environments.
 
-The specification writes `pool.active_count()` and `Duration::from_secs(1)`; Python reads attributes and counts seconds.
-Both are understood; what is done with the values is left to those who ask.
+The specification writes `pool.active_count()` and `Duration::from_secs(1)`; Python uses attributes and seconds. Both
+forms are accepted.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ Environment = Mapping[str, str] | Iterable[tuple[str, str]]
 
 
 class Count(int):
-    """A number that may be called, too: `pool.available` and `pool.available()` say the same."""
+    """A number that can also be called: `pool.available` and `pool.available()` return the same."""
 
     def __call__(self) -> int:
         return int(self)
 
 
 class Words(tuple[str, ...]):
-    """A tuple that may be called, too; the call gives a list of one's own."""
+    """A tuple that can also be called; the call returns a new list."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ class Words(tuple[str, ...]):
 
 
 class Name(str):
-    """A name that may be called, too."""
+    """A name that can also be called."""
 
     __slots__ = ()
 
@@ -48,5 +48,5 @@ def seconds_or_none(duration: Duration | None) -> float | None:
 
 
 def environment(env: Environment | None) -> dict[str, str]:
-    """A mapping or pairs of name and value; of a name that is given twice the last counts, as in a shell."""
+    """A mapping or pairs of name and value; if a name is given twice, the last one counts, as in a shell."""
     return dict(env or {})

@@ -1,6 +1,6 @@
 """PtyHandle: one child on its terminal, for asyncio: read, write, wait, resize, end it.
 
-Moving bytes belongs to `stream`, the way a session is ended to `termination`, slots and their counting to the pool.
+The backend's stream moves bytes, `termination` ends a session, and the pool counts slots.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from ptypool.exit import UNKNOWN_STATUS
 from ptypool.forms import Duration, seconds
 from ptypool.termination import DEFAULT_GRACE_S
 
-# The four parts of a handle that the specification names: reader, writer, child and master.
-#
-# Each is a narrow view of its handle, and can be handed to code that should be able to do just that.
+# The four parts of a handle that the specification names: reader, writer, child and master. Each is a narrow view of
+# its handle, for code that should have only that capability.
 
 
 class Reader:
-    """What the child writes: at most 256 chunks wait here, then the child waits."""
+    """The child's output: at most 256 chunks wait here, then the child waits."""
 
     __slots__ = ("_handle",)
 
@@ -38,7 +37,7 @@ class Reader:
         return await self._handle.read()
 
     async def recv_timeout(self, timeout: Duration) -> bytes | None:
-        """The next chunk, b"" at the end, or None when nothing came in time."""
+        """The next chunk, b"" at the end, or None after the timeout."""
         try:
             async with asyncio.timeout(seconds(timeout)):
                 return await self._handle.read()
@@ -46,12 +45,12 @@ class Reader:
             return None
 
     def try_recv(self) -> bytes | None:
-        """A chunk that is there, b"" at the end, else None; never waits."""
+        """An available chunk, b"" at the end, otherwise None; never waits."""
         return self._handle.read_now()
 
 
 class Writer:
-    """What the child is to read: at most 256 messages wait here, then the sender waits."""
+    """The child's input: at most 256 messages wait here, then the sender waits."""
 
     __slots__ = ("_handle",)
 
@@ -92,7 +91,7 @@ class Child:
 
 
 class Master:
-    """The terminal's own side."""
+    """The master side of the terminal."""
 
     __slots__ = ("_handle",)
 
@@ -109,7 +108,7 @@ class Master:
 
 
 class PtyHandle:
-    """A child on a PTY, as PtyPool.spawn returns it; belongs to the event loop and the process that made it."""
+    """A child on a PTY, as PtyPool.spawn returns it. It belongs to the event loop and the process that created it."""
 
     def __init__(
         self,
@@ -163,7 +162,7 @@ class PtyHandle:
         return await self._stream.read()
 
     async def read_timeout(self, timeout_s: Duration) -> bytes | None:
-        """Everything that has come, b"" at the end, or None when nothing came in time (seconds, or a timedelta)."""
+        """All output that has arrived, b"" at the end, or None after the timeout (seconds, or a timedelta)."""
         try:
             async with asyncio.timeout(seconds(timeout_s)):
                 first = await self.read()
@@ -172,7 +171,7 @@ class PtyHandle:
         return first + self.read_all_available() if first else first
 
     def read_now(self) -> bytes | None:
-        """A chunk that is there, b"" at the end, else None; never waits."""
+        """An available chunk, b"" at the end, otherwise None; never waits."""
         self._check_usable()
         return self._stream.read_now()
 
@@ -201,18 +200,18 @@ class PtyHandle:
         await self._stream.flush()
 
     def is_alive(self) -> bool:
-        """Whether the child runs: a look at the process, not at what the event loop has seen so far."""
+        """Whether the child runs: checks the process, not the state of the event loop."""
         self._check_owner()
         return self._status is None and not self._watch.look()
 
     @property
     def exit_status(self) -> int | None:
-        """None while the child runs; negative when a signal ended it; 255 when somebody else has reaped it."""
+        """None while the child runs; negative for a signal; 255 if other code has reaped it."""
         return self._status
 
     @property
     def killed(self) -> bool:
-        """Whether kill() was called and is over."""
+        """Whether kill() was called and has finished."""
         return self._ending is not None and self._stream.closed
 
     @property
@@ -222,19 +221,19 @@ class PtyHandle:
 
     @property
     def backlog(self) -> int:
-        """How many chunks of output wait to be read; at the limit the child is stopped by the kernel."""
+        """How many chunks of output wait to be read; at the limit the kernel stops the child."""
         return self._stream.backlog
 
     async def wait(self) -> int:
-        """Wait for the child's end and return its exit status."""
+        """Wait for the end of the child and return its exit status."""
         self._check_usable()
         await self._exited.wait()
         return UNKNOWN_STATUS if self._status is None else self._status
 
     async def kill(self) -> int:
-        """End the child and the process groups of its session: SIGTERM, grace, SIGKILL; then close the terminal.
+        """End the child and the process groups of its session: SIGTERM, grace period, SIGKILL; then close the terminal.
 
-        The newest output (at most 256 messages) can still be read. May be called twice, and be cancelled.
+        The newest output (at most 256 messages) can still be read. It can be called twice, and be cancelled.
         """
         self._check_usable()
         await end_handles([self], self._grace_s)
@@ -258,12 +257,12 @@ class PtyHandle:
         return self._stream.size
 
     def reset_terminal(self, attributes: list[Any]) -> None:
-        """Give the terminal these termios attributes and drop unread input, whatever the last program left behind."""
+        """Set these termios attributes and drop unread input, whatever state the last program left."""
         self._check_usable()
         self._stream.set_attributes(attributes)
 
     def abandon(self) -> None:
-        """Kill, reap and close at once, without an event loop: for a pool that nobody has closed."""
+        """Kill, reap and close at once, without an event loop: for a pool that was not closed."""
         if self._owner != os.getpid():
             return
         self._watch.stop()
@@ -311,9 +310,9 @@ class PtyHandle:
 
 
 async def end_handles(handles: Sequence[PtyHandle], grace_s: float) -> None:
-    """End many children together, with one grace period for all, also when the caller is cancelled meanwhile.
+    """End many children together, with one grace period for all, also if the caller is cancelled.
 
-    Those of other threads are ended by their own loops, those of loops that no longer run at once.
+    Children of other threads are ended by their own loops; children of loops that no longer run are ended at once.
     """
     here = asyncio.get_running_loop()
     elsewhere = [handle for handle in handles if handle.loop is not here]

@@ -1,8 +1,7 @@
-"""A start in two steps: the leader of a new session waits on its terminal before anybody knows what it will execute.
+"""A start in two steps: the leader of a new session waits on its terminal before its program is known.
 
-For whoever knows that a start will come and must not take long. What a child would inherit of its parent at the start
-(open files, folder, umask) is handed to it then; what cannot be handed over (user, limits, priority) is as it was when
-the leader was made.
+It is for a start that will follow and must be fast. Open files, working directory and umask are passed at the start;
+user, limits and priority stay as they were when the leader was made.
 """
 
 from __future__ import annotations
@@ -39,21 +38,21 @@ from ptypool.terminal import TermiosAttributes, open_terminal, set_window_size
 
 _LENGTH = struct.Struct("=I")
 _HEARD = b"!"
-_PATIENCE_S = 2.0  # for a leader that has been stopped, or a machine that has no time
-_MOST_FDS = 250  # the kernel takes 253 at once
+_PATIENCE_S = 2.0  # for a stopped leader, or an overloaded machine
+_MOST_FDS = 250  # the kernel accepts 253 at once
 _CHUNK = 65536
 _CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
 
 class LeaderGone(Exception):
-    """It was killed or stopped before it had heard what to execute. Nothing was started, and nothing will be."""
+    """The leader was killed or stopped before it received its program. Nothing was started."""
 
 
 class Leader:
-    """Not for several threads. `start` it or `close` it, once."""
+    """Not thread-safe. Call `start` or `close`, once."""
 
     def __init__(self, lifeline: int | None = None) -> None:
-        """`lifeline` as `spawn_process` has it. Raises SpawnFailed."""
+        """`lifeline` as in `spawn_process`. Raises SpawnFailed."""
         self._master, self._slave = open_terminal((24, 80), None)
         try:
             ours, theirs = socket.socketpair()
@@ -88,7 +87,7 @@ class Leader:
         termios_attrs: TermiosAttributes | None = None,
         stderr: int = -1,
     ) -> SpawnedProcess:
-        """As `spawn_process` with `close_fds=False`. LeaderGone: start it in another way."""
+        """As `spawn_process` with `close_fds=False`. After LeaderGone, start the program in another way."""
         try:
             program = name_program(argv, env, cwd, stderr)
             set_window_size(self._slave, *size)
@@ -106,14 +105,14 @@ class Leader:
         return SpawnedProcess(self._pid, self._master)
 
     def move_above(self, number: int) -> None:
-        """No descriptor of ours below `number`: they are somebody's who comes."""
+        """Move our descriptors to `number` or higher, because lower ones will be needed."""
         self._master, self._slave = (_move(fd, number) for fd in (self._master, self._slave))
         self._line = socket.socket(fileno=_move(self._line.detach(), number))
 
     def close(self) -> None:
-        """It executes nothing from now on."""
+        """End the leader; it will start nothing."""
         self._line.close()
-        os.kill(self._pid, signal.SIGKILL)  # our child, not waited for: its number is still its own
+        os.kill(self._pid, signal.SIGKILL)  # our child is not reaped yet, so its pid is not reused
         os.waitpid(self._pid, 0)
         self._close_terminal()
 
@@ -122,7 +121,7 @@ class Leader:
         os.close(self._slave)
 
     def _tell(self, program: Program) -> bytes:
-        """Its report, empty when it has become the program."""
+        """Return its report, empty if it has become the program."""
         numbers = _inheritable()
         umask = os.umask(0o077)
         os.umask(umask)
@@ -140,12 +139,12 @@ class Leader:
             raise LeaderGone(f"it does not answer: {error}") from error
         finally:
             os.close(folder)
-        self._line.settimeout(None)  # a program on a slow disk takes its time
+        self._line.settimeout(None)  # a program on a slow disk takes time
         return self._line.recv(REPORT.size)
 
 
 def _inheritable() -> list[int]:
-    """What a child that is forked now would have open beside its terminal."""
+    """The descriptors that a forked child would inherit now, besides its terminal."""
     found = []
     for name in os.listdir("/dev/fd"):
         fd = int(name)
@@ -153,7 +152,7 @@ def _inheritable() -> list[int]:
             if fd > 2 and os.get_inheritable(fd):
                 found.append(fd)
         except OSError:
-            continue  # the listing's own descriptor
+            continue  # the descriptor of this listing
     if len(found) > _MOST_FDS:
         raise LeaderGone("too many files are open")
     return sorted(found)
@@ -168,11 +167,11 @@ def _move(fd: int, above: int) -> int:
 
 
 def _lead(slave: int, line: int, lifeline: int | None) -> NoReturn:
-    """In the child: all that can be done before the program is known, then wait for it, then become it."""
+    """In the child: do everything that is possible before the program is known, then wait for it and execute it."""
     stage, number = 0, errno.EIO
     told: socket.socket | None = None
     try:
-        gc.disable()  # no finalizer of the parent's objects may run here
+        gc.disable()  # no finalizer of the parent's objects must run here
         os.setsid()
         between = 0 if lifeline is None else hold_job(lifeline)
         take_terminal(slave)
@@ -202,7 +201,7 @@ def _lead(slave: int, line: int, lifeline: int | None) -> NoReturn:
 
 
 def _hear(line: socket.socket) -> tuple[Program, int, list[int], list[int]]:
-    """The order and the descriptors that came with it; ends where nobody is left to give one."""
+    """Return the program and the descriptors that came with it; exit if the parent is gone."""
     fds = array.array("i")
     head, ancillary, _, _ = line.recvmsg(_LENGTH.size, socket.CMSG_SPACE((_MOST_FDS + 1) * fds.itemsize), _CLOEXEC)
     for _, _, payload in ancillary:
@@ -221,11 +220,12 @@ def _hear(line: socket.socket) -> tuple[Program, int, list[int], list[int]]:
 
 
 def _inherit(line: int, numbers: Sequence[int], fds: Sequence[int]) -> int:
-    """The folder, and every descriptor at its number; returns where the line is, which has moved out of their way."""
+    """Restore the working directory and every descriptor at its number; return the new number of the socket, which was
+    moved away."""
     above = max((2, *numbers)) + 1
     line = _move(line, above)
     for fd in fds if not _CLOEXEC else ():
-        os.set_inheritable(fd, False)  # macOS hands them over without
+        os.set_inheritable(fd, False)  # macOS does not set it on received descriptors
     folder, *moved = [_move(fd, above) for fd in fds]
     os.fchdir(folder)
     for fd, number in zip(moved, numbers, strict=True):

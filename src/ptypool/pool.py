@@ -1,7 +1,7 @@
-"""PtyPool: at most so many children at a time, each on a terminal of its own.
+"""PtyPool: a limited number of children, each on its own terminal.
 
-It counts slots, hands them out in turn, and ends every child when it is closed; a child's life belongs to its handle.
-The counting is strict from any thread; a handle belongs to the event loop that it was spawned in.
+It counts slots, assigns them in turn, and ends every child when it is closed. The counting is exact from any thread; a
+handle belongs to the event loop that it was spawned in.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ class PtyPool:
         self._open: set[PtyHandle] = set()
         self._settled: OrderedDict[UUID, None] = OrderedDict()
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._promised = 0  # slots for those who spawn at this moment, and for those whose turn has come
-        self._counting = threading.RLock()  # a finalizer may come back to us in the thread that holds it
+        self._promised = 0  # slots of running spawns, and of waiting calls whose turn has come
+        self._counting = threading.RLock()  # a finalizer can call us again in the thread that has the lock
         self._closed = False
         self._owner = os.getpid()
         self._finalizer = weakref.finalize(self, _abandon, self._open, self._owner)
 
     @classmethod
     def new(cls, max_ptys: int) -> Self:
-        """As the specification writes it; see `ptypool.pty_pool` for its other calls as written."""
+        """As in the specification; `ptypool.pty_pool` has its other calls."""
         return cls(max_ptys)
 
     def __repr__(self) -> str:
@@ -66,12 +66,12 @@ class PtyPool:
 
     @property
     def active_count(self) -> Count:
-        """Slots in use; may be called, too."""
+        """Slots in use; can also be called."""
         return Count(len(self._held))
 
     @property
     def available(self) -> Count:
-        """Slots that spawn() can take now (one that is promised to a waiting acquire() is not); may be called, too."""
+        """Slots that spawn() can take now, without those promised to a waiting acquire(); can also be called."""
         return Count(self.max_ptys - len(self._held) - self._promised)
 
     @property
@@ -81,7 +81,7 @@ class PtyPool:
 
     @property
     def handles(self) -> tuple[PtyHandle, ...]:
-        """The handles that hold a slot, oldest first."""
+        """The handles that have a slot, oldest first."""
         with self._counting:
             return tuple(self._held.values())
 
@@ -98,7 +98,7 @@ class PtyPool:
     ) -> PtyHandle:
         """Start `cmd` on a new PTY of `size` (rows, cols). Raises AtCapacity or SpawnFailed.
 
-        `env` (a mapping, or pairs) is added to our own environment, or is all of it when `inherit_env` is false.
+        `env` (a mapping, or pairs) is added to our own environment, or replaces it if `inherit_env` is false.
         """
         environ = _environment(environment(env), inherit_env, cwd)
         with self._promise():
@@ -116,7 +116,7 @@ class PtyPool:
         inherit_env: bool = True,
         termios_attrs: list[Any] | None = None,
     ) -> PtyHandle:
-        """Like spawn, but wait in turn for a free slot; AtCapacity when `timeout_s` is over."""
+        """Like spawn, but wait in turn for a free slot. Raises AtCapacity after `timeout_s`."""
         self._check_open()
         environ = _environment(environment(env), inherit_env, cwd)
         turn = self._stand_in_line()
@@ -126,7 +126,7 @@ class PtyPool:
             return self._adopt(self._backend.start([cmd, *args], environ, cwd, size, termios_attrs))
 
     def release(self, id: UUID) -> None:
-        """Free the slot. A child that still runs goes on, in the care of its handle, until the pool is closed."""
+        """Free the slot. A running child continues with its handle until the pool is closed."""
         self._check_owner()
         with self._counting:
             if id not in self._held and id not in self._settled:
@@ -136,7 +136,7 @@ class PtyPool:
             self._serve_waiting()
 
     async def kill(self, id: UUID) -> int | None:
-        """End the child and free its slot; its exit status, or None when it was freed by its own end before."""
+        """End the child and free its slot. Returns its exit status, or None if its own end had freed the slot."""
         self._check_owner()
         handle = self._held.get(id)
         if handle is None:
@@ -145,20 +145,20 @@ class PtyPool:
         await end_handles([handle], self._grace_s)
         with self._counting:
             self._settled.pop(id, None)
-            self._held.pop(id, None)  # a handle whose loop no longer runs could not say so itself
+            self._held.pop(id, None)  # a handle whose loop no longer runs cannot do it itself
             self._serve_waiting()
         if handle.exit_status is None:
             raise PtyInternalError(f"process {handle.pid} has survived SIGKILL, it hangs in the kernel")
         return handle.exit_status
 
     async def close(self) -> None:
-        """End every child, released ones too, and let nobody in any more. May be called twice."""
+        """End every child, also released ones, and refuse new ones. It can be called twice."""
         self._check_owner()
         await end_handles(self._shut(), self._grace_s)
         self._forget_all()
 
     def close_now(self) -> None:
-        """Kill and reap every child at once, without an event loop: when that was closed before the pool."""
+        """Kill and reap every child at once, without an event loop: if the loop was closed before the pool."""
         self._check_owner()
         for handle in self._shut():
             handle.abandon()
@@ -172,7 +172,7 @@ class PtyPool:
 
     @contextlib.contextmanager
     def _promise(self, promised: bool = False) -> Iterator[None]:
-        """Hold a slot while a child is being started: counted before, so that no other thread can take it meanwhile."""
+        """Reserve a slot while a child is being started, so that no other thread can take it."""
         with self._counting:
             self._check_open()
             if not promised:
@@ -184,7 +184,7 @@ class PtyPool:
         finally:
             with self._counting:
                 self._promised -= 1
-                self._serve_waiting()  # a failed spawn leaves the slot to the next
+                self._serve_waiting()  # a failed spawn frees the slot for the next
 
     def _adopt(self, started: Started) -> PtyHandle:
         pool = weakref.ref(self)  # a handle must not keep a forgotten pool alive
@@ -202,7 +202,7 @@ class PtyPool:
         raise PtyInternalError("the pool was closed")
 
     def _stand_in_line(self) -> asyncio.Future[None] | None:
-        """None when nobody has to wait; a slot is then taken as by spawn()."""
+        """Return None if there is a free slot and no queue; the slot is then taken as by spawn()."""
         with self._counting:
             if self.available > 0 and not self._waiting:
                 return None
@@ -211,7 +211,7 @@ class PtyPool:
             return turn
 
     async def _wait_turn(self, turn: asyncio.Future[None], timeout_s: float | None) -> None:
-        """Return with a slot promised to us (counted in `_promised`)."""
+        """Return when a slot is promised to us (counted in `_promised`)."""
         try:
             async with asyncio.timeout(timeout_s):
                 await turn
@@ -220,7 +220,7 @@ class PtyPool:
                 if turn in self._waiting:
                     self._waiting.remove(turn)
                 elif not self._closed:
-                    self._promised -= 1  # it came too late for us: the next one may have it
+                    self._promised -= 1  # too late for us: the next one can have it
                 self._serve_waiting()
             if isinstance(error, TimeoutError):
                 raise AtCapacity(self.max_ptys) from error
@@ -239,13 +239,13 @@ class PtyPool:
             exited = self._release_on_exit and handle.exit_status is not None
             if handle.id in self._held and (exited or handle.killed):
                 del self._held[handle.id]
-                self._settled[handle.id] = None  # so that a release() that follows is no error
+                self._settled[handle.id] = None  # so that a following release() is not an error
                 if len(self._settled) > _REMEMBERED_IDS:
                     self._settled.popitem(last=False)
                 self._serve_waiting()
 
     def _shut(self) -> list[PtyHandle]:
-        """Let nobody in any more; the children that are left to end."""
+        """Refuse new children; return those that must be ended."""
         with self._counting:
             self._closed = True
             while self._waiting:
@@ -268,7 +268,7 @@ class PtyPool:
 
 
 def _environment(added: Mapping[str, str], inherit: bool, cwd: str | os.PathLike[str] | None) -> dict[str, str]:
-    """PWD follows the working directory: some tools believe it more than the kernel."""
+    """PWD follows the working directory, because some tools trust it more than the kernel."""
     environ = {**(os.environ if inherit else {}), **added}
     environ.setdefault("TERM", "xterm-256color")
     if cwd is not None and "PWD" not in added:
@@ -277,7 +277,7 @@ def _environment(added: Mapping[str, str], inherit: bool, cwd: str | os.PathLike
 
 
 def _settle(turn: asyncio.Future[None], error: PtyInternalError | None) -> bool:
-    """Tell one who waits, in its own loop; whether there is anybody to tell."""
+    """Wake one waiting call in its own loop; return whether it still waited."""
     if turn.done() or turn.get_loop().is_closed():
         return False
     turn.get_loop().call_soon_threadsafe(_finish, turn, error)
@@ -299,7 +299,7 @@ def _tell(pool: weakref.ref[PtyPool], handle: PtyHandle) -> None:
 
 
 def _abandon(handles: set[PtyHandle], owner: int) -> None:
-    """Nobody has closed the pool: its children must not outlive it."""
+    """The pool was not closed, but its children must not outlive it."""
     if owner != os.getpid() or not handles:
         return
     warnings.warn(f"a PtyPool was not closed, {len(handles)} children were killed", ResourceWarning, stacklevel=2)

@@ -1,4 +1,4 @@
-"""Children on pseudo-terminals of Unix, for the pool: `process`, `stream`, `exit` and `termination` behind one face."""
+"""Children on Unix pseudo-terminals for the pool: combines `process`, `exit` and `termination`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from ptypool.process import SpawnedProcess, spawn_process
 from ptypool.terminal import CANONICAL_LINE_LIMIT, TermiosAttributes, line_enders, set_window_size, window_size
 from ptypool.termination import terminate_group, termination_steps
 
-# TerminalStream: moves bytes between a terminal's master side and two bounded boxes, without a thread.
-#
-# It owns the descriptor. It knows nothing of processes: the handle tells it when to drain and when to close.
+# TerminalStream: moves bytes between a terminal's master side and two bounded queues, without a thread. It owns the
+# descriptor. It knows nothing of processes: the handle tells it when to drain and when to close.
 
 _READ_SIZE = 65536
 _READS_PER_TURN = 16
@@ -45,12 +44,12 @@ class TerminalStream:
 
     @property
     def at_end(self) -> bool:
-        """Whether the kernel will not give any more output."""
+        """Whether the kernel has no more output."""
         return self._inbox.at_end
 
     @property
     def backlog(self) -> int:
-        """Chunks that were read from the terminal and that nobody has taken yet."""
+        """Chunks that were read from the terminal but not yet taken."""
         return len(self._inbox)
 
     @property
@@ -103,7 +102,7 @@ class TerminalStream:
             raise PtyIoError(f"cannot set the terminal: {error.args[1]}", error.args[0]) from error
 
     def drain(self) -> None:
-        """From now on take everything and keep the newest, so that no child blocks on a full terminal."""
+        """From now on, read everything and keep the newest, so that no child blocks on a full terminal."""
         self._draining = True
         self._start_reading()
 
@@ -112,11 +111,11 @@ class TerminalStream:
         self._forget_writer()
 
     def close(self) -> None:
-        """Take what the kernel still has, then hang up."""
+        """Read the rest of the output, then close."""
         if self._fd < 0:
             return
         self._draining = True
-        for _ in range(_LAST_READS):  # bounded: a daemon may still hold the other side and write on
+        for _ in range(_LAST_READS):  # bounded, because a daemon can still have the other side open and write
             if self._inbox.at_end or not self._read_once():
                 break
         with contextlib.suppress(OSError):
@@ -142,7 +141,7 @@ class TerminalStream:
             self._start_reading()
 
     def _fill_inbox(self) -> None:
-        """Take what the kernel has, a few chunks at a time so that other terminals get their turn."""
+        """Read a few chunks at a time, so that other terminals get their turn."""
         if self._fd < 0 or self._inbox.at_end:
             return
         for _ in range(_READS_PER_TURN):
@@ -156,13 +155,13 @@ class TerminalStream:
             self._on_end()
 
     def _read_once(self) -> bool:
-        """Whether there may be more."""
+        """Return whether there could be more."""
         try:
             chunk = os.read(self._fd, _READ_SIZE)
         except BlockingIOError:
             return False
         except OSError as error:
-            # EIO means that nobody holds the other side any more: the end, not a fault.
+            # EIO means that the other side is closed everywhere: the end, not an error.
             self._inbox.end(None if error.errno == errno.EIO else PtyIoError.from_os("cannot read the terminal", error))
             return False
         if not chunk:
@@ -187,7 +186,7 @@ class TerminalStream:
             self._loop.remove_writer(self._fd)
 
     def _check_lines(self, message: bytes) -> None:
-        """Refuse a line that a canonical terminal would cut without a word."""
+        """Refuse a line that a canonical terminal would silently cut."""
         enders = line_enders(self._open_fd())
         if enders is None:
             self._line_length = 0
@@ -230,11 +229,11 @@ class Posix:
         return ExitWatch(loop, child.pid, on_exit)
 
     def signal(self, child: SpawnedProcess, number: signal.Signals) -> None:
-        """To the whole process group."""
+        """Signal the whole process group."""
         os.killpg(child.pid, number)
 
     def is_ours(self, child: SpawnedProcess, ended: bool) -> bool:
-        """Once the child is reaped, its number means what it left behind, unless a new process bears it."""
+        """After the child is reaped, its pid is still its process group's id, unless a new process has it."""
         if not ended:
             return True
         try:

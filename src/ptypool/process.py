@@ -1,6 +1,6 @@
-"""Starts one program on a pseudo-terminal of its own, synchronously, and says at once whether it runs.
+"""Starts one program on its own pseudo-terminal, synchronously, and reports at once whether it runs.
 
-No asyncio here: the pool and other programs stand on this. Reading, writing and ending the child are left to others
+No asyncio here: the pool and other programs are built on this. Reading, writing and ending the child are done elsewhere
 (see `termination` for the last).
 """
 
@@ -23,9 +23,8 @@ from typing import NamedTuple, NoReturn
 from ptypool.errors import SpawnFailed, SpawnStage
 from ptypool.terminal import TermiosAttributes, above_stdio, open_terminal
 
-# What a child is to execute: words and environment in bytes, the places to look, and why it could not be run.
-#
-# So prepared, a child has nothing left to compute before exec. Starting one is left to `process` and `leader`.
+# The program of a child: arguments and environment as bytes, the paths to try, and why it could not be run. With it, a
+# child has nothing left to compute before exec.
 
 REPORT = struct.Struct("=Bi")
 """What a child says that could not execute its program: the stage and the errno."""
@@ -38,13 +37,13 @@ class Program(NamedTuple):
     argv: tuple[bytes, ...]
     env: dict[bytes, bytes]
     cwd: bytes | None
-    stderr: int = -1  # an inherited descriptor that becomes its standard error; -1: the terminal is
+    stderr: int = -1  # an inherited descriptor that becomes its standard error; -1: the terminal
 
 
 def name_program(
     argv: Sequence[str | bytes], env: Mapping[str, str] | None, cwd: str | os.PathLike[str] | None, stderr: int = -1
 ) -> Program:
-    """`env` None: a copy of ours. Raises SpawnFailed for what no program can be given."""
+    """`env` None is a copy of ours. Raises SpawnFailed for invalid arguments."""
     if isinstance(argv, str | bytes) or not argv or not argv[0]:
         raise SpawnFailed("no program was named", errno.EINVAL)
     arguments = tuple(os.fsencode(word) for word in argv)
@@ -67,7 +66,7 @@ def _candidates(name: bytes, environ: Mapping[bytes, bytes]) -> tuple[bytes, ...
 
 
 def exec_first(program: Program) -> int:
-    """Try every place the program may be in, as execvp does; returns the errno that describes the failure best."""
+    """Try every path of the program, as execvp does; return the errno that describes the failure best."""
     best = errno.ENOENT
     if program.stderr > 2:
         os.dup2(program.stderr, 2, inheritable=True)
@@ -86,7 +85,7 @@ def exec_first(program: Program) -> int:
 
 
 def _looks_like_script(path: bytes) -> bool:
-    """Shells run a text file without a #! line, and refuse a binary of another machine: so do we."""
+    """As shells do, run a text file without a #! line, but refuse a binary of another machine."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return b"\0" not in os.read(fd, 256)
@@ -95,7 +94,7 @@ def _looks_like_script(path: bytes) -> bool:
 
 
 def read_report(report: bytes) -> tuple[SpawnStage, int] | None:
-    """None: there is none, the program runs."""
+    """None if there is no report, because the program runs."""
     if not report:
         return None
     stage, number = REPORT.unpack(report)
@@ -122,10 +121,9 @@ def _exists_any(program: Program, test: Callable[[bytes], bool]) -> bool:
     return any(test(os.path.join(program.cwd or b"", path)) for path in program.candidates)
 
 
-# Lets a program that leads its session be stopped by job control (Ctrl-Z), as a shell's job can be.
-#
-# The kernel stops no process group in which nobody has a parent of the same session and another group: nobody could
-# continue it.  Two tiny processes change that: one in a group of its own, and its child in the program's group.
+# Lets job control (Ctrl-Z) stop a program that leads its session, like a shell's job. The kernel does not stop an
+# orphaned process group, in which no member has a parent of the same session but another group. Two tiny processes
+# change that: one in its own group, and its child in the program's group.
 
 _SHELL = "/bin/sh"
 _WORDS = ("sh", "-c", "read -r word # holds a terminal's job")
@@ -143,9 +141,9 @@ _IGNORED = tuple(set(signal.valid_signals()) - set(_HEEDED))
 
 
 def hold_job(lifeline: int) -> int:
-    """In the new session's leader, before it executes its program.  The two live until `lifeline`, the reading end of
-    a pipe, comes to its end; they keep no other file open.  Returns a process that is to be waited for before that:
-    then neither is a child that the program could see.
+    """Called in the new session's leader, before it executes its program. The two processes live until the end of
+    `lifeline`, the reading end of a pipe; they keep no other file open. Returns a process that must be waited for
+    first, so that the program sees neither of them as its child.
     """
     leader = os.getpid()
     between = os.fork()
@@ -164,7 +162,7 @@ def hold_job(lifeline: int) -> int:
 def _stay(lifeline: int) -> NoReturn:
     for number in _HEEDED[:-2]:
         signal.signal(number, signal.SIG_DFL)
-    for number in _IGNORED:  # what reaches the program's group is not meant for this process
+    for number in _IGNORED:  # signals for the program's group are not meant for this process
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.dup2(lifeline, 0)
@@ -177,7 +175,7 @@ def _stay(lifeline: int) -> NoReturn:
 RESETTABLE = tuple(set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP})
 _FD_CEILING = 1 << 20
 _FORK_WARNS = sys.version_info >= (3, 12)
-_FORKING = threading.Lock()  # the filters of `warnings` belong to the whole process
+_FORKING = threading.Lock()  # the filters of `warnings` are global
 
 
 class SpawnedProcess(NamedTuple):
@@ -202,8 +200,8 @@ def spawn_process(
     (rows and columns, or these and the width and height in pixels).
 
     `env` is the child's whole environment (None: a copy of ours); its PATH is the one searched. The child starts with
-    default signal handlers and an empty mask. With a `lifeline`, the reading end of a pipe, Ctrl-Z stops the program as
-    it would a shell's job, until the pipe's end (see `job`). `stderr`: an inheritable descriptor that becomes the
+    default signal handlers and an empty mask. With a `lifeline`, the reading end of a pipe, Ctrl-Z stops the program
+    like a shell's job, until the pipe's end (see `hold_job`). `stderr`: an inheritable descriptor that becomes the
     program's standard error, with `close_fds` False. Raises SpawnFailed when the program could not be executed.
     """
     program = name_program(argv, env, cwd, stderr)
@@ -231,7 +229,7 @@ def _fork_and_exec(
         report_in, report_out = (above_stdio(fd) for fd in os.pipe())
     except OSError as error:
         raise SpawnFailed(f"no pipe to the child: {error.strerror}", error.errno, "terminal") from error
-    # A signal that the child takes before exec would run our handlers there, and write to our wake-up descriptor.
+    # A signal in the child before exec would run our handlers there, and write to our wake-up descriptor.
     old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, RESETTABLE)
     try:
         pid = fork_quietly()
@@ -251,7 +249,7 @@ def _fork_and_exec(
 
 
 def fork_quietly() -> int:
-    """CPython warns of fork() beside threads since 3.12; our child takes no lock and imports nothing before exec."""
+    """CPython warns about fork() with threads since 3.12; our child takes no lock and imports nothing before exec."""
     if not _FORK_WARNS or threading.active_count() == 1:
         return os.fork()
     with _FORKING, warnings.catch_warnings():
@@ -260,11 +258,11 @@ def fork_quietly() -> int:
 
 
 def _become(program: Program, slave: int, report_out: int, close_fds: bool, lifeline: int | None) -> NoReturn:
-    """In the child: turn into the program, or report the failing stage and end."""
+    """In the child: become the program, or report the failing stage and exit."""
     stage = 0
     number = errno.EIO
     try:
-        gc.disable()  # no finalizer of the parent's objects may run here
+        gc.disable()  # no finalizer of the parent's objects must run here
         os.setsid()
         between = 0 if lifeline is None else hold_job(lifeline)
         take_terminal(slave)
@@ -278,7 +276,7 @@ def _become(program: Program, slave: int, report_out: int, close_fds: bool, life
             signal.signal(signal_number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         if between:
-            os.waitpid(between, 0)  # not sooner: it was at work beside us
+            os.waitpid(between, 0)  # not earlier, because it worked in parallel
         number = exec_first(program)
     except OSError as error:
         number = error.errno or errno.EIO
@@ -296,9 +294,9 @@ def take_terminal(slave: int) -> None:
 
 
 def close_all_but(fd: int) -> int:
-    """Everything above the standard streams; what is kept has the number 3 then."""
+    """Close all descriptors except the standard streams and `fd`, which becomes number 3."""
     if fd != 3:
         os.dup2(fd, 3, inheritable=False)
-    limit = os.sysconf("SC_OPEN_MAX")  # -1 means that there is none
-    os.closerange(4, limit if 0 < limit < _FD_CEILING else _FD_CEILING)  # one system call where close_range(2) is
+    limit = os.sysconf("SC_OPEN_MAX")  # -1: unlimited
+    os.closerange(4, limit if 0 < limit < _FD_CEILING else _FD_CEILING)  # a single system call if close_range(2) exists
     return 3

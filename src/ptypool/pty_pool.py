@@ -1,4 +1,4 @@
-"""The pool where the specification's examples have it, with the calls that they make."""
+"""The pool under the module and function names of the specification's examples."""
 
 from __future__ import annotations
 

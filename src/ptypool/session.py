@@ -1,6 +1,6 @@
-"""Session: a shell that lives on between commands, with its working directory, environment and history tracked.
+"""Session: a shell that persists between commands, with its working directory, environment and history tracked.
 
-The protocol is in `shell` and `marker`, what outlives the process in `state`; the terminal comes from a pool.
+A pool provides its terminal.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ from ptypool.handle import PtyHandle
 from ptypool.pool import PtyPool
 from ptypool.terminal import plain_attributes
 
-# The marker protocol of shell sessions: what a shell prints around a command's output, and how it is found again.
-#
-# Pure: bytes in, output and exit status out. Each command has a fresh random nonce, so that no output holds its markers
-# by chance, and a marker carries a byte (RS) that a shell which prints its own input or trace does not print.
+# The marker protocol of shell sessions: what a shell prints around a command's output, and how it is found. Pure: bytes
+# in, output and exit status out. Each command has a new random nonce, so that no output contains its markers by chance.
+# A marker contains a byte (RS) that a shell does not print when it echoes its input or trace.
 
 RS = b"\x1e"
 
@@ -45,14 +44,14 @@ def end_marker(nonce: str, status: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """Output that is certain so far, and the exit status once the command is over."""
+    """Output that is certain so far, and the exit status after the end of the command."""
 
     output: bytes
     exit_status: int | None
 
 
 class MarkerScanner:
-    """Cuts the output of one command out of a stream that comes in chunks of any size."""
+    """Extracts the output of one command from a stream of chunks of any size."""
 
     def __init__(self, nonce: str) -> None:
         self._begin = begin_marker(nonce)
@@ -80,26 +79,24 @@ class MarkerScanner:
         return Scanned(data[:certain] if self._begun else b"", None)
 
     def rest(self) -> bytes:
-        """What was held back as a possible marker: output after all, when the stream ends here."""
+        """The bytes that were kept back as a possible marker; at the end of the stream they are output."""
         held, self._held = self._held, b""
         return held if self._begun else b""
 
     def _certain_length(self, data: bytes) -> int:
-        """Up to where the data cannot be the start of a marker."""
+        """The length of the data that cannot be the start of a marker."""
         start = data.find(RS, max(0, len(data) - self._longest + 1))
         return len(data) if start < 0 else start
 
 
-# The shells that a session can run: how each is started, and the few lines that make it report each command's end.
-#
-# The shell is a true interactive one, so that Ctrl-C ends a command and not the shell. A command reaches it as a file
-# (no
-# length limit, no echo, no history expansion); its end is reported when the shell comes back for the next line.
+# The supported shells: how each is started, and the lines that make it report the end of each command. The shell is
+# interactive, so that Ctrl-C ends a command and not the shell. It gets a command as a file (no length limit, no echo,
+# no history expansion), and reports its end when it returns for the next line.
 
 _POSIX_SHELLS = ("sh", "dash", "ash", "ksh", "mksh")
 
-# The nonce is read from a file, so that the text of the function never holds it; every redirection goes to the terminal
-# itself, because a command may have sent the shell's own output elsewhere. No job control: no messages about jobs.
+# The nonce is read from a file, so that the function's text never contains it. Every redirection goes to the terminal
+# itself, because a command can have redirected the shell's own output. No job control: no messages about jobs.
 _REPORTING = r"""
 set +m
 unset HISTFILE ENV
@@ -114,7 +111,7 @@ __ptypool_end() {
 """
 _BASH_PROMPT = "PROMPT_COMMAND='{ __ptypool_end; } 2>/dev/null' PS1= PS2="
 _POSIX_PROMPT = "PS1='$(__ptypool_end 2>/dev/null)' PS2="
-# A command may set the prompt for itself (an rc file does, a virtual environment too): put ours back after each.
+# A command can set the prompt (an rc file or a virtual environment does): restore ours after each.
 _KEEP_PROMPT = "__ptypool_keep() { __ptypool_kept=$?; @PROMPT@; return $__ptypool_kept; }\n__ptypool_keep\n"
 _KILL_LINE = b"\x15"
 
@@ -126,7 +123,7 @@ class ShellFiles:
     folder: Path
 
     def prepare(self, shell: str) -> tuple[list[str], dict[str, str]]:
-        """Write the start-up file; returns the arguments and the extra environment to start the shell with."""
+        """Write the start-up file; return the arguments and the extra environment for the shell."""
         name = os.path.basename(shell)
         if name != "bash" and name not in _POSIX_SHELLS:
             raise ValueError(f"cannot keep a session in {name!r}: choose bash or one of {', '.join(_POSIX_SHELLS)}")
@@ -140,11 +137,11 @@ class ShellFiles:
         return ["-i"], {"ENV": str(start_up)}
 
     def expect(self, nonce: str) -> None:
-        """The nonce that the next report carries."""
+        """Set the nonce of the next report."""
         (self.folder / "nonce").write_text(nonce + "\n")
 
     def put_command(self, command: str, nonce: str, last_status: int) -> bytes:
-        """Lay the command ready; returns the line to type. `$?` is what the command before has left."""
+        """Write the command's file; return the line to type. `$?` is the status of the previous command."""
         (self.folder / "command").write_bytes(os.fsencode(command) + b"\n")
         self.expect(nonce)
         file = shlex.quote(str(self.folder / "command"))
@@ -160,13 +157,12 @@ class ShellFiles:
 
 
 def without_bookkeeping(env: Mapping[str, str]) -> dict[str, str]:
-    """Leave out what each shell sets anew for itself."""
+    """Remove variables that each shell sets for itself."""
     return {name: value for name, value in env.items() if name not in ("_", "SHLVL", "PWD", "ENV")}
 
 
-# What a shell session is made of once its process is gone, and its file on disk.
-#
-# The file holds the environment, secrets included: it is readable by its owner only, and replaced in one step.
+# The state of a shell session without its process, and its file on disk. The file contains the environment with its
+# secrets, so only its owner can read it, and it is replaced atomically.
 
 _VERSION = 1
 
@@ -219,14 +215,14 @@ _CTRL_C = b"\x03"
 
 
 class CommandResult(NamedTuple):
-    """`output, status = await session.run(…)`; bytes that are no UTF-8 are kept as surrogates."""
+    """`output, status = await session.run(…)`; bytes that are not UTF-8 are kept as surrogates."""
 
     output: str
     exit_status: int
 
 
 class Session:
-    """A persistent shell; make one with `await Session.open(pool)` or `await Session.reopen(pool, path)`."""
+    """A persistent shell; create one with `await Session.open(pool)` or `await Session.reopen(pool, path)`."""
 
     def __init__(self, pool: PtyPool, state: SessionState, size: tuple[int, int]) -> None:
         self._pool = pool
@@ -258,7 +254,7 @@ class Session:
 
     @classmethod
     async def reopen(cls, pool: PtyPool, path: str | os.PathLike[str], *, size: tuple[int, int] = (24, 80)) -> Self:
-        """Go on where a saved session was: same directory, environment and history, in a new shell."""
+        """Continue a saved session: same directory, environment and history, in a new shell."""
         return await cls._started(pool, SessionState.load(path), size)
 
     @property
@@ -278,7 +274,7 @@ class Session:
 
     @property
     def handle(self) -> PtyHandle:
-        """The shell's terminal. Leave reading to run(); sending answers to a running command is fine."""
+        """The shell's terminal. Let run() do the reading; you can send input to a running command."""
         if self._handle is None:
             raise PtyIoError("the session is closed", advice="Open a new one, or reopen a saved one.")
         return self._handle
@@ -297,10 +293,10 @@ class Session:
     async def run(
         self, command: str, *, timeout_s: Duration | None = None, on_output: Callable[[bytes], None] | None = None
     ) -> CommandResult:
-        """Run a command in the shell and wait for its end; one at a time, others wait their turn.
+        """Run a command in the shell and wait for its end. Commands run one at a time; others wait.
 
-        `on_output` gets the output as it comes, and then it is not collected. When the time is over the command is
-        interrupted (at worst the shell is replaced by a fresh one in the same state) and CommandTimeout is raised.
+        `on_output` gets the output as it comes, and then it is not collected. After the timeout the command is
+        interrupted (if necessary, a new shell in the same state replaces this one) and CommandTimeout is raised.
         """
         async with self._turn:
             collected: list[bytes] = []
@@ -315,15 +311,15 @@ class Session:
             return CommandResult(_text(collected), status)
 
     async def send(self, data: bytes | str) -> None:
-        """Type something for the command that runs now."""
+        """Send input to the running command."""
         await self.handle.send(data)
 
     async def interrupt(self) -> None:
-        """Ctrl-C for the command that runs now."""
+        """Send Ctrl-C to the running command."""
         await self.handle.send(_CTRL_C)
 
     async def close(self) -> None:
-        """End the shell and what it has started; state and history stay readable."""
+        """End the shell and its children; state and history stay readable."""
         handle, self._handle = self._handle, None
         if handle is not None:
             await handle.kill()
@@ -375,13 +371,13 @@ class Session:
         except asyncio.CancelledError:
             await self._stop_command(scanner, on_output)
             raise
-        if status is None:  # the command was the shell's last one, as `exit` is
+        if status is None:  # the command ended the shell, as `exit` does
             return await handle.wait()
         self._follow_shell()
         return status
 
     async def _read_until_end(self, scanner: MarkerScanner, on_output: Callable[[bytes], None]) -> int | None:
-        """The exit status that the shell reports, or None when the shell ended instead."""
+        """The exit status that the shell reports, or None if the shell ended instead."""
         while chunk := await self.handle.read():
             scanned = scanner.feed(chunk)
             if scanned.output:
@@ -393,20 +389,21 @@ class Session:
         return None
 
     async def _stop_command(self, scanner: MarkerScanner, on_output: Callable[[bytes], None]) -> None:
-        """Interrupt the command; when that does not help, put a fresh shell in the place of this one."""
-        # A task of its own: this one is being cancelled, and there `asyncio.timeout` ends wrongly before Python 3.11.4.
+        """Interrupt the command; if that fails, replace the shell."""
+        # A separate task, because this one is being cancelled, and `asyncio.timeout` then ends wrongly before Python
+        # 3.11.4.
         stopping = asyncio.create_task(self._interrupted(scanner, on_output))
         await asyncio.wait((stopping,), timeout=_STOP_WITHIN_S)
         if stopping.done() and stopping.result():
             self._follow_shell()
             return
-        stopping.cancel()  # the command ignores Ctrl-C, or does not even read: the shell has to go
+        stopping.cancel()  # the command ignores Ctrl-C or does not read: replace the shell
         await asyncio.wait((stopping,))
         await self.handle.kill()
         await self._start()
 
     async def _interrupted(self, scanner: MarkerScanner, on_output: Callable[[bytes], None]) -> bool:
-        """True: Ctrl-C ended the command, and the shell has reported so."""
+        """Return True if Ctrl-C ended the command and the shell has reported it."""
         try:
             await self.interrupt()
             return await self._read_until_end(scanner, on_output) is not None

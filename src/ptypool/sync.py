@@ -1,8 +1,8 @@
-"""The pool without asyncio, from any thread: the calls of the at-session specification as its examples write them.
+"""The pool without asyncio, from any thread: the calls of the at-session specification, as in its examples.
 
-One event loop in a thread of its own does the work for all pools of the process. Without a running asyncio loop the
-calls wait for their result. Inside one they return at once, and the result is awaited, as the examples do:
-`await handle.read_timeout(1)`. So the same names serve both, and no call waits inside a loop.
+One event loop in a separate thread does the work for all pools of the process. Outside of asyncio, the calls wait for
+their result. Inside a running loop they return an awaitable, as in the examples: `await handle.read_timeout(1)`. So the
+same names serve both, and no call blocks a loop.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from ptypool.forms import Duration, Environment, Name, Words
 from ptypool.handle import PtyHandle as LoopHandle
 from ptypool.termination import DEFAULT_GRACE_S
 
-# One event loop in a thread of its own, for those who have none: started when first needed, again after a fork.
-#
-# It runs coroutines and plain calls for other threads, and hands back what they return or raise.
+# One event loop in a separate thread, for callers without one: started on first use, and again after a fork. It runs
+# coroutines and plain calls for other threads, and returns or raises their results.
 
 T = TypeVar("T")
 
@@ -50,7 +49,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def call(function: Callable[[], T]) -> T:
-    """Call it in the loop's thread: what is not a coroutine must not run beside the loop either."""
+    """Call it in the loop's thread, because plain calls must not run in parallel with the loop either."""
 
     async def calling() -> T:
         return function()
@@ -95,7 +94,7 @@ __all__ = [
 
 
 class PtyPool:
-    """At most `max_ptys` children, however many threads ask. Cleans up when it is closed, dropped, or at exit."""
+    """At most `max_ptys` children, from any number of threads. It cleans up when it is closed, dropped, or at exit."""
 
     def __init__(self, max_ptys: int, *, release_on_exit: bool = False, grace_s: float = DEFAULT_GRACE_S) -> None:
         self._pool = pool.PtyPool(max_ptys, release_on_exit=release_on_exit, grace_s=grace_s)
@@ -106,7 +105,7 @@ class PtyPool:
         return cls(max_ptys)
 
     def clone(self) -> Self:
-        """The same pool for another owner: it lives as long as one of them has it."""
+        """The same pool for another owner: it lives until all of them have dropped it."""
         return self
 
     __copy__ = clone
@@ -144,7 +143,7 @@ class PtyPool:
         *,
         timeout_s: Duration | None = None,
     ) -> PtyHandle:
-        """Like spawn, but wait in turn for a free slot; AtCapacity when the time is over."""
+        """Like spawn, but wait in turn for a free slot. Raises AtCapacity after the timeout."""
         return PtyHandle(self, run(self._pool.acquire(cmd, args, env, cwd, size, timeout_s=timeout_s)))
 
     def release(self, id: UUID) -> None:
@@ -154,7 +153,7 @@ class PtyPool:
         return now_or_later(self._pool.kill(id))
 
     def close(self) -> None:
-        """End every child. May be called twice."""
+        """End every child. It can be called twice."""
         self._close()
 
     def __enter__(self) -> Self:
@@ -168,10 +167,10 @@ class PtyPool:
 
 
 class PtyHandle:
-    """A child on a PTY; all of it may be used from any thread."""
+    """A child on a PTY; it can be used from any thread."""
 
     def __init__(self, owner: PtyPool, handle: LoopHandle) -> None:
-        self._owner = owner  # as long as somebody holds a handle, its pool is not forgotten
+        self._owner = owner  # a handle keeps its pool alive
         self._handle = handle
         self.id: UUID = handle.id
         self.pid: int = handle.pid
@@ -182,7 +181,7 @@ class PtyHandle:
         return self
 
     def __await__(self) -> Generator[Any, None, Self]:
-        """`await pool.spawn(…)`: it is there already."""
+        """For `await pool.spawn(…)`; the handle exists already."""
         return self
         yield
 
@@ -200,7 +199,7 @@ class PtyHandle:
         return now_or_later(self._handle.read())
 
     def read_timeout(self, timeout: Duration) -> Any:
-        """Everything that has come, b"" at the end, or None when nothing came in time."""
+        """All output that has arrived, b"" at the end, or None after the timeout."""
         return now_or_later(self._handle.read_timeout(timeout))
 
     def read_all_available(self) -> bytes:
@@ -242,11 +241,12 @@ class _Part:
     __slots__ = ("_handle",)
 
     def __init__(self, handle: PtyHandle) -> None:
-        self._handle = weakref.proxy(handle)  # a circle would keep pool and child until the collector comes by
+        # a reference cycle would keep pool and child until the next garbage collection
+        self._handle = weakref.proxy(handle)
 
 
 class Reader(_Part):
-    """The channel of the child's output."""
+    """The child's output."""
 
     __slots__ = ()
 
@@ -257,13 +257,13 @@ class Reader(_Part):
         return now_or_later(self._handle._handle.reader.recv_timeout(timeout))
 
     def try_recv(self) -> bytes | None:
-        """A chunk that is there, b"" at the end, else None."""
+        """An available chunk, b"" at the end, otherwise None."""
         read_now: Callable[[], bytes | None] = self._handle._handle.read_now
         return call(read_now)
 
 
 class Writer(_Part):
-    """The channel of what the child is to read."""
+    """The child's input."""
 
     __slots__ = ()
 
@@ -291,7 +291,7 @@ class Child(_Part):
 
 
 class Master(_Part):
-    """The terminal's own side."""
+    """The master side of the terminal."""
 
     __slots__ = ()
 
@@ -306,7 +306,7 @@ class Master(_Part):
 
 @runtime_checkable
 class CliAdapter(Protocol):
-    """What a tool's adapter offers; write your own for other tools."""
+    """The interface of a tool's adapter; write your own for other tools."""
 
     def cli_type(self) -> CliType: ...
     def binary_name(self) -> str: ...
@@ -338,7 +338,8 @@ def adapter_for(cli_type: CliType | str, **choices: Any) -> _TaskAdapter:
 
 
 def now_or_later(coroutine: Coroutine[Any, Any, T]) -> Any:
-    """What it returns; inside a running loop, where nothing may wait, an awaitable of that.  It runs either way."""
+    """Return the result, or an awaitable inside a running loop, where nothing must block. The coroutine runs in both
+    cases."""
     if not is_inside_a_loop():
         return run(coroutine)
     return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, _running_loop()))
@@ -353,7 +354,7 @@ def is_inside_a_loop() -> bool:
 
 
 def _close(inner: pool.PtyPool, owner: int) -> None:
-    """Also by the garbage collector, which may come by in any thread, inside a loop or when the interpreter ends."""
+    """Also called by the garbage collector: in any thread, inside a loop or at interpreter exit."""
     if owner != os.getpid():
         return
     if not is_inside_a_loop():

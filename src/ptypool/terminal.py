@@ -1,6 +1,6 @@
-"""Pseudo-terminals as such: making one, its size, and its line discipline's limits.
+"""Pseudo-terminals: creation, size, and the limits of the line discipline.
 
-Starting a program on one is the job of `process`; reading and writing belong to the handle.
+`process` starts a program on one; the handle reads and writes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TermiosAttributes = list[Any]
 CANONICAL_LINE_LIMIT = 1024 if sys.platform == "darwin" else 4096
 """Bytes of one line, its newline included, that a kernel keeps in canonical mode; it drops the rest without a word."""
 
-_IUTF8 = 0x4000 if sys.platform in ("linux", "darwin") else 0  # the termios module has no name for it yet
+_IUTF8 = 0x4000 if sys.platform in ("linux", "darwin") else 0  # the termios module does not define it yet
 _IFLAG, _OFLAG, _LFLAG, _CC = 0, 1, 3, 6
 
 
@@ -36,7 +36,7 @@ def open_terminal(
         set_window_size(slave, *size)
         if attributes is None:
             attributes = termios.tcgetattr(slave)
-            attributes[_IFLAG] |= _IUTF8  # as terminals do, so that erase takes a whole character
+            attributes[_IFLAG] |= _IUTF8  # as terminals do, so that erase removes a whole character
         termios.tcsetattr(slave, termios.TCSANOW, attributes)
     except BaseException:
         os.close(master)
@@ -46,7 +46,7 @@ def open_terminal(
 
 
 def plain_attributes() -> TermiosAttributes:
-    """Attributes that leave output as it was written and do not echo input; Ctrl-Z does not stop what runs."""
+    """Attributes that leave output unchanged and do not echo input; Ctrl-Z does not stop the program."""
     master, slave = open_terminal((24, 80), None)
     try:
         attributes: TermiosAttributes = termios.tcgetattr(slave)
@@ -60,7 +60,7 @@ def plain_attributes() -> TermiosAttributes:
 
 
 def above_stdio(fd: int) -> int:
-    """Move a descriptor out of 0 to 2, where it lands in a daemon that has closed its standard streams."""
+    """Move a descriptor away from 0 to 2, where it lands in a daemon that has closed its standard streams."""
     if fd > 2:
         return fd
     moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
@@ -69,7 +69,7 @@ def above_stdio(fd: int) -> int:
 
 
 def set_window_size(fd: int, rows: int, cols: int, width: int = 0, height: int = 0) -> None:
-    """Tell the terminal its size, in pixels too if known; its foreground processes get SIGWINCH when it changed."""
+    """Set the size, in pixels too if known; the foreground processes get SIGWINCH if it changed."""
     if not all(0 <= number <= 0xFFFF for number in (rows, cols, width, height)):
         raise ValueError(f"a terminal cannot have {rows} rows and {cols} columns")
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, width, height))
@@ -82,7 +82,7 @@ def window_size(fd: int) -> tuple[int, int]:
 
 
 def line_enders(fd: int) -> bytes | None:
-    """The bytes that end a line of input now, or None when the terminal is not in canonical mode."""
+    """The bytes that end a line of input now, or None if the terminal is not in canonical mode."""
     attributes = termios.tcgetattr(fd)
     if not attributes[_LFLAG] & termios.ICANON:
         return None

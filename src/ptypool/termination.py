@@ -1,7 +1,7 @@
 """Ends children that lead a session: SIGTERM, a grace period, SIGKILL, for every process group of the session.
 
-Synchronous and without asyncio; the pool walks the same steps asynchronously (`termination_steps`). A process that has
-left the session on purpose (setsid) is a daemon and is let go.
+It is synchronous; the pool runs the same steps asynchronously (`termination_steps`). A process that has left the
+session on purpose (setsid) is a daemon and is not ended.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def terminate_group(
 ) -> int | None:
     """End the session that `pid` leads, reap `pid`, and return its exit status (negative: the signal that ended it).
 
-    `pid` must not have been reaped yet, or its number may mean somebody else; None when it is not our child.
-    `while_waiting` is called between looks, so that the owner of the terminal can go on reading: a child that blocks
-    on a full terminal cannot end by itself.
+    `pid` must not have been reaped yet, because its number could belong to another process; None if it is not our
+    child. `while_waiting` is called between checks, so that the owner of the terminal can continue to read: a child
+    that blocks on a full terminal cannot end by itself.
     """
     for pause_s in termination_steps((pid,), grace_s=grace_s):
         if while_waiting is not None:
@@ -36,9 +36,9 @@ def terminate_group(
 
 
 def termination_steps(pids: Collection[int], *, grace_s: float = DEFAULT_GRACE_S) -> Iterator[float]:
-    """Send what has to be sent and yield how long to wait before the next look, until all these sessions are gone.
+    """Send the necessary signals and yield how long to wait before the next check, until all these sessions are gone.
 
-    Leaders are not reaped here, so that their numbers cannot be reused meanwhile: the caller reaps them afterwards.
+    Leaders are not reaped here, so that their pids cannot be reused: the caller reaps them afterwards.
     """
     gone = yield from _signal_until_gone(pids, signal.SIGTERM, grace_s)
     if not gone:
@@ -46,7 +46,7 @@ def termination_steps(pids: Collection[int], *, grace_s: float = DEFAULT_GRACE_S
 
 
 def reap(pid: int) -> int | None:
-    """The exit status of a child that has ended, or None when it still runs or is not ours to reap."""
+    """The exit status of an ended child, or None if it still runs or is not ours."""
     try:
         found, status = os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
@@ -65,7 +65,7 @@ def session_groups(sessions: Collection[int]) -> set[int]:
 
 
 def _signal_until_gone(sessions: Collection[int], number: signal.Signals, limit_s: float) -> _Steps:
-    """SIGTERM goes once to each group, also to a late one; SIGKILL at every look, since a fork may race it."""
+    """Each group gets SIGTERM once, also a late one; SIGKILL is sent at every check, since a fork can race with it."""
     give_up_at = time.monotonic() + limit_s
     pause_s = _FIRST_PAUSE_S
     told: set[tuple[int, signal.Signals]] = set()
@@ -83,15 +83,16 @@ def _signal_until_gone(sessions: Collection[int], number: signal.Signals, limit_
 
 
 def _fitting(group: int, number: signal.Signals) -> signal.Signals:
-    """Interactive shells ignore SIGTERM and end when their terminal hangs up: they are told so.
+    """Interactive shells ignore SIGTERM but end when their terminal hangs up, so they get SIGHUP.
 
-    Asked at every look: for moments, while it starts a command, bash catches what it ignores, and forgets it.
+    This is checked every time: while bash starts a command, it briefly catches the signals that it ignores, and drops
+    them.
     """
     return signal.SIGHUP if number == signal.SIGTERM and _ignores(group, number) else number
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:
-    """SIGCONT after it, because a stopped process would take its SIGTERM only once it goes on."""
+    """SIGCONT follows, because a stopped process handles SIGTERM only after it continues."""
     for one in (number, signal.SIGCONT):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(group, one)
@@ -120,14 +121,14 @@ if sys.platform == "linux":
 else:
 
     def _all_pids() -> list[int]:
-        import subprocess  # slow to import, and Linux never needs it
+        import subprocess  # slow to import, and not needed on Linux
 
         listing = subprocess.run(["ps", "-A", "-o", "pid=,stat="], capture_output=True, text=True, check=True).stdout
         rows = (line.split() for line in listing.splitlines())
         return [int(pid) for pid, state in rows if not state.startswith("Z")]
 
     def _is_zombie(pid: int) -> bool:
-        return False  # _all_pids has left them out
+        return False  # _all_pids has omitted them
 
     def _ignores(pid: int, number: signal.Signals) -> bool:
-        return False  # no portable way to ask: such a process is killed when its grace is over
+        return False  # there is no portable way to check; such a process is killed after the grace period

@@ -79,6 +79,15 @@ def test_a_finished_agent_is_quoted_with_its_last_words_alone() -> None:
     assert last_words("plain output\nof a program") == "plain output\nof a program"
 
 
+def test_the_notice_of_a_shell_at_its_prompt_sends_no_more_of_its_output_than_an_excerpt() -> None:
+    output = "\n".join(f"compiling module {number} of 90" for number in range(90)) + "\nada@host:~/src$ "
+    (quote,) = quotes_of(replace(IDLE, screen=output, question=""))
+    assert len(quote.text) <= 200 and quote.text.endswith("ada@host:~/src$")
+    told = "> mend it\n" + "a line of the answer\n" * 95 + "\n> "
+    (quote,) = quotes_of(replace(IDLE, screen=told, question=""))
+    assert 1900 < len(quote.text) <= 2000, "an agent's answer follows its instruction"
+
+
 def test_every_effect_has_words_and_a_chat_says_them_once() -> None:
     assert set(EFFECT_WORDS) == set(KINDS)
     told = [{"kind": "deletes", "target": ""}, {"kind": "sends", "target": "get.example.com"}, {"kind": "<b>"}, "x"]

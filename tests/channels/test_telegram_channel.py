@@ -13,6 +13,7 @@ from tests.channels.conftest import ADA, BOB, serving, telegram_settings
 from tests.channels.mini_hub import MiniHub
 from tests.support.fake_telegram import FakeTelegram
 
+from atlasbridge.channels import chat
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import ManualClock, SystemClock, iso
 from atlasbridge.core.errors import ChannelError
@@ -43,6 +44,32 @@ async def test_a_yes_no_prompt_is_asked_tapped_and_marked_as_answered(
     assert reply.session_id == record.session_id
     assert tap.toast == "Received: y"
     assert re.match(r"✅ Yes · Ada · \d\d:\d\d\n", ada.last()["text"])
+
+
+async def test_the_time_that_is_left_is_kept_current_until_the_prompt_is_answered(
+    server: FakeTelegram, hub_api: MiniHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CURRENT_S", "LAST_CURRENT_S", "EACH_CURRENT_S"):
+        monkeypatch.setattr(chat, name, 0.3)
+    channel = TelegramChannel(telegram_settings(server), hub_api, SystemClock())
+    async with serving(hub_api, channel):
+        ada = server.person(ADA)
+        record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
+        await hub_api.ask(channel, record)
+        seen: list[str] = []
+
+        def times() -> list[str]:
+            if (left := re.search(r"Expires in ([\dhms ]+) \(", ada.last()["text"])) and left[1] not in seen:
+                seen.append(left[1])
+            return seen
+
+        await server.until(lambda: len(times()) == 3, "two edits of the time that is left")
+        assert len(ada.sees()) == 1, "the message is edited, and nothing new is sent"
+        ada.tap(ada.last(), "Yes")
+        await server.until(lambda: "reply_markup" not in ada.last(), "the edit of the answered prompt")
+        answered = ada.last()["text"]
+        await asyncio.sleep(1.2)
+        assert ada.last()["text"] == answered and "Expires in" not in answered
 
 
 @pytest.mark.parametrize("name", prompts.EVERY)

@@ -69,6 +69,11 @@ def test_explain_says_verdict_rule_and_reason_as_json(hub: HubProcess, tmp_path:
     assert (found["verdict"], found["rule"]) == ("ask", "") and "reboot" in found["reason"]
 
 
+def test_a_grammar_is_found_by_the_beginning_of_a_command(hub: HubProcess) -> None:
+    assert hub.cli("policy", "grammar", "npm", "run", "test").stdout.startswith("`npm run` takes ")
+    assert hub.cli("policy", "grammar", "nonesuch", "run").returncode == 1
+
+
 def test_explain_knows_files_and_pages(hub: HubProcess, tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     file.write_text(

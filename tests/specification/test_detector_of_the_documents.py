@@ -78,7 +78,7 @@ WHOLE = [
     *("Which one do you want?", "Pick one [1/2/3]", "Enter your name:", "Password:", "API key:", "Email:"),
     *("Enter commit message:", DIALOG, "Edit /Users/ara/project/src/main.py? (y/n)", "Run bash command? (y/n)", MENU),
     *("Press Enter to continue...", "Do you want to overwrite /src/main.py? (y/n) ", "Confirm? [y/N]"),
-    *("Enter your API key:", "\x1b[1mContinue?\x1b[0m \x1b[32m(y/n)\x1b[0m "),
+    *("> ", "Enter your API key:", "\x1b[1mContinue?\x1b[0m \x1b[32m(y/n)\x1b[0m "),
 ]
 
 
@@ -96,6 +96,15 @@ def test_a_prompt_that_is_split_anywhere_is_one_event_and_never_half_of_it(text:
         assert events[0].prompt_type is found.prompt_type, (chunks, events)
         asks, whole = (event.excerpt.rstrip(" .:❯").splitlines()[-1] for event in (events[0], found))
         assert asks == whole, (chunks, events)
+
+
+def test_a_bare_list_may_go_on_and_is_left_to_the_silence_however_it_is_split() -> None:
+    data = b"here is what I would do\r\n1) Option A\r\n2) Option B\r\n"
+    for place in range(1, len(data)):
+        detector = PromptDetector()
+        assert [detector.feed(data[:place]), detector.feed(data[place:])] == [None, None]
+        event = detector.detect_blocking()
+        assert event is not None and event.choices == ["Option A", "Option B"], place
 
 
 def test_the_same_prompt_asked_again_is_another_event() -> None:

@@ -1,9 +1,9 @@
-"""The frozen adapter interface (Adapter Interface Specification 1.0): one written only from that document works.
+"""The frozen adapter interface (Adapter Interface Specification 1.0). An adapter written from that document works.
 
 AdapterError                        see core/errors.py
 ├── AdapterStartError               the process cannot be spawned
 ├── AdapterInjectionError           the reply cannot be written
-└── ReplayAttackError               a nonce that is wrong or was used before
+└── ReplayAttackError               the nonce is wrong or was used before
 """
 
 from __future__ import annotations
@@ -167,11 +167,11 @@ class BaseAdapter(ABC):
 
     @abstractmethod
     def read_stream(self) -> AsyncIterator[bytes]:
-        """Every byte the tool writes, as it comes."""
+        """Yield the output of the tool as it comes."""
 
     @abstractmethod
     async def detect_prompt(self, buffer: bytes) -> PromptEvent | None:
-        """The prompt at the end of this output, or None.  Never the same prompt twice."""
+        """Return the prompt at the end of this output, or None. Never return the same prompt twice."""
 
     @abstractmethod
     async def await_input_state(self) -> bool:
@@ -196,10 +196,10 @@ class BaseAdapter(ABC):
         """Whether the child is alive, the terminal is writable and the tasks run."""
 
     async def on_start(self) -> None:  # noqa: B027 - an optional hook
-        """After the tool has started."""
+        """Called after the tool has started."""
 
     async def on_stop(self, exit_code: int) -> None:  # noqa: B027 - an optional hook
-        """After the tool has ended by itself."""
+        """Called after the tool has ended by itself."""
 
     async def on_crash(self, exit_code: int) -> None:  # noqa: B027 - an optional hook
-        """After the tool was ended by a signal or failed."""
+        """Called after a signal ended the tool, or it failed."""

@@ -1,9 +1,9 @@
-"""What every adapter must do, as checks that anybody can run on their own.
+"""The contract of every adapter, as checks that the author of an adapter can run.
 
     from atlasbridge.adapters.contract import check_adapter
     failures = asyncio.run(check_adapter(MyAdapter))
 
-Each check makes a fresh adapter and runs a small program on a real terminal.  It uses the frozen interface alone.
+Each check creates a new adapter and runs a small program on a real terminal. It uses only the frozen interface.
 """
 
 from __future__ import annotations

@@ -294,7 +294,7 @@ class ExternalAdapter:
         """What a method of the adapter returns.  If it raises, the fault is reported and `otherwise` is returned."""
         try:
             found: T = await getattr(self._adapter, method)(*arguments)
-        except Exception as error:  # the boundary to another's adapter
+        except Exception as error:  # the boundary to a foreign adapter
             self._fault(method, error)
             return otherwise
         return found

@@ -30,7 +30,8 @@ class BaseChannel(ABC):
         self.clock = clock
 
     async def start(self) -> None:  # noqa: B027 - a channel without connections has nothing to start
-        """Open connections and start background work.  Must return quickly; a dead service is retried inside."""
+        """Open connections and start background work. It must return quickly; the channel itself retries a
+        service that is down."""
 
     @abstractmethod
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:

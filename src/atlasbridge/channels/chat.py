@@ -198,7 +198,7 @@ class ChatChannel(BaseChannel):
     async def _listen(self) -> None:
         try:
             await self._replay()
-        except Exception:  # the channel boundary: one bad update must not make the channel deaf
+        except Exception:  # the channel boundary: one bad update must not stop the channel from receiving
             log.exception("what an earlier process had received could not be taken up")
         await self._serve()
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from atlasbridge.channels.transcript import last_answer
+from atlasbridge.channels.transcript import marked_answer
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Confidence, Prompt, PromptType, Subject, SubjectKind
 
-LAST_OUTPUT = 2000  # characters of a screen that is shown if no question is known
+LAST_OUTPUT = 2000  # characters of an agent's last answer that its notice quotes
 LEAST_QUOTE = 40
 HINT = "The tool says, in its output"
 EFFECTS = "effects"  # key in a prompt's constraints, written by `core.policy.effects`
@@ -91,7 +91,7 @@ def quotes_of(prompt: Prompt) -> list[Quote]:
     if not prompt.secret and screen and is_ambiguous(prompt):
         question, above = screen[-EXCERPT_LIMIT:], 0
     elif not prompt.secret and screen and prompt.idle:
-        question, above = last_words(screen)[-LAST_OUTPUT:], 0
+        question, above = last_words(screen), 0
     elif not prompt.secret and screen and not prompt.question and _is_cut(prompt.excerpt):
         question, above = screen, 0  # no other text contains the whole question
     subject = escape_controls(prompt.subject.shown).rstrip() if prompt.subject else ""
@@ -106,8 +106,8 @@ def quotes_of(prompt: Prompt) -> list[Quote]:
 
 def last_words(screen: str) -> str:
     """The last text of an idle agent, without its logo, its input box and the lines around it."""
-    rows = last_answer(screen.split("\n"))
-    return "\n".join(rows).strip("\n") or screen
+    answer = "\n".join(marked_answer(screen.split("\n"))).strip("\n")
+    return answer[-LAST_OUTPUT:] or screen[-EXCERPT_LIMIT:]  # of a shell or a REPL: the rest can be any output
 
 
 def _question(prompt: Prompt) -> tuple[str, int]:

@@ -39,12 +39,17 @@ def since_instruction(rows: Sequence[str], given: Iterable[str] = ()) -> list[st
 
 def last_answer(rows: Sequence[str], given: Iterable[str] = ()) -> list[str]:
     """Return the last text of the tool. If the tool marks no answers, return everything after the instruction."""
+    return marked_answer(rows, given) or since_instruction(rows, given)
+
+
+def marked_answer(rows: Sequence[str], given: Iterable[str] = ()) -> list[str]:
+    """The last answer, if the screen tells what that is: the tool marks its words, or an instruction is above them."""
     said = since_instruction(rows, given)
     for place in range(len(said) - 1, -1, -1):
         if _SPOKEN.match(said[place]) and not _is_work(said, place):
             return _trimmed(said[place:])
     asked = bool(said) and (bool(_ASKED.match(said[0])) or len(said) < len(_trimmed(_without_box(rows))))
-    return _trimmed(said[1:] if asked and len(said) > 1 else said)
+    return _trimmed(said[1:]) if asked else []
 
 
 def split_rows(rows: Sequence[str], limit: int, size: Callable[[str], int]) -> list[str]:

@@ -12,9 +12,10 @@ import click
 
 from atlasbridge.cli.by_name import NotFound, find_session_id, sessions_of
 from atlasbridge.cli.completion import complete_sessions
-from atlasbridge.cli.printing import dump, home, hub_client, json_option, local_time, print_json, print_table
+from atlasbridge.cli.printing import dump, home, hub_client, json_option, print_json, print_table
 from atlasbridge.cli.records import read_audit_file
 from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.clock import local_time
 from atlasbridge.core.daemon.audit_heads import parse_head, read_journal
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.escape import escape_controls

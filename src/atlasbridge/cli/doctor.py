@@ -144,7 +144,7 @@ def _unwritable(root: Path, error: OSError) -> Check:
 
 
 def _check_files(root: Path) -> Check:
-    """Find files of another user, for example of a hub that was once started as root."""
+    """Find files that this user cannot read and write, for example of a hub that was once started as root."""
     # check the permissions of the link itself, if the system supports that
     links = os.access not in os.supports_follow_symlinks
     shut = [path for path in sorted(root.iterdir()) if not os.access(path, os.R_OK | os.W_OK, follow_symlinks=links)]

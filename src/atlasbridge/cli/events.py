@@ -8,8 +8,8 @@ import click
 
 from atlasbridge.cli.by_name import find_session_id, sessions_of
 from atlasbridge.cli.completion import complete_sessions
-from atlasbridge.cli.printing import hub_client, local_time, print_line
-from atlasbridge.core.clock import SystemClock, iso
+from atlasbridge.cli.printing import hub_client, print_line
+from atlasbridge.core.clock import SystemClock, iso, local_time
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.escape import escape_controls

@@ -499,7 +499,8 @@ def _state(row: dict[str, Any]) -> str:
         return f"two machines with one key: fleet machines split {row['name']}"
     if row["connected_to"]:
         return "connected"
-    return f"not heard of since {row['seen_at']:%Y-%m-%d %H:%M:%S} UTC" if row["seen_at"] else "has never called"
+    seen = row["seen_at"]
+    return f"not heard of since {seen.astimezone():%Y-%m-%d %H:%M:%S %Z}" if seen else "has never called"
 
 
 def _unknown(machine: str) -> AtlasBridgeError:
@@ -655,7 +656,7 @@ def list_logins(database_url: str, name: str, as_json: bool) -> None:
             one["kind"],
             one["name"],
             one["scope"],
-            f"{one['seen_at']:%Y-%m-%d %H:%M}" if one["seen_at"] else "never used",
+            f"{one['seen_at'].astimezone():%Y-%m-%d %H:%M %Z}" if one["seen_at"] else "never used",
             f"{one['expires_at']:%Y-%m-%d}",
         )
         for one in found

@@ -15,9 +15,10 @@ from atlasbridge.cli.audit import entry_row, sessions_in
 from atlasbridge.cli.by_name import find_session_id, sessions_of
 from atlasbridge.cli.completion import complete_sessions
 from atlasbridge.cli.overview import asking_line
-from atlasbridge.cli.printing import home, hub_client, local_time, print_json
+from atlasbridge.cli.printing import home, hub_client, print_json
 from atlasbridge.cli.records import read_audit_file
 from atlasbridge.cli.sessions import ran
+from atlasbridge.core.clock import local_time
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.answer import call_person

@@ -186,7 +186,8 @@ def grammar(words: tuple[str, ...]) -> None:
     if not words:
         click.echo(" ".join(sorted({name.split(" ")[0] for name in known_programs()})))
         return
-    found = find_grammar(" ".join(words))
+    beginnings = (" ".join(words[:count]) for count in range(len(words), 0, -1))
+    found = next(filter(None, map(find_grammar, beginnings)), None)
     if found is None:
         raise AtlasBridgeError(f"`{' '.join(words)}` is not known", "a rule writes its words out")
     click.echo(f"`{found.name}` takes {describe_grammar(found.name, 1000)}")

@@ -7,7 +7,6 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 import click
@@ -143,11 +142,6 @@ def span(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
-
-
-def local_time(at: str) -> str:
-    """A moment in the reader's time zone, with the name of the zone."""
-    return datetime.fromtimestamp(parse_iso(at)).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if at else ""
 
 
 # Durations on the command line: 90, 30s, 30m, 1h30m, 7d.

@@ -1,1 +1,1 @@
-"""config"""
+"""Reads, checks and converts the configuration."""

@@ -1,4 +1,4 @@
-"""What the configuration means for the hub: its tables in the words of the hub's own settings."""
+"""Converts the configuration into the hub's own settings."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from atlasbridge.core.routing.channel_worker import WorkerSettings
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.scheduler.times import find_zone
 
-# What the configuration says of people and escalation, in the words of `core.policy`.  Raises ConfigError.
+# Converts the settings of people and escalation into the types of `core.policy`. Raises ConfigError.
 
 Allowed = Mapping[str, frozenset[str] | None]
 
 
 def plan_attention(config: Configuration, allowed: Allowed) -> AttentionSettings:
-    """`allowed`: who may answer, by channel."""
+    """`allowed` are the people who are allowed to answer, by channel."""
     general = config.general
     for number, entry in enumerate(general.people):
         _check_identities(f"people.{number}", entry, allowed)
@@ -56,7 +56,7 @@ def _person(number: int, entry: PersonEntry) -> Person:
 
 
 def _check_identities(place: str, entry: PersonEntry, allowed: Allowed) -> None:
-    """A slip of the pen would make somebody else of a person: it must be somebody whom the channel knows."""
+    """A typo would turn a person into somebody else, so each identity must be known to its channel."""
     for identity in entry.identities:
         channel, colon, who = identity.partition(":")
         if not (colon and channel and who):
@@ -119,7 +119,7 @@ def hub_settings(config: Configuration) -> HubSettings:
 
 
 def transport_of(config: Configuration) -> str:
-    """Other users cannot read the key of a hub at a port, and come to a socket only."""
+    """Other users cannot read the key of a hub with a port, so they need a socket."""
     hub = config.general.hub
     if wants_loopback(hub.transport) and (hub.users or hub.socket):
         raise ConfigError("hub.users and hub.socket need a Unix socket", "a hub at a port is its own user's alone")
@@ -127,7 +127,7 @@ def transport_of(config: Configuration) -> str:
 
 
 def user_number(name: str) -> int:
-    """The number of a user of this machine, by name or as a number."""
+    """The id of a user of this machine, by name or as a number."""
     import pwd
 
     try:
@@ -160,12 +160,13 @@ def plan_policy(config: Configuration) -> PolicySettings:
     )
 
 
-BUILT_IN_CHANNELS = frozenset(("telegram", "slack", "matrix", "ntfy", "tell", "desktop", "local"))  # they name people
-OPERATOR = "operator"  # the one person that a channel written from the document serves: it tells no names
+# their settings list people
+BUILT_IN_CHANNELS = frozenset(("telegram", "slack", "matrix", "ntfy", "tell", "desktop", "local"))
+OPERATOR = "operator"  # the only person of a channel that was written from the document; it reports no names
 
 
 def allowed_people(channel: str, table: Mapping[str, Any]) -> frozenset[str] | None:
-    """Who may answer there; None: the channel knows its people itself, as the page does by its login."""
+    """Who is allowed to answer there; None if the channel identifies its people itself, as the page does by login."""
     if channel == "web":
         return None
     team = f"{table['team_id']}/" if "team_id" in table else ""

@@ -1,6 +1,6 @@
 """Reads and checks the whole configuration: file, environment, channel tables.
 
-Any fault raises ConfigError with the line, the setting and what is allowed; then nothing is started.
+Any error raises ConfigError with the line, the setting and the allowed values; then nothing is started.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from atlasbridge.config.model import SPELT_SECONDS, AtlasBridgeConfig
 from atlasbridge.config.secrets import resolve
 from atlasbridge.core.errors import ConfigError
 
-# Where in a TOML text a setting stands, so that an error can name its line.
-#
-# Reads loosely: whether the text is TOML at all, tomllib has judged before.
+# Finds the line of a setting in a TOML text, for error messages. It parses loosely, because tomllib has validated the
+# text before.
 
 SettingPath = tuple[str | int, ...]
 
@@ -30,7 +29,7 @@ _KEY = re.compile(r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za
 
 
 def locate_settings(text: str) -> dict[SettingPath, int]:
-    """Line numbers, from 1, of every table and key that is written out."""
+    """Line numbers, starting at 1, of every table and key in the text."""
     lines: dict[SettingPath, int] = {}
     seen: Counter[SettingPath] = Counter()
     table: SettingPath = ()
@@ -47,7 +46,7 @@ def locate_settings(text: str) -> dict[SettingPath, int]:
 
 
 def line_of(lines: dict[SettingPath, int], path: SettingPath) -> int | None:
-    """The line of a setting, or of the nearest thing around it that is written out."""
+    """The line of a setting, or of the nearest enclosing table in the text."""
     while path:
         if path in lines:
             return lines[path]
@@ -59,7 +58,7 @@ def _split(dotted: str) -> SettingPath:
     return tuple(part.strip().strip("\"'") for part in dotted.split("."))
 
 
-# Settings from the environment: ATLASBRIDGE_SECTION_KEY=value is laid over the file, and means the same as there.
+# Settings from the environment: ATLASBRIDGE_SECTION_KEY=value overrides the file, with the same meaning.
 
 PREFIX = "ATLASBRIDGE_"
 
@@ -67,7 +66,7 @@ SettingName = tuple[str, ...]
 
 
 def setting_paths(model: type[BaseModel], under: SettingName = ()) -> list[SettingName]:
-    """Every setting that has a name of its own; lists of tables have not."""
+    """Every setting with its own name; entries in lists of tables have none."""
     paths: list[SettingName] = []
     for name, field in model.model_fields.items():
         kind = field.annotation
@@ -83,7 +82,7 @@ def variable(path: SettingName) -> str:
 
 
 def lay_over(data: dict[str, Any], environ: Mapping[str, str], paths: Iterable[SettingName]) -> dict[SettingName, str]:
-    """Put what the environment says into `data`.  Returns which setting came from which variable."""
+    """Apply the environment to `data`. Returns which setting came from which variable."""
     known = {variable(path): path for path in paths}
     sections = tuple({PREFIX + path[0].upper() + "_" for path in known.values()})
     taken: dict[SettingName, str] = {}
@@ -97,7 +96,7 @@ def lay_over(data: dict[str, Any], environ: Mapping[str, str], paths: Iterable[S
 
 
 def _parse(text: str) -> Any:
-    """As TOML where it is TOML (numbers, true, lists), otherwise the text itself."""
+    """As TOML if it is valid TOML (numbers, true, lists), otherwise the text itself."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, KeyError):
@@ -113,13 +112,13 @@ def set_value(data: dict[str, Any], path: SettingName, value: Any) -> None:
     data[path[-1]] = value
 
 
-# The tables of channels: each is checked by the channel's own model, with `enabled` added and unknown keys refused.
+# The tables of channels: the channel's own model checks each, with `enabled` added and unknown keys refused.
 
 ON_BY_DEFAULT = frozenset({"web"})
 
 _FLAG = TypeAdapter(bool)
 
-SettingsClass = Callable[[str], type | None]  # a channel's name to its settings class; None: it has none
+SettingsClass = Callable[[str], type | None]  # a channel's name to its settings class, or None
 
 
 def table_model(name: str, settings: type | None) -> type[BaseModel]:
@@ -146,17 +145,17 @@ def table_model(name: str, settings: type | None) -> type[BaseModel]:
 
 
 def is_enabled(name: str, table: Mapping[str, Any] | None) -> bool:
-    """A channel is on when its table is there and does not say otherwise; the page is on without one."""
+    """A channel is enabled if its table exists and does not disable it; the page needs no table."""
     if table is None:
         return name in ON_BY_DEFAULT
     try:
         return _FLAG.validate_python(table.get("enabled", True))
     except ValidationError:
-        return True  # the check of the table says what is wrong
+        return True  # the check of the table reports the error
 
 
 def plain(model: BaseModel) -> dict[str, Any]:
-    """The checked values as a channel gets them: secrets as text, without what every channel has."""
+    """The checked values for a channel: secrets as text, without the settings that every channel has."""
     values = {name: _reveal(value) for name, value in model.model_dump().items()}
     return {name: value for name, value in values.items() if name not in ("enabled", "show")}
 
@@ -170,18 +169,18 @@ T = TypeVar("T", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What was asked for, checked: the general settings, and each enabled channel's own."""
+    """The checked configuration: the general settings, and those of each enabled channel."""
 
     general: AtlasBridgeConfig
     channels: Mapping[str, Mapping[str, Any]]
     raw: Mapping[str, Any]  # file and environment together, secrets not yet resolved
-    excerpt_only: frozenset[str] = frozenset()  # channels that carry at most an excerpt
-    hints: tuple[str, ...] = ()  # what was understood by an older name, and its name today
+    excerpt_only: frozenset[str] = frozenset()  # channels that get at most an excerpt
+    hints: tuple[str, ...] = ()  # old names that were accepted, with their new names
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What an error needs to say where a setting came from."""
+    """Where settings came from, for error messages."""
 
     path: Path
     lines: Mapping[tuple[str | int, ...], int]
@@ -189,7 +188,7 @@ class _Source:
     environ: Mapping[str, str]
 
     def as_text(self, location: tuple[str | int, ...]) -> str | None:
-        """What a variable says, character for character; None: the setting came from the file."""
+        """The exact text of a variable; None if the setting came from the file."""
         variable = self.variables.get(tuple(str(part) for part in location))
         return self.environ[variable] if variable else None
 
@@ -208,7 +207,7 @@ def load_config(
     known_channels: list[str],
     adjust: Callable[[dict[str, Any]], None] = lambda data: None,
 ) -> Configuration:
-    """`settings_class` and `known_channels` come from anyone who knows the channels; `adjust` changes what was read."""
+    """The caller provides `settings_class` and `known_channels`; `adjust` changes the data after reading."""
     text = _read(path)
     data = _parse_file(path, text)
     _rename_older(data)
@@ -252,7 +251,7 @@ def _check_channels(
 
 
 def _rename_older(data: dict[str, Any]) -> None:
-    """Files from before 0.1.0 say `[[ladders]]`, and `desk` for the channels of this machine."""
+    """Files from before 0.1.0 use `[[ladders]]`, and `desk` for the channels of this machine."""
     if "ladders" in data and "escalation" not in data:
         data["escalation"] = data.pop("ladders")
     entries = data.get("escalation")
@@ -263,7 +262,7 @@ def _rename_older(data: dict[str, Any]) -> None:
                 step["channels"] = ["here" if name == "desk" else name for name in step["channels"]]
 
 
-# The design documents name these settings without a table.
+# Settings that the design documents name without a table.
 FLAT: Final = {
     name: (table, name)
     for table, names in {
@@ -280,7 +279,7 @@ _OF_THE_CHANNEL: Final = ("bot_token", "allowed_users")
 def _place_flat(
     data: dict[str, Any], lines: dict[tuple[str | int, ...], int], channels: list[str], file: str
 ) -> tuple[str, ...]:
-    """Settings that stand outside their tables, as the design documents write them, are put where they belong."""
+    """Move settings that are outside their tables, as in the design documents, to their tables."""
     named = str(data.get("channel", "telegram"))
     places: dict[str, tuple[str, ...]] = {**FLAT}
     places |= {name: ("channels", named, name) for name in _OF_THE_CHANNEL}
@@ -341,7 +340,7 @@ def _parse_file(path: Path, text: str) -> dict[str, Any]:
 
 
 def _check(model: type[T], data: dict[str, Any], under: tuple[str, ...], source: _Source) -> T:
-    """A variable whose text looks like a number, where a text is wanted (a name, a key), is that text."""
+    """If a variable looks like a number but a text is expected (a name, a key), use its text."""
     while True:
         try:
             return model.model_validate(data)
@@ -360,7 +359,7 @@ def _explain(model: type[BaseModel], error: dict[str, Any], under: tuple[str, ..
     place = source.place(whole)
     table = _model_at(model, location[:-1])
     if error["type"] == "extra_forbidden":
-        from difflib import get_close_matches  # only after a slip
+        from difflib import get_close_matches  # imported only for an error
 
         known = list(table.model_fields) if table else []
         close = get_close_matches(str(location[-1]), known, 1)
@@ -380,7 +379,7 @@ def _is_private(name: str) -> bool:
 
 
 def _model_at(model: type[BaseModel], location: tuple[Any, ...]) -> type[BaseModel] | None:
-    """The table that a location lies in; list positions are skipped."""
+    """The table that contains a location; list positions are skipped."""
     current: type[BaseModel] | None = model
     for part in location:
         if isinstance(part, int):
@@ -396,7 +395,7 @@ def _table_of(annotation: Any) -> type[BaseModel] | None:
 
 
 def _allowed(table: type[BaseModel] | None, location: tuple[Any, ...], error: dict[str, Any]) -> str:
-    """What to do: what the setting means, and what it is when it is left out."""
+    """The hint of an error: the meaning of the setting, and its default."""
     field = table.model_fields.get(str(location[-1])) if table else None
     if field is None:
         return "remove it, or look it up with: atlasbridge config show"

@@ -1,6 +1,6 @@
 """Every setting of `config.toml` with its type, its limits, its default and one line of explanation.
 
-The tables of channels are checked by the channels' own models (see `tables.py`); here they are only named.
+The tables of channels are checked by the channels' own models (see `load.py`); here they are only named.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from atlasbridge.core.clock import parse_duration
 
 
 def _duration(unit_s: float) -> BeforeValidator:
-    """A text such as "30m" means a duration, whatever unit the setting counts in; a bare number counts in that unit."""
+    """Accept a text such as "30m" as a duration, whatever the setting's unit is. A bare number is in that unit."""
 
     def read(value: Any) -> Any:
         seconds = parse_duration(value, bare_s=unit_s) if isinstance(value, str) else None
@@ -36,7 +36,7 @@ class Table(BaseModel):
 
 
 class SafeDefaults(Table):
-    """What a timer types when nobody answered.  A question is never answered with yes."""
+    """What a timer types if no one answers. It never answers a question with yes."""
 
     yes_no: Literal["n", "none"] = Field(default="n", description="`n` types no; `none` types nothing. `y` is refused.")
     confirm_enter: Literal["enter", "none"] = Field(
@@ -83,7 +83,8 @@ class Prompts(Table):
 
 
 class Grant(Table):
-    """No longer used: a standing answer compared what was shown, not what would run.  Rules stand in policy.toml."""
+    """No longer used: it compared the displayed text, not the command that would run. policy.toml
+    contains the rules."""
 
     tool: str = Field(description="The tool that asks, as `atlasbridge ps` names it.")
     question: str = Field(min_length=8, description="The whole subject, character for character.")
@@ -211,7 +212,7 @@ class Launcher(Table):
 
 
 class PersonEntry(Table):
-    """Somebody with one name for all channels.  Who may answer stands in the channels' own lists."""
+    """A person with one name for all channels. The channels' own lists say who is allowed to answer."""
 
     name: str = Field(min_length=1, max_length=40, description="What this person is called everywhere.")
     identities: list[str] = Field(
@@ -234,7 +235,7 @@ class EscalationStepEntry(Table):
 
 
 class EscalationEntry(Table):
-    """Who is told of which prompts, when and how loud.  The first escalation policy that fits counts."""
+    """Who is notified of which prompts, when and how loudly. The first matching escalation policy counts."""
 
     name: str = Field(min_length=1, max_length=40, description="What it is called.")
     tool: str = Field(default="", description="The tool, `*` for any letters; empty: every tool.")

@@ -1,4 +1,4 @@
-"""The person's own rules: where their file is, what it says, and how people hear of what rules decided."""
+"""The person's own rules: their file, their content, and how people are notified of decisions by rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from atlasbridge.core.values import replace
 
 
 def plan_rules(home: Home, config: Configuration) -> HubRules:
-    """The person's own rules.  Raises ConfigError, with the line, where one is wrong."""
+    """Read the person's own rules. Raises ConfigError with the line."""
     table = config.general.policy
     path = policy_file(home, config)
     rules = HubRules(
@@ -34,7 +34,7 @@ def plan_rules(home: Home, config: Configuration) -> HubRules:
 
 
 def own_places(home: Home, rules: Path) -> tuple[str, ...]:
-    """Where the hub's settings and rules stand, by name and by where links lead."""
+    """The places of the hub's settings and rules, by name and with links resolved."""
     places = (home.root, home.root.resolve(), rules, rules.resolve())
     return tuple(dict.fromkeys(map(os.path.abspath, places)))
 
@@ -45,7 +45,7 @@ def policy_file(home: Home, config: Configuration) -> Path:
 
 
 def read_rules(path: Path) -> Policy:
-    from atlasbridge.core.policy.reader import read_policy  # only who has rules pays for what it knows
+    from atlasbridge.core.policy.reader import read_policy  # imported only if there are rules
 
     try:
         text = path.read_text(encoding="utf-8")
@@ -56,5 +56,5 @@ def read_rules(path: Path) -> Policy:
 
 @cache
 def shell_parser() -> ShellParser:
-    """One for the whole process: it has a program standing ready, and remembers what it parsed."""
+    """One for the whole process: it keeps a helper program ready, and caches its results."""
     return ShellParser()

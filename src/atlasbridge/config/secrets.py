@@ -1,4 +1,4 @@
-"""Secrets in the configuration: where they may be kept instead, and how they are hidden when settings are shown."""
+"""Secrets in the configuration: where else they can be stored, and how they are hidden when settings are shown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from atlasbridge.core.errors import ConfigError
 
 HIDDEN = "(hidden)"
-SHORTEST = 6  # characters of a value that is worth hiding
+SHORTEST = 6  # shorter values are not hidden
 _SECRET_NAME = re.compile(r"token|secret|password|passphrase|api_?key|credential", re.IGNORECASE)
 
 
@@ -20,12 +20,12 @@ def is_secret_name(name: str) -> bool:
 
 
 def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of the tool's environment that look like secrets: they never leave in an excerpt."""
+    """Values of the tool's environment whose names look like secrets. They are never sent in an excerpt."""
     return tuple(value for name, value in environ.items() if is_secret_name(name) and len(value) >= SHORTEST)
 
 
 def resolve(value: Any, where: str, environ: Mapping[str, str]) -> Any:
-    """`env:NAME` and `file:PATH` become what they name; everything else stays as it is."""
+    """Replace `env:NAME` and `file:PATH` by their content; everything else stays unchanged."""
     if not isinstance(value, str):
         return value
     if value.startswith("env:"):
@@ -48,7 +48,7 @@ def _read(path: Path, where: str) -> str:
 
 
 def hide_secrets(data: Any, name: str = "") -> Any:
-    """A copy that may be shown: whatever has a secret's name is hidden, at any depth."""
+    """A copy that is safe to show: every value whose name looks like a secret is hidden, at any depth."""
     if isinstance(data, Mapping):
         return {key: hide_secrets(value, str(key)) for key, value in data.items()}
     if isinstance(data, list | tuple):

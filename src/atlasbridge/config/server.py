@@ -1,6 +1,6 @@
-"""The file of `fleet serve --config`: the channels that a fleet server carries, its escalation and its measure.
+"""The file of `fleet serve --config`: the channels of a fleet server, its escalation policies and its limits.
 
-People and what they may stand in the hub's database; here is what a process needs besides: tokens and steps.
+People and their permissions are in the server's database; this file contains the rest: tokens and steps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from atlasbridge.core.routing.policy import PolicySettings
 TABLES = ("prompts", "attention", "escalation", "channels", "oidc")
 PROMPTS = ("reminder_seconds", "max_reminders", "notify_idle", "muted_tools")
 HERE_ALONE = ("web", "local", "desktop")  # channels of one machine, not of a fleet
-NUMBERED = {"telegram"}  # whose people are numbers
+NUMBERED = {"telegram"}  # channels whose people are numbers
 
 
 def load_server_config(
@@ -34,8 +34,8 @@ def load_server_config(
     known_channels: list[str],
     identities: Mapping[str, tuple[str, ...]],
 ) -> tuple[Configuration, tuple[str, ...]]:
-    """Checked, and the channels in which nobody takes part, which are left out.  `identities`: who does, by channel,
-    as the hub's people have them.  Raises ConfigError."""
+    """Return the checked configuration, and the channels without people, which are left out. `identities` are the
+    people by channel, from the server's database. Raises ConfigError."""
     if not path.is_file():
         raise ConfigError(f"there is no file {path}", "write one, or leave --config out")
     known = [name for name in known_channels if name not in HERE_ALONE]
@@ -58,7 +58,7 @@ def load_server_config(
 
 
 class OidcTable(BaseModel):
-    """`[oidc]`: where people log in."""
+    """`[oidc]`: the login provider."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -76,7 +76,7 @@ class OidcTable(BaseModel):
 
 
 def read_oidc(path: Path, environ: Mapping[str, str]) -> dict[str, Any] | None:
-    """The settings of `[oidc]`; None: there is none."""
+    """The settings of `[oidc]`, or None."""
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8")).get("oidc")
     except (OSError, ValueError) as error:
@@ -132,7 +132,7 @@ def _refuse_strange(data: Mapping[str, Any], path: Path) -> None:
 
 
 def _fill_in(name: str, table: dict[str, Any], identities: tuple[str, ...], path: Path) -> bool:
-    """Anyone who has an identity there takes part, and nobody else.  False: nobody has."""
+    """Every person with an identity there takes part, and no one else. False if there is none."""
     if "allowed_users" in table:
         raise ConfigError(
             f"{path.name}: channels.{name}.allowed_users: the people are in the server's database",
@@ -149,7 +149,7 @@ def _fill_in(name: str, table: dict[str, Any], identities: tuple[str, ...], path
 def server_escalation(
     entries: list[EscalationEntry], channels: tuple[str, ...], path: Path
 ) -> tuple[EscalationPolicy, ...]:
-    """`who` are people of the hub, or teams as `@team`; they are looked up when a prompt is asked."""
+    """`who` are people of the server, or teams as `@team`; they are looked up when a prompt is raised."""
     for number, entry in enumerate(entries):
         for channel in (name for step in entry.steps for name in step.channels):
             if channel not in (AWAY, *channels):

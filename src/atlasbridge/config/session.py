@@ -1,7 +1,7 @@
-"""What a session needs of the configuration: standard library only, because a session starts in milliseconds.
+"""The part of the configuration that a session needs: standard library only, because a session starts in milliseconds.
 
-`load.py` is the one reader.  What it read for this very file and environment is kept beside the file, and a session
-takes it from there; when either has changed, the whole configuration is read again first.
+Only `load.py` reads the configuration. Its result for this file and environment is cached beside the file for sessions;
+if either has changed, the whole configuration is read again.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ FIELDS: dict[tuple[str, str], str] = {
 @frozen
 class SessionConfig:
     settings: SessionSettings
-    detection: Mapping[str, Any]  # the `[detection]` table, whole
-    channels: tuple[str, ...]  # that are on
+    detection: Mapping[str, Any]  # the whole `[detection]` table
+    channels: tuple[str, ...]  # the enabled ones
 
 
 def part_for_sessions(config: Configuration) -> dict[str, Any]:
-    """What `load.py` read, as far as a session needs it: plain values that JSON can keep."""
+    """The part of the configuration that a session needs, as plain JSON values."""
     general = config.general
     return {
         "session": general.session.model_dump(),
@@ -59,15 +59,15 @@ def part_for_sessions(config: Configuration) -> dict[str, Any]:
 
 
 def read_session_config(home: Home, environ: Mapping[str, str], read: Callable[[], dict[str, Any]]) -> SessionConfig:
-    """`read` reads the whole configuration, raises ConfigError, and returns `part_for_sessions` of it."""
+    """`read` reads the whole configuration, raises ConfigError, and returns its `part_for_sessions`."""
     try:
         content = home.config.read_bytes()
     except FileNotFoundError:
         content = b""
     relevant = {name: value for name, value in environ.items() if name.startswith("ATLASBRIDGE_")}
     relevant.pop("ATLASBRIDGE_HOME", None)
-    relevant.pop(MARK, None)  # a session inside a session
-    off = relevant.get(SWITCH) in ("0", "false")  # said for one session, mostly: nothing has to be read for it
+    relevant.pop(MARK, None)  # set for a session inside a session
+    off = relevant.get(SWITCH) in ("0", "false")  # usually set for one session only, so nothing has to be read for it
     if off:
         del relevant[SWITCH]
     if not content.strip() and not relevant:
@@ -81,7 +81,7 @@ def read_session_config(home: Home, environ: Mapping[str, str], read: Callable[[
 def refuse_unknown_channels(
     chosen: Iterable[str], home: Home, config: SessionConfig, existing: Callable[[], Iterable[str]]
 ) -> None:
-    """A channel that is not there would ask nobody, without a word.  `existing`: all that could be turned on."""
+    """A missing channel would silently ask no one. `existing` returns all channels that could be enabled."""
     known = {"local", *config.channels}
     if (home.root / "desk.json").exists():
         known.add("server")  # it has joined a fleet server
@@ -98,21 +98,22 @@ def _kept_or_read(
     home: Home, content: bytes, relevant: Mapping[str, str], read: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
     given = repr((__version__, content, sorted(relevant.items()))).encode()
-    digest = f"{len(given)} {crc32(given):08x}"  # who could forge a sum could write what is kept, too; a hash is 2 MB
+    # a checksum is enough: an attacker who could forge it could also write the cache; hashlib would need 2 MB
+    digest = f"{len(given)} {crc32(given):08x}"
     kept = home.root / KEPT
     try:
         last = json.loads(kept.read_bytes())
         if last["of"] == digest:
             return dict(last["is"])
     except (OSError, ValueError, KeyError, TypeError):
-        pass  # never read, or kept by another version
+        pass  # never read, or cached by another version
     found = read()
     kept.write_text(json.dumps({"of": digest, "is": found}), encoding="utf-8")
     return found
 
 
 def apart(read: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
-    """`read` in a process of its own: the libraries that check would stay with the session for its whole life."""
+    """Run `read` in a separate process: otherwise the validation libraries would stay in the session's memory."""
 
     def read_apart() -> dict[str, Any]:
         if not hasattr(os, "fork"):  # Windows
@@ -132,7 +133,7 @@ def apart(read: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
         with open(out, "rb") as pipe:
             told = pipe.read()
         if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0:
-            return read()  # once more, to say here what is wrong
+            return read()  # again, to raise its error in this process
         return dict(json.loads(told))
 
     return read_apart

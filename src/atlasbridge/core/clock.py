@@ -69,6 +69,15 @@ def parse_iso(text: str) -> float:
     return _parse_second(whole) + int(rest[:6]) / 1_000_000
 
 
+def local_time(at: str, form: str = "%Y-%m-%d %H:%M:%S %Z") -> str:
+    """A moment of `iso` in this machine's own zone, which it names; "" of none."""
+    return time.strftime(form, time.localtime(parse_iso(at))).strip() if at else ""
+
+
+def local_clock(at: str) -> str:
+    return local_time(at, "%H:%M %Z")
+
+
 @lru_cache(maxsize=64)  # the same two times of an open prompt are read again and again
 def _parse_second(text: str) -> int:
     import calendar  # slow to import, and sessions never need it

@@ -1,1 +1,1 @@
-"""A hub's side of a fleet server: joining it, leaving it, and the link that the hub dials."""
+"""Fleets: `member` is a hub's side (joining, leaving, the link); `server` is the server of all members."""

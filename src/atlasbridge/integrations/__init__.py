@@ -1,1 +1,1 @@
-"""Ways in without a terminal: scripts, MCP clients and editors ask the same people, through the same hub."""
+"""Ways to ask without a terminal: scripts, MCP clients and editors ask the same people, through the same hub."""

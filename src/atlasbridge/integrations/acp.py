@@ -1,7 +1,7 @@
-"""`atlasbridge acp -- AGENT`: stands between an editor and its agent and lets everything pass, byte for byte.
+"""`atlasbridge acp -- AGENT`: a proxy between an editor and its agent that passes everything through, byte for byte.
 
-A permission that the agent asks for goes to the editor and to the hub.  The first answer wins: the other side is told
-that it is over, and what it may still say about it goes no further.
+A permission request of the agent goes to the editor and to the hub. The first answer wins: the other side's request is
+cancelled, and its later answer is dropped.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from atlasbridge.core.values import frozen, mutable, replace
 from atlasbridge.integrations.caller_label import Origin
 from atlasbridge.integrations.open_question import OpenQuestion
 
-# A permission request of the Agent Client Protocol: read as a prompt, and answered as its JSON-RPC response.
-#
-# Pure.  What cannot be read is no request of ours: it passes to the editor untouched.
+# A permission request of the Agent Client Protocol: parsed as a prompt, and answered as its JSON-RPC response. Pure. A
+# message that cannot be parsed passes to the editor unchanged.
 
-_KINDS = {  # the protocol's own word for what a tool does; without one nobody knows
+_KINDS = {  # the protocol's kinds of tool calls; without one the kind is unknown
     "execute": SubjectKind.COMMAND,
     "edit": SubjectKind.EDIT,
     "fetch": SubjectKind.FETCH,
@@ -47,12 +46,12 @@ class Permission:
         return _line({"jsonrpc": "2.0", "id": json.loads(self.key), "result": result})
 
     def cancel_line(self) -> bytes:
-        """Tells the editor that its dialog is over."""
+        """Tells the editor to close its dialog."""
         return _line({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": json.loads(self.key)}})
 
 
 def read_message(line: bytes) -> Any:
-    """What a line says; None: nothing that we can read, however it is made."""
+    """Parse a line; None if that fails for any reason."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -73,7 +72,7 @@ def read_permission(line: bytes) -> Permission | None:
 
 
 def canceled_key(line: bytes) -> str:
-    """The key of the request that its sender takes back with this line; "" when it is no such line."""
+    """The key of the request that this line cancels; "" if it cancels none."""
     message = read_message(line)
     if not isinstance(message, dict) or message.get("method") != "$/cancel_request" or "id" in message:
         return ""
@@ -102,12 +101,12 @@ def _prompt(params: Mapping[str, Any], options: list[tuple[str, str, str]]) -> P
 
 
 def _labels(names: list[str]) -> tuple[str, ...]:
-    """Each with a name of its own, as a choice needs it."""
+    """Make the names unique, as choices need it."""
     return tuple(name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1))
 
 
 def _of_kind(choice: Choice, kind: str) -> Choice:
-    """The protocol says what an option does; its label need not."""
+    """The protocol says what an option does, even if its label does not."""
     if not kind:
         return choice
     return replace(choice, refuses=kind.startswith("reject"), always=kind.endswith("always"))
@@ -131,7 +130,7 @@ class _Pending:
 
 
 class _Side:
-    """Where lines go out: whole, one after the other, whoever writes them."""
+    """An output side: writes whole lines, one at a time, from any thread."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -143,7 +142,7 @@ class _Side:
                 self._stream.write(line)
                 self._stream.flush()
         except (OSError, ValueError):
-            pass  # that side has gone; its own pump ends the proxy
+            pass  # that side is gone; its own pump ends the proxy
 
 
 class AcpProxy:
@@ -154,13 +153,14 @@ class AcpProxy:
         self._to_agent = _Side(to_agent)
         self._origin = origin
         self._open_attach_socket = open_attach_socket
-        self._lock = threading.Lock()  # one winner; never held while writing, or a side that does not read stops both
+        # one winner; never held while writing, because a side that does not read would block both
+        self._lock = threading.Lock()
         self._pending: dict[str, _Pending] = {}
         self._asking: list[threading.Thread] = []
-        self._settled: set[str] = set()  # answered by the hub: the editor's own word comes too late
+        self._settled: set[str] = set()  # answered by the hub: the editor's answer is too late
 
     def from_agent(self, line: bytes) -> None:
-        """A line that the agent wrote: it passes, and a permission is asked at the keyboard as well."""
+        """Pass a line of the agent on, and also ask the hub about a permission request."""
         if CANCELS in line:
             self._take_back(canceled_key(line))
         permission = read_permission(line) if ASKS in line else None
@@ -179,14 +179,14 @@ class AcpProxy:
         asking.start()
 
     def _take_back(self, key: str) -> None:
-        """The agent does not want to know any more: nobody needs to answer it here either."""
+        """The agent has cancelled its request, so the question is withdrawn."""
         with self._lock:
             pending = self._pending.pop(key, None)
         if pending is not None:
             pending.open_question.withdraw()
 
     def from_editor(self, line: bytes) -> None:
-        """A line that the editor wrote: it passes, unless it answers what the hub has answered."""
+        """Pass a line of the editor on, unless the hub has already answered that request."""
         with self._lock:
             key = _answered_key(line) if self._pending or self._settled else ""
             if key in self._settled:
@@ -198,14 +198,14 @@ class AcpProxy:
             pending.open_question.withdraw()
 
     def withdraw_all(self) -> None:
-        """The agent has ended: nobody waits for an answer any more."""
+        """The agent has ended: withdraw all open questions."""
         with self._lock:
             left, self._pending = list(self._pending.values()), {}
         for pending in left:
             pending.open_question.withdraw()
 
     def wait_for_integrations(self) -> None:
-        """Until the hub has heard of every withdrawal."""
+        """Wait until the hub has received every withdrawal."""
         for asking in self._asking:
             asking.join()
 
@@ -213,11 +213,11 @@ class AcpProxy:
         try:
             handed = open_question.ask(permission.prompt)
         except AtlasBridgeError:
-            return  # no hub to be had; the editor has the question
+            return  # no hub is available; the editor has the question
         with self._lock:
             pending = self._pending.get(permission.key)
             if handed.answer is None or pending is None or pending.open_question is not open_question:
-                return  # nobody said anything here, the editor was first, or the agent asked anew under the same number
+                return  # no answer, the editor was first, or the agent asked again with the same id
             del self._pending[permission.key]
             self._settled.add(permission.key)
         self._to_agent.write(permission.answer_line(handed.answer))
@@ -225,7 +225,7 @@ class AcpProxy:
 
 
 def _answered_key(line: bytes) -> str:
-    """The id of the request that this line answers; "" when it is no answer."""
+    """The id of the request that this line answers; "" if it is not an answer."""
     message = read_message(line)
     if not isinstance(message, dict) or "method" in message or "id" not in message:
         return ""
@@ -260,6 +260,6 @@ def _pump_editor(editor_in: IO[bytes], to_agent: IO[bytes], proxy: AcpProxy) -> 
     for line in editor_in:
         proxy.from_editor(line)
     try:
-        to_agent.close()  # the editor has gone: the agent sees its input end, as without us
+        to_agent.close()  # the editor is gone: close the agent's input, as without the proxy
     except OSError:
         pass

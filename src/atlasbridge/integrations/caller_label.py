@@ -1,4 +1,4 @@
-"""Where a question comes from, for the card: a CI job, a script, an MCP client, an editor."""
+"""Where a question comes from, for its card: a CI job, a script, an MCP client, an editor."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _JOBS = (
 )
 _SHELLS = ("sh", "bash", "zsh", "fish", "dash", "ksh")
 _INTERPRETERS = (*_SHELLS, "python", "perl", "ruby", "node")
-_TEXT_FOLLOWS = "ceEmpr"  # options of the other interpreters that text, or the name of a module, can follow
+_TEXT_FOLLOWS = "ceEmpr"  # options of the other interpreters that are followed by code or the name of a module
 _FILE_NAME = re.compile(r"[\w.+@-]{1,80}")
 
 
 @frozen
 class Origin:
-    """`tool` is the door ("ask", "mcp", "acp"), `label` whoever stands before it, `asker` its process where known."""
+    """`tool` is the integration ("ask", "mcp", "acp"), `label` names the caller, `asker` is its process if known."""
 
     tool: str
     label: str
@@ -48,7 +48,7 @@ def _job(environ: Mapping[str, str]) -> str:
 
 
 def _script() -> str:
-    """The script or program that called us; "" where the system does not tell."""
+    """The script or program that called us; "" if the system does not tell."""
     try:
         words = Path(f"/proc/{own_parent()}/cmdline").read_bytes().split(b"\0")
     except OSError:
@@ -57,8 +57,8 @@ def _script() -> str:
 
 
 def name_of_caller(words: list[str]) -> str:
-    """The name of the file that runs, and nothing else of a command line: program text, arguments and assignments stand
-    there, too, with whatever they hold."""
+    """The name of the running file only: the rest of a command line can contain code, arguments and variables with
+    secrets."""
     if not words:
         return ""
     program = os.path.basename(words[0]).lstrip("-")
@@ -72,7 +72,7 @@ def name_of_caller(words: list[str]) -> str:
             name = os.path.basename(word)
             return redact(name) if _FILE_NAME.fullmatch(name) else ""
         if not word.startswith("--") and any(letter in option for letter in ("c" if shell else _TEXT_FOLLOWS)):
-            break  # what follows is program text: nobody can tell a name in it
+            break  # code follows, which has no name
         if shell and option[-1] in "oO":
             next(rest, "")
     return "" if program in _SHELLS else program

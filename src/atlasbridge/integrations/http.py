@@ -1,6 +1,6 @@
-"""One question over HTTP: asked until it is decided, however often the connection or the hub goes.
+"""One question over HTTP: it is repeated until it is decided, also after lost connections and restarts of the hub.
 
-The question's id is ours, so asking again is the same question, and its answer is one.
+We choose the question's id, so that asking again is the same question with the same answer.
 """
 
 from __future__ import annotations
@@ -23,18 +23,17 @@ from atlasbridge.core.prompt.model import Answer, Prompt
 from atlasbridge.core.prompt.question import Handed, Question
 from atlasbridge.core.values import frozen
 
-# The hub over HTTP, for programs elsewhere: requests and streams with a token, to a hub that has proven itself first.
-#
-# Blocking, stdlib only.  What is asked and how it is meant stays with the callers.
+# A client for the hub's HTTP API: requests and streams with a token, to a hub that has proven its identity first.
+# Blocking, standard library only.
 
 API = "/api/v1"
 REQUEST_S = 30.0
-SILENCE_S = 45.0  # a stream says something every fifteen seconds
+SILENCE_S = 45.0  # a stream sends something every fifteen seconds
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Refused(AtlasBridgeError):
-    """The hub said no; `reason` is its word for why."""
+    """The hub refused the request; `reason` is its code."""
 
     def __init__(self, reason: str, sentence: str, status: int = 0) -> None:
         super().__init__(sentence)
@@ -51,7 +50,7 @@ class StreamEvent:
 
 
 class HttpClient:
-    """`url` is where the page is, such as http://127.0.0.1:8484; the token comes from `atlasbridge token add`."""
+    """`url` is the page's address, such as http://127.0.0.1:8484; `atlasbridge token add` creates the token."""
 
     def __init__(self, url: str, token: str, tls: SSLContext | None = None) -> None:
         place = urlsplit(url)
@@ -78,7 +77,7 @@ class HttpClient:
     def stream(
         self, connection: http.client.HTTPConnection, method: str, path: str, body: Any = None, last_id: str = ""
     ) -> Iterator[StreamEvent]:
-        """Events until the hub ends them; a broken connection is HubUnavailable."""
+        """Yield events until the hub ends the stream; a broken connection raises HubUnavailable."""
         more = {"Last-Event-ID": last_id} if last_id else {}
         try:
             response = self._send(connection, method, path, body, more)
@@ -94,11 +93,11 @@ class HttpClient:
             raise HubUnavailable(f"the hub went away: {error}") from error
 
     def connect(self, timeout_s: float) -> http.client.HTTPConnection:
-        """A connection at whose other end somebody knows the token already: only then is it shown."""
+        """Open a connection to a hub that has proven to know the token; only then is the token sent."""
         connection = self._open(timeout_s)
         try:
             connection.connect()
-            connection.auto_open = 0  # never silently another one, whose other end has proven nothing
+            connection.auto_open = 0  # never reconnect silently: the new peer would have proven nothing
             self._check(connection)
         except (OSError, http.client.HTTPException, ValueError) as error:
             connection.close()
@@ -148,7 +147,7 @@ class HttpClient:
 
 
 def wake(connection: http.client.HTTPConnection) -> None:
-    """Whoever reads from it, in another thread, sees its end at once."""
+    """Wake a thread that reads from the connection, by shutting it down."""
     try:
         if connection.sock is not None:
             connection.sock.shutdown(socket.SHUT_RDWR)
@@ -161,7 +160,7 @@ BUSY = (429, 503)
 
 
 class HttpQuestion:
-    """As `Door`: `ask` blocks, `withdraw` may be called from another thread or a signal handler."""
+    """Like `OpenQuestion`: `ask` blocks, `withdraw` can be called from another thread or a signal handler."""
 
     def __init__(self, line: HttpClient, question: Question, label: str) -> None:
         self._line = line
@@ -187,7 +186,7 @@ class HttpQuestion:
                 asked = True
             except HubUnavailable:
                 if not asked and self._connection is None:
-                    raise  # nobody was there to begin with
+                    raise  # no hub was there at the first attempt
                 asked = True
             except Refused as refused:
                 if not asked or refused.status not in BUSY:
@@ -197,7 +196,7 @@ class HttpQuestion:
         return Handed("withdrawn")
 
     def _listen(self, ttl_s: float | None) -> Handed | None:
-        """Until it is decided; None: ask again."""
+        """Wait until it is decided; None means ask again."""
         connection = self._line.connect(REQUEST_S)
         self._connection = connection
         try:
@@ -206,7 +205,7 @@ class HttpQuestion:
                     case None:
                         continue
                     case "lost":
-                        self._id = new_id()  # a secret that only a dead hub knew
+                        self._id = new_id()  # the secret was lost with its hub
                         return None
                     case "answered":
                         answer = Answer.from_json(said.data["answer"])
@@ -238,4 +237,4 @@ class HttpQuestion:
         try:
             self._line.request("DELETE", f"/questions/{self._id}")
         except (HubUnavailable, Refused):
-            pass  # no hub, or it was never asked; whoever does not come back has withdrawn
+            pass  # no hub, or it was never asked; without a reconnection the question is withdrawn anyway

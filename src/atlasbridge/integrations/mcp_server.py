@@ -1,8 +1,8 @@
-"""`atlasbridge mcp`: an MCP server through which agents ask people.  stdio only; each question is a door of its own.
+"""`atlasbridge mcp`: an MCP server on stdio through which agents ask people. Each call is a separate question.
 
-The few messages of the protocol are spoken here directly: a client does not wait long for a server, and importing the
-protocol's own package costs more than a second of processor time.  That package's client judges this file in the tests.
-`approve` answers in the form that Claude Code's --permission-prompt-tool wants.  Whatever goes wrong is a denial.
+It implements the protocol's few messages itself, because clients have short timeouts and importing the official package
+takes more than a second of processor time. The tests check it with that package's client. `approve` answers in the
+format of Claude Code's --permission-prompt-tool. Every error is a denial.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """One call of a tool, under way in a thread of its own."""
+    """One tool call, running in its own thread."""
 
     def __init__(self, server: McpServer, request_id: Any, params: Json, label: str, elicits: bool) -> None:
         self._server = server
@@ -57,7 +57,7 @@ class Call:
         self.request_id = request_id
         self._params = params
         self.label = label
-        self.elicits = elicits  # the client can show a form of its own to its person
+        self.elicits = elicits  # the client can show its own form to its user
         self.progress_token = progress_token(params)
         self.is_modern = version_of(params) in ENVELOPE_VERSIONS
         self._lock = threading.Lock()
@@ -66,7 +66,7 @@ class Call:
         self._elicited = ""
 
     def cancel(self) -> None:
-        """The client does not want to know any more: the question goes, and no answer is sent."""
+        """The client has cancelled the call: withdraw the question and send no answer."""
         with self._lock:
             self.canceled = True
             open_question = self._open_question
@@ -83,7 +83,7 @@ class Call:
             told = _sentence(error)
         except OSError as error:
             told = f"{error}."
-        finally:  # whatever happened, the client hears something: otherwise it would wait for ever
+        finally:  # the client must always get a response, otherwise it would wait for ever
             self._server.finish(self, {"content": [{"type": "text", "text": told}], "isError": is_error})
 
     def _work(self) -> str:
@@ -128,7 +128,7 @@ class Call:
         return "Told."
 
     def _ask(self, question: Question, ttl_s: float | None, form: Json | None = None) -> tuple[Handed, str]:
-        """With a sign of life now and then; a cancelled call withdraws its question."""
+        """Ask with regular progress messages; a cancelled call withdraws its question."""
         from atlasbridge.core.prompt.question import Handed, prompt_of, words_of
         from atlasbridge.core.system import own_parent
         from atlasbridge.integrations.caller_label import Origin
@@ -196,7 +196,7 @@ class McpServer:
                 self._hear(line)
         with self._lock:
             left = list(self._calls.values())
-        for call in left:  # the client is gone: its questions go with it
+        for call in left:  # the client is gone: withdraw its questions
             call.cancel()
         for thread in self._threads:
             thread.join()
@@ -206,7 +206,7 @@ class McpServer:
             said = json.loads(line)
         except (ValueError, RecursionError):
             return self._send({"id": None, "error": {"code": PARSE_ERROR, "message": "this is no JSON"}})
-        for message in said if isinstance(said, list) else [said]:  # the version of 2025-03-26 has batches
+        for message in said if isinstance(said, list) else [said]:  # protocol version 2025-03-26 has batches
             self._take(message)
         return None
 
@@ -229,7 +229,7 @@ class McpServer:
         return None
 
     def _perform(self, method: str, params: Json, request_id: Any) -> Json | None:
-        """The result; None: it comes later, from a thread."""
+        """Return the result, or None if a thread sends it later."""
         check_version(params)
         match method:
             case "initialize":
@@ -282,7 +282,7 @@ class McpServer:
         return key
 
     def forget_form(self, key: str) -> None:
-        """It was answered elsewhere: the client may close its form."""
+        """The question was answered elsewhere: let the client close its form."""
         with self._lock:
             is_open = self._forms.pop(key, None) is not None
         if is_open:
@@ -298,10 +298,10 @@ class McpServer:
                 self._out.write(line.encode("utf-8", "replace") + b"\n")
                 self._out.flush()
         except (OSError, ValueError):
-            pass  # the client is gone: its input ends as well
+            pass  # the client is gone, and its input ends as well
 
 
 def _warm_up() -> None:
-    """While the client thinks: the first question need not wait for imports."""
+    """Import in the background, so that the first question does not wait for it."""
     import atlasbridge.core.prompt.question
     import atlasbridge.integrations.open_question  # noqa: F401

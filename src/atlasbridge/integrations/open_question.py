@@ -1,6 +1,6 @@
-"""One question at the hub: to the hub a door is a session host without a terminal, and handing over is its typing.
+"""One question to the hub. For the hub it is a session host without a terminal, which "types" by returning the answer.
 
-So everything that holds for a terminal's prompt (claim, audit, exactly once, restarts of the hub) holds here.
+So all guarantees of a terminal's prompt apply: claim, audit, exactly once, restarts of the hub.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.integrations.caller_label import Origin
 
 RETRY_S = 0.25
-FAREWELL_S = 3.0  # how long the hub may take to confirm that it has heard the end
+FAREWELL_S = 3.0  # how long to wait for the hub's confirmation of the end
 _CLOSED = {"expired": "expired", "canceled": "withdrawn", "failed": "withdrawn"}
 
 Message = dict[str, Any]
 
 
 class OpenQuestion:
-    """Asks one question.  `ask` blocks; `withdraw` may be called from another thread or a signal handler."""
+    """Asks one question. `ask` blocks; `withdraw` can be called from another thread or a signal handler."""
 
     def __init__(self, home: Home, origin: Origin, clock: Clock | None = None) -> None:
         self._home = home
@@ -54,14 +54,14 @@ class OpenQuestion:
         self._prompt_id = new_id()
         self._prompt: Prompt | None = None
         self._typed: list[list[str]] = []
-        self.raised: Callable[[str], None] = lambda prompt_id: None  # told once the hub knows the question
+        self.raised: Callable[[str], None] = lambda prompt_id: None  # called when the hub knows the question
 
     @property
     def session_id(self) -> str:
         return self._record.session_id
 
     def withdraw(self) -> None:
-        """Whoever asked does not want to know any more."""
+        """Withdraw the question, because the caller no longer needs it."""
         self._left.set()
         try:
             self._wake_in.send(b"x")
@@ -83,7 +83,7 @@ class OpenQuestion:
                         return handed
                 except (OSError, ValueError, HubUnavailable):
                     handed = handed or (Handed("withdrawn") if self._left.is_set() else None)
-                if handed is not None:  # it is decided; the next hub is told, if it comes in time
+                if handed is not None:  # it is decided; tell a restarted hub if it comes in time
                     give_up = min(give_up, self._clock.now() + FAREWELL_S)
                     if handed.outcome == "withdrawn" or self._clock.now() >= give_up:
                         return handed
@@ -93,7 +93,7 @@ class OpenQuestion:
             self._wake_in.close()
 
     def _find_hub_again(self) -> None:
-        """The hub went: it is coming back, or we start one.  Whoever leaves meanwhile is not kept."""
+        """The hub is gone: wait for it or start one, unless the caller has left."""
         _wait([self._wake_out.fileno()], RETRY_S)
         if not self._left.is_set():
             ensure_hub(self._home)
@@ -111,7 +111,7 @@ class OpenQuestion:
         }
 
     def _listen(self, link: socket.socket) -> Handed:
-        """Until the question is decided, or the caller leaves."""
+        """Wait until the question is decided, or the caller leaves."""
         link.settimeout(None)
         buffer = wire.LineBuffer()
         while True:
@@ -139,7 +139,7 @@ class OpenQuestion:
             case "closed" if message["prompt_id"] == self._prompt_id:
                 return Handed(_CLOSED.get(str(message.get("outcome")), "withdrawn"))
             case "renew" if message["prompt_id"] == self._prompt_id:
-                self._prompt_id = new_id()  # a secret's answer was lost with its hub: it is asked once more
+                self._prompt_id = new_id()  # the answer to a secret was lost with its hub, so it is asked again
                 raise ConnectionResetError("asked again under a new id")
             case "kill":
                 self._left.set()
@@ -147,7 +147,7 @@ class OpenQuestion:
         return None
 
     def _leave(self, link: socket.socket, handed: Handed) -> None:
-        """Say what was handed over, and wait until the hub has heard it."""
+        """Report the outcome, and wait until the hub has confirmed it."""
         if handed.outcome == "answered":
             self._say(link, {"m": "typed", "prompt_id": self._prompt_id, "outcome": "typed", "detail": ""})
             self._say(link, {"m": "effect", "prompt_id": self._prompt_id, "outcome": "taken"})
@@ -164,7 +164,7 @@ class OpenQuestion:
 
 
 def _wait(descriptors: list[int], timeout_s: float | None = None) -> set[int]:
-    """Those that have something to read; any number, which `select` does not promise to a program with many files."""
+    """The readable descriptors; unlike `select`, it accepts any descriptor number."""
     waiter = make_poller()
     for descriptor in descriptors:
         waiter.register(descriptor, POLLIN)

@@ -1,4 +1,4 @@
-"""Two ways to a hub behind one face: the socket of this machine, and HTTP.  `atlasbridge.client` is built on it."""
+"""Two transports to a hub with one interface: the socket of this machine, and HTTP. `atlasbridge.client` uses it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Line(Protocol):
 
 
 class SocketTransport:
-    """The hub of a home on this machine; it is started where needed."""
+    """The hub of a home folder on this machine; it is started if needed."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -90,7 +90,7 @@ class SocketTransport:
 
 
 class HttpTransport:
-    """A hub anywhere, by its page's address and a token."""
+    """A hub on any machine, by its page's address and a token."""
 
     def __init__(self, line: HttpClient) -> None:
         self._line = line
@@ -116,7 +116,7 @@ class HttpTransport:
         return [read(OpenPrompt, _flat(prompt)) for prompt in self._line.request("GET", "/prompts")["prompts"]]
 
     def reply(self, prompt_id: str, value: str, as_text: bool) -> str:
-        """With a key of its own, so that sending it again after a lost connection does nothing twice."""
+        """With a unique key, so that a retry after a lost connection has no second effect."""
         body = {"value": value, "as_text": as_text, "request_key": new_id()}
         for _ in range(_TRIES):
             try:
@@ -138,13 +138,13 @@ class HttpTransport:
                         last_id = said.event_id or last_id
                         yield from (_event(event) for event in _told(said.data) if _is_of(event, session))
             except HubUnavailable:
-                pass  # it is coming back
+                pass  # it is restarting
             again = True
             _pause()
 
 
 def _told(said: Raw) -> list[Raw]:
-    """As the socket tells it: what is open first, one by one; then what happens."""
+    """The same order as the socket: first the open prompts one by one, then new events."""
     if said["event"] == "hello":
         opened = [_flat(prompt) for prompt in said["prompts"]]
         return [{"event": "prompt.raised", "at": prompt["created_at"], **prompt} for prompt in opened]
@@ -172,18 +172,18 @@ def _pause() -> None:
     threading.Event().wait(RETRY_S)
 
 
-# Waiting for a door from asyncio: each question has a thread of its own, so that any number can wait at once.
+# Waits for a question from asyncio: each has its own thread, so that any number can wait at once.
 
 
 async def ask_async(open_question: AnyQuestion, prompt: Prompt, ttl_s: float | None = None) -> Handed:
-    """As a door's own `ask`; being cancelled withdraws the question, and ends only when the hub has heard of it."""
+    """Like `ask` of the question. Cancelling withdraws the question, and returns after the hub has received that."""
     loop = asyncio.get_running_loop()
     answered: asyncio.Future[Handed] = loop.create_future()
 
     def wait() -> None:
         try:
             handed = open_question.ask(prompt, ttl_s)
-        except BaseException as error:  # it is raised where the answer is awaited
+        except BaseException as error:  # raised where the answer is awaited
             loop.call_soon_threadsafe(_settle, answered, None, error)
         else:
             loop.call_soon_threadsafe(_settle, answered, handed, None)

@@ -1,1 +1,1 @@
-"""lab"""
+"""The Prompt Lab: scenarios, recordings and replays for the detector."""

@@ -1,5 +1,5 @@
-"""Turns real prompts into scenario files: every one that is raised (`ATLASBRIDGE_CAPTURE_PROMPTS=1`), or one that a
-person reports as wrong.  A captured file is tried at once, so that it can be replayed as it is.
+"""Turns real prompts into scenario files: every raised prompt (`ATLASBRIDGE_CAPTURE_PROMPTS=1`), or one that a person
+reports as wrong. A captured file is tested at once, so that it can be replayed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FOLDER = "captured_scenarios"
 
 
 class CapturingDetector(Detector):
-    """A detector that keeps every prompt it raises as a scenario file."""
+    """A detector that saves every prompt it raises as a scenario file."""
 
     def __init__(
         self, dialect: Dialect, rows: int, cols: int, settings: DetectorSettings, folder: Path, tool: str
@@ -52,7 +52,8 @@ def _facts(looked: ProbeAnswer | None) -> dict[str, Any]:
 
 
 def scenario_of(prompt: Prompt, tool: str, facts: dict[str, Any], secrets: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A scenario that expects just this prompt.  The bytes are taken where they draw it again, else the screen."""
+    """A scenario that expects exactly this prompt. It uses the recorded bytes if they reproduce it, otherwise the
+    screen."""
     expected = {
         "expected_type": prompt.type.name,
         "expected_confidence_band": prompt.confidence.name,
@@ -72,12 +73,12 @@ def scenario_of(prompt: Prompt, tool: str, facts: dict[str, Any], secrets: tuple
 
 
 def on_screen(text: str) -> str:
-    """Output that draws this text, with the cursor behind its last character."""
+    """Output that draws this text, with the cursor after its last character."""
     return "\x1b[H\x1b[2J" + text.rstrip("\n").replace("\n", "\r\n") + " "
 
 
 def reported(public: dict[str, Any], tool: str, expected_type: str | None) -> dict[str, Any]:
-    """A scenario from a prompt (or a screen) that a person calls wrong; it fails until the detector is better."""
+    """A scenario from a prompt (or a screen) that a person reports as wrong; it fails until the detector is fixed."""
     what = "not a prompt" if expected_type is None else f"should be {expected_type}"
     return {
         "tool": tool,

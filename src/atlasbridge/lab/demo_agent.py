@@ -1,6 +1,7 @@
-"""A sample agent for `atlasbridge demo`: pretends to prepare a release, and asks what agents ask.  It touches nothing.
+"""A sample agent for `atlasbridge demo`: it pretends to prepare a release, and asks typical questions. It changes
+nothing.
 
-A command, an edit with its diff, a question with choices, words, a secret, and a command that one had better refuse.
+A command, an edit with its diff, a question with choices, free text, a secret, and a command that should be refused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A real program on a real pseudo-terminal, with the detector and the waiting probe watching it.
+"""A real program on a real pseudo-terminal, with the detector and the waiting probe.
 
-The session host in small, for scenarios: one event loop, no hub, no person.  It waits for conditions, never for time.
+A small session host for scenarios: one event loop, no hub, no person. It waits for conditions, never for time.
 """
 
 from __future__ import annotations
@@ -41,19 +41,18 @@ from atlasbridge.core.tty import Size
 from atlasbridge.os.tty import make_probe
 from atlasbridge.os.tty.base import BasePTY, NoProbe
 
-# How late was a prompt raised, on a clock that no busy machine can slow down?
-#
-# What a live terminal told its detector is told to a fresh one again, with every wake-up in time to the millisecond and
-# the probe's answers as they were given next.  What is left is the detector's own patience.
+# Measures how late a prompt was raised, independent of the machine's load. The events of a live terminal are replayed
+# to a new detector, with every wake-up on time to the millisecond and the recorded answers of the probe. The result is
+# the detector's own delay.
 
 TAIL_S = 40.0
 
 
 @dataclass(slots=True)
 class Trace:
-    """What happened on a terminal, with the second of each event, and what the probe said when."""
+    """The events on a terminal with their times, and the answers of the probe."""
 
-    events: list[tuple[float, Event, int]] = field(default_factory=list)  # and how many prompts had been raised by then
+    events: list[tuple[float, Event, int]] = field(default_factory=list)  # with the number of prompts raised by then
     looks: list[tuple[float, ProbeAnswer]] = field(default_factory=list)
 
     def keep(self, event: Event, now: float, raised: int) -> None:
@@ -63,19 +62,19 @@ class Trace:
             self.events.append((now, event, raised))
 
     def look(self, now: float) -> ProbeAnswer:
-        """The next answer from this moment on: a machine under load asks late, but it asks about the same program."""
+        """The next answer from this moment on: a loaded machine asks late, but about the same program."""
         at = bisect_left(self.looks, now, key=lambda item: item[0])
         return self.looks[min(at, len(self.looks) - 1)][1]
 
     def look_before(self, now: float) -> ProbeAnswer:
-        """The last answer that was given by then."""
+        """The last answer before this moment."""
         at = bisect_left(self.looks, now, key=lambda item: item[0])
         return self.looks[max(at - 1, 0)][1]
 
 
 class VirtualClockRun:
-    """One run of a trace; `latencies` are the seconds to each raising from the moment it came to rest: from its last
-    output, the last answer, or the first look that found it at rest after one that found it at work."""
+    """One run of a trace. `latencies` are the seconds from the moment the program came to rest to each prompt: from its
+    last output, the last answer, or the first idle probe after a busy one."""
 
     def __init__(self, detector: Detector, trace: Trace) -> None:
         self.latencies: list[float] = []
@@ -84,11 +83,11 @@ class VirtualClockRun:
         self._wake_at: float | None = None
         self._last = 0.0
         self._busy = False
-        self._held: ProbeAnswer | None = None  # what the probe says while all else is put off
-        self._shift = 0.0  # by how much all is later than it was
+        self._held: ProbeAnswer | None = None  # the probe's answer while other events are delayed
+        self._shift = 0.0  # the delay of the events compared with the trace
 
     def run(self, raised: int) -> list[float]:
-        """Until so many prompts were raised, or nothing is left to happen."""
+        """Run until this many prompts were raised, or nothing is left to happen."""
         for at, event, before in self._trace.events:
             self._pass_time(at + self._shift)
             self._await_raised(before, at, self._trace.look_before(at))
@@ -100,8 +99,8 @@ class VirtualClockRun:
         return self.latencies
 
     def _await_raised(self, count: int, at: float, held: ProbeAnswer | None) -> None:
-        """Whatever follows a prompt follows it here, too: an answer, above all.  All else is put off until then, and
-        the probe says what it said last before (None: nothing follows)."""
+        """Delay the events that followed a prompt, such as its answer, until the prompt is raised here, too. Until then
+        the probe repeats its last answer before that (None: nothing follows)."""
         end = at + self._shift + TAIL_S
         self._held = held
         while len(self.latencies) < count and self._wake_at is not None and self._wake_at <= end:
@@ -130,16 +129,17 @@ class VirtualClockRun:
 
 
 PATIENCE_S = 20.0
-SILENT_S = 5.0  # after so long nothing more is raised for what nobody can look at
+SILENT_S = 5.0  # without a probe, no prompt is raised after this much silence
 CHUNK = 65536
 
 
 class LabTimeout(AssertionError):
-    """A condition did not come true in time; the message shows the screen and what the detector thinks."""
+    """A condition was not met in time; the message shows the screen and the detector's explanation."""
 
 
 class LiveTerminal:
-    """`blind`: as on a system that cannot tell who reads the terminal.  `console`: of Windows, by pywinpty."""
+    """`blind` simulates a system that cannot tell who reads the terminal. `console` uses a Windows console with
+    pywinpty."""
 
     def __init__(
         self,
@@ -170,8 +170,8 @@ class LiveTerminal:
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self, slave_fd: int) -> None:
-        """What somebody writes to the master of this pair is the output of a program that nobody can look at."""
-        import tty  # not on Windows
+        """Treat data that is written to the master of this pair as the output of a program that cannot be probed."""
+        import tty  # not available on Windows
 
         tty.setraw(slave_fd)
         os.set_blocking(slave_fd, False)
@@ -193,7 +193,8 @@ class LiveTerminal:
             self._watched = -1
 
     async def rest(self) -> None:
-        """Until a prompt is raised for what was written last, or it has been silent for so long that none will be."""
+        """Wait until a prompt is raised for the last output, or until it has been silent for so long
+        that none will be."""
         if self._watched >= 0:
             seen = len(self.raised)
             until = self._last_output + SILENT_S
@@ -207,7 +208,7 @@ class LiveTerminal:
         if self._console:
             self._start_on_console(command, whole)
             return
-        from ptypool.process import spawn_process  # of Unix
+        from ptypool.process import spawn_process  # Unix only
 
         child = spawn_process(command, env=whole, size=(screen.rows, screen.cols))
         self._pid, self._fd = child.pid, child.master_fd
@@ -218,12 +219,12 @@ class LiveTerminal:
         self._tell(OutputReceived(b""))
 
     def _start_on_console(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
-        """Its reads block: a thread hands over what comes."""
+        """Reads block on a console, so a thread passes the data on."""
         from atlasbridge.os.tty.windows import WindowsPTY
 
         screen, loop = self.detector.screen, asyncio.get_running_loop()
         pty = self._pty = WindowsPTY.spawn(command, environ, None, Size(screen.rows, screen.cols))
-        self.blind = True  # nobody can tell there who reads
+        self.blind = True  # on Windows it is unknown who reads
         self._last_output = self.clock.now()
         self._tell(OutputReceived(b""))
 
@@ -235,13 +236,13 @@ class LiveTerminal:
         threading.Thread(target=read, name="console", daemon=True).start()
 
     def type(self, keys: bytes) -> None:
-        """As the person at the terminal."""
+        """Type as the person at the terminal."""
         self._tell(KeysTyped(keys))
         self._write(keys)
 
     def answer(self, value: str) -> None:
-        """As the host types an accepted reply to the open prompt.  Only answers without steps that wait for the screen:
-        those need the host's own walk (`core/host/typing/steps.py`), and are refused here."""
+        """Type an accepted reply to the open prompt, as the host does. Answers with steps that wait for the screen need
+        the host's own code (`core/host/typing/steps.py`), and are refused here."""
         prompt = self.detector.open_prompt
         if prompt is None:
             raise LabTimeout("there is no open prompt to answer\n" + self._state())
@@ -277,7 +278,7 @@ class LiveTerminal:
         return self.detector.explain()
 
     def virtual_latency_s(self) -> list[float]:
-        """From the last output or answer to each raising, as it would be on a machine that is never late."""
+        """The delays from the last output or answer to each prompt, as on a machine without load."""
         if not self.trace.events:
             return []
         screen = self.detector.screen
@@ -341,7 +342,7 @@ class LiveTerminal:
             try:
                 data = data[os.write(self._fd, data) :]
             except BlockingIOError:
-                continue  # scenarios type a few bytes; the kernel takes 4 KB at once
+                continue  # scenarios type a few bytes; the kernel accepts 4 KB at once
 
     def _tell(self, event: Event) -> None:
         now = self.clock.now()

@@ -1,7 +1,6 @@
-"""Records a program on a terminal as asciicast v2: what it wrote, what was typed, how the window changed.
+"""Records a program on a terminal as asciicast v2: its output, the typed keys, and window sizes.
 
-What is typed where the terminal does not echo is written as dots, and what looks like a secret in the output, too: a
-recording is made to be shown to others.
+Input without echo, and output that looks like a secret, is written as dots, because a recording is meant to be shared.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from atlasbridge.core.prompt.redact import mask_rows, redact_text, remembered, t
 from ptypool.process import spawn_process
 
 CHUNK = 65536
-QUIET_S = 0.2  # after so long a pause what was written is looked at as a whole
+QUIET_S = 0.2  # after this pause, the pending output is checked as a whole
 MOST_HELD = 65536  # characters
 _SPOKEN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.)|[^\x00-\x1f\x7f]", re.DOTALL)
 _DOT = "•"
 
 
 class Cast:
-    """An asciicast v2 file that grows line by line: what was written survives a crash.
+    """An asciicast v2 file that is written line by line, so that it survives a crash.
 
-    Output is held back until its line ends or nothing follows for a moment: half a secret looks like none.
+    Output is held back until its line ends or a pause follows, because half a secret is not recognised.
     """
 
     def __init__(
@@ -44,7 +43,7 @@ class Cast:
     ) -> None:
         self._verbatim = verbatim
         self._secrets: tuple[str, ...] = ()
-        self._unseen = b""  # of a line that is typed without an echo
+        self._unseen = b""  # the current line of input without echo
         self._held: list[tuple[float, str]] = []
         self._stream = stream
         self._clock = clock
@@ -77,7 +76,7 @@ class Cast:
             begin += len(text)
 
     def typed(self, data: bytes, echoes: bool) -> None:
-        """Keys that no echo shows are kept as dots, and looked for in what is written later."""
+        """Keys without echo are stored as dots, and are also redacted in later output."""
         self.let_out()
         text = self._decoders["i"].decode(data)
         if not echoes:
@@ -105,9 +104,9 @@ class Cast:
 
 
 def record(command: Sequence[str], path: Path, clock: Clock | None = None, verbatim: bool = False) -> int:
-    """Run `command` as if started by hand and keep it in `path`, for this user alone; returns its exit status.
+    """Run `command` as if started by hand and record it to `path`, readable by this user only; return its exit status.
 
-    `verbatim`: what it writes is kept as it is.  What is typed without an echo never is.
+    `verbatim` keeps the output unchanged. Input without echo is never kept.
     """
     steady = clock or SystemClock()
     rows, cols = window_size()
@@ -131,7 +130,7 @@ def record(command: Sequence[str], path: Path, clock: Clock | None = None, verba
 
 def _open_private(path: Path) -> IO[str]:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    os.fchmod(fd, 0o600)  # also one that was there already
+    os.fchmod(fd, 0o600)  # also for an existing file
     return open(fd, "w", encoding="utf-8")
 
 
@@ -162,7 +161,7 @@ def _follow_size(master: int, cast: Cast) -> Callable[[int, FrameType | None], N
 
 
 def _echoes(master: int) -> bool:
-    """Whether the terminal shows what is typed.  Programs that draw it themselves write it, if they do."""
+    """Whether the terminal echoes. Programs that draw the input themselves write it as output."""
     return bool(termios.tcgetattr(master)[3] & termios.ECHO)
 
 

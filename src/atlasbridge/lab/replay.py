@@ -1,7 +1,7 @@
-"""Runs a recording through the detector on a virtual clock: what would have been raised, and when.
+"""Runs a recording through the detector on a virtual clock: which prompts are raised, and when.
 
-Reads asciicast v2 (`o` output, `i` input, `r` resize).  There is no live process to probe, so a probe is simulated:
-an event loop for tools that have one, "nobody can tell" for all others.
+It reads asciicast v2 (`o` output, `i` input, `r` resize). There is no live process, so the probe is simulated: an event
+loop for tools that have one, "unknown" for all others.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Recording:
 
 
 def read_recording(path: Path) -> Recording:
-    """A recording; a line that is no event makes it unusable, and the error says which."""
+    """Read a recording. A line that is not an event is an error with its number."""
     lines = path.read_text("utf-8").splitlines()
     number = 1
     try:
@@ -68,7 +68,7 @@ def read_recording(path: Path) -> Recording:
 
 
 class Player:
-    """Feeds one detector and keeps its wake-ups, so that a recording plays as a live session would."""
+    """Feeds one detector and handles its wake-ups, so that a recording plays like a live session."""
 
     def __init__(self, detector: Detector, probe: ProbeAnswer) -> None:
         self.detector = detector
@@ -95,7 +95,7 @@ class Player:
 
 
 def simulated_probe(tool: str) -> ProbeAnswer:
-    """AI CLIs sit in an event loop in raw mode always; of anything else nothing is known."""
+    """AI CLIs always run an event loop in raw mode; of other programs nothing is known."""
     if tool == "generic":
         return ProbeAnswer(ProbeState.UNKNOWN, "replayed")
     return ProbeAnswer(ProbeState.POLLING, "replayed", echo=False, canonical=False)
@@ -104,7 +104,7 @@ def simulated_probe(tool: str) -> ProbeAnswer:
 def replay(
     recording: Recording, dialect: Dialect, settings: DetectorSettings | None = None, tail_s: float = 3.0
 ) -> Iterator[tuple[float, Command]]:
-    """Every prompt raised or withdrawn, with its second in the recording."""
+    """Yield every prompt that is raised or withdrawn, with its second in the recording."""
     detector = Detector(dialect, recording.rows, recording.cols, settings)
     player = Player(detector, simulated_probe(dialect.name))
     for at, kind, data in recording.events:
@@ -115,7 +115,7 @@ def replay(
 
 
 def screen_at(recording: Recording, until: float) -> Screen:
-    """The screen as it stood at that second."""
+    """The screen at that second."""
     screen = Screen(recording.rows, recording.cols)
     for at, kind, data in recording.events:
         if at > until:
@@ -129,7 +129,7 @@ def screen_at(recording: Recording, until: float) -> Screen:
 
 
 def judgements(recording: Recording, dialect: Dialect) -> Iterator[tuple[float, list[str]]]:
-    """Every change of mind of the detector, with its second: for `lab explain`."""
+    """Yield every change of the detector's judgement, with its second: for `lab explain`."""
     detector = Detector(dialect, recording.rows, recording.cols)
     player = Player(detector, simulated_probe(dialect.name))
     said: list[str] = []

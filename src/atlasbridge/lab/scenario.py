@@ -1,4 +1,4 @@
-"""What a Prompt Lab scenario is, what the detector made of it, and the register of all of them."""
+"""The base class of Prompt Lab scenarios, their results, and their registry."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from atlasbridge.lab.livetty import LiveTerminal
 
 @dataclass(slots=True)
 class DetectorResult:
-    """Everything the detector said during a scenario, in order."""
+    """All commands of the detector during a scenario, in order."""
 
     raised: list[Prompt] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
-    latency_s: list[float] = field(default_factory=list)  # from the last output to each raising
-    virtual_s: list[float] = field(default_factory=list)  # the same on a clock that no busy machine slows down
+    latency_s: list[float] = field(default_factory=list)  # from the last output to each prompt
+    virtual_s: list[float] = field(default_factory=list)  # the same on a virtual clock, independent of load
     explanation: list[str] = field(default_factory=list)
 
     @property
@@ -28,47 +28,47 @@ class DetectorResult:
 
 
 class ScenarioFailed(AssertionError):
-    """What a scenario expected did not happen."""
+    """A scenario's expectation was not met."""
 
 
 def check(holds: bool, expectation: str) -> None:
-    """An assertion that also holds its ground under `python -O`: scenarios are shipped, not only tested."""
+    """An assertion that also works under `python -O`, because scenarios are part of the product."""
     if not holds:
         raise ScenarioFailed(expectation)
 
 
 class BasePromptLabScenario:
-    """One behaviour of a terminal program, acted out by a real child on a real pseudo-terminal (`self.terminal`).
+    """One behaviour of a terminal program, performed by a real child on a real pseudo-terminal (`self.terminal`).
 
-    A scenario may also write the output itself: what `run` writes to `master_fd` is what the detector reads from
-    `slave_fd`.  `setup` may make a pair of its own, as `self.master, self.slave`.
+    A scenario can also write the output itself: `run` writes to `master_fd`, and the detector reads it from `slave_fd`.
+    `setup` can create its own pair, as `self.master, self.slave`.
     """
 
     qa_id: ClassVar[str]
     name: ClassVar[str]
     description: ClassVar[str]
     platform: ClassVar[list[str]] = ["macos", "linux"]
-    within_s: ClassVar[float] = 0.2  # from coming to rest to the prompt, where the system tells who reads
-    blind_within_s: ClassVar[float] = 2.5  # where it cannot tell: the silence of the specification, and a look
+    within_s: ClassVar[float] = 0.2  # from coming to rest to the prompt, if the system tells who reads
+    blind_within_s: ClassVar[float] = 2.5  # if it cannot tell: the silence of the specification, and one probe
 
     def __init__(self, blind: bool = False) -> None:
-        """`blind`: as on a system that cannot tell who reads the terminal."""
+        """`blind` simulates a system that cannot tell who reads the terminal."""
         self.terminal = LiveTerminal(blind=blind)
         self.master_fd, self.slave_fd = -1, -1
 
     async def setup(self) -> None:
-        """Prepare what the scenario needs before anything runs."""
+        """Prepare the scenario before anything runs."""
 
     async def run(self) -> None:
-        """Make a program write, and answer it."""
-        raise NotImplementedError(f"{type(self).__name__} says nothing")  # every scenario acts something out
+        """Run a program, and answer it."""
+        raise NotImplementedError(f"{type(self).__name__} says nothing")  # every scenario must implement it
 
     async def assert_behavior(self, result: DetectorResult) -> None:
-        """Check what the detector made of it; raises `ScenarioFailed` with the expectation."""
-        raise NotImplementedError(f"{type(self).__name__} expects nothing")  # every scenario expects something
+        """Check the detector's result; raise `ScenarioFailed` with the expectation."""
+        raise NotImplementedError(f"{type(self).__name__} expects nothing")  # every scenario must implement it
 
     async def perform(self) -> DetectorResult:
-        """The whole scenario; the terminal is closed whatever happens."""
+        """Run the whole scenario; the terminal is closed in any case."""
         own = os.openpty() if hasattr(os, "openpty") else ()
         try:
             if own:
@@ -106,14 +106,15 @@ class BasePromptLabScenario:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A scenario of the gating matrix that runs in another suite, because it is about a channel or another system."""
+    """A scenario of the gating matrix that runs in another test suite, because it is about a channel
+    or another system."""
 
     qa_id: str
     name: str
     description: str
     platform: tuple[str, ...]
     where: str
-    test: str  # a file of the source, and the tests in it by a word
+    test: str  # a test file of the source tree; `word` selects its tests
     word: str
 
 
@@ -122,7 +123,7 @@ ELSEWHERE: dict[str, Elsewhere] = {}
 
 
 def register(scenario: type[BasePromptLabScenario]) -> type[BasePromptLabScenario]:
-    """Class decorator: a QA id is given once."""
+    """Class decorator; each QA id can be used once."""
     if scenario.qa_id in REGISTER or scenario.qa_id in ELSEWHERE:
         raise ValueError(f"{scenario.qa_id} is taken")
     scenario.name = scenario.__name__
@@ -137,7 +138,7 @@ def register_elsewhere(entry: Elsewhere) -> None:
 
 
 def find(word: str) -> list[type[BasePromptLabScenario]]:
-    """By QA id or by class name, without regard to case."""
+    """Find by QA id or by class name, case-insensitive."""
     low = word.lower()
     return [item for item in REGISTER.values() if low in (item.qa_id.lower(), item.name.lower())]
 

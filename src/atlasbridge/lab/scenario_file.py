@@ -1,7 +1,7 @@
-"""Scenarios as JSON files: bytes a program wrote, and what the detector must make of them (nothing, for `null`).
+"""Scenarios as JSON files: the bytes of a program, and the expected result of the detector (`null` for none).
 
-The schema is the specification's, with optional facts (`probe`, `canonical`, `echo`, `rows`, `cols`) for what bytes
-alone cannot tell.
+The schema is the specification's, with optional facts (`probe`, `canonical`, `echo`, `rows`, `cols`) that bytes alone
+do not contain.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ScenarioFile:
 
 
 def read_scenario(path: Path) -> ScenarioFile:
-    """A scenario file; what is wrong with a broken one is said in one line."""
+    """Read a scenario file; an error is described in one line."""
     try:
         data = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -64,7 +64,7 @@ def read_scenario(path: Path) -> ScenarioFile:
 
 
 def detect(data: Mapping[str, Any]) -> tuple[Prompt | None, list[str]]:
-    """What the detector raises for the bytes of a scenario, and why or why not."""
+    """Return the prompt that the detector raises for the bytes of a scenario, and the explanation."""
     name = str(data["tool"]) if str(data["tool"]) in available() else "generic"
     dialect = load_dialect(name)
     detector = Detector(dialect, int(data.get("rows", 24)), int(data.get("cols", 80)))
@@ -76,7 +76,7 @@ def detect(data: Mapping[str, Any]) -> tuple[Prompt | None, list[str]]:
 
 
 def run_file(scenario: ScenarioFile) -> Prompt | None:
-    """Raises `ScenarioFailed` where the detector and the file disagree."""
+    """Raises `ScenarioFailed` if the detector's result differs from the file."""
     prompt, why = detect(scenario.data)
     expected = scenario.data["expected_type"]
     if expected is None:
@@ -119,7 +119,7 @@ def _probe(data: Mapping[str, Any], dialect: str) -> ProbeAnswer:
 
 
 def write_scenario(folder: Path, data: Mapping[str, Any]) -> Path:
-    """Written whole or not at all, for nobody but its owner."""
+    """Write atomically, readable by the owner only."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / f"{data['scenario_id']}.json"
     fresh = path.with_suffix(".tmp")

@@ -1,4 +1,4 @@
-"""The scenarios of the specification, QA-001 to QA-009 and QA-018 to QA-020, each acted out by a small real program."""
+"""The scenarios of the specification, QA-001 to QA-009 and QA-018 to QA-020, each performed by a small real program."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def program(code: str) -> list[str]:
 
 
 def memory_of_this_process() -> int:
-    """Resident bytes now; where the system does not tell, the most there have been."""
+    """The resident memory in bytes; if the system does not tell, the peak."""
     if sys.platform == "linux":
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-    import resource  # not on Windows, where this scenario is left out
+    import resource  # not available on Windows, where this scenario is left out
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
@@ -86,7 +86,7 @@ class OverwrittenPromptScenario(BasePromptLabScenario):
 class SilentBlockScenario(BasePromptLabScenario):
     qa_id = "QA-004"
     description = "Process writes nothing; only the stall_watchdog can detect the block"
-    blind_within_s = 4.5  # nothing was ever written: a little more patience, most silent programs work
+    blind_within_s = 4.5  # a little longer without any output, because most silent programs are working
 
     async def run(self) -> None:
         self.terminal.start(program("ask()") if sys.platform == "win32" else ["sh", "-c", "read line"])
@@ -208,10 +208,10 @@ class OutputFloodScenario(BasePromptLabScenario):
     megabytes = 5
     megabytes_per_s = 2
     sample_s = 0.5
-    most_bytes = 50 * 1024 * 1024  # more than before the flood
+    most_bytes = 50 * 1024 * 1024  # above the level before the flood
 
     async def run(self) -> None:
-        """5 MB at 2 MB/s, and how much memory this process takes meanwhile."""
+        """5 MB at 2 MB/s, and the memory of this process meanwhile."""
         flood = (
             "text = ('x' * 79 + '\\n') * 1311\nbegan = time.monotonic()\n"
             f"for piece in range({self.megabytes * 10}):\n"
@@ -259,9 +259,9 @@ class EchoLoopScenario(BasePromptLabScenario):
 
 @register
 class ConPTYBaselineScenario(BasePromptLabScenario):
-    """On Windows the ConPTY backend runs it for real (tests/prompt_lab/test_qa_conpty.py); elsewhere a program draws
-    what a Windows console sends: mode switches first, a cleared screen, the title between two pieces of the line, and
-    the whole line again after the answer."""
+    """On Windows the real ConPTY backend runs it (tests/prompt_lab/test_qa_conpty.py). Elsewhere a program draws what a
+    Windows console sends: mode switches first, a cleared screen, the title between two pieces of the line, and the
+    whole line again after the answer."""
 
     qa_id = "QA-020"
     description = "A prompt on the Windows console is raised and answered"
@@ -281,8 +281,8 @@ class ConPTYBaselineScenario(BasePromptLabScenario):
         check(result.raised[0].excerpt == "Continue? (y/n)", f"the line as it looks: {result.raised[0].excerpt!r}")
 
 
-# Scenarios of the documents that no terminal acts out.  The documents reserve QA-010 to QA-017 for channels and define
-# those about Slack; the others are the same for Telegram.
+# Scenarios of the documents that need no terminal. The documents reserve QA-010 to QA-017 for channels and define those
+# about Slack; the others are the same for Telegram.
 
 SLACK = "tests/channels, against a strict fake of Slack; live with a test workspace in the release job"
 SLACK_TESTS = "tests/channels/test_qa_slack.py"

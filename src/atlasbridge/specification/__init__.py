@@ -1,1 +1,1 @@
-"""What the documents name, one module for each, so that a reader finds what was read about."""
+"""The names that the specifications use, one module for each document."""

@@ -18,7 +18,7 @@ from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.os.tty.base import BasePTY
 from atlasbridge.specification.text_detector import PromptDetector
 
-decide_prompt = Ledger.decide_prompt  # of the store
+decide_prompt = Ledger.decide_prompt
 
 __all__ = [
     "AdapterRegistry",

@@ -17,7 +17,7 @@ from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.specification.pty_supervisor import PTYSupervisor
 from atlasbridge.specification.text_detector import PromptDetector
 
-decide_prompt = Ledger.decide_prompt  # of the store
+decide_prompt = Ledger.decide_prompt
 
 __all__ = [
     "INJECT_BYTES",
@@ -32,6 +32,6 @@ __all__ = [
 
 
 def load_config(path: str | os.PathLike[str] | None = None) -> Configuration:
-    """The configuration in this file, or of this user's home folder; ConfigError says what is wrong with it."""
+    """Load the configuration from this file, or from this user's home folder. Raises ConfigError."""
     place = Path(path) if path is not None else Home.find(os.environ).config
     return load_config_of(place, os.environ, channel_settings, ChannelRegistry.names())

@@ -1,7 +1,7 @@
-"""`PTYSupervisor` as the documents draw it: one asyncio loop, four tasks, one tool in a terminal, and no hub.
+"""`PTYSupervisor` as in the documents: one asyncio loop, four tasks, one tool in a terminal, and no hub.
 
-`atlasbridge run` has the same four tasks in its session host; this class is for programs that carry prompts and
-responses by themselves.
+`atlasbridge run` has the same four tasks in its session host; this class is for programs that handle prompts and
+responses themselves.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class SupervisorState(StrEnum):
 
 
 class PTYSupervisor:
-    """Prompts come out of `prompts`; `(prompt_id, value)` goes into `responses`.  `run` ends with the tool.
+    """Put `(prompt_id, value)` into `responses`, and read prompts from `prompts`. `run` ends with the tool.
 
-    `terminal` gets every byte the tool writes; `keyboard` is a descriptor whose bytes are typed into the tool.
+    `terminal` gets every byte of the tool's output; bytes from the descriptor `keyboard` are typed into the tool.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class PTYSupervisor:
             await self._look()
 
     async def stdin_relay(self) -> None:
-        """Keys wait while the injection gate is held."""
+        """Keys wait while the injection gate is closed."""
         assert self._keyboard is not None
         while keys := await asyncio.to_thread(os.read, self._keyboard, MOST_KEYS):
             async with self._injection_gate:
@@ -126,8 +126,8 @@ class PTYSupervisor:
             await self.prompts.put(event)
 
     async def _inject_response(self, prompt_id: str, value: str) -> bool:
-        """One at a time; a response to a prompt that does not wait, or a second one, types nothing and is kept in
-        `refused`."""
+        """Type one response at a time. A response to a prompt that does not wait, or a second one, types nothing and is
+        recorded in `refused`."""
         event = self._asked.pop(prompt_id, None)
         if event is None:
             self.refused.append((prompt_id, "no such prompt waits"))

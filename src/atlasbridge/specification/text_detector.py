@@ -1,6 +1,7 @@
-"""`PromptDetector` as the documents write it: text in, an event or None out.
+"""`PromptDetector` as in the documents: text in, an event or None out.
 
-A live session is judged by `core.detection`, with the screen and the waiting probe; this is for those who have text.
+Live sessions use `core.detection`, with the screen and the waiting probe; this class is for callers that only have
+text.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ ROWS, COLS = 50, 200
 BLIND = ProbeAnswer(ProbeState.UNKNOWN, "text only", echo=True, canonical=True)
 
 
-# The last line of a prompt that is whole, as the documents write them.
+# The last line of a complete prompt, as in the documents.
 _COMPLETE = re.compile(
     r"""(?:
         [(\[] \s* y(?:es)? \s* / \s* n(?:o)? \s* [)\]]
@@ -43,7 +44,7 @@ _TRAILING = " \t\r\n.…:>❯›"
 
 
 class PromptDetector:
-    """Events are told apart by their `idempotency_key`; the session's id is the caller's, or one of its own."""
+    """`idempotency_key` identifies events. The session's id is the caller's, or a new one."""
 
     def __init__(
         self, threshold: float = 0.65, session_id: str = "", tool: str = "generic", clock: Clock | None = None
@@ -55,8 +56,8 @@ class PromptDetector:
         self._buffer, self._returned = b"", ""
 
     def feed(self, chunk: bytes) -> PromptEvent | None:
-        """Add output to the rolling buffer, and look at all of it.  A prompt is returned once, and only when nothing of
-        it can be missing: a question that may still get its `(y/n)` is left to `detect_blocking`, after the silence."""
+        """Add output to the rolling buffer and check all of it. A prompt is returned once, and only if it is complete:
+        a question that could still get its `(y/n)` is left to `detect_blocking`, after the silence."""
         self._buffer = (self._buffer + chunk)[-BUFFER_BYTES:]
         text = _ESCAPES.sub("", self._buffer.decode("utf-8", "replace"))
         shown = text.rstrip(_TRAILING)
@@ -71,18 +72,18 @@ class PromptDetector:
         self._buffer, self._returned = b"", ""
 
     def detect(self, text: str) -> PromptEvent | None:
-        """The prompt at the end of this text, when a pattern is sure enough."""
+        """The prompt at the end of this text, if a pattern is certain enough."""
         return self._event(self._judge(text.replace("\r\n", "\n").replace("\n", "\r\n").encode()), believed=True)
 
     def detect_structured(self, prompt_type: PromptType, excerpt: str, choices: tuple[str, ...] = ()) -> PromptEvent:
-        """The tool said so itself: confidence 1.0."""
+        """The tool reported the prompt itself: confidence 1.0."""
         evidence = (Evidence("structured", 1.0, "the tool says so"),)
         offered = tuple(Choice(str(number), label) for number, label in enumerate(choices, 1))
         prompt = Prompt(prompt_type, 1.0, excerpt[:EXCERPT_LIMIT], choices=offered, evidence=evidence)
         return event_of(prompt, self.session_id, self._clock)
 
     def detect_blocking(self) -> PromptEvent | None:
-        """The buffer after `stuck_timeout_seconds` of silence: what no pattern knows, too."""
+        """The prompt in the buffer after `stuck_timeout_seconds` of silence, also if no pattern matches."""
         return self._event(self._judge(self._buffer), believed=False)
 
     def _judge(self, data: bytes) -> Prompt | None:

@@ -132,7 +132,7 @@ class _Bounded:
 
 
 class Readers:
-    """The bodies that are being read. If there are many, the slowest is aborted: a normal body arrives at once with its
+    """The bodies that are being read. If there are many, the oldest is aborted: a normal body arrives at once with its
     headers."""
 
     def __init__(self, total: int) -> None:

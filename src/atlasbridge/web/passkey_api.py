@@ -22,7 +22,7 @@ from atlasbridge.web.site import Site
 
 
 def best_page(urls: dict[str, str]) -> str:
-    """The address for a phone: one with a host name that other machines can reach, otherwise this machine's own."""
+    """The address for a phone: the first with a host name (proxy, LAN, this machine), or "" if there is none."""
     named = [urls[place] for place in ("proxy", "lan", "local") if place in urls]
     return next((url for url in named if not host_name(url.partition("://")[2]).replace(".", "").isdigit()), "")
 

@@ -23,7 +23,7 @@ Item = TypeVar("Item")
 
 
 def encode_event(event: dict[str, Any], event_id: str = "") -> bytes:
-    """One event.  JSON has no raw line breaks, so one data line is enough."""
+    """Encode one event. JSON has no raw line breaks, so one data line is enough."""
     head = f"id: {event_id}\n".encode() if event_id else b""
     text = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     return head + b"data: " + text + b"\n\n"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from tests.support.ledgers import SECRET, YES_NO, answer_to
 
-from atlasbridge.core.prompt.gate import decide_reply, fate, nonce_matches, refuse_claim
+from atlasbridge.core.prompt.answer import call_person
+from atlasbridge.core.prompt.gate import decide_reply, describe_decision, fate, nonce_matches, refuse_claim
 from atlasbridge.core.prompt.model import Answer, AnswerKind, InboundReply, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.values import replace
 
@@ -105,6 +108,22 @@ def test_who_answered_first_is_told_to_the_second() -> None:
     for reply in (GOOD, replace(GOOD, nonce="")):
         decision = decide_reply(answered, reply, allowed=True, now=50.0)
         assert isinstance(decision, Reject) and "slack:T/U" in decision.sentence
+
+
+def test_the_second_is_told_the_time_in_this_machines_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        at = "2026-01-02T05:06:07.000000+00:00"
+        answered = replace(RECORD, decided_value="y", decided_by="slack:T/U", decided_at=at)
+        assert describe_decision(answered) == 'with "y" by slack:T/U at 14:06:07 JST'
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_timer_is_named_in_words() -> None:
+    assert call_person("auto:timeout") == "a timer, because nobody answered in time"
 
 
 def test_the_store_explains_a_lost_claim_with_the_same_reasons() -> None:

@@ -19,7 +19,7 @@ WAITS_S = 3600.0  # after this time, only the keys answer
 LINE_LIMIT = 65536
 TEXT_LIMIT = 20_000
 NOTE_LIMIT = 1000  # characters of the tool's note about a command
-APPS = ("qwen", "codex")  # other tools with such a hook; their names are below
+APPS = ("qwen", "codex")  # other tools with such a hook
 # Qwen Code uses different names for the same tools.
 ALSO = {
     "run_shell_command": "Bash",

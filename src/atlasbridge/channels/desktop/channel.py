@@ -39,7 +39,7 @@ SCRIPT = (
 
 
 def choose_program(platform: str, find: Callable[[str], str | None], wanted: str = "") -> str:
-    """ "" when there is none."""
+    """Return the path of the program that shows notifications, or "" if there is none."""
     if wanted:
         return find(wanted) or ""
     return find(MACOS if platform == "darwin" else LINUX) or ""

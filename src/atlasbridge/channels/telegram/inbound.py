@@ -124,7 +124,7 @@ class Inbound:
                 log.info("update %s is taken up again", update_id)
                 await self._handle(update_id, kind, update[kind], seen_before=True)
             else:
-                await self._seen.settle(update_id)  # the payload was withheld; only the server can send it again
+                await self._seen.settle(update_id)  # withheld, or no longer allowed
 
     async def settle(self, origin: Origin) -> None:
         """The gate has decided about the reply."""

@@ -1,4 +1,4 @@
-"""The log that shows when somebody changed it: its events, its chain, its file."""
+"""The tamper-evident audit log: its events, its hash chain and its file."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""audit.head: how far the log has come, written down a second time, outside the database and outside the log.
+"""audit.head: a second copy of the log's head, outside the database and outside the log.
 
-It only ever lags behind them, so a store or a log that knows less than it was shortened.  A few bytes in place, without
-waiting for the disk: that it lags is no harm.  It has two slots that take turns, each with a check of its own: whoever
-is killed in the middle of one leaves the other, and what is half old and half new is never taken for a head.
+It can only lag behind them, so a store or a log with fewer entries was truncated. It is written in place without a
+sync, because a delay does no harm. It has two alternating slots, each with a checksum: a process that is killed during
+a write leaves the other slot intact, and a torn slot is never mistaken for a head.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.system import OWN_FILE, keep_private, write_at
 
 NAME = "audit.head"
-_SIZE = 128  # bytes of a slot, padded: one write in place, whatever the numbers
+_SIZE = 128  # bytes of a padded slot, so that every write has the same size
 _SLOTS = 2
 _HASH = len("sha256:") + 64
 
@@ -44,7 +44,7 @@ class Anchor:
         self._slot = 1 - self._slot
 
     def _open(self) -> None:
-        """The newest note stays until the next one stands beside it."""
+        """Keeps the newest note until the next one is written beside it."""
         notes = _read_notes(self.path)
         kept = max(notes, key=lambda slot: notes[slot].turn) if notes else 1
         self._slot, self._turn = 1 - kept, notes[kept].turn + 1 if notes else 0
@@ -58,13 +58,13 @@ class Anchor:
 
 
 def read_anchor(path: Path) -> Head | None:
-    """None: it is not there, or says nothing that could be understood."""
+    """Returns None if the file is missing or invalid."""
     notes = _read_notes(path)
     return max(notes.values(), key=lambda note: note.turn).head if notes else None
 
 
 def _read_notes(path: Path) -> dict[int, _Note]:
-    """What the slots say, without those that were torn."""
+    """The notes of the slots, without torn ones."""
     try:
         data = path.read_bytes()[: _SLOTS * _SIZE]
     except OSError:
@@ -75,7 +75,7 @@ def _read_notes(path: Path) -> dict[int, _Note]:
 
 def _parse(slot: bytes) -> _Note | None:
     words = slot.decode("ascii", "replace").split()
-    if len(words) == 2 and words[0].isdecimal() and len(words[1]) == _HASH:  # before there were two slots
+    if len(words) == 2 and words[0].isdecimal() and len(words[1]) == _HASH:  # the format before there were two slots
         return _Note(-1, Head(int(words[0]), words[1]))
     if len(words) != 4 or not words[0].isdecimal() or not words[2].isdecimal():
         return None

@@ -1,6 +1,6 @@
-"""The hash chain: every entry carries its number, the hash of the entry before it, and a hash over all of itself.
+"""The hash chain: every entry contains its number, the hash of the entry before it, and a hash over itself.
 
-Pure: strings in, strings and verdicts out.  Where the lines are kept is the business of `log.py` and of the store.
+Pure: strings in, strings and results out. `log.py` and the store keep the lines.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _LAST: Final = ("prev_hash", "hash")
 RESERVED: Final = frozenset(_FIRST + _LAST)
 
 
-# Made once: verifying a long log is mostly this.
+# Created once, because verifying a long log mostly consists of this.
 _SORTED: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
 _ORDERED: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False)
 
 
 class Head(NamedTuple):
-    """Where a chain stands: how many entries, and the hash of the last one."""
+    """The position of a chain: the number of entries, and the hash of the last one."""
 
     entries: int
     hash: str
@@ -35,20 +35,20 @@ START: Final = Head(0, GENESIS)
 
 @frozen
 class Fault:
-    """The first entry that is not what it must be."""
+    """The first invalid entry."""
 
     seq: int
     problem: str
 
 
 def digest(fields: Mapping[str, Any]) -> str:
-    """The hash of an entry: over its line as it is written, without the field `hash`."""
+    """The hash of an entry: over its line without the field `hash`."""
     rest = {name: value for name, value in fields.items() if name != "hash"}
     return _sha256(render_entry(rest))
 
 
 def matches(entry: Mapping[str, Any]) -> bool:
-    """Whether its hash is right.  Entries of versions before 0.1 were hashed with their keys sorted."""
+    """Whether the hash of an entry is correct. Versions before 0.1 hashed entries with sorted keys."""
     if entry["hash"] == digest(entry):
         return True
     rest = {name: value for name, value in entry.items() if name != "hash"}
@@ -60,15 +60,15 @@ def _sha256(text: str) -> str:
 
 
 def render_entry(fields: Mapping[str, Any]) -> str:
-    """An entry as its line, without the line feed: number, time and event first, the hashes last.  No blanks, and ASCII
-    only, so that no entry can carry a terminal sequence."""
+    """Formats an entry as a line without the line feed: number, time and event first, the hashes last. It contains no
+    spaces and only ASCII, so that no entry can contain a terminal sequence."""
     middle = sorted(name for name in fields if name not in RESERVED)
     ordered = {name: fields[name] for name in (*_FIRST, *middle, *_LAST) if name in fields}
     return _ORDERED.encode(ordered)
 
 
 def seal_entry(head: Head, ts: str, event: str, fields: Mapping[str, Any]) -> tuple[str, Head]:
-    """The next entry after `head` as a line, and the new head."""
+    """Returns the next entry after `head` as a line, and the new head."""
     clash = RESERVED & fields.keys()
     if clash:
         raise ValueError(f"an audit entry writes {', '.join(sorted(clash))} itself")
@@ -78,7 +78,7 @@ def seal_entry(head: Head, ts: str, event: str, fields: Mapping[str, Any]) -> tu
 
 
 def parse_entry(line: str) -> dict[str, Any] | None:
-    """The fields of a line, or None when it is not an entry at all."""
+    """Returns the fields of a line; None if it is not an entry."""
     try:
         entry = json.loads(line)
     except ValueError:
@@ -87,7 +87,7 @@ def parse_entry(line: str) -> dict[str, Any] | None:
 
 
 def check_entry(head: Head, line: str) -> Fault | Head:
-    """Does `line` follow `head`?  The new head, or what is wrong with it."""
+    """Checks that `line` follows `head`. Returns the new head, or the fault."""
     seq = head.entries + 1
     entry = parse_entry(line)
     if entry is None:
@@ -102,7 +102,7 @@ def check_entry(head: Head, line: str) -> Fault | Head:
 
 
 def check_chain(lines: Iterable[str], head: Head = START) -> Fault | Head:
-    """Follow the chain from `head`: where it ends, or the first entry that breaks it."""
+    """Follows the chain from `head`. Returns its end, or the first fault."""
     for line in lines:
         step = check_entry(head, line)
         if isinstance(step, Fault):

@@ -1,6 +1,7 @@
-"""The names of what the audit log records: those of the specification, and those this implementation adds.
+"""The names of the audit events: those of the specification, and those that this implementation adds.
 
-Which prompt move writes which name stands in `EVENT_OF_MOVE`; who writes an entry, and when, is the store's business.
+`EVENT_OF_MOVE` maps each transition of a prompt to its event. The store writes the entries. The comments are the text
+of docs/reference/audit-events.md.
 """
 
 from __future__ import annotations

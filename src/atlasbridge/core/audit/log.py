@@ -1,7 +1,8 @@
-"""audit.log: JSON Lines, mode 0600, appended and brought to disk.  Only bytes and files: the chain is `chain.py`.
+"""audit.log: JSON Lines, mode 0600, appended and synced to disk. It handles only bytes and files; `chain.py` defines
+the chain.
 
-After a failed write or fsync the file is cut back to what is known to be on disk, and the same lines are written again:
-the kernel may have dropped the pages of a failed fsync, so a second fsync alone would prove nothing.
+After a failed write or fsync, the file is truncated to what is known to be on disk, and the same lines are written
+again: the kernel can have dropped the pages of a failed fsync, so a second fsync alone would prove nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _CHUNK = 4096
 
 
 class Line(NamedTuple):
-    """A line and where it stands; without its line feed it is torn."""
+    """A line and its position; without its line feed it is torn."""
 
     start: int
     end: int
@@ -31,11 +32,11 @@ class AuditFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._descriptor: int | None = None
-        self._size: int | None = None  # what was written; None before `start`
-        self._certain = 0  # what is known to be on disk
+        self._size: int | None = None  # bytes written; None before `start`
+        self._certain = 0  # bytes known to be on disk
 
     def start(self, size: int) -> None:
-        """Append after `size` bytes from now on; what stands behind them is cut off."""
+        """Appends after `size` bytes from now on; anything after them is cut off."""
         self.close()
         fresh = not self.path.exists()
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | OWN_FILE, 0o600)
@@ -48,8 +49,8 @@ class AuditFile:
         self._size = self._certain = size
 
     def append(self, lines: Sequence[str], sync: bool = True) -> None:
-        """All of it on disk, or OSError and nothing counted as written since it last was.  `sync`: not now, but with
-        one of the next."""
+        """Writes the lines. On OSError, nothing since the last sync counts as written. With `sync=False`, a later
+        append syncs them."""
         size = self._size or 0
         if self._descriptor is None:
             self.start(size)
@@ -67,7 +68,8 @@ class AuditFile:
         self._certain = self._size if sync else self._certain
 
     def untouched(self) -> bool:
-        """Is the file still what was written?  After a failure of ours it may be longer: the rest is cut off again."""
+        """Whether the file is still as we wrote it. After a failed write it can be longer: the rest is cut off
+        again."""
         if self._size is None:
             return False
         try:
@@ -86,10 +88,11 @@ class AuditFile:
 
 
 class AuditWriter:
-    """A log of one's own in the same form, without a store: `verify_chain` checks it.  The hub's log is the hub's."""
+    """A separate log in the same format, without a store; `verify_chain` checks it. Only the hub writes the hub's
+    log."""
 
     def __init__(self, path: Path | str, clock: Clock | None = None) -> None:
-        """An existing log goes on where it ends; ValueError says which entry of it is bad."""
+        """Continues an existing log. Raises ValueError with the first bad entry."""
         self.path = Path(path)
         self._clock = clock or SystemClock()
         self._file = AuditFile(self.path)
@@ -100,7 +103,7 @@ class AuditWriter:
         self._file.start(self.path.stat().st_size if self.path.exists() else 0)
 
     def write(self, event: str, **fields: Any) -> dict[str, Any]:
-        """Append one entry and bring it to disk; returns it with its number and hashes."""
+        """Appends one entry and syncs it to disk. Returns it with its number and hashes."""
         line, head = seal_entry(self.head, iso(self._clock.wall()), event, fields)
         self._file.append([line])
         self.head = head
@@ -111,8 +114,8 @@ class AuditWriter:
 
 
 def read_lines(path: Path, size: int | None = None) -> Iterator[str]:
-    """Every line, also a torn last one, of the first `size` bytes.  A byte that is not ASCII becomes a mark, which no
-    hash matches."""
+    """Yields every line, even a torn last one, of the first `size` bytes. A byte that is not ASCII is replaced, so that
+    no hash matches."""
     try:
         with open(path, encoding="ascii", errors="replace", newline="\n") as file:
             for line in file:
@@ -127,14 +130,15 @@ def read_lines(path: Path, size: int | None = None) -> Iterator[str]:
 
 
 def verify_chain(entries: Path | str | Iterable[str]) -> tuple[bool, int]:
-    """Recompute the chain of a file or of lines: whether it is whole, and its length or the first entry that is bad."""
+    """Recomputes the chain of a file or of lines. Returns whether it is valid, and its length or the first bad
+    entry."""
     lines = read_lines(Path(entries)) if isinstance(entries, Path | str) else entries
     verdict = check_chain(lines)
     return (False, verdict.seq) if isinstance(verdict, Fault) else (True, verdict.entries)
 
 
 def lines_back(path: Path) -> Iterator[Line]:
-    """From the end of the file to its beginning; the first one may be torn."""
+    """Yields the lines from the end of the file to its beginning; the first one can be torn."""
     try:
         descriptor = os.open(path, os.O_RDONLY | OWN_FILE)
     except FileNotFoundError:
@@ -152,7 +156,7 @@ def lines_back(path: Path) -> Iterator[Line]:
 
 
 def _find_back(descriptor: int, before: int) -> int:
-    """The position of the last line feed below `before`, or -1."""
+    """The position of the last line feed before `before`, or -1."""
     while before > 0:
         start = max(0, before - _CHUNK)
         found = read_at(descriptor, before - start, start).rfind(b"\n")

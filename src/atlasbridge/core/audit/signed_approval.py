@@ -1,7 +1,7 @@
-"""Passkeys: what a person signs when they agree, and whether a signature is right.
+"""Passkeys: what a person signs for an approval, and whether a signature is valid.
 
-The hub asks before it claims an answer; `audit verify` asks again, later and elsewhere, with nothing but the log.
-Which keys there are, and who may add one, is `daemon.passkeys`' business.
+The hub checks it before it claims an answer; `audit verify` checks it again later from the log alone. `daemon.passkeys`
+manages the keys and who is allowed to add one.
 """
 
 from __future__ import annotations
@@ -20,44 +20,44 @@ from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, PromptReco
 from atlasbridge.core.prompt.redact import GONE
 from atlasbridge.core.values import as_dict, frozen
 
-FIELD: Final = "passkey"  # of an audit entry: the assertion that came with the answer
-REFUSALS: Final = "refusals"  # of PROMPT_DETECTED where a rule wants a passkey: the answers that need none
-PURPOSE: Final = "atlasbridge answer"  # a signature over something else is never taken for an answer
+FIELD: Final = "passkey"  # field of an audit entry: the assertion that came with the answer
+REFUSALS: Final = "refusals"  # field of PROMPT_DETECTED if a rule requires a passkey: the answers that need none
+PURPOSE: Final = "atlasbridge answer"  # a signature for another purpose is never accepted for an answer
 INSTALL: Final = "install the passkey extra on the hub's machine (see docs/install.md)"
-SPOKEN: Final = {AnswerKind.YES: "y", AnswerKind.NO: "n", AnswerKind.ENTER: "enter"}  # as the record says them
-LONGEST: Final = 8192  # bytes of a part of an assertion
+SPOKEN: Final = {AnswerKind.YES: "y", AnswerKind.NO: "n", AnswerKind.ENTER: "enter"}  # as they are recorded
+LONGEST: Final = 8192  # maximum size of a part of an assertion in bytes
 
 
 def canonical(fields: Mapping[str, Any]) -> str:
-    """One text for one meaning: sorted keys, no blanks, ASCII only."""
+    """One text per meaning: sorted keys, no spaces, ASCII only."""
     return json.dumps(fields, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
 
 
 class PasskeyRefused(AtlasBridgeError):
-    """The signature, or the new key, is not what it must be; the message says why."""
+    """The signature or the new key is invalid; the message says why."""
 
 
 @frozen
 class Passkey:
-    """A key that a person enrolled.  The private half never leaves the phone or laptop that made it."""
+    """A key that a person enrolled. The private key never leaves the phone or laptop that created it."""
 
-    key_id: str  # the authenticator's own name for it, in hexadecimal
+    key_id: str  # the authenticator's id for it, in hexadecimal
     name: str
     rp_id: str  # the host name for which the browser keeps it
     public_key: str  # COSE, in hexadecimal
     created_at: str = ""
     by: str = ""  # who enrolled it
-    count: int = 0  # the authenticator's counter when it was last used; many always say 0
+    count: int = 0  # the authenticator's counter at its last use; many always report 0
 
     def to_json(self) -> dict[str, Any]:
-        """For people: what is needed to tell keys apart."""
+        """The fields that people need to distinguish keys."""
         shown = as_dict(self)
         return {name: shown[name] for name in ("key_id", "name", "rp_id", "created_at", "by")}
 
 
 @frozen
 class Assertion:
-    """What a browser gives back when a person has touched the key; all in hexadecimal."""
+    """The browser's result after a person has confirmed with the key; all in hexadecimal."""
 
     key_id: str
     client_data: str
@@ -66,7 +66,7 @@ class Assertion:
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Assertion:
-        """Raises PasskeyRefused when that is no assertion."""
+        """Raises PasskeyRefused if it is not an assertion."""
         values = [data.get(name) for name in ("key_id", "client_data", "authenticator_data", "signature")]
         if not all(isinstance(value, str) and is_hex(value) for value in values):
             raise PasskeyRefused("This is no signature of a passkey.")
@@ -78,7 +78,8 @@ def is_hex(text: str) -> bool:
 
 
 def digest_question(prompt: Prompt) -> str:
-    """Of all that a person must have read before they agree, and of what the host compares before it types."""
+    """A digest of everything that a person must read before an approval, and of what the host compares before it
+    types."""
     shown = {
         "asked": prompt.asked,
         "choices": [[choice.value, choice.label, choice.detail] for choice in prompt.choices],
@@ -89,7 +90,7 @@ def digest_question(prompt: Prompt) -> str:
 
 
 def signed_fields(record: PromptRecord, answer: Answer) -> dict[str, str]:
-    """What the audit entry needs besides its own fields so that the signature can be checked again."""
+    """The additional fields of the audit entry, with which the signature can be checked again."""
     nonce = hashlib.sha256(record.nonce.encode()).hexdigest()
     value = answer.value or SPOKEN.get(answer.kind, "")
     signed = digest_answer(nonce, answer.kind.value, value)
@@ -97,12 +98,12 @@ def signed_fields(record: PromptRecord, answer: Answer) -> dict[str, str]:
 
 
 def digest_answer(nonce: str, kind: str, value: str) -> str:
-    """Of an answer whole, also where the log keeps its words redacted."""
+    """A digest of the whole answer, even if the log contains it redacted."""
     return hashlib.sha256(canonical({"nonce": nonce, "kind": kind, "value": value}).encode("ascii")).hexdigest()
 
 
 def challenge(entry: Mapping[str, Any], signed: Mapping[str, Any]) -> bytes:
-    """What the key signs: which prompt of which session, its question, its one-time nonce, and this answer."""
+    """The data that the key signs: the prompt, its session, its question, its one-time nonce, and this answer."""
     fields = {
         "for": PURPOSE,
         "prompt_id": entry["prompt_id"],
@@ -119,7 +120,7 @@ def challenge_of(record: PromptRecord, answer: Answer) -> bytes:
 
 
 def why_not_here(host: str) -> str:
-    """Why a browser that opened the page under this name cannot use a passkey; "": it can."""
+    """Why a browser that opened the page under this host name cannot use a passkey; "" if it can."""
     try:
         ip_address(host)
     except ValueError:
@@ -128,16 +129,17 @@ def why_not_here(host: str) -> str:
 
 
 def is_origin_of(origin: str, rp_id: str) -> bool:
-    """A browser gives a key away only to its own name, over TLS or on this machine."""
+    """A browser offers a key only to its own host name, over TLS or on this machine."""
     parts = urlsplit(origin)
     return parts.hostname == rp_id and (parts.scheme == "https" or (parts.scheme == "http" and rp_id == "localhost"))
 
 
 def check_assertion(key: Passkey, given: Assertion, wanted: bytes, origins: Iterable[str] | None = None) -> int:
-    """The authenticator's new counter; raises PasskeyRefused.
+    """Verifies an assertion and returns the authenticator's new counter. Raises PasskeyRefused.
 
-    `origins`: the page's own addresses, since any program's page on `localhost` may ask for a key of that name.  None:
-    they are not known any more, as when the log is read years later; then the name alone has to fit.
+    `origins` are the page's own addresses, because the page of any program on `localhost` can request a key for that
+    name. None means that they are no longer known, for example when the log is read years later; then only the host
+    name must match.
     """
     origin = _origin(given)
     if not is_origin_of(origin, key.rp_id) or (origins is not None and origin not in set(origins)):
@@ -169,7 +171,7 @@ def check_assertion(key: Passkey, given: Assertion, wanted: bytes, origins: Iter
 
 
 def check_new_key(data: Mapping[str, Any], wanted: bytes, rp_id: str, origins: Iterable[str]) -> tuple[str, str, int]:
-    """The id, public key and counter of a key that a browser has just made; raises PasskeyRefused."""
+    """Returns the id, public key and counter of a key that a browser has just created. Raises PasskeyRefused."""
     webauthn = load_library()
     values = {name: str(data.get(name, "")) for name in ("key_id", "client_data", "attestation")}
     if not all(map(is_hex, values.values())):
@@ -200,7 +202,7 @@ def _origin(given: Assertion) -> str:
 
 
 def load_library() -> Any:
-    """Heavy, and needed by few: imported when the first passkey is looked at."""
+    """Imported when the first passkey is used, because it is large and rarely needed."""
     try:
         import webauthn
         import webauthn.helpers.exceptions
@@ -219,12 +221,12 @@ def is_installed() -> bool:
 
 
 class LogWalk:
-    """Reads the entries that passkeys are about, oldest first, and says which one is not what it must be."""
+    """Reads the entries about passkeys, oldest first, and reports invalid ones."""
 
     def __init__(self) -> None:
         self._keys: dict[str, Passkey] = {}
-        self._wanted: dict[str, frozenset[str]] = {}  # by prompt: the answers that need none
-        self.unchecked = 0  # signatures that nobody could check here, because the library is missing
+        self._wanted: dict[str, frozenset[str]] = {}  # by prompt: the answers that need no passkey
+        self.unchecked = 0  # signatures that could not be checked, because the library is missing
 
     EVENTS: Final = (
         AuditEvent.PASSKEY_ADDED,

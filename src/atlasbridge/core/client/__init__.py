@@ -1,1 +1,1 @@
-"""The person's own terminal: lent to a session and given back as it was."""
+"""The client: passes the person's terminal to a session and restores it afterwards."""

@@ -1,6 +1,6 @@
-"""The client: lends its terminal to a session, waits, gives the terminal back as it was, and exits as the tool did.
+"""The client: passes its terminal to a session, waits, restores the terminal, and exits with the tool's status.
 
-It moves no byte itself: the host reads and writes the terminal.  Used by `run` and by `attach` alike.
+It copies no bytes itself: the host reads and writes the terminal. `run` and `attach` both use it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# The person's own terminal: raw while a session is shown on it, and back to what it was, whatever happens.
+# The person's own terminal: raw while it shows a session, and restored in any case.
 #
-# A terminal restorer, a tiny shell of its own session, puts it back when the client is killed before it could.
+# A terminal restorer, a small shell in its own session, restores it if the client is killed.
 
 _IFLAG, _OFLAG, _CFLAG, _LFLAG, _ISPEED, _OSPEED, _CC = range(7)
-_TERMINAL_FD = 3  # where the terminal restorer finds the terminal
+_TERMINAL_FD = 3  # the descriptor of the terminal in the restorer
 
-# Waits for a word or for the end of the pipe.  Without the word the client was killed: if the terminal is still as raw
-# as we made it (a shell may have taken it over already), put it back.
+# Waits for a word or for the end of the pipe. Without the word, the client was killed: if the terminal is still as raw
+# as we made it (a shell can have taken it over already), the restorer resets it.
 _TERMINAL_RESTORER = """trap '' HUP INT QUIT TERM TSTP TTIN TTOU PIPE
 read -r word
 [ "$word" = bye ] && exit 0
@@ -45,7 +45,7 @@ exec stty "$1" <&3
 
 
 def raw_attributes(attributes: list[Any]) -> list[Any]:
-    """What cfmakeraw makes of them: every key and every byte passes as it is."""
+    """The same as cfmakeraw: every key and every byte passes unchanged."""
     raw = [*attributes[:_CC], list(attributes[_CC])]
     raw[_IFLAG] &= ~(
         termios.IGNBRK
@@ -66,7 +66,7 @@ def raw_attributes(attributes: list[Any]) -> list[Any]:
 
 
 def window_size(fd: int) -> Size:
-    """The terminal's size; 0 x 0 when it has none."""
+    """The terminal's size; 0 x 0 if it has none."""
     try:
         told = fcntl.ioctl(fd, termios.TIOCGWINSZ, b"\0" * 8)
     except OSError:
@@ -75,7 +75,7 @@ def window_size(fd: int) -> Size:
 
 
 class RawTerminal:
-    """Raw from `enter` to `leave`, any number of times; the terminal restorer stands by in between."""
+    """Raw from `enter` to `leave`, any number of times. The terminal restorer runs in the meantime."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -93,7 +93,7 @@ class RawTerminal:
         return char if isinstance(char, int) else char[0]
 
     def leave(self) -> None:
-        """What is not raw is not touched: in the background it is somebody else's."""
+        """Restores only a terminal that we made raw: in the background it belongs to another process."""
         if not self._entered:
             return
         self._entered = False
@@ -108,14 +108,14 @@ class RawTerminal:
             try:
                 os.write(self._terminal_restorer, b"bye\n")
             except OSError:
-                pass  # somebody has killed it: there is nobody to be sent home
+                pass  # the restorer was killed, so it does not have to be told
             os.close(self._terminal_restorer)
             self._terminal_restorer = -1
 
 
 def _start_terminal_restorer(terminal_fd: int, words: str) -> int:
-    """Returns the pipe whose end wakes the terminal restorer.  It runs in a session of its own: no signal of ours
-    reaches it."""
+    """Returns the pipe whose end wakes the terminal restorer. The restorer runs in its own session, so none of our
+    signals reaches it."""
     reader, writer = os.pipe()
     actions = [
         (os.POSIX_SPAWN_DUP2, terminal_fd, _TERMINAL_FD),
@@ -127,7 +127,7 @@ def _start_terminal_restorer(terminal_fd: int, words: str) -> int:
     try:
         spawn_shell(command, os.environ, file_actions=actions)
     except OSError:
-        os.close(writer)  # no shell: the session works, only a killed client leaves its terminal raw
+        os.close(writer)  # without a shell the session works; only a killed client leaves its terminal raw
         return -1
     finally:
         os.close(reader)
@@ -135,7 +135,7 @@ def _start_terminal_restorer(terminal_fd: int, words: str) -> int:
 
 
 def _stty_words(attributes: list[Any]) -> str:
-    """The settings in the form `stty -g` prints and `stty` takes back."""
+    """The settings in the format of `stty -g`, which `stty` accepts."""
     control = [value if isinstance(value, int) else value[0] for value in attributes[_CC]]
     if sys.platform == "darwin":
         flags = {"cflag": _CFLAG, "iflag": _IFLAG, "lflag": _LFLAG, "oflag": _OFLAG}
@@ -170,12 +170,12 @@ _HANDLED = (
     signal.SIGTSTP,
     signal.SIGCONT,
 )
-_BACKGROUND_LOOK_MS = 250.0  # how often a client that was continued with `bg` looks whether the terminal is its own
-_LEAVE_S = 2.0  # how long a client that must go waits for the host to let its terminal go
+_BACKGROUND_LOOK_MS = 250.0  # how often a client that was continued with `bg` checks whether it has the terminal
+_LEAVE_S = 2.0  # how long a client that must exit waits for the host to release its terminal
 
 
 def terminal_size() -> Size:
-    """Of the terminal behind standard output, input or error; else what the environment says."""
+    """The size of the terminal behind standard output, input or error; otherwise the size in the environment."""
     for fd in (1, 0, 2):
         size = window_size(fd)
         if size.rows and size.cols:
@@ -192,12 +192,12 @@ class Client:
         steal: bool = False,
         share: Callable[[str, int], str] | None = None,
     ) -> None:
-        """`past`: this terminal has not seen the session yet; what scrolled off is shown to it, once.  `steal`: other
-        terminals are detached for good.  `share`: shows the session while another terminal has the keyboard."""
+        """`past`: this terminal has not shown the session yet, so it gets the lines that scrolled off, once. `steal`:
+        other terminals are detached for good. `share`: shows the session while another terminal has the keyboard."""
         self._steal = steal
         self._share = share
         self._sharing = False
-        self._was_shown = False  # on this terminal, which was raw from then on
+        self._was_shown = False  # on this terminal, which has been raw since then
         self._connection = connection
         self._past = past
         self._buffer = wire.LineBuffer()
@@ -206,10 +206,10 @@ class Client:
         self._terminal: RawTerminal | None = None
         self._session_id = ""
         self._attached = False
-        self.plan: dict[str, Any] = {}  # what a host of the zygote read on the command line
+        self.plan: dict[str, Any] = {}  # the command line as parsed by a host of the zygote
 
     def await_start(self) -> Ending | None:
-        """Until the host says that the tool runs (None) or why it does not."""
+        """Waits until the host reports that the tool runs (returns None) or why it does not."""
         message = self._next()
         while message is not None and message["m"] == "plan":
             self.plan = message
@@ -242,8 +242,8 @@ class Client:
         return bool(data)
 
     def run(self) -> Ending:
-        """Show the session here until it ends, somebody leaves, or the host dies."""
-        hide_memory()  # what is typed here passes through nobody's hands but the host's
+        """Shows the session here until it ends, the person detaches, or the host dies."""
+        hide_memory()  # only the host sees what is typed here
         self._install_handlers()
         self._stand_by()
         try:
@@ -252,7 +252,7 @@ class Client:
             self.close()
 
     def _stand_by(self) -> None:
-        """All that can be done for the terminal before it is lent; it is not touched yet."""
+        """Prepares everything that is possible before the terminal is passed on; does not change the terminal yet."""
         if self._terminal is None and os.isatty(0) and os.isatty(1):
             self._terminal = RawTerminal(0)
 
@@ -263,12 +263,13 @@ class Client:
 
     def _install_handlers(self) -> None:
         for number in _HANDLED:
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # `nohup` stays without effect
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # respects `nohup`
                 signal.signal(number, _noted)
         signal.set_wakeup_fd(self._signals.write_fd, warn_on_full_buffer=False)
 
     def _attach(self, back: bool = False) -> None:
-        """`back`: this terminal left because the tool had stopped; it goes on as soon as its terminal is there."""
+        """`back`: this terminal left because the tool had stopped; the tool continues as soon as its terminal is
+        back."""
         if self._terminal is not None:
             self._terminal.enter()
         greeting: dict[str, str | int] = {
@@ -284,8 +285,8 @@ class Client:
         self._attached = self._was_shown = True
 
     def _typed_ahead(self) -> dict[str, int]:
-        """How many bytes wait that were typed while the terminal still edited lines.  The kernel has put a NUL in the
-        place of each end-of-file character; the host puts the character back."""
+        """The number of bytes that were typed while the terminal was still in line mode. The kernel has replaced each
+        end-of-file character by NUL; the host restores them."""
         if self._terminal is None or self._was_shown:
             return {}
         try:
@@ -341,11 +342,12 @@ class Client:
         return Ending(LEFT, words) if words else None
 
     def _look_on(self) -> Ending | None:
-        """Another terminal has the keyboard: show the session until this one takes it back, leaves, or it has ended."""
+        """Another terminal has the keyboard: shows the session until this one takes it back or detaches, or the session
+        has ended."""
         assert self._share is not None and self._terminal is not None
         self._terminal.leave()
         outcome = self._share(self._session_id, self._connection.fileno())
-        self._install_handlers()  # the view had its own
+        self._install_handlers()  # the view had its own handlers
         if outcome == "heard":
             return None
         self._sharing = False
@@ -355,9 +357,10 @@ class Client:
         return Ending(LEFT, parting_words("detached" if outcome == "leave" else "taken", short_id(self._session_id)))
 
     def _stop_here(self) -> None:
-        """The tool has stopped: so do we, and whoever runs beside us in a script.  Whoever continues us continues it.
+        """The tool has stopped, so this process and the others of its job stop, too. When the job is continued, the
+        tool continues.
 
-        By a signal that does nothing where nobody could continue us: then the tool goes on at once.
+        The signal has no effect where nobody could continue us: then the tool continues at once.
         """
         if self._terminal is not None:
             self._terminal.leave()
@@ -370,11 +373,11 @@ class Client:
             self._attach(back=True)
 
     def _in_background(self) -> bool:
-        """A shell continued us with `bg`: the terminal is not ours, the tool works on without it."""
+        """Whether a shell continued us with `bg`: then the terminal is not ours, and the tool runs without it."""
         try:
             return self._terminal is not None and os.tcgetpgrp(0) != os.getpgrp()
         except OSError:
-            return False  # it is gone: attaching to it finds out
+            return False  # the terminal is gone; attaching will report it
 
     def _on_signal(self, number: int) -> Ending | None:
         if number in (signal.SIGWINCH, signal.SIGCONT):
@@ -387,7 +390,7 @@ class Client:
         return None
 
     def _leave(self, number: int) -> Ending:
-        """The session goes on without us; the host first takes back what the tool has switched on."""
+        """The session continues without us. The host first resets the modes that the tool has switched on."""
         self._say({"m": "leave"})
         self._connection.settimeout(_LEAVE_S)
         while self._attached and (message := self._next()) is not None:
@@ -403,9 +406,10 @@ class Client:
         )
 
     def _reset_terminal(self) -> None:
-        """The host cannot take back what the tool has switched on: do what is safe without knowing."""
+        """The host cannot reset the modes that the tool has switched on: resets everything that is safe to reset
+        blindly."""
         if self._terminal is not None:
-            from atlasbridge.core.screen.redraw import SAFE_RESET  # seldom needed, and slow to import
+            from atlasbridge.core.screen.redraw import SAFE_RESET  # rarely needed, and slow to import
 
             os.write(1, SAFE_RESET)
 
@@ -413,11 +417,11 @@ class Client:
         try:
             self._connection.sendall(wire.encode_plain(message))
         except OSError:
-            pass  # the host is gone: the next read says so
+            pass  # the host is gone: the next read reports it
 
 
 def _noted(*_: object) -> None:
-    """A signal is only noted: its number comes through the wake-up's pipe."""
+    """Ignores the signal here: its number arrives through the wakeup pipe."""
 
 
 def _size_fields(size: Size) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Finds a running session's door by its id, or the first characters of it.  The sockets themselves are the truth."""
+"""Finds a running session's socket by its id or the beginning of its id. It relies only on the sockets themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NoSuchSession(AtlasBridgeError):
 
 
 def find_session(home: Home, name: str) -> socket.socket:
-    """A connection to the host of the session that `name` means; "" means the only one."""
+    """Returns a connection to the host of the named session; "" means the only one."""
     prefix = name.strip().lower()
     attach_sockets = [path for path in _attach_sockets(home) if _matches(path.stem, prefix)]
     connected = [(path, connection) for path in attach_sockets if (connection := _connect(path)) is not None]
@@ -33,7 +33,7 @@ def find_session(home: Home, name: str) -> socket.socket:
 
 
 def is_line(connection: socket.socket) -> bool:
-    """Whether it leads to a session at a port: no terminal can be lent over it."""
+    """Whether it leads to a session on a TCP port: no terminal can be passed over it."""
     return connection.family == socket.AF_INET
 
 
@@ -47,7 +47,7 @@ def open_integrations(home: Home) -> list[str]:
 
 
 def _attach_sockets(home: Home) -> list[Path]:
-    """Sockets, where the system has them, and ports with a key: the door of a session on a console of Windows."""
+    """Unix sockets, if the system has them, and ports with a key, which sessions on a Windows console use."""
     kinds = (".sock", SUFFIX) if has_unix_sockets() else (SUFFIX,)
     return sorted(path for kind in kinds for path in home.sessions.glob(f"*{kind}"))
 
@@ -67,7 +67,7 @@ def _connect_port(path: Path) -> socket.socket | None:
     try:
         connection = connect_loopback(issued, _PATIENCE_S)
     except (ConnectionRefusedError, Stranger):
-        path.unlink(missing_ok=True)  # its host was killed, and the port is nobody's, or another's
+        path.unlink(missing_ok=True)  # its host was killed, and the port is free or used by another program
         return None
     except OSError:
         return None
@@ -81,7 +81,7 @@ def _connect_socket(path: Path) -> socket.socket | None:
         connection.connect(str(path))
         prove_host(connection)
     except FalsePeer:
-        connection.close()  # a tool has put it there: it hears nothing from us
+        connection.close()  # a tool has created it: we send nothing to it
         return None
     except ConnectionRefusedError:
         connection.close()

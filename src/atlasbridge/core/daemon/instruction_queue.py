@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from atlasbridge.core.audit.events import AuditEvent
-from atlasbridge.core.clock import iso
+from atlasbridge.core.clock import iso, local_clock
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.replies import ReplyService
@@ -143,7 +143,7 @@ class InstructionQueue:
             item["text"],
             session_id=session.session_id,
             as_text=True,
-            place=f"{item['place']}, queued at {item['created_at'][11:16]} UTC".lstrip(", "),
+            place=f"{item['place']}, queued at {local_clock(item['created_at'])}".lstrip(", "),
             request_key=f"queue/{item['id']}/{item['attempt']}",
         )
         if self._hub.ledger.prompt(record.prompt_id) is None:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from atlasbridge.core.clock import iso, parse_iso
+from atlasbridge.core.clock import iso, local_clock, parse_iso
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.replies import ReplyService
@@ -256,4 +256,4 @@ _NO_MOMENT = f"Say when: 06:00, tomorrow 9am, fri 12:00, in 2h; at most {LONGEST
 
 
 def _given_at(one: Later) -> str:
-    return f"{one.place}, given for later at {one.created_at[11:16]} UTC".lstrip(", ")
+    return f"{one.place}, given for later at {local_clock(one.created_at)}".lstrip(", ")

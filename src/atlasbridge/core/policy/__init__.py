@@ -1,1 +1,1 @@
-"""Rules that a person wrote, and what they say about a question.  Pure."""
+"""The rules that a person wrote, and their verdict on a question. Pure."""

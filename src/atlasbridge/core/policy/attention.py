@@ -1,6 +1,7 @@
-"""How much is too much: one sound for many questions that come together, and so many notices an hour for a person.
+"""Limits notifications: one sound for several questions that arrive together, and a number of notifications per person
+and hour.
 
-Pure; it only ever takes the sound away from something, never the thing itself.
+Pure; it only removes the sound of a notification, never the notification itself.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ HOUR_S = 3600.0
 
 @frozen
 class Tone:
-    """How a channel is to show a prompt: to whom, and for whom without a sound; identities, not names."""
+    """How a channel shows a prompt: to whom, and for whom without a sound; identities, not names."""
 
     loud: bool = True
-    only: frozenset[str] | None = None  # None: everybody there
+    only: frozenset[str] | None = None  # None: everybody in the channel
     silent: frozenset[str] = frozenset()
 
     def sounds_for(self, identity: str) -> bool:
@@ -46,24 +47,24 @@ def decide_tone(notification: Notification, identities: Iterable[str], people: P
 
 @frozen
 class AttentionSettings:
-    """What the configuration says of people and of how they are told."""
+    """The configuration of people and their notifications."""
 
     people: PeopleBook = field(default_factory=PeopleBook)
     escalation: tuple[EscalationPolicy, ...] = ()
     presence: PresenceSettings = field(default_factory=PresenceSettings)
-    digest_s: float = 30.0  # after a sound, what comes within so long joins one digest; 0: each has its own
-    notices_per_hour: int = 60  # with a sound, for each person; 0: as many as there are
+    digest_s: float = 30.0  # after a sound, prompts within this time join one digest; 0: each makes its own sound
+    notices_per_hour: int = 60  # notifications with a sound per person; 0: unlimited
 
 
 class Bursts:
-    """Which of many is the first: it makes a sound, what follows within the window is told together."""
+    """Finds the first of several prompts: it makes a sound, and those within the window are combined."""
 
     def __init__(self, window_s: float) -> None:
         self.window_s = window_s
-        self._began: dict[tuple[str, ...], tuple[float, int]] = {}  # by channel and the people who are reached there
+        self._began: dict[tuple[str, ...], tuple[float, int]] = {}  # by channel and the people it reaches
 
     def rank(self, audience: tuple[str, ...], now: float) -> int:
-        """0 for the first.  The window begins with it and is not prolonged by those that follow."""
+        """Returns 0 for the first prompt. It starts the window, and later ones do not extend it."""
         began, count = self._began.get(audience, (float("-inf"), 0))
         if now - began >= self.window_s:
             began, count = now, 0
@@ -72,7 +73,7 @@ class Bursts:
 
 
 class NoticeBudget:
-    """Notices with a sound, for each person: at most so many in any hour."""
+    """Limits the notifications with a sound per person and hour."""
 
     def __init__(self, per_hour: int) -> None:
         self._limited = per_hour > 0
@@ -87,9 +88,9 @@ class NoticeBudget:
 
 
 class Attendance:
-    """All of it together, for all prompts of a hub: what is sent now, and who hears it.
+    """Combines all limits for all prompts of a hub: decides what is sent now, and who hears it.
 
-    What people have heard is given back to it after a restart (`remember`), so that an hour stays an hour.
+    After a restart, `remember` restores what people have heard, so that the limit per hour stays correct.
     """
 
     def __init__(self, settings: AttentionSettings) -> None:
@@ -98,7 +99,7 @@ class Attendance:
         self._budget = NoticeBudget(settings.notices_per_hour)
 
     def use(self, settings: AttentionSettings) -> None:
-        """After a reload; what was heard stays heard while the limit is the same."""
+        """Applies new settings after a reload; what was heard still counts if the limit has not changed."""
         if settings.notices_per_hour != self.settings.notices_per_hour:
             self._budget = NoticeBudget(settings.notices_per_hour)
         self._bursts.window_s = settings.digest_s
@@ -116,7 +117,7 @@ class Attendance:
         *,
         inhibited: bool = False,
     ) -> EscalationPlan:
-        """`inhibited`: an idle box has no sound while a question waits."""
+        """`inhibited`: an idle prompt makes no sound while a question is open."""
         spent = frozenset(
             name for chat_route in chat_routes for name in chat_route.people if self._budget.is_spent(name, outlook.now)
         )
@@ -160,6 +161,6 @@ class Attendance:
 
 
 def listeners(notice: Notification, chat_route: Route) -> tuple[str, ...]:
-    """Who hears it, or the digest that begins with it: named people, not those for whom it is silent."""
+    """The people who hear the notification, or the digest that starts with it; without those for whom it is silent."""
     sounds = notice.loud or notice.opens
     return tuple(name for name in notice.who or chat_route.people if sounds and name not in notice.silent)

@@ -1,4 +1,5 @@
-"""Which answer a rule may type: the one that allows once, or the one that refuses; none where that is not certain."""
+"""Finds the answer that a rule is allowed to type: the choice that allows once, or the one that denies; none if that is
+uncertain."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ _DECIDED = (PromptType.TYPE_YES_NO, PromptType.TYPE_MULTIPLE_CHOICE)
 
 
 def once_answer(prompt: Prompt) -> Answer | None:
-    """The only choice that agrees once; never one that agrees for ever, and none where several agree."""
+    """The only choice that allows once; never one that allows always, and none if several allow."""
     if not _decidable(prompt):
         return None
     unmarked = replace(prompt, choices=tuple(replace(choice, default=False) for choice in prompt.choices))
@@ -26,7 +27,7 @@ def once_answer(prompt: Prompt) -> Answer | None:
 
 
 def may_be_granted(prompt: Prompt) -> bool:
-    """Whether a card offers to allow what looks like it for a while; a closer look may still say no."""
+    """Whether to offer a grant for similar requests; a closer check can still refuse it."""
     subject = prompt.subject and prompt.subject.restored()
     if subject is None or not subject.certain or subject.kind not in _GRANTED:
         return False
@@ -36,8 +37,8 @@ def may_be_granted(prompt: Prompt) -> bool:
 
 
 def refusing_answer(prompt: Prompt, reason: str) -> Answer | None:
-    """With the reason where the tool takes words together with its refusal; otherwise the refusal, and the reason for
-    whoever can hand it over."""
+    """The denial: with the reason as text if the tool accepts text with its denial, otherwise the plain denial with the
+    reason for a hook."""
     if not _decidable(prompt):
         return None
     if reason and _words_refuse(prompt):
@@ -54,7 +55,7 @@ def refusing_answer(prompt: Prompt, reason: str) -> Answer | None:
 
 
 def agrees(prompt: Prompt, answer: Answer) -> bool:
-    """Whether an answer needs the agreement of others: everything but a plain refusal."""
+    """Whether an answer needs the approval of others: everything except a plain denial."""
     if answer.kind is AnswerKind.NO:
         return False
     chosen = _chosen(prompt, answer)
@@ -64,8 +65,8 @@ def agrees(prompt: Prompt, answer: Answer) -> bool:
 
 
 def refusing_forms(prompt: Prompt) -> list[str]:
-    """Every answer that does not agree, as "kind:value", or "kind:" for all of that kind: for the record of a prompt
-    whose agreement needs a proof."""
+    """Every answer that does not approve, as "kind:value", or "kind:" for all of that kind; recorded for a prompt whose
+    approval needs a proof."""
     values = [choice.value for choice in prompt.choices if choice.refuses]
     kinds = (AnswerKind.CHOICE, AnswerKind.CHOICES)
     forms = {f"{AnswerKind.NO.value}:", *(f"{kind.value}:{value}" for kind in kinds for value in values)}
@@ -84,7 +85,7 @@ def _chosen(prompt: Prompt, answer: Answer) -> Choice | None:
 
 
 def _words_refuse(prompt: Prompt) -> bool:
-    """Whether the tool's field for words belongs to its refusal."""
+    """Whether the tool's text field belongs to its denial."""
     if prompt.type is not PromptType.TYPE_MULTIPLE_CHOICE or not prompt.text_steps:
         return False
     opened = b"".join(step.keys for step in prompt.text_steps)

@@ -1,7 +1,7 @@
-"""What a command does, for one plain line on a card: deletes files, sends data to a host, runs downloaded code.
+"""Finds the effects of a command for a short warning: deletes files, sends data to a host, runs downloaded code.
 
-It reads the parsed command, never its characters: `echo rm` deletes nothing.  It warns; it never says that something is
-harmless, and no rule looks at it.  The words for each effect are the catalogues' business.
+It uses the parsed command, never its characters: `echo rm` deletes nothing. It warns; it never says that something is
+harmless, and no rule uses it. The texts for each effect are in the catalogues.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from atlasbridge.core.policy.shell import Node, Parser, nodes, read_word
 from atlasbridge.core.prompt.model import Prompt, SubjectKind
 from atlasbridge.core.values import frozen, replace
 
-EFFECTS: Final = "effects"  # in a prompt's constraints: a list of {"kind", "target"}
+EFFECTS: Final = "effects"  # key of a prompt's constraints: a list of {"kind", "target"}
 MOST: Final = 4
 DEEPEST: Final = 4
 TARGET_LIMIT: Final = 80
 
-# The worst first: that is the order in which a card shows them.
+# Ordered by severity, which is also the order of display.
 KINDS: Final = (
     "runs_downloaded",
     "runs_hidden",
@@ -54,7 +54,7 @@ class Effect:
 
 Words = tuple[str, ...]
 
-_WRAPPERS = {  # a program before the program, and those of its options that take a word
+_WRAPPERS = {  # programs that run another program, and their options that take a value
     "sudo": ("-u", "-g", "-h", "-p", "-C", "-r", "-t", "-T", "-U", "--user", "--group"),
     "doas": ("-u", "-C"),
     "pkexec": ("--user",),
@@ -162,7 +162,7 @@ _SQL_CLIENTS = frozenset({"psql", "mysql", "mariadb", "sqlite3", "mongosh", "mon
 
 
 def with_effects(prompt: Prompt, parse: Parser) -> Prompt:
-    """The prompt as people see it: with what its command does.  Of a part of a command it tells what that part does."""
+    """Adds the effects of its command to the prompt. For an incomplete command, the effects of the known part."""
     subject = prompt.subject
     if subject is None or subject.kind is not SubjectKind.COMMAND or prompt.secret:
         return prompt
@@ -174,14 +174,14 @@ def with_effects(prompt: Prompt, parse: Parser) -> Prompt:
 
 
 def effects_of(constraints: Mapping[str, Any]) -> list[Effect]:
-    """As they came over a wire: whatever is not known is left out."""
+    """Reads the effects from the wire; unknown ones are left out."""
     told = constraints.get(EFFECTS)
     pairs = [(one.get("kind"), one.get("target", "")) for one in told if isinstance(one, dict)] if told else []
     return [Effect(str(kind), str(target)[:TARGET_LIMIT]) for kind, target in pairs if kind in KINDS][:MOST]
 
 
 def decide_effects(text: str, parse: Parser) -> list[Effect]:
-    """The worst ones first; none where the command cannot be parsed or nothing of it is known."""
+    """The most severe effects first; none if the command cannot be parsed or is unknown."""
     reader = _Reader(parse)
     reader.text(text, 0)
     deletes = Effect("deletes") in reader.found
@@ -221,11 +221,11 @@ class _Reader:
         if name in SHELLS or name in ("eval", "source", ".") or name in INTERPRETERS:
             self._runs(name, inner, args, depth)
         if inner[0] == "" and args and any(part.get("Type") != "Lit" for part in args[0].get("Parts") or ()):
-            self.add("runs_hidden")  # the program itself comes out of a variable or a substitution
+            self.add("runs_hidden")  # the program's name comes from a variable or a substitution
         self.command(name, inner, depth)
 
     def unwrapped(self, words: Words) -> Words:
-        """`sudo -u x env A=b rm y` is `rm y`, run as root."""
+        """Removes wrappers: `sudo -u x env A=b rm y` is `rm y`, run as root."""
         while words and program_of(words[0]) in (*_WRAPPERS, *_ROOT):
             name = program_of(words[0])
             if name in _ROOT:
@@ -239,7 +239,7 @@ class _Reader:
         return words
 
     def _runs(self, name: str, words: Words, args: Sequence[Node], depth: int) -> None:
-        """A shell or an interpreter: what it runs stands in its words, comes from elsewhere, or cannot be read."""
+        """A shell or an interpreter: its code is in its arguments, comes from elsewhere, or is unreadable."""
         inside = [part for part in nodes(list(args)) if part.get("Type") in ("CmdSubst", "ProcSubst")]
         if any(_downloads(_programs(part)) for part in inside):
             self.add("runs_downloaded")
@@ -254,7 +254,7 @@ class _Reader:
             self.text(words[words.index("-c") + 1], depth + 1)
 
     def _pipe(self, node: Node) -> None:
-        """What goes into a shell is run by it."""
+        """The input of a shell is run by it."""
         last = _programs(node["Y"])
         if not any(_reads_code(words) for words in last):
             return
@@ -338,7 +338,7 @@ class _Reader:
             self.add("sends", next((word for word in reversed(doing) if "://" in word or ":" in word), name))
 
     def fetch(self, rest: Words) -> None:
-        """curl, wget, http: what it sends, or where it loads from."""
+        """curl, wget, http: the target of an upload, or the source of a download."""
         sends = any(_SENDS.fullmatch(word) or _METHOD.fullmatch(word) for word in rest)
         target = next((host for word in rest if not word.startswith("-") and (host := _host_of(word))), "")
         self.add("sends" if sends else "downloads", target)
@@ -361,7 +361,7 @@ class _Reader:
             self.add("deletes")
 
     def connect(self, rest: Words) -> None:
-        """nc and its like: both ways, and nobody knows what."""
+        """nc and similar: sends and receives unknown data."""
         target = next((word for word in rest if not word.startswith("-")), "")
         if target and not target.isdigit() and "-l" not in rest:
             self.add("sends", _host_of(target) or target)
@@ -447,7 +447,7 @@ class _Reader:
 
 
 def _host_of(word: str) -> str:
-    """Of an address, or of what curl takes for one; without a name and a password that stand before it."""
+    """The host of a URL, or of what curl accepts as one, without user name and password."""
     found = _HOST.fullmatch(word)
     host = found[1].lower() if found else ""
     named = "://" in word or ("." in host and not host.endswith((".json", ".txt", ".sh", ".html", ".zip", ".gz")))
@@ -462,7 +462,7 @@ def _repository(word: str) -> str:
 
 
 def _programs(tree: Any) -> list[Words]:
-    """The simple commands below a node, without what wraps them."""
+    """The simple commands below a node, without their wrappers."""
     quiet = _Reader(lambda text: None)
     calls = [node for node in nodes(tree) if node.get("Type") == "CallExpr"]
     found = [quiet.unwrapped(tuple(read_word(word).text for word in node.get("Args") or ())) for node in calls]
@@ -474,7 +474,7 @@ def _downloads(commands: Iterable[Words]) -> bool:
 
 
 def _reads_code(words: Words) -> bool:
-    """A shell or an interpreter that is given no script of its own: it runs what comes in."""
+    """Whether it is a shell or an interpreter without a script: then it runs its input."""
     name = program_of(words[0])
     if name not in SHELLS and name not in INTERPRETERS:
         return False

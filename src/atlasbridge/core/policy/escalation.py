@@ -1,7 +1,7 @@
-"""Who is told of a prompt, when, in which channel and how loud: steps of an escalation policy, by class of prompt.
+"""Decides who is notified of a prompt, when, in which channel and how loudly: the steps of an escalation policy.
 
-Pure: given a prompt's life, the channels that may carry it, and what is known of the people at one moment, it says
-what is to be sent now and when to look again.  Sending, and remembering what was sent, is the hub's part.
+Pure: from a prompt's state, the channels that are allowed to carry it, and the current state of the people, it decides
+what to send now and when to check again. The hub sends and stores.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import frozen
 
-WAKE = (
-    1000  # numbers of the steps at which somebody wants to be asked again, behind those of the escalation policy itself
-)
-HERE, AWAY = "here", "away"  # groups of channels: what is looked at on this machine, and what leaves it
+WAKE = 1000  # step numbers for snoozes, above those of the escalation policy itself
+HERE, AWAY = "here", "away"  # groups of channels: local to this machine, and remote
 
 
 @frozen
 class EscalationStep:
-    """`who` are names; nobody named means everybody.  `channels` are names or groups; none named means all."""
+    """`who` contains names; empty means everybody. `channels` contains names or groups; empty means all."""
 
     after_s: float = 0.0
     who: tuple[str, ...] = ()
@@ -31,7 +29,7 @@ class EscalationStep:
 
 @frozen
 class EscalationPolicy:
-    """For every prompt whose tool, folder, label and kind match; an empty pattern matches all."""
+    """Applies to every prompt whose tool, folder, label and kind match; an empty pattern matches all."""
 
     steps: tuple[EscalationStep, ...]
     name: str = "default"
@@ -54,8 +52,7 @@ class EscalationPolicy:
 
 @frozen
 class PresenceSettings:
-    """How long keys at a session's terminal hold back the first word that leaves this machine, and at most
-    altogether."""
+    """How long keys at a session's terminal delay the first remote notification, and the maximum delay."""
 
     hold_s: float = 20.0
     longest_hold_s: float = 60.0
@@ -63,7 +60,7 @@ class PresenceSettings:
 
 @frozen
 class Route:
-    """A channel that may carry this prompt, and the people it reaches; none named: whoever looks there."""
+    """A channel that is allowed to carry this prompt, and the people it reaches; empty: everybody who reads it."""
 
     name: str
     remote: bool
@@ -72,9 +69,9 @@ class Route:
 
 @frozen
 class Life:
-    """What has been done for a prompt so far: (number of the step, channel).
+    """The state of a prompt: `done` contains (step number, channel).
 
-    `wakes`: when somebody wants to be asked again; `held_until`: until then nobody is told anything of it.
+    `wakes`: when somebody wants to be asked again. `held_until`: nobody is notified before.
     """
 
     asked_at: float
@@ -87,18 +84,19 @@ class Life:
 
 @frozen
 class Outlook:
-    """What is known at this moment.  `quiet`: who is in quiet hours; `spent`: who has had enough notices for now."""
+    """The current state of the people. `quiet`: people in quiet hours. `spent`: people who have reached their limit."""
 
     now: float
-    last_key_at: float | None = None  # by a person, at this session's terminal
-    away: bool = False  # somebody said that nobody is at the keyboard
+    last_key_at: float | None = None  # by a person at this session's terminal
+    away: bool = False  # somebody has reported that nobody is at the keyboard
     quiet: frozenset[str] = frozenset()
     spent: frozenset[str] = frozenset()
 
 
 @frozen
 class Notification:
-    """To be sent now.  `steps` are done with it; `who` () means everybody there; `silent` get it without a sound."""
+    """A notification to send now. It completes `steps`. Empty `who` means everybody there; `silent` people get it
+    without a sound."""
 
     channel: str
     steps: tuple[int, ...]
@@ -106,13 +104,13 @@ class Notification:
     silent: frozenset[str] = frozenset()
     loud: bool = True
     reminder: bool = False
-    joins: bool = False  # it has no sound of its own because it is one of many: a digest speaks of it
-    opens: bool = False  # that digest begins with it, and makes a sound once
+    joins: bool = False  # it has no sound of its own, because a digest contains it
+    opens: bool = False  # the digest starts with it and makes one sound
 
 
 @frozen
 class EscalationPlan:
-    """What to do now, when to look again (None: never), and whether its time is over."""
+    """What to do now, when to check again (None: never), and whether the prompt's time is over."""
 
     notices: tuple[Notification, ...] = ()
     look_at: float | None = None
@@ -120,14 +118,14 @@ class EscalationPlan:
 
 
 def default_escalation(reminders: Iterable[float] = ()) -> EscalationPolicy:
-    """Everything at once, everywhere; presence alone holds back what leaves this machine.  Then the reminders."""
+    """All channels at once, where only presence delays remote channels; then the reminders."""
     return EscalationPolicy((EscalationStep(), *(EscalationStep(after_s) for after_s in reminders)))
 
 
 def choose_escalation(
     escalation: Iterable[EscalationPolicy], prompt: Prompt, session: SessionRecord, default: EscalationPolicy
 ) -> EscalationPolicy:
-    """The first that fits; what a person wrote first counts first."""
+    """The first policy that matches, in the order of the configuration."""
     return next(
         (escalation_policy for escalation_policy in escalation if escalation_policy.fits(prompt, session)), default
     )
@@ -140,7 +138,8 @@ def decide_notifications(
     outlook: Outlook,
     presence: PresenceSettings,
 ) -> EscalationPlan:
-    """Nothing after the end, no step twice, and of several steps that are due at once one notice for each channel."""
+    """Decides what to send: nothing after the end, no step twice, and one notification per channel if several steps are
+    due."""
     if life.ended or outlook.now >= life.deadline:
         return EscalationPlan(over=outlook.now >= life.deadline)
     steps = _numbered(escalation_policy, life, chat_routes)
@@ -159,7 +158,7 @@ def decide_notifications(
 def _numbered(
     escalation_policy: EscalationPolicy, life: Life, chat_routes: Sequence[Route]
 ) -> Mapping[int, EscalationStep]:
-    """The escalation policy's own steps, and one for every wish to be asked again."""
+    """The steps of the escalation policy, and one for every snooze."""
     again = {WAKE + number: EscalationStep(at - life.asked_at) for number, at in enumerate(life.wakes)}
     return {**dict(enumerate(_reaching(escalation_policy, life, chat_routes))), **again}
 
@@ -167,8 +166,7 @@ def _numbered(
 def _reaching(
     escalation_policy: EscalationPolicy, life: Life, chat_routes: Sequence[Route]
 ) -> tuple[EscalationStep, ...]:
-    """An escalation policy that would reach nobody at all, or nobody in time, is no escalation policy: then everybody
-    is asked at once."""
+    """If an escalation policy would reach nobody, or nobody in time, everybody is notified at once."""
     in_time = [step for step in escalation_policy.steps if life.asked_at + step.after_s < life.deadline]
     reached = any(covers(step, chat_route) for step in in_time for chat_route in chat_routes)
     return escalation_policy.steps if reached or not chat_routes else (EscalationStep(), *escalation_policy.steps)
@@ -185,7 +183,7 @@ def _wanted(step: EscalationStep, chat_route: Route, life: Life, number: int) ->
 
 
 def _due_at(step: EscalationStep, chat_route: Route, life: Life, outlook: Outlook, presence: PresenceSettings) -> float:
-    """Keys at the terminal a moment ago hold back the first word that leaves this machine; they never cancel it."""
+    """Recent keys at the terminal delay the first remote notification; they never cancel it."""
     due = max(life.asked_at + step.after_s, life.held_until)
     told = any(channel == chat_route.name for _, channel in life.done)
     if not chat_route.remote or outlook.away or outlook.last_key_at is None or told:
@@ -219,7 +217,7 @@ def _notice(
 
 
 def _audience(steps: Iterable[EscalationStep], chat_route: Route) -> set[str] | None:
-    """Whose names the steps say there; None: everybody."""
+    """The people whom the steps name in this channel; None: everybody."""
     names: set[str] = set()
     for step in steps:
         if not step.who or not chat_route.people:

@@ -1,8 +1,8 @@
-"""Every command that a line may run, for `deny` and `ask`: raw, unwrapped, nested, expanded and decoded.
+"""Finds every command that a line could run, for `deny` and `ask`: raw, unwrapped, nested, expanded and decoded.
 
-It reads generously: a form that would never run does no harm but a question or a refusal; one that is missed does.
-Variables that the same line sets to plain text, empty and positional ones, `$IFS`, defaults, braces, `echo` and
-decoders in a substitution are followed; the rest stands in the word as `UNKNOWN`.
+It reads generously: a form that never runs only causes a question or a denial, but a missed form would be a hole. It
+follows variables that the same line sets to plain text, empty and positional ones, `$IFS`, defaults, braces, `echo` and
+decoders in a substitution. Everything else is represented by `UNKNOWN` in the word.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from atlasbridge.core.values import frozen
 
 DEPTH = 6
 MOST = 600
-PARSED = 48  # texts; more of them is an attack on the time of a verdict
+PARSED = 48  # texts to parse; more of them is an attack on the time of a verdict
 _STRINGS = lazy(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|`([^`]*)`|q[qxw]?[{(/]([^})/]*)[})/]")
 _TOKENS = lazy(r"'[^']*'?|\"(?:[^\"\\]|\\.)*\"?|\\.|[;&|\n(){}`<>]|\s+|[^\s;&|(){}`<>'\"\\]+")
 _GIT_RUNS = lazy(r"^(--exec|-x|-c|--config-env|--upload-pack|--receive-pack|--[a-z]+-filter|--extcmd|--tool|-u)(=|$)")
@@ -36,8 +36,8 @@ class Forms:
         self._parse = parse
         self._seen: set[str] = set()
         self.found: dict[tuple[str, ...], None] = {}
-        self.overflow = False  # there was more than could be looked at
-        self.files: list[str] = []  # what is read or written beside the words
+        self.overflow = False  # there was more than could be examined
+        self.files: list[str] = []  # files that are read or written by redirections
 
     def of_text(self, text: str, depth: int = 0) -> Forms:
         text = text.replace("\x00", "")
@@ -47,7 +47,7 @@ class Forms:
             self.overflow = True
             return self
         self._seen.add(text)
-        if "\\\n" in text:  # as a shell joins the lines, before it looks for anything else
+        if "\\\n" in text:  # a shell joins these lines before anything else
             self.of_text(text.replace("\\\n", ""), depth + 1)
         tree = self._parse(text)
         if tree is None:
@@ -58,7 +58,7 @@ class Forms:
 
     def _of_tree(self, tree: Node, text: str, depth: int) -> None:
         names = find_names(tree)
-        if has_comment(tree):  # where it ends is not the same for every shell
+        if has_comment(tree):  # shells differ about where a comment ends
             for line in text.splitlines():
                 self.of_text(line.rstrip("\\"), depth + 1)
         for node in nodes(tree):
@@ -77,7 +77,7 @@ class Forms:
                 self._of_redirects(node, names, depth)
 
     def _of_value(self, assign: Node, names: Names, depth: int) -> None:
-        """A variable's value may be run later (`PAGER`, `GIT_SSH_COMMAND`, `PROMPT_COMMAND`, `$x`)."""
+        """A variable's value can be run later (`PAGER`, `GIT_SSH_COMMAND`, `PROMPT_COMMAND`, `$x`)."""
         if isinstance(assign.get("Value"), dict):
             for text in expand(assign["Value"], names)[:4]:
                 text = text.replace("\x1f", " ")
@@ -85,7 +85,7 @@ class Forms:
                     self.of_text(text, depth + 1)
 
     def _of_pipe(self, node: Node, names: Names, depth: int) -> None:
-        """What goes into a shell is a script, what goes into xargs are words."""
+        """The input of a shell is a script; the input of xargs is arguments."""
         said = say_pipeline(node["X"], names)
         if said is None:
             return
@@ -118,7 +118,7 @@ class Forms:
                 self._feed(words, text, depth)
 
     def add(self, words: tuple[str, ...], depth: int) -> None:
-        """One command as it stands, and all that it may run in turn."""
+        """Adds one command as it is, and everything that it can run in turn."""
         if words in self.found or not words:
             return
         if depth > DEPTH or len(self.found) > MOST:
@@ -144,7 +144,7 @@ class Forms:
             self.of_text(word.split("=", 1)[1] if name == "alias" and "=" in word else word, depth + 1)
 
     def _of_git(self, words: tuple[str, ...], depth: int) -> None:
-        """Git runs what some of its options, settings and subcommands name; a message is only a message."""
+        """Git runs the values of some options, settings and subcommands; a commit message is only text."""
         self._without_globals(words, depth)
         previous = ""
         for place, word in enumerate(words):
@@ -165,7 +165,7 @@ class Forms:
             previous = word
 
     def _without_globals(self, words: tuple[str, ...], depth: int) -> None:
-        """`git -C x -c y=z push` is `git push`."""
+        """Adds the form without global options: `git -C x -c y=z push` is `git push`."""
         place = 1
         while place < len(words) and words[place].startswith("-"):
             place += 2 if words[place] in ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path") else 1
@@ -191,7 +191,7 @@ class Forms:
             self._of_code_options(words, depth)
 
     def _of_runner(self, name: str, words: tuple[str, ...], depth: int) -> None:
-        """A wrapper, an interpreter, or a program that nobody knows: each of its words may be a program."""
+        """A wrapper, an interpreter, or an unknown program: each of its arguments can be a program."""
         for place in range(1, len(words)):
             self._suffix(words[place:], depth)
         self._of_strings(words, depth)
@@ -224,7 +224,7 @@ class Forms:
                 self.of_text(word.split("=", 1)[1] if "=" in word else word, depth + 1)
 
     def _of_code(self, code: str, depth: int) -> None:
-        """A program's text: each of its strings may be a command, and all of them together, too."""
+        """The source code of a program: each of its strings can be a command, and so can all of them together."""
         strings = [next(filter(None, found), "") for found in _STRINGS.findall(code)]
         for text in strings[:40]:
             self.of_text(decode_ansi(text), depth + 1)
@@ -238,7 +238,8 @@ class Forms:
                 self.of_text(code.split(mark, 1)[1], depth + 1)
 
     def _of_tokens(self, text: str, depth: int) -> None:
-        """No shell that we know could read it; another may: each piece between separators is a command."""
+        """Handles text that our parser cannot read, but another shell can: each piece between separators is a
+        command."""
         words: list[str] = []
         word = ""
         for token in [*_TOKENS.findall(text), ";"]:
@@ -306,7 +307,7 @@ def _unquoted(token: str) -> str:
 
 
 def _calls(statement: Node, names: Names) -> list[tuple[str, ...]]:
-    """The simple commands that read what this statement is given."""
+    """The simple commands that read the input of this statement."""
     command = statement.get("Cmd") or {}
     if command.get("Type") == "CallExpr":
         return expand_words(command.get("Args") or (), names)
@@ -318,11 +319,11 @@ def _calls(statement: Node, names: Names) -> list[tuple[str, ...]]:
     return found
 
 
-# what a word may become
+# what a word can become
 
 READINGS = 24  # of one word or one command
 _BRACE = lazy(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
-_SPLIT = "\x1f"  # stands between words that an expansion may have made
+_SPLIT = "\x1f"  # separates words that an expansion can have produced
 
 
 @frozen
@@ -348,7 +349,7 @@ def find_names(tree: object) -> Names:
 
 
 def expand_words(args: Iterable[Node], names: Names) -> list[tuple[str, ...]]:
-    """The commands that these words may make."""
+    """The commands that these words can become."""
     each = [expand(word, names) for word in args]
     found = []
     for picked in islice(product(*each), READINGS):
@@ -369,7 +370,7 @@ def expand(word: Node, names: Names) -> list[str]:
 
 
 def _braces(text: str) -> list[str]:
-    """`{rm,-rf}` is two words; both also as one command."""
+    """`{rm,-rf}` is two words; also returns them as one command."""
     found = _BRACE.search(text)
     if found is None or len(text) > 2000:
         return [text]
@@ -434,11 +435,11 @@ def _expand_variable(part: Node, names: Names, quoted: bool) -> list[str]:
     return [value if quoted else _blanks(value) if value.strip() else value for value in dict.fromkeys(known)]
 
 
-# programs whose output can be told without running anything
+# programs whose output is known without running anything
 
 
 def run_quietly(statements: Sequence[Node], names: Names) -> str | None:
-    """What these statements would print, where they only print or decode plain text; None where that is not known."""
+    """The output of these statements if they only print or decode plain text; None if it is unknown."""
     said = [_say(statement, names, None) for statement in statements]
     known = [text for text in said if text is not None]
     return "".join(known) if known and len(known) == len(said) else None

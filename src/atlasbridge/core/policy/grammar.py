@@ -1,8 +1,8 @@
-"""What is known of programs, and which words of theirs a wildcard may stand for.
+"""The grammar of known programs, and which of their arguments a wildcard can match.
 
-`programs.toml` lists what is harmless, never what is dangerous: for each program its subcommands, its options with the
-kinds of their values, and the kinds of its other words.  `read_words` says of every word of a command what a rule
-must have written to allow it.  A word that the grammar does not have needs to be written out in full.
+`programs.toml` lists what is harmless, never what is dangerous: the subcommands of each program, its options with the
+kinds of their values, and the kinds of its other arguments. `read_words` returns for every word of a command what a
+rule must contain to allow it. A word that is not in the grammar must be written out in full.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ INERT: frozenset[str] = frozenset(_DATA["inert"])
 _CLOSED: frozenset[str] = frozenset(_DATA["closed"]) | SHELLS
 _TELLING: frozenset[str] = frozenset(_DATA["telling"])
 _OTHER_NAMES: dict[str, str] = _DATA["other_names"]
-_FED = frozenset({"xargs", "parallel", "watch"})  # what they run is not all in their words
+_FED = frozenset({"xargs", "parallel", "watch"})  # they run more than their arguments show
 
 
 @frozen
 class Need:
-    """What a rule must have written for one word of a command.
+    """What a rule must contain for one word of a command.
 
-    `why` is "" for a word that any wildcard may take; otherwise it says why a wildcard may not.  `part`: a word with a
-    wildcard in it may (`test*`).  `host`: such a word must name the host.  `does`: it is a subcommand.
+    `why` is "" for a word that any wildcard can match; otherwise it says why a wildcard cannot. `part`: a word with a
+    wildcard in it can (`test*`). `host`: such a word must name the host. `does`: it is a subcommand.
     """
 
     why: str = ""
@@ -44,7 +44,7 @@ class Need:
     does: bool = False
 
     def is_met_by(self, pattern: str) -> bool:
-        """Whether this part of a rule, which holds a wildcard, may stand for the word."""
+        """Whether this part of a rule, which contains a wildcard, can match the word."""
         if not self.why:
             return True
         if not self.part or not pattern.strip("*"):
@@ -60,8 +60,8 @@ FREE = Need()
 
 @frozen
 class Reading:
-    """`needs`: one for each word.  `grammar`: the part of `programs.toml` that was found, "" without one.  `head`: how
-    many words say what it does (program, subcommands, targets)."""
+    """`needs`: one per word. `grammar`: the section of `programs.toml`, "" without one. `head`: how many words
+    determine the action (program, subcommands, targets)."""
 
     needs: tuple[Need, ...]
     grammar: str = ""
@@ -71,36 +71,35 @@ class Reading:
 @frozen
 class Option:
     name: str
-    kind: str = ""  # of its value; "" when it takes none
+    kind: str = ""  # the kind of its value; "" if it takes none
     attached: bool = False  # its value can only follow a "="
-    must: bool = False  # and it cannot be left out
-    frees: bool = False  # it takes the place of the first word
+    must: bool = False  # the value cannot be omitted
+    frees: bool = False  # it replaces the first word
 
 
 @frozen
 class Grammar:
-    """One program or subcommand, as `programs.toml` has it."""
+    """One program or subcommand of `programs.toml`."""
 
     name: str
     options: dict[str, Option] = field(default_factory=dict)
-    words: tuple[str, ...] = ()  # kinds; the last one with "*" for any number
+    words: tuple[str, ...] = ()  # kinds; the last one has "*" for any number
     dashes: bool = False  # whether "--" ends the options
-    behind: dict[str, Option] | None = None  # options behind "--", where another reader takes them
-    reads: bool = False  # it only shows something: a wildcard may take its name
-    single: bool = False  # options have one dash and whole words, as of `find`
-    first: bool = False  # its options stand before its words
+    behind: dict[str, Option] | None = None  # options after "--", if another program parses them
+    reads: bool = False  # it only shows something, so a wildcard can match its name
+    single: bool = False  # options have one dash and whole words, like those of `find`
+    first: bool = False  # its options come before its words
     match: tuple[str, ...] = ()
     no_match: tuple[str, ...] = ()
 
 
-# where a word stands, as far as it matters
+# the working folder of a command
 
 
 @frozen
 class WorkFolder:
-    """`folder`: where the tool works.  `lost`: a `cd` may have led out of it.  `below`: where a `cd` may have led
-    within it.  `leads`: where a path really is, links followed, "" where that cannot be told; None: names are all
-    that is known."""
+    """`folder`: where the tool works. `lost`: a `cd` could have left it. `below`: folders inside it to which a `cd`
+    could have led. `leads`: resolves a path with its links, "" if that is unknown; None: only names are known."""
 
     folder: str = ""
     lost: bool = False
@@ -108,7 +107,7 @@ class WorkFolder:
     leads: Callable[[str], str] | None = None
 
     def moved(self, went: Sequence[str]) -> WorkFolder:
-        """After these `cd`s, each of which may have been left out."""
+        """After these `cd` commands, each of which could have been skipped."""
         below: tuple[str, ...] = ()
         for name in went:
             if not is_inside(name, replace(self, below=below)) or len(below) > _MOST_FOLDERS:
@@ -121,7 +120,7 @@ _MOST_FOLDERS = 16
 
 
 def program_of(word: str) -> str:
-    """A program is its last path component; versions of an interpreter are that interpreter."""
+    """The last path component; a versioned interpreter is mapped to that interpreter."""
     name = word.rsplit("/", 1)[-1].lstrip("=")
     for base in ("python", "pypy", "perl", "ruby", "node", "php", "lua", "pip"):
         if name.startswith(base) and name[len(base) :].replace(".", "").isdigit():
@@ -135,29 +134,29 @@ _ABOVE = lazy(r"(?:^|/)\.\.(?:/|$)")
 
 
 def _up_to(mark: str) -> str:
-    """A regular expression between two marks.  Some programs take a mark in brackets for a letter and some for the end:
-    brackets that hold one, or what they may read in two ways, are not taken."""
+    """A regular expression between two marks. Some programs treat a mark in brackets as a character and some as the
+    end, so brackets with a mark, or with an ambiguous content, do not match."""
     return rf"(?:[^\[\\\n{mark}]|\\[^\n]|\[\^?(?:\[:[a-z]+:\]|[^\[\]\\\n{mark}])+\])*"
 
 
 _SED_PLACE = rf"(?:\d+|\$|/{_up_to('/')}/I?)"
 _SED_SWAPS = "|".join(rf"{mark}{_up_to(mark)}{mark}(?:[^\\\n{mark}]|\\[^\n])*{mark}" for mark in ("/", r"\|", "#", ","))
 _SED_COMMAND = rf"(?:{_SED_PLACE}(?:,(?:\+?\d+|{_SED_PLACE}))?\s*)?(?:!\s*)?(?:[pdq=]|s(?:{_SED_SWAPS})[gpiI\d]*)"
-_SED = lazy(rf"[\s;]*{_SED_COMMAND}(?:[\s;]+{_SED_COMMAND})*[\s;]*")  # one way to read each text: it stays fast
+_SED = lazy(rf"[\s;]*{_SED_COMMAND}(?:[\s;]+{_SED_COMMAND})*[\s;]*")  # unambiguous, so that matching stays fast
 _AWK = lazy(
     rf"(?P<text>\"(?:[^\"\\\n]|\\[^\n])*\")|(?P<pattern>/(?!/){_up_to('/')}/)|(?P<name>[A-Za-z_]\w*)"
     r"|(?P<number>\d+(?:\.\d+)?)"
     r"|(?P<mark>>=|<=|==|!=|\|\||&&|\+\+|--|[+\-*%]=|[{}()\[\];,$!~<+\-*%^?:=/])|(?P<blank>\s+)"
 )
 _AWK_NAMES: frozenset[str] = frozenset(_DATA["awk"])
-_AWK_DIVIDED = ("name", "number", "]", "NR", "NF", "FNR")  # what only a division can follow
-_AWK_VALUES = {*_AWK_DIVIDED, *_AWK_NAMES, "text", ")", "$", "++", "--"}  # what a division may follow
+_AWK_DIVIDED = ("name", "number", "]", "NR", "NF", "FNR")  # only a division can follow these
+_AWK_VALUES = {*_AWK_DIVIDED, *_AWK_NAMES, "text", ")", "$", "++", "--"}  # a division can follow these
 _JQ_LOADS = lazy(r"\b(?:import|include|env|ENV|modulemeta|input_filename|get_search_list|getpath_env)\b|\$__")
 _URL = lazy(r"https?://[A-Za-z0-9.-]+(?::\d{1,5})?(?:/[\w./~%+,;:@!$'()*=&?#-]*)?")
 
 
 def is_inside(word: str, place: WorkFolder) -> bool:
-    """Inside the folder, by its name and by where links lead."""
+    """Whether the path is inside the folder, both by its name and after links are resolved."""
     return _is_named_inside(word, place) and not _leads_out(word, place)
 
 
@@ -171,7 +170,7 @@ def _is_named_inside(word: str, place: WorkFolder) -> bool:
 
 
 def _leads_out(word: str, place: WorkFolder) -> bool:
-    """Whether a link on the way to it leads out of the folder, or may do so."""
+    """Whether a link on the path leads out of the folder, or could do so."""
     folder = absolute(place.folder, "", "")
     if place.leads is None or not folder:
         return False
@@ -181,25 +180,25 @@ def _leads_out(word: str, place: WorkFolder) -> bool:
 
 
 def _is_revision(word: str, place: WorkFolder) -> bool:
-    """A commit, a range, a path, or a path in a commit, as git's commands take them."""
+    """A commit, a range, a path, or a path in a commit, as git commands accept them."""
     plain = word.lstrip("@^").replace(":", "/")
     return word[:1] not in ("-", "/", "~") and ":/" not in word and is_inside(plain.lstrip("/~") or "x", place)
 
 
 def _is_test(word: str, place: WorkFolder) -> bool:
-    """The file of a test, or a test in it: `tests/test_a.py::test_b[c]`."""
+    """A test file, or a test in it: `tests/test_a.py::test_b[c]`."""
     path, _, inside = word.partition("::")
     return is_inside(path, place) and not inside.startswith("-")
 
 
 def _is_test_file(word: str, place: WorkFolder) -> bool:
-    """What another program reads: only what looks like the file of a test and like nothing else."""
+    """A file that another program reads: it must look like a test file and nothing else."""
     looks = "/" in word or "." in word
     return looks and ("test" in word.lower() or "spec" in word.lower()) and "=" not in word and is_inside(word, place)
 
 
 def _is_awk(word: str, place: WorkFolder) -> bool:
-    """Without `system`, `getline`, pipes, files and extensions: only names that compute and print."""
+    """An awk program without `system`, `getline`, pipes, files and extensions: only names that compute and print."""
     at, before = 0, ""
     while at < len(word):
         found = _AWK.match(word, at)
@@ -207,7 +206,7 @@ def _is_awk(word: str, place: WorkFolder) -> bool:
             return False
         text, sort = found.group(), str(found.lastgroup)
         if (sort == "pattern" and before in _AWK_VALUES) or (text == "/" and before not in _AWK_DIVIDED):
-            return False  # a division or a pattern: which of the two may hide what stands behind it
+            return False  # ambiguous between a division and a pattern, which can hide what follows
         if sort != "blank":
             before = text if sort == "mark" or text in _AWK_NAMES else sort
         at = found.end()
@@ -215,7 +214,7 @@ def _is_awk(word: str, place: WorkFolder) -> bool:
 
 
 def _is_awk_name(word: str, found: re.Match[str]) -> bool:
-    """A variable of the program's own has small letters; what is called is one of the functions that only compute."""
+    """A variable is in lower case; a called name must be one of the functions that only compute."""
     name = found.group()
     called = word[found.end() :].lstrip()[:1] == "("
     return name in _AWK_NAMES or (name == name.lower() and not called and name not in ("getline", "func", "function"))
@@ -235,7 +234,7 @@ _KINDS: dict[str, Callable[[str, WorkFolder], bool]] = {
     "text": lambda word, place: True,
     "pattern": lambda word, place: True,
 }
-_NAMED = ("target", "url", "computer")  # a bare wildcard never stands for one: it says what is done
+_NAMED = ("target", "url", "computer")  # a bare wildcard never matches these, because they determine the action
 _PATTERNS: dict[str, str] = {name: table["is"] for name, table in _DATA["kind"].items() if "is" in table}
 _SAYS: dict[str, str] = {name: table["says"] for name, table in _DATA["kind"].items()}
 
@@ -315,8 +314,8 @@ def known_kinds() -> frozenset[str]:
 
 @lru_cache(maxsize=512)
 def contradictions(program: str) -> tuple[str, ...]:
-    """The examples of this program and its subcommands that the table does not hold to.  Looked at when the program is
-    first judged; a wildcard takes nothing of a program that has any."""
+    """The examples of this program and its subcommands that contradict the table. They are checked when the program is
+    first judged; if there are any, no wildcard matches its arguments."""
     grammars = [find_grammar(name) for name in PROGRAMS if name.partition(" ")[0] == program]
     return tuple(wrong for grammar in grammars if grammar is not None for wrong in _check_examples(grammar))
 
@@ -328,7 +327,7 @@ def _check_examples(grammar: Grammar) -> list[str]:
 
 
 def first_doubt(words: Sequence[str], place: WorkFolder) -> str:
-    """Why a rule with this program, its subcommands, its first target, and `**` would not allow these words."""
+    """Why a rule with this program, its subcommands, its first target and `**` would not allow these words."""
     reading = _read(words, place)
     if not reading.grammar:
         return f"{program_of(words[0])} has no grammar"
@@ -344,7 +343,7 @@ def first_doubt(words: Sequence[str], place: WorkFolder) -> str:
 
 
 def read_words(words: Sequence[str], place: WorkFolder) -> Reading:
-    """What a rule must have written for each word of this command."""
+    """Returns what a rule must contain for each word of this command."""
     reading = _read(words, place)
     wrong = contradictions(reading.grammar.partition(" ")[0]) if reading.grammar else ()
     return _all(words, f"the table of programs contradicts itself: {wrong[0]}") if wrong else reading
@@ -369,7 +368,7 @@ def _all(words: Sequence[str], why: str) -> Reading:
 
 
 def _behind(words: Sequence[str], start: int, place: WorkFolder) -> Reading:
-    """Everything up to the program inside must be written out; then counts what is known of that one."""
+    """Everything before the inner program must be written out; after it, the grammar of the inner program applies."""
     inner = _read(words[start:], place)
     written = Need(f"{program_of(words[0])} runs what stands behind it", does=True)
     needs = (FREE, *(written for _ in range(1, start + 1)), *inner.needs[1:])
@@ -377,7 +376,7 @@ def _behind(words: Sequence[str], start: int, place: WorkFolder) -> Reading:
 
 
 def _inner_program(name: str, words: Sequence[str]) -> int | None:
-    """Where the program stands that this one runs, if it runs another and no words of its own are in doubt."""
+    """The position of the program that this one runs, if it runs another one and its own arguments are unambiguous."""
     for runner in _DATA["runners"]:
         prefix = runner.split()
         if [name, *words[1 : len(prefix)]] == prefix and len(words) > len(prefix):
@@ -398,16 +397,16 @@ _SCRIPT_RUNNERS = (SHELLS - {"busybox"}) | {"python", "node", "perl", "ruby", "p
 
 
 def _read_closed(name: str, words: Sequence[str]) -> Reading:
-    """It runs or becomes what it is given, or its words are a language of their own.  A script that the rule writes out
-    takes words of its own."""
+    """It runs its arguments, or they are code. If the rule names a script in full, the arguments of the script are
+    free."""
     if name in _SCRIPT_RUNNERS and len(words) > 1 and words[1][:1] not in ("-", "+"):
         return Reading((FREE, Need(f"{name} runs it"), *(FREE for _ in words[2:])))
     return _all(words, f"{name} can run or change anything with it")
 
 
 def _telling_need(name: str, word: str) -> Need:
-    """Of a program that is not known: options that say by their name that they run something, and names of programs
-    that do, since it may run what it is given."""
+    """For an unknown program: finds options whose name says that they run something, and names of programs that do,
+    because the program could run its arguments."""
     parts = word.partition("=")[0].lower().lstrip("-").split("-") if word.startswith("--") else []
     if parts and parts[0] != "no" and not _TELLING.isdisjoint(parts):
         return Need(f"{word!r} says that it runs or loads something")
@@ -418,14 +417,14 @@ def _telling_need(name: str, word: str) -> Need:
 
 
 def _may_be(word: str, name: str) -> bool:
-    """Whether this word may be that option, alone, with its value, or in a bundle."""
+    """Whether this word could be that option, alone, with its value, or in a bundle."""
     if name.startswith("--"):
         return word.partition("=")[0] == name
     return word[:1] == "-" and word[:2] != "--" and name[1:] in word[1:]
 
 
 class _Reader:
-    """One command of a program that has a grammar."""
+    """Reads one command of a program that has a grammar."""
 
     def __init__(self, words: Sequence[str], place: WorkFolder) -> None:
         self._words = words
@@ -434,8 +433,8 @@ class _Reader:
         self._head = 1
         self._kinds: list[str] = []
         self._all_kinds = 0
-        self._behind = False  # "--" was there
-        self._unknown = ""  # an option that is not known may take the words behind it
+        self._behind = False  # "--" was read
+        self._unknown = ""  # set after an unknown option, which could take the following words
 
     def read(self, name: str) -> Reading:
         grammar = find_grammar(name)
@@ -462,7 +461,7 @@ class _Reader:
         following = find_grammar(f"{self._grammar.name} {word}") if " " not in word else None
         if following is None or self._behind or len(self._kinds) != self._all_kinds:
             return False
-        # options of the program itself that stood before it count no more; its own follow
+        # earlier options of the program itself no longer matter; the subcommand's own follow
         self._append(
             FREE
             if following.reads
@@ -473,7 +472,7 @@ class _Reader:
         return True
 
     def _use(self, grammar: Grammar) -> None:
-        """An option that takes the place of the first word may stand anywhere, also behind that word."""
+        """An option that replaces the first word can be anywhere, even after that word."""
         self._grammar = grammar
         self._kinds = list(grammar.words)
         first = self._kinds[0] if self._kinds else ""
@@ -498,7 +497,7 @@ class _Reader:
             self._head = len(self._needs)
 
     def _stop(self, why: str) -> None:
-        """What stands behind it may mean anything."""
+        """Everything after it can have any meaning."""
         self._needs.append(Need(why))
         self._unknown = why
 
@@ -519,7 +518,8 @@ class _Reader:
         if value is not None and not option.kind:
             self._stop(f"{option.name!r} of {self._grammar.name} takes no value")
         elif value is not None:
-            sign = "" if option.name.startswith("--") or self._grammar.single else "="  # part of a short one's value
+            # for a short option, the sign is part of its value
+            sign = "" if option.name.startswith("--") or self._grammar.single else "="
             self._append(self._value(option, sign + value))
         elif option.must:
             self._stop(f"{option.name!r} of {self._grammar.name} needs its value behind a =")
@@ -532,7 +532,7 @@ class _Reader:
         return _need(option.kind, value, self._place, f"{self._grammar.name} {option.name}")
 
     def _bundle(self, word: str, options: dict[str, Option]) -> None:
-        """Letters behind one dash; the first that takes a value takes the rest, or the next word."""
+        """Letters after one dash; the first that takes a value takes the rest, or the next word."""
         for at, letter in enumerate(word[1:], 1):
             option = options.get(f"-{letter}")
             if option is None:
@@ -548,14 +548,14 @@ class _Reader:
         self._needs.append(FREE)
 
 
-# wrappers: programs that run the one named after their own words
+# wrappers: programs that run the program named after their own arguments
 
 
 @frozen
 class Wrapper:
-    values: tuple[str, ...] = ()  # its options that take a word of their own
-    skip: int = 0  # words of its own before the program
-    plain: str = ""  # the options with which it changes nothing that a rule cares about; "": it always does
+    values: tuple[str, ...] = ()  # its options that take a value
+    skip: int = 0  # its own words before the program
+    plain: str = ""  # the options with which it changes nothing that matters to a rule; "": it always does
 
 
 WRAPPERS = {
@@ -569,7 +569,7 @@ _OWN_VALUE = lazy(r"\w+(\.\d+)?")  # a number, a time, a signal
 
 
 def unwrap(words: Sequence[str]) -> tuple[str, ...] | None:
-    """The command inside a transparent wrapper whose options are all understood; None where there is none."""
+    """The command inside a transparent wrapper with only known options; None if there is none."""
     name = program_of(words[0])
     wrapper = WRAPPERS.get(name)
     if wrapper is None or not wrapper.plain:
@@ -591,17 +591,17 @@ def unwrap(words: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def reads_elsewhere(words: Sequence[str]) -> bool:
-    """Whether it runs what comes through a pipe or a terminal: that stands nowhere in its words."""
+    """Whether it runs code from a pipe or a terminal, which is not in its arguments."""
     name = program_of(words[0])
     runs = name in SHELLS or (name in INTERPRETERS and name not in PROGRAMS)
     return name in _FED or (runs and all(word.startswith("-") and word != "--version" for word in words[1:]))
 
 
-# in words
+# descriptions
 
 
 def describe_grammar(name: str, most: int = 8) -> str:
-    """What a wildcard behind it takes: kinds of words, and options by name, so many of them."""
+    """What a wildcard after it matches: kinds of words, and at most `most` options by name."""
     grammar = find_grammar(name)
     if grammar is None:
         return "any further words"

@@ -1,4 +1,5 @@
-"""A grant: what a person allows for a while, from one question.  Judged as a rule of its own; kept by the store."""
+"""A grant: a temporary permission that a person gives from one question. It is evaluated like a rule; the store keeps
+it."""
 
 from __future__ import annotations
 
@@ -9,12 +10,12 @@ from atlasbridge.core.policy.rule import PolicyRule, Say
 from atlasbridge.core.values import frozen
 
 PREFIX = "grant:"
-LONGEST_S = 12 * 3600.0  # nothing that was granted in passing outlives half a day
+LONGEST_S = 12 * 3600.0  # no grant lasts longer than half a day
 
 
 @frozen
 class GrantShape:
-    """What is allowed: shapes of commands, or one file, or one host."""
+    """What is allowed: shapes of commands, one file, or one host."""
 
     commands: tuple[Shape, ...] = ()
     path: str = ""
@@ -23,7 +24,7 @@ class GrantShape:
 
 @frozen
 class Span:
-    """One of the ways in which a card offers it: for how long, how often, where."""
+    """One of the offered limits: for how long, how often, where."""
 
     key: str
     label: str
@@ -51,7 +52,7 @@ class Grant:
     tool: str
     session_id: str = ""  # "": every session of that tool in that folder
     folder: str = ""
-    deadline: float | None = None  # on the steady clock of its boot
+    deadline: float | None = None  # on the monotonic clock of its boot
     uses_left: int | None = None
     by: str = ""
     created_at: str = ""

@@ -1,6 +1,6 @@
-"""What the rules say about one question.  Deny and ask read generously, allow only what is certain.
+"""Computes the verdict of the rules on one question. Deny and ask match generously; allow matches only what is certain.
 
-`judge` is the whole of it: no priorities, no order; the strictest rule that holds wins; without one a person is asked.
+Rules have no priorities and no order: the strictest rule that applies wins. If none applies, a person is asked.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict
 from atlasbridge.core.policy.shell import Parser, ShellDoubt, SimpleCommand, read_script
 from atlasbridge.core.prompt.model import Subject, SubjectKind
 
-LONGEST = 16_384  # of a command that may be allowed without a person
+LONGEST = 16_384  # longest command that can be allowed without a person
 _LOOKED_AT = 262_144
-_LED = 2000  # words of a command that are looked up on the disk
+_LED = 2000  # words of a command that are resolved on the disk
 _SYSTEM = frozenset({"/bin", "/usr/bin", "/sbin", "/usr/sbin"})
 _SHELL_OPTION = lazy(r"-[lexu]*c")
 _DEPTH = 4
@@ -52,7 +52,7 @@ def _judge(policy: Policy, case: Case, parse: Parser) -> Verdict:
 
 
 def _strict(verdict: Say, rules: list[PolicyRule]) -> Verdict:
-    """Of several the one that wants most people; the order in which they stand does not matter."""
+    """Of several rules, the one that requires most people; their order does not matter."""
     first = max(rules, key=lambda rule: (rule.approvals, rule.name))
     people = set(first.person)
     for rule in rules:
@@ -73,7 +73,7 @@ def _strict(verdict: Say, rules: list[PolicyRule]) -> Verdict:
 
 
 class _Seen:
-    """The case as strict rules see it; what takes time is done once, and only when a rule asks for it."""
+    """The case as strict rules see it. Expensive work is done once, and only when a rule needs it."""
 
     def __init__(self, case: Case, parse: Parser) -> None:
         self._case = case
@@ -124,7 +124,7 @@ class _Seen:
         return named if self._case.leads is None else list(dict.fromkeys([*named, *self._led(named)]))
 
     def _led(self, names: Sequence[str]) -> list[str]:
-        """Where links lead that these words may name."""
+        """The link targets of the paths that these words could name."""
         leads, case = self._case.leads, self._case
         paths = [absolute(name, case.where, case.home) for name in names[:_LED] if "\0" not in name]
         return [leads(path) for path in paths if path] if leads is not None else []
@@ -133,7 +133,7 @@ class _Seen:
         return is_file(pattern, path, self._case.where, self._case.home, below=True, folds=self._case.folds)
 
     def _folders(self, rule: PolicyRule) -> list[str]:
-        """Where it runs, and where a `cd` of its own would take it."""
+        """The folder where it runs, and the folders to which its own `cd` would lead."""
         folders = [self._case.where, self._case.folder, self._case.real_folder]
         subject = self._case.subject
         if rule.folder and subject is not None and subject.kind is SubjectKind.COMMAND:
@@ -149,7 +149,7 @@ class _Seen:
 
 
 def conditions_hold(rule: PolicyRule, case: Case, folders: Sequence[str], *, folds: bool = False) -> bool:
-    """Tool, label and folder."""
+    """Checks tool, label and folder."""
     if rule.tool and not case.any_tool and not match_word(rule.tool, case.tool):
         return False
     if rule.label and not match_word(rule.label, case.label):
@@ -158,7 +158,7 @@ def conditions_hold(rule: PolicyRule, case: Case, folders: Sequence[str], *, fol
 
 
 class _Permission:
-    """Whether every part of it is allowed, for certain."""
+    """Decides whether every part of it is certainly allowed."""
 
     def __init__(self, rules: tuple[PolicyRule, ...], case: Case, parse: Parser) -> None:
         self._rules = rules
@@ -292,17 +292,17 @@ class _Permission:
         return found, doubt
 
     def _place(self, command: SimpleCommand) -> WorkFolder:
-        """Where it runs; what a `cd` before it led out of the folder is lost."""
+        """The folder where it runs; it is lost if an earlier `cd` led out of it."""
         return WorkFolder(self._case.where, leads=self._case.leads).moved(command.went)
 
 
 def _edited(subject: Subject, case: Case) -> list[str]:
-    """All files of an edit, by name and by where their links lead: one allows only all of them."""
+    """All files of an edit, by name and by link target: a rule must allow all of them."""
     return [path for path in (*subject.targets, *case.real_target.split("\n")) if path]
 
 
 def _elsewhere(program: str) -> bool:
-    """Whether a path leads to it that is not the system's own: it may be another program of that name."""
+    """Whether its path is outside the system folders: it could be another program with that name."""
     return "/" in program and program.rsplit("/", 1)[0] not in _SYSTEM
 
 
@@ -316,7 +316,7 @@ def _runs_text(words: tuple[str, ...]) -> bool:
 
 
 def doubt_subject(subject: Subject) -> str:
-    """Why no rule may allow it, whatever it says; "" when one may."""
+    """Why no rule can allow it, whatever the rule says; "" if one can."""
     if subject.complete and not subject.text.strip():
         return "it is empty"
     if not subject.complete:

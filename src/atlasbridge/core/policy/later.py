@@ -1,4 +1,4 @@
-"""An answer that was given for later, and the wish to be asked again later: what is known of one.  Pure."""
+"""A scheduled answer or a snooze. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ANSWER, SNOOZE = "answer", "snooze"
 
 @frozen
 class Later:
-    """`value` is what its giver said, read again at its moment; `due_at` and the others are wall times, for people."""
+    """`value` is the reply as given, interpreted when it is due; `due_at` and the other times are wall times."""
 
     later_id: str
     prompt_id: str

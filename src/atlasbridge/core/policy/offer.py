@@ -1,6 +1,6 @@
-"""From questions to what a grant or a rule would allow: in words, with examples that were tried.
+"""Derives grants and rules from questions, with a description and tested examples.
 
-A wildcard is offered only where `grammar` knows what it would stand for; everything else is offered as it was asked.
+A wildcard is offered only if `grammar` knows what it would match; everything else is offered exactly as it was asked.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def decide_shape(case: Case, parse: Parser) -> GrantShape | str:
 
 
 def doubt_names(case: Case) -> str:
-    """A grant is judged as a rule, in which `*` stands for anything: what is called so cannot be named by one."""
+    """A grant is evaluated like a rule, in which `*` matches anything, so it cannot contain a name with `*`."""
     target = case.subject.target if case.subject is not None and case.subject.kind is SubjectKind.EDIT else ""
     for what, name in (("the folder", case.where), ("the tool", case.tool), ("the file", target)):
         if WILDCARD in name:
@@ -77,22 +77,24 @@ def _shape_of_command(case: Case, subject: Subject, parse: Parser) -> GrantShape
 
 
 def widest_shape(words: Sequence[str], folder: str) -> Shape:
-    """With `**` after what says what it does, where a grammar covers the rest; otherwise exactly these words."""
+    """With `**` after the words that determine the action, if a grammar covers the rest; otherwise exactly these
+    words."""
     reading = read_words(words, WorkFolder(folder))
     grammar = _covering(reading)
     if grammar is None or is_destructive(words) or not (grammar.options or grammar.words):
         return Shape(tuple(words))
-    return Shape((*words[: reading.head], REST))  # no word behind it can be a `**` of its own: they are left out
+    # the words after it are dropped, so none of them can be a literal `**`
+    return Shape((*words[: reading.head], REST))
 
 
 def _covering(reading: Reading) -> Grammar | None:
-    """The grammar that has every word of the command; None without one."""
+    """The grammar that covers every word of the command; None if there is none."""
     covered = all(not need.why or need.part or need.does for need in reading.needs)
     return find_grammar(reading.grammar) if reading.grammar and covered else None
 
 
 def is_destructive(words: Sequence[str]) -> bool:
-    """Whether it removes, overwrites, publishes, or runs as somebody else: such a thing is never offered by itself."""
+    """Whether it removes, overwrites, publishes, or runs as another user: then it is never offered automatically."""
     grammar = _covering(read_words(words, WorkFolder("/")))
     if grammar is not None:
         parts = grammar.name.split(" ")
@@ -112,11 +114,11 @@ def _try(shape: GrantShape, case: Case, parse: Parser) -> Verdict:
     return judge(Policy(Grant("0" * 8, shape, case.tool).rules()), case, parse)
 
 
-# in words, for a card
+# descriptions for a prompt
 
 
 def describe(shape: GrantShape) -> str:
-    """Exactly what it allows."""
+    """Describes exactly what it allows."""
     if shape.path:
         return f"changes of {shape.path}"
     if shape.host:
@@ -132,7 +134,7 @@ def describe_shape(shape: Shape) -> str:
 
 
 def say_wildcard(shape: Shape) -> str:
-    """What its wildcard stands for, where that is less than any words; "" where it is not, or where there is none."""
+    """What its wildcard matches, if that is less than any words; otherwise ""."""
     place = next((place for place, word in enumerate(shape.words) if has_wildcard(word)), None)
     if place is None:
         return ""
@@ -145,7 +147,7 @@ def say_wildcard(shape: Shape) -> str:
 
 
 def examples(shape: GrantShape, case: Case, parse: Parser) -> tuple[list[str], list[tuple[str, str]]]:
-    """Three that it would allow, and three that it would not with the reason; each was tried."""
+    """Three examples that it would allow, and three that it would not, with the reason; each was tested."""
     would, would_not = _candidates(shape, case)
     tried = [(text, _try(shape, _example_case(case, text), parse)) for text in dict.fromkeys((*would, *would_not))]
     good = [text for text, verdict in tried if verdict.verdict is Say.ALLOW and text in would]
@@ -210,14 +212,14 @@ def in_words(seconds: float | None, uses: int | None, session: bool) -> str:
     return " ".join([*bounds, where])
 
 
-# rules that a person might want, from what they answered
+# suggests rules from past answers
 
 LEAST = 2
 
 
 @frozen
 class PastQuestion:
-    """A question of the past: `agreed` is None where nobody decided."""
+    """A past question: `agreed` is None if nobody decided it."""
 
     case: Case
     agreed: bool | None
@@ -236,8 +238,8 @@ class Suggestion:
 
 
 def suggest(answered: Iterable[PastQuestion], policy: Policy, parse: Parser, least: int = LEAST) -> list[Suggestion]:
-    """Shapes that were agreed to and never refused, most often agreed first; nothing that is destructive, or that
-    rules speak of already."""
+    """Shapes that were approved and never denied, the most frequent first; without destructive ones and without those
+    that rules already cover."""
     agreed: dict[tuple[str, Shape], list[str]] = {}
     refused: set[tuple[str, Shape]] = set()
     for item in answered:
@@ -282,7 +284,7 @@ def quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-# from a standing answer of an old configuration (`[[grants]]`) to the rule that says the same
+# converts an answer of the old configuration (`[[grants]]`) to an equivalent rule
 
 _AGREES = frozenset({"y", "yes", "1"})
 _REFUSES = frozenset({"n", "no"})
@@ -290,7 +292,8 @@ _REFUSES = frozenset({"n", "no"})
 
 @frozen
 class StandingAnswer:
-    """It compared what was shown; a rule knows the words of a command.  The rule is exact: these words alone."""
+    """It was compared with the displayed text; a rule knows the words of a command. The rule is exact and matches only
+    these words."""
 
     tool: str
     question: str
@@ -299,7 +302,7 @@ class StandingAnswer:
 
 @frozen
 class Migrated:
-    """`rules`: as they stand in a rule file; "" with the reason `why` there is none."""
+    """`rules`: the text for a rule file; "" if there is none, with the reason in `why`."""
 
     old: StandingAnswer
     rules: str = ""

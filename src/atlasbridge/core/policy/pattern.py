@@ -1,8 +1,8 @@
 """The shape of a command in a rule: words, `*` within a word, `**` for any further words.
 
-Matching is of two kinds.  `match_exactly` (for `allow`) also says which words a wildcard took, because a wildcard takes
-only what `grammar` says is harmless.  `match_loosely` (for `deny` and `ask`) finds the shape
-in whatever order and spelling of options a command comes.
+There are two ways to match. `match_exactly` (for `allow`) also returns which words a wildcard matched, because a
+wildcard matches only what `grammar` says is harmless. `match_loosely` (for `deny` and `ask`) finds the shape in any
+order and spelling of options.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from atlasbridge.core.values import frozen
 
 WILDCARD = "*"
 REST = "**"
-UNKNOWN = "\ufffc"  # stands in a word for what cannot be known before it runs
+UNKNOWN = "\ufffc"  # in a word: a part that is unknown before the command runs
 
 
 @frozen
@@ -50,7 +50,7 @@ def match_word(pattern: str, word: str) -> bool:
 
 
 def match_exactly(shape: Shape, words: Sequence[str]) -> dict[int, str] | None:
-    """The places that a wildcard took, each with the part of the shape; None where the shape does not match."""
+    """Returns the positions that a wildcard matched, each with its pattern; None if the shape does not match."""
     patterns = shape.words
     rest = patterns[-1] == REST
     fixed = patterns[:-1] if rest else patterns
@@ -62,13 +62,13 @@ def match_exactly(shape: Shape, words: Sequence[str]) -> dict[int, str] | None:
             return None
         if has_wildcard(pattern):
             if pattern != "*" and ".." in word.split("/"):
-                return None  # `src/*` does not reach out of src
+                return None  # `src/*` does not match outside src
             taken[place] = pattern
     return taken
 
 
 def match_loosely(shape: Shape, words: Sequence[str]) -> bool:
-    """Whether the command is, or may be, of this shape: options in any order, bundled, long or short."""
+    """Whether the command has, or could have, this shape: options in any order, bundled, long or short."""
     if not words or not _same_program(shape.program, words[0]):
         return False
     wanted = [word for word in shape.words[1:] if _is_option(word)]
@@ -81,7 +81,7 @@ def match_loosely(shape: Shape, words: Sequence[str]) -> bool:
 
 
 def _same_program(pattern: str, word: str) -> bool:
-    """A file pattern, or another case on a disk that does not tell them apart, may still name the program."""
+    """A glob pattern, or another case on a case-insensitive disk, can still name the program."""
     name = word.rsplit("/", 1)[-1].lstrip("=").casefold()
     wanted = pattern.rsplit("/", 1)[-1].casefold()
     if match_word(wanted, name):
@@ -116,7 +116,7 @@ _LONG = {
 
 
 def _letters(option: str) -> str:
-    """The letters of a bundle such as `-rf`; of a long option the letter that usually stands for it."""
+    """The letters of a bundle such as `-rf`; for a long option, its usual letter."""
     if option.startswith("--"):
         return _LONG.get(option[2:].split("=")[0], "")[:1]
     return option[1:] if option[1:].isalpha() and len(option) <= 5 else ""
@@ -140,9 +140,9 @@ def _has_letter(letter: str, given: Sequence[str]) -> bool:
 
 
 def _match_plain(patterns: tuple[str, ...], words: tuple[str, ...]) -> bool:
-    """Words that are no options, in order; an option may take the word after it, so both readings are followed."""
-    places = {0}  # how many of the patterns may be done, before each word
-    after_option: set[int] = set()  # the same, where the word before was an option that may take this one
+    """Matches words that are not options, in order. An option can take the next word, so both readings are followed."""
+    places = {0}  # possible numbers of matched patterns before each word
+    after_option: set[int] = set()  # the same, if the previous word was an option that can take this one
     for word in words:
         following: set[int] = set()
         optional = _is_option(word) or word == "--" or not word.strip(UNKNOWN)
@@ -153,7 +153,7 @@ def _match_plain(patterns: tuple[str, ...], words: tuple[str, ...]) -> bool:
                 following.add(place + 1)
         if optional:
             following |= places | after_option
-        following |= after_option  # taken by the option before it
+        following |= after_option  # it was the value of the option before it
         after_option = places | after_option if _is_option(word) else set()
         places = following
     return any(patterns[place:] in ((), (REST,)) for place in places | after_option)

@@ -1,7 +1,7 @@
-"""Who a person is: one name for all the identities under which channels know them, and when they want quiet.
+"""People: one name for all identities of a person in the channels, and their quiet hours.
 
-Pure: which minute of the day it is where a person lives is an argument.  Names decide nothing by themselves; who may
-answer stands in each channel's own list.
+Pure: the minute of the day in a person's time zone is an argument. Names decide nothing by themselves; each channel has
+its own list of people who are allowed to answer.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from atlasbridge.core.policy.rule import Verdict
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.values import field, frozen, replace
 
-# Several people must agree: who has, and how many are missing.  People count, not the channels they speak through.
+# Quorum: who has approved, and how many approvals are missing. It counts people, not the channels they use.
 
-QUORUM = "quorum"  # in a prompt's constraints
-PROOF = "proof"  # there, too: {"kind", "rule", "page"}
+QUORUM = "quorum"  # key of a prompt's constraints
+PROOF = "proof"  # another key: {"kind", "rule", "page"}
 PASSKEY = "passkey"
-CARD = "card"  # there, too: where the page shows it
-PAGE = "web.page"  # the store's note that says where the page can be opened by its name
+CARD = "card"  # another key: the address of the prompt on the page
+PAGE = "web.page"  # the store's note with the address of the page
 
 
 @frozen
@@ -36,7 +36,7 @@ class Quorum:
 
 
 def with_quorum(prompt: Prompt, verdict: Verdict) -> Prompt:
-    """The prompt as people see it: with how many of them, and which, must agree."""
+    """Adds how many people, and which, must approve the prompt."""
     if verdict.approvals < 2 and not verdict.person:
         return prompt
     wanted = {"approvals": verdict.approvals, "rule": verdict.rule, "person": list(verdict.person)}
@@ -44,7 +44,7 @@ def with_quorum(prompt: Prompt, verdict: Verdict) -> Prompt:
 
 
 def with_proof(prompt: Prompt, verdict: Verdict, page: str) -> Prompt:
-    """The prompt with what an agreement must bring along; `page`: where that can be done."""
+    """Adds the proof that an approval needs; `page`: where it can be given."""
     if not verdict.proof:
         return prompt
     wanted = {"kind": verdict.proof, "rule": verdict.rule, "page": page}
@@ -52,7 +52,7 @@ def with_proof(prompt: Prompt, verdict: Verdict, page: str) -> Prompt:
 
 
 def quorum_of(constraints: Mapping[str, Any]) -> Quorum:
-    """Of a prompt that has one."""
+    """For a prompt that has a quorum."""
     wanted = constraints[QUORUM]
     people = tuple(str(item) for item in wanted.get("person", ()))
     return Quorum(max(1, int(wanted.get("approvals", 1))), str(wanted.get("rule", "")), people)
@@ -75,7 +75,7 @@ LocalMinute = Callable[[str, float], int]
 
 @frozen
 class QuietHours:
-    """From one minute of the day to another; over midnight where the end comes first."""
+    """From one minute of the day to another; over midnight if the end is earlier."""
 
     start_min: int
     end_min: int
@@ -118,14 +118,14 @@ class Person:
 
 @frozen
 class PeopleBook:
-    """Everybody who has a name.  Who has none is called by the identity itself, as ever."""
+    """Everybody who has a name. People without one are called by their identity."""
 
     people: tuple[Person, ...] = ()
     by_identity: Mapping[str, Person] = field(default_factory=dict)
 
     @classmethod
     def of(cls, *people: Person) -> PeopleBook:
-        """An identity belongs to one person, a name to one, too; otherwise ValueError."""
+        """Raises ValueError if an identity or a name belongs to two people."""
         by_identity: dict[str, Person] = {}
         names: set[str] = set()
         for person in people:
@@ -146,12 +146,12 @@ class PeopleBook:
         return next((person for person in self.people if person.name == name), None)
 
     def person_of(self, identity: str) -> str:
-        """Whom an identity means: two identities of one person give the same."""
+        """The name of the person behind an identity: all identities of one person give the same."""
         person = self.by_identity.get(identity)
         return person.name if person else identity
 
     def quiet_now(self, wall: float, local_minute: LocalMinute) -> frozenset[str]:
-        """The names of those who want quiet at this moment."""
+        """The names of the people who are in quiet hours now."""
         return frozenset(
             person.name for person in self.people if person.quiet and person.is_quiet(local_minute(person.zone, wall))
         )

@@ -1,6 +1,6 @@
-"""Folders, files and hosts in rules: `~`, `*` within a part, `**` for any parts; a folder holds for all below it.
+"""Folders, files and hosts in rules: `~`, `*` within a part, `**` for any parts; a folder includes everything below it.
 
-Pure: what a link on the disk leads to is found out elsewhere and judged like the name itself.
+Pure: link targets are resolved elsewhere and matched like names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ANY_URL = lazy(r"[\\/]{2,}([^\s'\"<>|;&)]+)")
 
 
 def absolute(path: str, folder: str, home: str) -> str:
-    """Without `.` and `..`; "" where it cannot be told."""
+    """Resolves `.` and `..`; "" if the path is unknown."""
     if path == "~" or path.startswith("~/"):
         path = home + path[1:]
     if not path.startswith("/"):
@@ -56,8 +56,8 @@ def in_folder(pattern: str, folder: str, home: str, *, folds: bool = False) -> b
 
 
 def is_file(pattern: str, path: str, folder: str, home: str, *, below: bool = False, folds: bool = False) -> bool:
-    """A pattern without a root holds in the folder where the tool works.  `folds`: on a disk that takes `A` and `a`,
-    and the two ways to write `é`, for the same."""
+    """A relative pattern applies in the folder where the tool works. `folds`: the disk treats `A` and `a`, and both
+    encodings of `é`, as equal."""
     where = absolute(path, folder, home)
     return bool(where) and _is_below(_pattern(pattern, folder, home), where, below=below, folds=folds)
 
@@ -73,13 +73,13 @@ def _folded(path: str) -> str:
 
 
 def plain_host(address: str) -> str:
-    """The host of an address that every reader understands in the same way; "" for any other."""
+    """The host of a URL that every program reads in the same way; "" for any other."""
     found = _PLAIN_URL.fullmatch(address)
     return found.group(1).lower() if found else ""
 
 
 def any_hosts(text: str) -> list[str]:
-    """Every host that somebody may read in this text."""
+    """Every host that a program could read from this text."""
     hosts = []
     for found in _ANY_URL.finditer(text):
         authority = found.group(1).replace("\\", "/")

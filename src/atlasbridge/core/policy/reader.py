@@ -1,4 +1,5 @@
-"""`policy.toml` as rules.  All of it is checked when it is read, its own examples too; what is wrong has its line."""
+"""Reads `policy.toml`. Everything is checked while reading, including the examples of each rule; an error names its
+line."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class _Wrong(Exception):
 def read_policy(
     text: str, parse: Parser, *, where: str = "policy.toml", home: str = "", tightens: bool = False
 ) -> Policy:
-    """Raises ConfigError.  `tightens`: a project's own file, which may ask and refuse, but never allow."""
+    """Raises ConfigError. `tightens`: a project's file, which can ask and deny, but never allow."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -60,7 +61,7 @@ def read_policy(
 
 
 def _line(text: str, number: int, key: str) -> int:
-    """Where rule `number` (from 1; 0: before any) writes `key`; where it begins, if it does not."""
+    """The line where rule `number` (from 1; 0: before any) sets `key`; otherwise the line where the rule begins."""
     seen, start = 0, 1
     for line, content in enumerate(text.splitlines(), 1):
         if re.match(r"\s*\[\[\s*['\"]?rule['\"]?\s*\]\]", content):
@@ -192,7 +193,7 @@ def _subject_kind(rule: PolicyRule) -> SubjectKind | None:
 
 
 def example_case(rule: PolicyRule, text: str, home: str) -> Case:
-    """The example as if the rule's own tool asked for it in the rule's own folder."""
+    """The example as a request of the rule's own tool in the rule's own folder."""
     kind = rule.kind or _subject_kind(rule) or SubjectKind.COMMAND
     folder = rule.folder.replace("**", "x").replace("*", "x") or "/"
     folder = home + folder[1:] if folder.startswith("~") else folder

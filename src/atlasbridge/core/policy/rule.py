@@ -1,4 +1,4 @@
-"""A rule that a person wrote, a set of them, and what they say about one question."""
+"""A rule that a person wrote, a set of rules, and their verdict on one question."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ class PolicyRule:
     tool: str = ""
     folder: str = ""
     label: str = ""
-    person: tuple[str, ...] = ()  # whose agreement counts
+    person: tuple[str, ...] = ()  # whose approval counts
     approvals: int = 1
-    proof: str = ""  # "passkey": an agreement counts only with the signature of one
+    proof: str = ""  # "passkey": an approval counts only with a passkey's signature
     reason: str = ""
     match: tuple[str, ...] = ()
     no_match: tuple[str, ...] = ()
-    origin: str = ""  # the file it stands in, where that is not the person's own
+    origin: str = ""  # its file, if that is not the person's own
 
     @property
     def digest(self) -> str:
-        """Of all it says: two rules of one name are told apart by it in the audit log."""
+        """A digest of all fields: it distinguishes rules with the same name in the audit log."""
         fields = {name: str(value) for name, value in as_dict(self).items()}
         return digest_text(json.dumps(fields, sort_keys=True))
 
     @property
     def bare(self) -> bool:
-        """It holds for every subject there is."""
+        """Whether it applies to every subject."""
         return self.command is None and not self.path and not self.host and self.kind is None
 
 
@@ -65,25 +65,25 @@ class Policy:
 
 
 def own_rules(places: tuple[str, ...]) -> Policy:
-    """What no person has to write: that a person is asked before a tool touches the rules themselves."""
+    """Built-in rules: a person is asked before a tool changes the rules themselves."""
     why = "rules and settings of AtlasBridge stand there: only you change them"
     return Policy(tuple(PolicyRule("atlasbridge-itself", Say.ASK, path=place, reason=why) for place in places))
 
 
 @frozen
 class Case:
-    """What is judged: the subject of a prompt and the session it comes from."""
+    """The input of a verdict: the subject of a prompt and its session."""
 
     subject: Subject | None
     tool: str = ""
     label: str = ""
-    folder: str = ""  # the session's own
-    home: str = ""  # the person's, for `~`
-    real_target: str = ""  # where the file of an edit (or its files, one a line) really is, when links are followed
-    real_folder: str = ""  # where it would really run, when links are followed; "": as it is called
-    any_tool: bool = False  # for a question that nobody asked yet: a rule's tool does not matter
-    folds: bool = False  # the disk takes `A` and `a` for the same name
-    leads: Callable[[str], str] | None = None  # where a path really is; "" where that cannot be told; None: unknown
+    folder: str = ""  # of the session
+    home: str = ""  # of the person, for `~`
+    real_target: str = ""  # the file of an edit (or its files, one per line) with links resolved
+    real_folder: str = ""  # the folder where it would run with links resolved; "": the same
+    any_tool: bool = False  # for a hypothetical question: a rule's tool is ignored
+    folds: bool = False  # the disk treats `A` and `a` as the same name
+    leads: Callable[[str], str] | None = None  # resolves a path; "" if that is not possible; None: not available
 
     @property
     def where(self) -> str:
@@ -93,19 +93,19 @@ class Case:
 @frozen
 class Verdict:
     verdict: Say
-    rule: str = ""  # its name; "" when no rule speaks
+    rule: str = ""  # its name; "" if no rule applies
     reason: str = ""
     digest: str = ""  # of the rule
     approvals: int = 1
     person: tuple[str, ...] = ()
-    steps: tuple[str, ...] = ()  # how it came about, for `explain`
-    used: tuple[str, ...] = ()  # the names of all rules and grants that an `allow` stands on
-    word: str = ""  # the word of a command that a person has to look at; "" when it is no single one
-    proof: str = ""  # what an agreement must bring along
+    steps: tuple[str, ...] = ()  # how it was reached, for `explain`
+    used: tuple[str, ...] = ()  # the names of all rules and grants that an `allow` depends on
+    word: str = ""  # the word of a command that a person should check; "" if there is no single one
+    proof: str = ""  # the proof that an approval needs
 
     @property
     def sentence(self) -> str:
-        """Why, in one plain sentence."""
+        """The reason in one plain sentence."""
         named = f" by the rule {self.rule!r}" if self.rule and self.reason.find(repr(self.rule)) < 0 else ""
         said = {Say.ALLOW: "Allowed", Say.DENY: "Denied", Say.ASK: "Asked"}[self.verdict]
         return f"{said}{named}: {self.reason}."

@@ -1,8 +1,9 @@
-"""A command line as a shell reads it, for `allow`: simple commands with literal words, and every doubt about the rest.
+"""Reads a command line as a shell does, for `allow`: simple commands with literal words, and every doubt about the
+rest.
 
-The tree is shfmt's, and shfmt is not the shell that will run the command: whatever bash, dash, zsh and busybox might
-read in another way is a doubt, and a doubt means that a person is asked.  `deny` reads the same tree more generously,
-in `forms`.
+The tree comes from shfmt, and shfmt is not the shell that will run the command: whatever bash, dash, zsh and busybox
+could read differently is a doubt, and with a doubt a person is asked. `forms` reads the same tree more generously for
+`deny`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.values import frozen
 
-Node = Mapping[str, Any]  # one node of the tree, as shfmt writes it
-Parser = Callable[[str], Node | None]  # shfmt's tree of a command; None where it cannot be parsed
+Node = Mapping[str, Any]  # one node of shfmt's tree
+Parser = Callable[[str], Node | None]  # returns shfmt's tree of a command; None if it cannot be parsed
 
 _ESCAPES = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ANSI = lazy(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|0?[0-7]{1,3}|c.|.)", 16)  # 16: DOTALL
@@ -28,7 +29,7 @@ _DOUBTFUL = {
 }
 _AFTER_DOLLAR = ("", " ", "\t", "|", ")")  # zsh expands `$=x`, `$+x`, `$^x` and `$~x`; every shell `$(`, `${` and `$'`
 _CONTINUED = lazy(r"\\\n")
-# A continuation that all shells read alike stands between two words: a blank before it, a word or an operator after it.
+# A continuation that all shells read alike is between two words: a space before it, a word or an operator after it.
 _BETWEEN_WORDS = lazy(r"(?<!\\)[ \t]\\\n[ \t]*[^\s#\\]")
 _OTHER_PARTS = {
     "ParamExp": "a variable",
@@ -41,8 +42,8 @@ _OTHER_PARTS = {
 
 @frozen
 class Word:
-    """A word is literal when every shell that a tool may use takes it as the same characters, whatever the environment
-    or the folder holds.  `doubt` says why the text is not certain, "" when it is; `source`: what was written."""
+    """A word is literal if every shell that a tool can use reads it as the same characters, whatever the environment or
+    the folder contains. `doubt` says why the text is uncertain, "" if it is not; `source` is the original text."""
 
     text: str
     doubt: str = ""
@@ -82,7 +83,7 @@ def _read_double(part: Node) -> tuple[str, str]:
 
 
 def _dollar_doubt(parts: Sequence[Node]) -> str:
-    """shfmt leaves a dollar that begins nothing as a literal of its own; a shell may see something begin there."""
+    """shfmt returns a dollar that starts nothing as a separate literal; a shell can still expand it."""
     for number, part in enumerate(parts):
         value = str(part.get("Value", "")) if part.get("Type") == "Lit" else ""
         if value.replace("\\\\", "").replace("\\$", "").count("$") == 0:
@@ -96,7 +97,7 @@ def _dollar_doubt(parts: Sequence[Node]) -> str:
 
 
 def _source(part: Node) -> str:
-    """About what was written there, for a sentence that names the doubt."""
+    """The approximate original text, for a sentence about the doubt."""
     value = str(part.get("Value", ""))
     match part.get("Type"):
         case "Lit":
@@ -119,7 +120,7 @@ def _source(part: Node) -> str:
 
 
 def read_bare(source: str) -> tuple[str, str]:
-    """Text outside quotes: backslashes go, and what a shell may expand is a doubt."""
+    """Text outside quotes: removes backslashes; anything that a shell could expand is a doubt."""
     out, doubt, index = [], "", 0
     while index < len(source):
         char = source[index]
@@ -136,7 +137,7 @@ def read_bare(source: str) -> tuple[str, str]:
 
 
 def _position_doubt(source: str, index: int) -> str:
-    """At the start of a bare part: zsh expands there even behind an empty pair of quotes."""
+    """At the start of an unquoted part: zsh expands there even after an empty pair of quotes."""
     if source[index] == "~" and source[index - 1 : index] in ("", "=", ":"):
         return "a home folder"
     if index == 0 and source[0] in "=%":
@@ -145,7 +146,7 @@ def _position_doubt(source: str, index: int) -> str:
 
 
 def unescape_double(source: str) -> str:
-    """Inside double quotes a backslash counts before five characters only."""
+    """Inside double quotes, a backslash is special before five characters only."""
     out, index = [], 0
     while index < len(source):
         following = source[index + 1 : index + 2]
@@ -159,7 +160,7 @@ def unescape_double(source: str) -> str:
 
 
 def decode_ansi(source: str) -> str:
-    """What $'…' and `printf` make of their escapes."""
+    """Decodes the escapes of $'…' and `printf`."""
 
     def one(found: Any) -> str:
         code = str(found.group(1))
@@ -193,7 +194,7 @@ _UNDERSTOOD = {
 
 @frozen
 class ShellDoubt:
-    """Why a command is not certain, as part of a sentence, and the word it is about; "" when it is no single one."""
+    """Why a command is uncertain, as a part of a sentence, and the word in question; "" if there is no single one."""
 
     why: str
     word: str = ""
@@ -205,7 +206,7 @@ class ShellDoubt:
 @frozen
 class SimpleCommand:
     words: tuple[str, ...]
-    went: tuple[str, ...] = ()  # where a `cd` before it may have led; "" where that is not known
+    went: tuple[str, ...] = ()  # where an earlier `cd` could have led; "" if that is unknown
 
 
 @frozen
@@ -280,7 +281,7 @@ class _Reader:
             self.went += (texts[1] if texts[0] == "cd" and len(texts) == 2 else "",)
 
     def redirect(self, node: Node) -> None:
-        """Only what can neither write nor read a file: another number, or the device that keeps nothing."""
+        """Allows only redirections that neither write nor read a file: to another descriptor, or to /dev/null."""
         word = read_word(node.get("Word") or {})
         operator = str(node.get("Op", ""))
         number = str((node.get("N") or {}).get("Value", ""))
@@ -293,7 +294,7 @@ class _Reader:
 
 
 def read_script(text: str, parse: Parser) -> Script | None:
-    """None where it cannot be parsed."""
+    """Returns None if it cannot be parsed."""
     tree = parse(text)
     if tree is None:
         return None
@@ -324,14 +325,15 @@ def has_comment(tree: object) -> bool:
     return any(name == "Comments" or name.endswith("Last") for node in nodes(tree) for name in node)
 
 
-# Commands of plain words need no parser: letters, digits, quotes without secrets, one blank between, joined by `&&`,
-# `||`, `|` and `;`.  Most commands are like that, and a verdict about them costs no process.  The tree is the very one
-# that shfmt would give.
+# Commands of plain words need no parser: letters, digits, quotes without special characters, single spaces, joined by
+# `&&`, `||`, `|` and `;`. Most commands are like that, and their verdict needs no process. The tree is identical to
+# shfmt's.
 
 _Tree = dict[str, Any]
 
 _LINE = lazy(
-    r"(?:[A-Za-z0-9_./:@%+,=-]|'[ -&(-~]*'|\"[ !#%-\[\]-_a-~]*\")+;?"  # a word: bare, 'as it is' or "with no $ ` \"
+    # a word: bare, in single quotes, or in double quotes without $ ` \"
+    r"(?:[A-Za-z0-9_./:@%+,=-]|'[ -&(-~]*'|\"[ !#%-\[\]-_a-~]*\")+;?"
     r"(?: (?:(?:[A-Za-z0-9_./:@%+,=-]|'[ -&(-~]*'|\"[ !#%-\[\]-_a-~]*\")+;?|&&|\|\|?|2>&1|2?>/dev/null))*"
 )
 _TOKEN = lazy(r"2>&1|2?>/dev/null|(?:[A-Za-z0-9_./:@%+,=-]|'[^']*'|\"[^\"]*\")+|;|&&|\|\|?")
@@ -353,7 +355,7 @@ _RESERVED = frozenset(
 
 
 def plain_tree(text: str) -> _Tree | None:
-    """The tree of a line of plain commands; None where only a parser can tell."""
+    """The tree of a line of plain commands; None if a parser is needed."""
     if not _LINE.fullmatch(text):
         return None
     statements: list[_Tree] = []
@@ -365,7 +367,7 @@ def plain_tree(text: str) -> _Tree | None:
             redirects.append(_REDIRECTS[token])
         elif token not in _ENDS:
             if redirects:
-                return None  # words after a redirection: rare
+                return None  # words after a redirection are rare
             words.append(token)
         else:
             if not words or not _FIRST.fullmatch(words[0]) or words[0] in _RESERVED:

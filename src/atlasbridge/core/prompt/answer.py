@@ -64,6 +64,8 @@ def _choice_words(prompt: Prompt, value: str) -> str:
 def call_person(identity: str, place: str = "", name: str = "") -> str:
     """How a sentence refers to a person: by name if it is known. For a command on this machine, only its place is
     known."""
+    if identity == TIMER:
+        return "a timer, because nobody answered in time"
     if identity == HERE and not name:
         return f"a person at {place or 'this machine'}"
     who = name or identity or "somebody"

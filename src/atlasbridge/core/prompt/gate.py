@@ -10,6 +10,7 @@ from __future__ import annotations
 from hmac import compare_digest
 from typing import Final
 
+from atlasbridge.core.clock import local_time
 from atlasbridge.core.prompt.answer import TIMER, call_person, decide_answer, quote_answer
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, InboundReply, PromptRecord, PromptState, Refusal, Reject
@@ -138,7 +139,7 @@ def fate(record: PromptRecord) -> str:
 def describe_decision(record: PromptRecord) -> str:
     """Which answer, by whom, from where and when, for a person whose reply came too late."""
     answer = f"with {quote_answer(record.decided_value)} " if record.decided_value else ""
-    at = f" at {record.decided_at[11:19]} UTC" if record.decided_at else ""
+    at = f" at {local_time(record.decided_at, '%H:%M:%S %Z')}" if record.decided_at else ""
     return f"{answer}by {call_person(record.decided_by, record.decided_from)}{at}"
 
 

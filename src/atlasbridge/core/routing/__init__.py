@@ -1,4 +1,4 @@
-"""Who is asked, where, when again, and what came back."""
+"""Routes prompts to channels and replies back: who is notified, where and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One channel's own lane: its outbox, its reply loop, its restarts.  A dead channel keeps nobody else waiting."""
+"""Runs one channel: its outbox, its reply loop and its restarts. A dead channel does not delay any other."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Answerer = Callable[[InboundReply], Awaitable[Receipt | Reject]]
 
 @mutable
 class Job:
-    """Something to do with the channel.  After a failure it is tried again for as long as it is `wanted`."""
+    """A task for the channel. After a failure it is retried as long as it is `wanted`."""
 
     run: Callable[[Channel], Awaitable[None]]
     wanted: Callable[[], bool] = lambda: False
     attempts: int = 0
-    failed: Callable[[int, str], None] = lambda attempts, why: None  # told of every attempt in vain
+    failed: Callable[[int, str], None] = lambda attempts, why: None  # called after every failed attempt
 
 
 @frozen
@@ -37,7 +37,7 @@ class WorkerSettings:
 
 
 class ChannelWorker:
-    """Builds its channel, keeps it running, and hands jobs to it one after the other."""
+    """Builds its channel, keeps it running, and passes jobs to it one after the other."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class ChannelWorker:
         self._task = asyncio.create_task(self._supervise(), name=f"channel-{self.name}")
 
     async def stop(self, timeout_s: float) -> None:
-        """Let the outbox drain for a moment, then close the channel whatever it does."""
+        """Waits briefly for the outbox to drain, then closes the channel in any case."""
         try:
             async with asyncio.timeout(timeout_s):
                 if self._state == "ok":
@@ -81,7 +81,7 @@ class ChannelWorker:
         self._state = "closed"
 
     def put(self, job: Job) -> bool:
-        """False: the channel has been dead for so long that its outbox is full."""
+        """Returns False if the channel has been dead for so long that its outbox is full."""
         try:
             self._outbox.put_nowait(job)
         except asyncio.QueueFull:
@@ -116,11 +116,11 @@ class ChannelWorker:
                 self._fail(error)
                 log.error("channel %s cannot be used: %s", self.name, error)
                 return
-            except Exception as error:  # the channel boundary: whatever a channel does wrong stays here
+            except Exception as error:  # the channel boundary: no error of a channel affects anything else
                 self._fail(error)
                 log.exception("channel %s failed", self.name)
             if self._stopping:
-                return  # a task group that fails while it is cancelled forgets the cancellation (before Python 3.13)
+                return  # before Python 3.13, a task group that fails while it is cancelled loses the cancellation
             if asyncio.get_running_loop().time() - began > self._settings.last_retry_s:
                 delay_s = self._settings.first_retry_s
             self._restarts += 1
@@ -132,7 +132,7 @@ class ChannelWorker:
         self._fault = str(error) if isinstance(error, AtlasBridgeError) else f"{type(error).__name__}: {error}"
 
     async def _live(self) -> None:
-        """From start to fault.  Both loops run until one of them raises."""
+        """Runs from start to failure. Both loops run until one of them raises."""
         channel = self._build()
         self._channel = channel
         try:
@@ -152,7 +152,7 @@ class ChannelWorker:
         try:
             async with asyncio.timeout(self._settings.call_timeout_s):
                 await channel.close()
-        except Exception:  # the channel boundary: a channel that cannot close must not keep the hub from ending
+        except Exception:  # the channel boundary: a channel that cannot close must not keep the hub from stopping
             log.exception("channel %s did not close", self.name)
 
     async def _send_loop(self, channel: Channel) -> None:
@@ -167,7 +167,7 @@ class ChannelWorker:
             except AtlasBridgeError as error:
                 log.warning("channel %s: %s", self.name, error)
                 self.put_again(job, str(error))
-            except Exception as error:  # the channel boundary: the message is kept, then the channel starts anew
+            except Exception as error:  # the channel boundary: the message is kept, then the channel restarts
                 self.put_again(job, f"{type(error).__name__}: {error}")
                 raise
             finally:
@@ -184,13 +184,13 @@ class ChannelWorker:
         outcome: Receipt | Reject
         try:
             outcome = await self._answer(reply)
-        except AtlasBridgeError as error:  # its sender must hear of it: nothing was accepted
+        except AtlasBridgeError as error:  # the sender must be told that nothing was accepted
             log.error("channel %s: a reply could not be taken: %s", self.name, error)
             outcome = Reject(Refusal.UNAVAILABLE, f"The hub could not take this reply: {error}.")
         try:
             async with asyncio.timeout(self._settings.call_timeout_s):
                 await channel.answer_reply(reply, outcome)
-        except Exception:  # the channel boundary: the reply has had its effect, only its sender was not told
+        except Exception:  # the channel boundary: the reply has taken effect, only its sender was not told
             log.exception("channel %s could not answer a sender", self.name)
 
 
@@ -201,25 +201,25 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return error
 
 
-# What is asked of a fleet server besides its rows: channels to carry, escalation, and how much is too much.
+# The configuration of a fleet server besides its database: channels, escalation and limits.
 
 
 @frozen
 class ChatRoute:
-    """A channel that the hub is to carry.  `personal`: each person has a chat of their own there."""
+    """A channel that the server runs. `personal`: each person has a separate chat there."""
 
     name: str
     personal: bool
     build: Callable[[HubApi], Channel]
-    key: str  # of its settings: where they are the same, the channel stays as it is
+    key: str  # identifies its settings: if they have not changed, the channel keeps running
 
 
 @frozen
 class ChatPlan:
     chat_routes: tuple[ChatRoute, ...] = ()
-    policy: PolicySettings = field(default_factory=PolicySettings)  # without the people, whom the rows know
+    policy: PolicySettings = field(default_factory=PolicySettings)  # without the people, who are in the database
     worker: WorkerSettings = field(default_factory=WorkerSettings)
-    idle: tuple[str, ...] = ()  # channels in which nobody takes part
+    idle: tuple[str, ...] = ()  # channels without participants
 
 
 ReadPlan = Callable[[Mapping[str, tuple[str, ...]]], ChatPlan]

@@ -1,4 +1,4 @@
-"""Who is asked, for how long, who may answer, and what a timer may type.
+"""Decides who is notified, for how long, who is allowed to answer, and what a timer is allowed to type.
 
 Pure; it never judges whether a command is dangerous.
 """
@@ -31,14 +31,17 @@ class PolicySettings:
             PromptType.TYPE_MULTIPLE_CHOICE,
         }
     )
-    timer_signal: str = "bell"  # how an attached terminal hears that a timer answers: "bell", "osc9", "title", "none"
-    allowed: Mapping[str, frozenset[str] | None] = field(default_factory=dict)  # None: it knows its people itself
+    # how an attached terminal is notified that a timer answers: "bell", "osc9", "title", "none"
+    timer_signal: str = "bell"
+    # None: the channel knows its people itself
+    allowed: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
     attention: AttentionSettings = field(default_factory=AttentionSettings)
 
 
 @frozen
 class Audience:
-    """`ask` get the prompt; `tell` only hear that something waits, because they may not carry it."""
+    """The channels in `ask` get the prompt. Those in `tell` only learn that something waits, because they must not
+    carry it."""
 
     ask: tuple[str, ...] = ()
     tell: tuple[str, ...] = ()
@@ -47,7 +50,8 @@ class Audience:
 def decide_audience(
     prompt: Prompt, session: SessionRecord, channels: Iterable[tuple[str, bool]], settings: PolicySettings
 ) -> Audience:
-    """`channels`: name and whether its text leaves this machine.  A session's own choice of channels comes first."""
+    """`channels`: each name, and whether its text leaves this machine. A session's own choice of channels takes
+    precedence."""
     chosen = [(name, remote) for name, remote in channels if session.channels is None or name in session.channels]
     if session.tool in settings.muted_tools or _rests(prompt) or (prompt.idle and not settings.notify_idle):
         chosen = []
@@ -60,29 +64,30 @@ def decide_audience(
 
 
 def _rests(prompt: Prompt) -> bool:
-    """A known editor or pager that takes keys: it is listed, and asks nobody anything."""
+    """Whether it is a known editor or pager that takes keys: it is listed, but nobody is notified."""
     return prompt.idle and prompt.type is PromptType.TYPE_UNKNOWN and bool(prompt.constraints.get("commands"))
 
 
 def decide_ttl(prompt: Prompt, settings: PolicySettings) -> float:
-    """An idle input box waits for the next instruction, not for a decision: it may wait long."""
+    """An idle input box waits for the next instruction, not for a decision, so it stays open for long."""
     return settings.idle_ttl_s if prompt.idle else settings.prompt_ttl_s
 
 
 def decide_timer_default(prompt: Prompt, settings: PolicySettings) -> bool:
-    """Whether the safe default may be typed when nobody answered."""
+    """Whether the safe default is allowed to be typed when nobody has answered."""
     return prompt.type in settings.timer_types and timer_may_say(prompt)
 
 
 def decide_allowed(channel: str, identity: str, *, remote: bool, prompt: Prompt, settings: PolicySettings) -> bool:
-    """Whether this person may answer this prompt through this channel.  A channel nobody configured may not."""
+    """Whether this person is allowed to answer this prompt through this channel. A channel that is not configured is
+    refused."""
     if prompt.secret and remote:
         return False
     return is_listed(channel, identity, settings)
 
 
 def is_listed(channel: str, identity: str, settings: PolicySettings) -> bool:
-    """Whether the channel's own list has this identity; the page and a hub know their people by themselves."""
+    """Whether the channel's list contains this identity. The page and a fleet server know their people themselves."""
     if channel not in settings.allowed:
         return False
     people = settings.allowed[channel]
@@ -99,13 +104,13 @@ def decide_reminders(prompt: Prompt, settings: PolicySettings) -> tuple[float, .
 
 
 def decide_escalation(prompt: Prompt, session: SessionRecord, settings: PolicySettings) -> EscalationPolicy:
-    """The first of the person's own that fits; else everything at once, and the reminders."""
+    """The first configured policy that matches; otherwise all channels at once, and the reminders."""
     default = default_escalation(decide_reminders(prompt, settings))
     return choose_escalation(settings.attention.escalation, prompt, session, default)
 
 
 def decide_chat_route(channel: str, remote: bool, settings: PolicySettings) -> Route:
-    """A channel and the people it reaches, each by the one name; who has none is named by the identity."""
+    """A channel and the people it reaches, by name; people without a name are listed by identity."""
     identities = settings.allowed.get(channel) or ()
     names = sorted({settings.attention.people.person_of(identity) for identity in identities})
     return Route(channel, remote, tuple(names))

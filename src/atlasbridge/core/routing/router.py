@@ -1,4 +1,4 @@
-"""Carries prompts to the channels that are to ask, and news of them afterwards.  Who is asked is policy's decision."""
+"""Sends prompts to the channels that ask, and updates about them afterwards. The policy decides who is notified."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from atlasbridge.core.routing.policy import Audience, PolicySettings, decide_aud
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 
-# Channels that could not show a prompt: counted for `status`, and told to the others once for each outage.
+# Channels that could not show a prompt: counted for `status`, and reported to the other channels once per outage.
 
-TOLD_AFTER = 3  # attempts: a short hiccup is nobody's news
+TOLD_AFTER = 3  # attempts: a short failure is not reported
 LONGEST_WHY = 120
 
 
@@ -30,7 +30,7 @@ class Unreached:
         self._told: set[str] = set()
 
     def failed(self, channel: str, record: PromptRecord, attempts: int, why: str) -> str:
-        """What the other channels are told now, or ""."""
+        """Returns the message for the other channels, or an empty string."""
         shown = escape_controls(why, keep_lines=False)[:LONGEST_WHY]
         self._waiting.setdefault(channel, {})[record.prompt_id] = shown
         if attempts < TOLD_AFTER or channel in self._told:
@@ -39,12 +39,12 @@ class Unreached:
         return f"A question could not be shown in {channel}: {shown}. It is tried again, and it waits for you here."
 
     def reached(self, channel: str, prompt_id: str) -> None:
-        """It works again: the next outage is news again."""
+        """The channel works again, so the next outage will be reported."""
         self._waiting.pop(channel, None)
         self._told.discard(channel)
 
     def gave_up(self, channel: str, prompt_id: str) -> None:
-        """It ended before it could be shown."""
+        """The prompt ended before it could be shown."""
         self._waiting.get(channel, {}).pop(prompt_id, None)
 
     def report(self, channel: str) -> dict[str, Any]:
@@ -52,13 +52,13 @@ class Unreached:
         return {"unreached": len(waiting), "why": next(reversed(waiting.values()))} if waiting else {}
 
 
-LOCAL = "local"  # there even when no channel worker serves it: the hub's own socket
+LOCAL = "local"  # exists even without a channel worker: the hub's own socket
 SECRET_ELSEWHERE = "A secret is asked for. It is answered at the terminal or on the page, never here."
 REMINDER = Receipt("reminder", "Still waiting for an answer.")
 
 
 class DeliveryStore(Protocol):
-    """Where it is kept what is shown where: a hub's ledger, or the tables of a fleet server."""
+    """Stores which prompt was shown in which message: a hub's ledger, or the tables of a fleet server."""
 
     def prompt(self, prompt_id: str, /) -> PromptRecord | None: ...
     def deliveries(self, prompt_id: str, channel: str, /) -> list[str]: ...
@@ -87,7 +87,7 @@ class PromptRouter:
         self._workers.clear()
 
     def remote(self, channel: str) -> bool:
-        """Whether text in this channel leaves the machine; a channel we do not know is taken to be remote."""
+        """Whether text in this channel leaves the machine; an unknown channel is assumed to be remote."""
         worker = self._workers.get(channel)
         return channel != LOCAL if worker is None else worker.remote
 
@@ -99,19 +99,19 @@ class PromptRouter:
         return decide_audience(record.prompt, session, known, self.policy)
 
     def chat_routes(self, record: PromptRecord, session: SessionRecord) -> tuple[Route, ...]:
-        """The channels that may carry this prompt."""
+        """The channels that are allowed to carry this prompt."""
         return tuple(
             decide_chat_route(name, self._workers[name].remote, self.policy)
             for name in self._audience(record, session).ask
         )
 
     def mention(self, record: PromptRecord, session: SessionRecord) -> None:
-        """Tell those who may not carry it that something waits."""
+        """Tells the channels that must not carry the prompt that something waits."""
         for name in self._audience(record, session).tell:
             self._tell(name, SECRET_ELSEWHERE, session)
 
     def send(self, notification: Notification, record: PromptRecord, session: SessionRecord) -> None:
-        """Ask, or remind, in one channel, as the escalation policy says."""
+        """Asks or reminds in one channel, as the escalation policy decided."""
         name = notification.channel
         if name not in self._workers:
             return
@@ -125,33 +125,34 @@ class PromptRouter:
             self._ask(name, record, session)
 
     def tone(self, prompt_id: str, channel: str) -> Tone:
-        """How this channel is to show that prompt."""
+        """How this channel shows the prompt: to whom, and for whom without a sound."""
         return self._tones.get(prompt_id, {}).get(channel, Tone())
 
     def forget(self, prompt_id: str) -> None:
-        """It has ended: nobody is told how to show it any more."""
+        """The prompt has ended: its tones are no longer needed."""
         self._tones.pop(prompt_id, None)
 
     def update(self, record: PromptRecord, receipt: Receipt, answered_in: str = "") -> None:
-        """Edit every message that shows this prompt; `answered_in`: the others hear that it happened elsewhere."""
+        """Edits every message that shows this prompt. Channels other than `answered_in` say that it was answered
+        elsewhere."""
         elsewhere = replace(receipt, stage="answered_elsewhere")
         for name in self._workers:
             told = elsewhere if answered_in and name != answered_in else receipt
             self.put(name, Job(self.editing(name, record, told)))
 
     def notify(self, message: str, session: SessionRecord | None = None, but: str = "") -> None:
-        """Tell every channel but that one."""
+        """Sends a message to every channel except `but`."""
         for name in self._workers:
             if name != but and (session is None or session.channels is None or name in session.channels):
                 self._tell(name, message, session)
 
     def tell(self, channel: str, message: str, session: SessionRecord | None = None) -> None:
-        """Tell one channel, where it is there."""
+        """Sends a message to one channel, if it is running."""
         if channel in self._workers:
             self._tell(channel, message, session)
 
     def digest(self, channel: str, key: str, text: str, loud: bool) -> None:
-        """One message for many: shown first, edited afterwards.  A channel that cannot edit is spared it."""
+        """Shows one message for several prompts and edits it afterwards. A channel that cannot edit skips it."""
 
         async def tell(target: Channel) -> None:
             await target.tell_digest(key, text, loud)
@@ -160,14 +161,14 @@ class PromptRouter:
             self.put(channel, Job(tell))
 
     def put(self, name: str, job: Job) -> None:
-        """Once the store has on disk what it is about; a channel may have gone by then."""
+        """Queues the job once the store has written the related changes to disk; the channel can be gone by then."""
         worker = self._workers[name]
         self._store.when_durable(lambda: worker.put(job))
 
     def _ask(self, name: str, record: PromptRecord, session: SessionRecord) -> None:
         async def send(channel: Channel) -> None:
             if not wanted():
-                return  # it was settled while this waited for its turn
+                return  # it was settled while this job waited in the queue
             message_id = await channel.send_prompt(record, session)
             self._unreached.reached(name, record.prompt_id)
             self._record_shown(name, record.prompt_id, message_id, job)
@@ -186,7 +187,7 @@ class PromptRouter:
         self.put(name, job)
 
     def _record_shown(self, name: str, prompt_id: str, message_id: str, job: Job) -> None:
-        """What cannot be recorded is sent again."""
+        """Records the delivery. If it cannot be recorded, the prompt is sent again."""
         worker, key = self._workers[name], (prompt_id, name)
 
         def recorded(done: asyncio.Future[None]) -> None:
@@ -202,7 +203,7 @@ class PromptRouter:
         self._recording[key].add_done_callback(recorded)
 
     def just_shown(self, prompt_id: str) -> frozenset[str]:
-        """The channels that have shown it, and of which the store does not know that yet."""
+        """The channels that have shown the prompt, where the store does not know it yet."""
         return frozenset(name for known, name in self._recording if known == prompt_id)
 
     def editing(
@@ -212,7 +213,7 @@ class PromptRouter:
             if (recording := self._recording.get((record.prompt_id, name))) is not None:
                 await asyncio.wait([recording])
             if while_open and not self._is_open(record.prompt_id):
-                return  # it was settled while this waited for its turn
+                return  # it was settled while this job waited in the queue
             for message_id in self._store.deliveries(record.prompt_id, name):
                 await channel.update_prompt(message_id, record, receipt)
 

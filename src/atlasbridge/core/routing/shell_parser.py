@@ -1,6 +1,6 @@
-"""Commands parsed by `shfmt`, which is installed with us: one process stands ready, what was parsed is remembered.
+"""Parses commands with `shfmt`, which is installed with us. Processes are started ahead, and results are cached.
 
-What the tree means is the business of `core.policy`; here it is fetched.  What cannot be parsed in time has no tree.
+`core.policy` interprets the tree. A command that cannot be parsed in time has no tree.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TIMEOUT_S: Final = 2.0
 
 
 class ShellParser:
-    """A `core.policy.forms.Parser`.  Starting a process takes most of the time: `warm_up` starts some ahead."""
+    """A `core.policy.forms.Parser`. Starting a process takes most of the time, so `warm_up` starts some ahead."""
 
     def __init__(self, program: str = "") -> None:
         self._program = program or find_shfmt()
@@ -45,7 +45,7 @@ class ShellParser:
         return tree
 
     def warm_up(self) -> None:
-        """Have processes ready for the next commands; for a moment when nobody waits."""
+        """Starts processes for the next commands; called when nobody waits."""
         while self._program and len(self._ready) < SPARE:
             process = self._start()
             if process is None:
@@ -94,7 +94,7 @@ class ShellParser:
 
 
 def read_tree(out: bytes) -> dict[str, Any] | None:
-    """Without the places in the source, which are most of it."""
+    """Parses the JSON without the source positions, which are most of it."""
     try:
         tree = json.loads(out, object_hook=_without_places)
     except (ValueError, RecursionError):
@@ -109,8 +109,9 @@ def _without_places(node: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def find_shfmt() -> str:
-    """The one that was installed with us, else the system's; "" without one: all commands are asked about."""
-    from importlib import metadata  # takes a while, and most hubs have no rules
+    """Returns the program that was installed with us, otherwise the system's; "" without one: then a person is asked
+    about all commands."""
+    from importlib import metadata  # slow to import, and most hubs have no rules
 
     beside = Path(sys.executable).parent / "shfmt"
     if os.access(beside, os.X_OK):

@@ -1,4 +1,4 @@
-"""When which prompt is due: a queue on the steady clock.  Pure; what becomes of a due prompt is the service's part."""
+"""A queue of deadlines on the monotonic clock. Pure; the service acts on what is due."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import heapq
 
 
 class Deadlines:
-    """One deadline for each key; setting it again replaces it.  Replaced entries are dropped when they surface."""
+    """One deadline per key; setting it again replaces it. Replaced entries are dropped when they reach the front."""
 
     def __init__(self) -> None:
         self._at: dict[str, float] = {}
@@ -30,13 +30,13 @@ class Deadlines:
         self._at.pop(key, None)
 
     def next_at(self) -> float | None:
-        """The earliest deadline, or None when nothing waits."""
+        """The earliest deadline; None if there is none."""
         while self._heap and not self._valid(self._heap[0]):
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def due(self, now: float) -> list[str]:
-        """Take out every key whose time has come, the earliest first; each is given once."""
+        """Removes and returns every key that is due, the earliest first."""
         taken = []
         while (at := self.next_at()) is not None and at <= now:
             _, key = heapq.heappop(self._heap)
@@ -49,6 +49,6 @@ class Deadlines:
         return self._at.get(key) == at
 
     def _compact(self) -> None:
-        """Memory stays bounded by what waits, not by how often it was set."""
+        """Keeps memory proportional to the number of keys, not to how often they were set."""
         self._heap = [(at, key) for key, at in self._at.items()]
         heapq.heapify(self._heap)

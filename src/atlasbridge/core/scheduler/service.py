@@ -1,4 +1,5 @@
-"""Calls what is due, on the steady clock.  What is due when is known by the pure queue; what to do, by the callers."""
+"""Runs actions when they are due on the monotonic clock. The queue knows the deadlines; the callers provide the
+actions."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from atlasbridge.core.scheduler.deadlines import Deadlines
 
 log = logging.getLogger(__name__)
 
-LONGEST_SLEEP_S = 5.0  # the steady clock goes on while the machine sleeps, the event loop's does not
+LONGEST_SLEEP_S = 5.0  # the monotonic clock continues while the machine sleeps, the event loop's does not
 
 
 class Scheduler:
@@ -34,16 +35,16 @@ class Scheduler:
         self._actions.pop(key, None)
 
     def run_due(self) -> float | None:
-        """Call everything that is due; returns the seconds until the next, None when nothing waits."""
+        """Runs everything that is due. Returns the seconds until the next action; None if there is none."""
         for key in self._deadlines.due(self._clock.now()):
-            action = self._actions.pop(key, None)  # an action before it may have cancelled it
+            action = self._actions.pop(key, None)  # an earlier action can have cancelled it
             if action is not None:
                 self._call(key, action)
         at = self._deadlines.next_at()
         return None if at is None else max(0.0, at - self._clock.now())
 
     def _call(self, key: str, action: Callable[[], None]) -> None:
-        """A store that cannot be written now (a full disk) may be writable later; what was due stays due."""
+        """If the store cannot be written now (a full disk), the action is retried later."""
         try:
             action()
         except StoreError as error:

@@ -1,6 +1,6 @@
-"""Moments in words: "06:00", "in 2h", "Oct 9 at 6pm (Europe/Berlin)"; and when a tool says that its usage limit resets.
+"""Parses times such as "06:00", "in 2h" or "Oct 9 at 6pm (Europe/Berlin)", and finds when a tool's usage limit resets.
 
-Pure: the wall time and the zone of who speaks are arguments.  What happens at that moment is the hub's part.
+Pure: the wall time and the speaker's time zone are arguments. The hub acts at that time.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import Final
 
 from atlasbridge.core.patterns import lazy
 
-Zones = Callable[[str], tzinfo | None]  # by name; None: this machine's own; raises ValueError for a name that is none
+# by name; None for this machine's own zone; raises ValueError for an unknown name
+Zones = Callable[[str], tzinfo | None]
 
-LIMIT: Final = "limit_resets_at"  # in a prompt's constraints: when the usage limit its screen speaks of is over
-LONGEST_S: Final = 8 * 24 * 3600.0  # a weekly limit, and a day
+LIMIT: Final = "limit_resets_at"  # key of a prompt's constraints: when the usage limit on its screen resets
+LONGEST_S: Final = 8 * 24 * 3600.0  # a weekly limit plus a day
 DAY_S: Final = 24 * 3600.0
-JUST_PAST_S: Final = 3600.0  # a time of day that was within the last hour is over, not a day away
-LOOKED_AT: Final = 4000  # characters at the end of a screen
+JUST_PAST_S: Final = 3600.0  # a time of day within the last hour is past, not a day ahead
+LOOKED_AT: Final = 4000  # characters at the end of a screen to search
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -51,7 +52,7 @@ _RESET_IN = lazy(
 
 
 def parse_when(text: str, wall: float, zone: str, zones: Zones) -> float | None:
-    """What a person says: the wall time they mean, ahead of now; None when it cannot be read or is too far away."""
+    """Parses a person's text. Returns the wall time in the future; None if it is unreadable or too far ahead."""
     said = " ".join(text.split())
     if lasts := _LASTS.fullmatch(said):
         return _ahead(wall + span_s(lasts["span"]), wall)
@@ -61,7 +62,7 @@ def parse_when(text: str, wall: float, zone: str, zones: Zones) -> float | None:
 
 
 def find_reset(screen: str, wall: float, zones: Zones) -> float | None:
-    """When the usage limit that a screen speaks of is over; None: it speaks of none, or that moment has passed."""
+    """When the usage limit on a screen resets; None if there is none, or if that time has passed."""
     flat = " ".join(screen[-LOOKED_AT:].replace("│", " ").split())
     at = [(match.end(), _reset_at(match, wall, zones)) for match in _RESET_AT.finditer(flat)]
     spans = [(match.end(), wall + span_s(match["span"])) for match in _RESET_IN.finditer(flat)]
@@ -84,7 +85,7 @@ def _ahead(moment: float | None, wall: float) -> float | None:
 
 
 def _moment(found: Match[str], wall: float, zone: str, zones: Zones, past_s: float) -> float | None:
-    """`past_s`: so long ago a time of day without a date is taken to be over."""
+    """`past_s`: a time of day without a date counts as past if it was at most this long ago."""
     hour = _hour(int(found["hour"]), found["half"] or "")
     place = _zone(found["zone"] or zone, zones)
     minute = int(found["minute"] or 0)
@@ -123,7 +124,7 @@ def _day(found: Match[str], now: datetime) -> datetime | None:
 
 
 def _at(day: datetime, hour: int, minute: int, place: tzinfo | None) -> float:
-    """By the calendar of that place: a day with a change of summer time is not 24 hours long."""
+    """Uses the calendar of that place, because a day with a change of daylight saving time does not have 24 hours."""
     naive = datetime(day.year, day.month, day.day, hour, minute)
     return (naive.astimezone() if place is None else naive.replace(tzinfo=place)).timestamp()
 
@@ -137,7 +138,7 @@ def _hour(hour: int, half: str) -> int | None:
 
 
 def _zone(name: str, zones: Zones) -> tzinfo | str | None:
-    """A text: what it is not."""
+    """Returns a string if the zone is unknown."""
     if name.upper() in ("UTC", "GMT"):
         return UTC
     if name.upper().startswith(("GMT+", "GMT-")):
@@ -150,15 +151,16 @@ def _zone(name: str, zones: Zones) -> tzinfo | str | None:
         return f"no zone {name}"
 
 
-# The time of day where a person lives, from the wall clock and a time zone's name.
+# The time of day in a person's time zone.
 
 
 @lru_cache(maxsize=64)
 def find_zone(name: str) -> tzinfo | None:
-    """None: this machine's own.  A name that is none raises ValueError."""
+    """None for this machine's own zone. Raises ValueError for an unknown name."""
     if not name:
         return None
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # most people live where their machine does
+    # imported late: most people are in the time zone of their machine
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
         return ZoneInfo(name)
@@ -172,13 +174,13 @@ def minute_of_day(zone: str, wall: float) -> int:
 
 
 def next_moment(minute: int, zone: str, wall: float) -> float:
-    """The wall time at which it is next that minute of the day there; a day away if it is just now."""
+    """The next wall time at that minute of the day there; a day ahead if it is that minute now."""
     now = datetime.fromtimestamp(wall, UTC).astimezone(find_zone(zone))
     ahead_min = (minute - (now.hour * 60 + now.minute)) % (24 * 60) or 24 * 60
     return wall + ahead_min * 60 - now.second - now.microsecond / 1e6
 
 
 def say_moment(wall: float, zone: str, now: float) -> str:
-    """ "06:00", or with its day where that is not today."""
+    """Formats a time as 06:00, with its day if that is not today."""
     moment, today = (datetime.fromtimestamp(at, UTC).astimezone(find_zone(zone)) for at in (wall, now))
     return moment.strftime("%H:%M" if moment.date() == today.date() else "%a %d %b %H:%M")

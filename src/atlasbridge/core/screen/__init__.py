@@ -1,1 +1,1 @@
-"""What stands on the screen: the output bytes of a tool, kept by an emulator of our own as rows of cells.  Pure."""
+"""The terminal emulator: keeps the screen of a tool from its output bytes, as rows of cells. Pure."""

@@ -1,8 +1,9 @@
-"""Frames on a picture, by geometry: which cells are the drawing around words, and which are the words.
+"""Finds frames on a screen by geometry: which cells belong to the drawing around the text, and which are text.
 
-A glyph is a frame's only where the frame is: the same column over several rows, the corners and bars that close it.
-`unframed` is a sketch for finding things; what a person reads comes from `peeled`, which takes away nothing but the
-frame around the very row that asks.  Both keep every character in its place, but for a row that was torn from its box.
+A glyph belongs to a frame only if the rest of the frame is there: the same column over several rows, and the corners
+and bars that close it. `unframed` is an approximation for searching. The text for a person comes from `peeled`, which
+removes only the frame around the row that asks. Both keep every character in its column, except in a row that was torn
+from its box.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from atlasbridge.core.values import frozen
 SIDES = frozenset("│┃║┆┇┊┋╎╏▏▎▍▌▋▊▉█▐▕")
 _CORNERS = frozenset("┌╭╔┏┐╮╗┓└╰╚┗┘╯╝┛├┤┬┴┼╠╣╦╩╬┣┫┳┻╋╟╢╞╡╹╻╵╷╽╿▛▜▙▟")
 _BARS = frozenset("─━═╌╍┄┅┈┉╴╶╸╺▔▁▀▄")
-_MARKS = frozenset("◆◇▲▼")  # stand in a frame's own column: the head of a question, the arrows of a list that scrolls
+_MARKS = frozenset("◆◇▲▼")  # in the column of a frame: the head of a question, the arrows of a scrolling list
 _DRAWN = _CORNERS | _BARS | SIDES
 _UPRIGHT = SIDES | _CORNERS | _MARKS
 _ANY = lazy(r"[\u2500-\u259f|◆◇▲▼+]")
 _TOP = lazy(r"[┌╭╔┏][^┌╭╔┏┐╮╗┓]*+[┐╮╗┓]|\+-[^+]*+\+|(?<!q)lq{3}[^k]{0,200}+k")
 _LEFT_FLOOR, _RIGHT_FLOOR = "└╰╚┗+m", "┘╯╝┛+j"
 _ASCII_SIDES = "|x"
-TORN_OFF = "\0"  # a row that holds nothing but the end of the one above it
-_SIGN_OFF = 1  # columns by which a tool and its terminal may disagree about a sign's width
+TORN_OFF = "\0"  # a row that contains only the end of the row above it
+_SIGN_OFF = 1  # columns by which a tool and its terminal can disagree about the width of a character
 LEAST_BAR = 3
 LEAST_RULE = 10
 
@@ -41,7 +42,7 @@ class Frame:
 
 
 def columns_of(line: str) -> range | list[int]:
-    """The column of each character: a wide one takes two, a mark on another none."""
+    """The column of each character: a wide one takes two, a combining mark none."""
     if is_narrow(line):
         return range(len(line))
     out: list[int] = []
@@ -54,9 +55,9 @@ def columns_of(line: str) -> range | list[int]:
     return out
 
 
-@lru_cache(maxsize=4)  # every finder asks for them
+@lru_cache(maxsize=4)  # every finder uses them
 def find_frames(lines: tuple[str, ...]) -> tuple[Frame, ...]:
-    """Boxes with a top, a floor below it, and a side between them."""
+    """Finds boxes with a top, a floor below it, and a side between them."""
     return tuple(_frames(lines))
 
 
@@ -70,7 +71,7 @@ def _frames(lines: tuple[str, ...]) -> Iterable[Frame]:
 
 @lru_cache(maxsize=256)
 def _tops(line: str) -> tuple[tuple[int, int, str], ...]:
-    """What may be the upper edge of a box in this row: its columns, and the corner that it begins with."""
+    """Possible upper edges of boxes in this row: their columns, and their first corner."""
     if not _ANY.search(line) and not ("l" in line and "k" in line):
         return ()
     places, found = columns_of(line), []
@@ -93,7 +94,7 @@ def _floor(lines: tuple[str, ...], top: int, left: int, right: int) -> int:
 
 
 def _at(line: str, column: int) -> str:
-    """The character in a column, "" beyond the end."""
+    """The character in a column; "" beyond the end."""
     if is_narrow(line):
         return line[column : column + 1]
     places = columns_of(line)
@@ -101,7 +102,7 @@ def _at(line: str, column: int) -> str:
 
 
 def inside(lines: tuple[str, ...], frame: Frame) -> list[str]:
-    """The rows in a box, without its sides."""
+    """The rows inside a box, without its sides."""
     return [_between(lines[at], frame.left, frame.right) for at in range(frame.top + 1, frame.bottom)]
 
 
@@ -113,15 +114,15 @@ def _between(line: str, left: int, right: int) -> str:
 
 
 def is_rule(line: str) -> bool:
-    """A row that is one long bar and nothing else."""
+    """Whether a row is one long bar and nothing else."""
     text = line.strip()
     return len(text) >= LEAST_RULE and text[0] in _BARS and all(char in _BARS for char in text)
 
 
 @lru_cache(maxsize=4)
 def unframed(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """A sketch of the picture without its frames: where choices, buttons and fields are looked for.  It takes what
-    stands at either end of a row for a frame's; what is then shown is read again from the picture itself."""
+    """The screen without its frames, approximately: choices, buttons and fields are searched in it. It treats frame
+    glyphs at both ends of a row as a frame; the displayed text is read again from the original screen."""
     closed = [frame for frame in find_frames(lines) if _is_ascii(lines, frame)]
     if not closed:
         return tuple(map(_sketched, lines))
@@ -129,7 +130,7 @@ def unframed(lines: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(_blanked(_sketched(line), gone) for line, gone in zip(lines, cells, strict=True))
 
 
-@lru_cache(maxsize=256)  # most rows stand there at the next look
+@lru_cache(maxsize=256)  # most rows are unchanged the next time
 def _sketched(line: str) -> str:
     edges = _edges(line) if _ANY.search(line) else {}
     if not edges:
@@ -140,7 +141,7 @@ def _sketched(line: str) -> str:
 
 
 def _edges(line: str) -> dict[int, int]:
-    """Column and index of what may be a frame: nothing but frames and blanks stands before it, or behind it."""
+    """Column and index of possible frame glyphs: only frame glyphs and spaces are before them, or after them."""
     places = columns_of(line)
     found: dict[int, int] = {}
     for order in (range(len(line)), range(len(line) - 1, -1, -1)):
@@ -151,12 +152,12 @@ def _edges(line: str) -> dict[int, int]:
             elif char != " " and char not in _BARS:
                 break
             elif char in _BARS:
-                found.setdefault(-1, index)  # a bar: the row is drawn at, no column of its own
+                found.setdefault(-1, index)  # a bar: the row contains a drawing, but no frame column
     return found
 
 
 def _outer_bars(line: str) -> set[int]:
-    """Bars of some length at either end of a row, and the corners they lead to: the edge of a box with a title."""
+    """Longer bars at both ends of a row and their corners: the edge of a box with a title."""
     gone: set[int] = set()
     for order in (range(len(line)), range(len(line) - 1, -1, -1)):
         run = []
@@ -176,7 +177,8 @@ def _is_ascii(lines: tuple[str, ...], frame: Frame) -> bool:
 
 
 def _is_closed(lines: tuple[str, ...], frame: Frame) -> bool:
-    """Drawn with letters: only a box that is closed on all sides counts, since a pipe is a pipe."""
+    """For a box drawn with ASCII characters: it counts only if it is closed on all sides, because a pipe can be just a
+    pipe."""
     sides = [(_at(lines[at], frame.left), _at(lines[at], frame.right)) for at in range(frame.top + 1, frame.bottom)]
     return all(left and right and left in "|x+" and right in "|x+" for left, right in sides)
 
@@ -203,7 +205,7 @@ def _blanked(line: str, gone: set[int]) -> str:
 
 @lru_cache(maxsize=8)
 def peeled(lines: tuple[str, ...], row: int) -> tuple[str, ...]:
-    """The picture without the frame around `row`: every other glyph stays, whatever it looks like."""
+    """The screen without the frame around `row`; every other glyph stays."""
     if not 0 <= row < len(lines):
         return lines
     gone: dict[int, set[int]] = {}
@@ -222,7 +224,8 @@ def peeled(lines: tuple[str, ...], row: int) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4)
 def _torn_boxes(lines: tuple[str, ...]) -> tuple[dict[int, str], ...]:
-    """Boxes with rows that a line break in their own text has torn: how each of their rows reads without the frame."""
+    """Boxes with rows that a line break in their own text has torn: the text of each of their rows without the
+    frame."""
     found = (_torn_box(lines, at, left, right) for at, line in enumerate(lines) for left, right, _ in _tops(line))
     return tuple(box for box in found if box)
 
@@ -247,8 +250,8 @@ def _torn_box(lines: tuple[str, ...], top: int, left: int, right: int) -> dict[i
 
 
 def _torn_end(lines: tuple[str, ...], at: int, left: int, right: int) -> int:
-    """Where a row that ends too early ends in truth; 0: nowhere.  Whoever drew it has counted a line break as a column,
-    so that all the pieces together are as wide as the box, or a little narrower where blanks stood at their ends."""
+    """The real end of a row that ends too early; 0 if there is none. The tool counted the line break as a column, so
+    all pieces together are as wide as the box, or a little narrower if spaces were at their ends."""
     used = _columns(lines[at]) - left
     for end in range(at + 1, len(lines)):
         used += 1 + _columns(lines[end])
@@ -265,7 +268,7 @@ def _columns(line: str) -> int:
 
 
 def _follow(lines: tuple[str, ...], row: int, column: int, gone: dict[int, set[int]]) -> None:
-    """A side of a frame, up and down from `row`: at least two rows of it, or one and a corner."""
+    """Follows a side of a frame up and down from `row`: at least two rows of it, or one and a corner."""
     cells = {row: _index_at(lines[row], column)}
     for order in (range(row - 1, -1, -1), range(row + 1, len(lines))):
         for at in order:
@@ -284,7 +287,7 @@ def _follow(lines: tuple[str, ...], row: int, column: int, gone: dict[int, set[i
 
 
 def _bars_from(line: str, index: int) -> set[int]:
-    """The bars that begin at a corner, to its left and to its right, up to a title."""
+    """The bars that begin at a corner, to its left and right, up to a title."""
     gone = set()
     for step in (1, -1):
         at = index + step
@@ -303,12 +306,12 @@ def _index_at(line: str, column: int) -> int:
 
 @lru_cache(maxsize=512)
 def is_drawn(line: str) -> bool:
-    """Nothing but frames and blanks."""
+    """Whether a row contains only frame glyphs and spaces."""
     return not any(char not in _DRAWN and char not in _MARKS and not char.isspace() for char in line)
 
 
 def without(lines: tuple[str, ...], frame: Frame) -> tuple[str, ...]:
-    """The picture without the lines of this one box."""
+    """The screen without the lines of this box."""
     out = list(lines)
     for at in range(frame.top, frame.bottom + 1):
         places = columns_of(lines[at])

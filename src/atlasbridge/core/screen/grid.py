@@ -1,6 +1,6 @@
 """The cells of a terminal and its cursor: writing, wrapping, scrolling, erasing, inserting, deleting, resizing.
 
-Lines never change; every change replaces one.  Which escape sequence asks for which change is left to `terminal`.
+Lines are immutable; every change replaces one. `stream` decides which escape sequence causes which change.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from atlasbridge.core.screen.width import MAX_CLUSTER_LENGTH, TAIL, Clusters, is
 
 # One line of cells: an immutable tuple (text, inks, marks) with one character per column in both strings.
 #
-# Pure functions that cut, heal and splice lines.  Where a line stands and why it changes is left to `grid`.
+# These pure functions cut, heal and splice lines. `Grid` knows their position and why they change.
 
 Line = tuple[str, str, int]
 
-# Marks of a line.
-SOFT = 1  # it goes on in the next one, because the text was too long
-CUT = 2  # text that belonged to it is gone: nobody may take it for whole
-FILLED = 4  # its last column is empty only because a wide character did not fit there
+# Flags of a line.
+SOFT = 1  # it continues in the next line, because the text was too long
+CUT = 2  # a part of its text is gone, so it must not be treated as complete
+FILLED = 4  # its last column is empty only because a wide character did not fit
 
 
 def heal(row: str, start: int, end: int) -> str:
-    """Wide characters that the edges of `start`..`end` would cut become spaces."""
+    """Replaces wide characters that the edges `start` and `end` would cut by spaces."""
     for edge in (start, end):
         if 0 < edge < len(row) and row[edge] == TAIL:
             row = row[: edge - 1] + "  " + row[edge + 1 :]
@@ -33,14 +33,14 @@ def heal(row: str, start: int, end: int) -> str:
 
 
 def first_columns(row: str, cols: int) -> str:
-    """The first `cols` columns; a wide character half over the edge becomes a space."""
+    """The first `cols` columns; a wide character across the edge becomes a space."""
     if len(row) > cols and row[cols] == TAIL:
         return row[: cols - 1] + " "
     return row[:cols]
 
 
 def used(line: Line) -> int:
-    """Columns up to the last one with text or colour."""
+    """The number of columns up to the last one with text or colour."""
     return max(len(line[0].rstrip(" ")), len(line[1].rstrip(PLAIN)))
 
 
@@ -49,7 +49,7 @@ def is_empty(line: Line) -> bool:
 
 
 def splice(line: Line, start: int, end: int, other: Line) -> Line:
-    """Columns `start` to before `end` of `line` as they are in `other`."""
+    """Replaces the columns from `start` to before `end` by those of `other`."""
     row, inks, marks = line
     row, taken = heal(row, start, end), heal(other[0], start, end)
     return (
@@ -60,7 +60,7 @@ def splice(line: Line, start: int, end: int, other: Line) -> Line:
 
 
 def fit(lines: list[Line], off: int, rows: int, cols: int) -> list[Line]:
-    """Cut and padded to a size, as the alternate screen is: what is cut off says so."""
+    """Cuts and pads lines to a size, for the alternate screen; cut lines are marked."""
     blank: Line = (" " * cols, PLAIN * cols, 0)
     fitted = []
     for row, inks, marks in lines[off : off + rows]:
@@ -78,16 +78,16 @@ def as_cut(line: Line) -> Line:
     return line[0], line[1], line[2] | CUT
 
 
-# Scrolling between left and right margins: only some columns of some lines move.  Pure functions on a list of lines.
+# Scrolling between left and right margins: only some columns of some lines move. Pure functions on a list of lines.
 #
-# Without such margins whole lines move, which is `grid`'s own work.
+# Without such margins, `Grid` moves whole lines itself.
 
 Rows = tuple[int, int]  # first and last
-Columns = tuple[int, int]  # the first, and the one behind the last
+Columns = tuple[int, int]  # the first, and the one after the last
 
 
 def lift(lines: list[Line], rows: Rows, columns: Columns, count: int, blank: Line) -> None:
-    """The box moves up by `count` lines."""
+    """Moves the box up by `count` lines."""
     top, bottom = rows
     for y in range(top, bottom + 1):
         lines[y] = splice(lines[y], *columns, lines[y + count] if y + count <= bottom else blank)
@@ -100,7 +100,8 @@ def sink(lines: list[Line], rows: Rows, columns: Columns, count: int, blank: Lin
 
 
 def push_right(line: Line, x: int, end: int, cells: str, inks: str) -> tuple[Line, bool]:
-    """`cells` before column `x`; what stood there moves right, and out at column `end`.  Whether text was lost."""
+    """Inserts `cells` before column `x`; the cells there move right, and out at column `end`. Also returns whether text
+    was lost."""
     row, old, marks = line
     row = heal(row, x, end)
     moved = row[:x] + cells + row[x:end]
@@ -110,7 +111,7 @@ def push_right(line: Line, x: int, end: int, cells: str, inks: str) -> tuple[Lin
 
 
 def pull_left(line: Line, x: int, end: int, count: int, ink: str) -> Line:
-    """`count` cells at column `x` go; what stands behind them up to column `end` moves left."""
+    """Removes `count` cells at column `x`; the cells after them up to column `end` move left."""
     row, inks, marks = line
     row = heal(heal(row, x, x + count), end, end)
     return (
@@ -120,15 +121,15 @@ def pull_left(line: Line, x: int, end: int, count: int, ink: str) -> Line:
     )
 
 
-# Lines wrapped anew for another width, as terminals do it: what was one line stays one line.
+# Wraps lines again for another width, as terminals do: a logical line stays one logical line.
 #
-# Pure.  Points (the cursor, a saved one) follow the cell they stand on.
+# Pure. Points (the cursor, a saved cursor) follow their cell.
 
-Point = tuple[int, int]  # row and column; a column as large as the width stands behind a full row
+Point = tuple[int, int]  # row and column; a column equal to the width is after a full row
 
 
 def reflow(lines: list[Line], cols: int, points: list[Point]) -> tuple[list[Line], list[Point]]:
-    """The lines as they are with `cols` columns, and where the points are then."""
+    """Returns the lines with `cols` columns, and the new positions of the points."""
     flowed: list[Line] = []
     moved = list(points)
     at = 0
@@ -148,7 +149,7 @@ def reflow(lines: list[Line], cols: int, points: list[Point]) -> tuple[list[Line
 
 
 def _rewrap(group: list[Line], cols: int, points: list[Point]) -> tuple[list[Line], list[Point]]:
-    """One logical line."""
+    """Wraps one logical line."""
     sizes = [len(line[0]) - bool(line[2] & FILLED) for line in group[:-1]] + [used(group[-1])]
     row = "".join(line[0][:size] for line, size in zip(group, sizes, strict=True))
     inks = "".join(line[1][:size] for line, size in zip(group, sizes, strict=True))
@@ -170,13 +171,13 @@ def _rewrap(group: list[Line], cols: int, points: list[Point]) -> tuple[list[Lin
 
 
 def _near(offset: int, size: int, cols: int) -> int:
-    """A cursor on the blanks behind a text stays on the text's last row; the first blank belongs to the text."""
+    """A cursor in the spaces after a text stays on the text's last row; the first space belongs to the text."""
     last = max(1, -(-size // cols)) * cols - 1
     return offset if offset <= max(last, size + 1) else last
 
 
 def _starts(row: str, cols: int) -> list[int]:
-    """Where each new row begins: no wide character is cut in two."""
+    """Where each new row begins; no wide character is cut."""
     starts = [0]
     while starts[-1] + cols < len(row):
         at = starts[-1] + cols
@@ -190,9 +191,9 @@ def _place(offset: int, starts: list[int]) -> Point:
 
 
 def stand(lines: list[Line], top: int, row: int, rows: int, at_foot: bool) -> int:
-    """The first line that a screen of `rows` rows shows: the one it showed so far, unless there is more to show.
-
-    The line of the cursor is always on it.  A cursor in the last row (`at_foot`) stays there: lines come back."""
+    """The first line that a screen of `rows` rows shows: the same as before, unless there is more to show. The line of
+    the cursor is always visible. A cursor in the last row (`at_foot`) stays there, and lines from the history return.
+    """
     last = max(row, max((at for at in range(len(lines) - 1, row, -1) if not is_empty(lines[at])), default=row))
     if at_foot:
         top = last - rows + 1
@@ -200,7 +201,7 @@ def stand(lines: list[Line], top: int, row: int, rows: int, at_foot: bool) -> in
 
 
 def shown(lines: list[Line], top: int, rows: int, cols: int) -> list[Line]:
-    """A screen of lines from `top` on; when there is text below that finds no room, the last one says so."""
+    """The lines of a screen from `top` on. If text below does not fit, the last line is marked as cut."""
     screen = lines[top : top + rows]
     if not all(map(is_empty, lines[top + rows :])):
         screen[-1] = as_cut(screen[-1])
@@ -209,7 +210,7 @@ def shown(lines: list[Line], top: int, rows: int, cols: int) -> list[Line]:
 
 
 MAX_ROWS, MAX_COLS = 2000, 10000
-PAST_LINES = 2000  # older than the history, as plain text: what a session that has ended leaves behind
+PAST_LINES = 2000  # older than the history, as plain text: kept for the last output of an ended session
 HISTORY_CELLS = 20000  # about 64 KB of lines above the screen, whatever its width
 
 
@@ -251,20 +252,20 @@ class Grid:
         self.history = self._history(())
         self.past: deque[str] = deque(maxlen=PAST_LINES)
         self.inks, self.clusters = Inks(), Clusters()
-        self.scrolled = 0  # how far the screen's first row is from the first line there ever was
-        self.epoch = 0  # grows when inks and clusters get other names
+        self.scrolled = 0  # the distance of the screen's first row from the first line ever written
+        self.epoch = 0  # increases when inks and clusters are renumbered
         self.clear()
 
     def _history(self, lines: Iterable[Line]) -> deque[Line]:
         return deque(lines, min(self._history_lines, HISTORY_CELLS // self.cols))
 
     def clear(self) -> None:
-        """Everything but the history as it was at the start."""
+        """Resets everything except the history."""
         self.ink = PLAIN
         self._blank: dict[str, Line] = {}
         self._has_tails = False
         self.lines = [self.blank()] * self.rows
-        self.main: list[Line] | None = None  # the main screen's lines while the alternate screen shows
+        self.main: list[Line] | None = None  # the lines of the main screen while the alternate screen is shown
         self.x = self.y = 0
         self.autowrap, self.insert, self.wrap_due = True, False, False
         self.reset_margins()
@@ -274,7 +275,7 @@ class Grid:
         self.set_sides(0, self.cols)
 
     def set_sides(self, left: int, edge: int) -> None:
-        """The first column between the left and the right margin, and the one behind the last."""
+        """Sets the first column inside the left and right margins, and the one after the last."""
         self.left, self.edge = left, edge
         self.boxed = edge - left < self.cols
 
@@ -293,7 +294,7 @@ class Grid:
     # Writing
 
     def write(self, text: str) -> None:
-        """Printable text at the cursor."""
+        """Writes printable text at the cursor."""
         if text.isascii() or is_narrow(text):
             self.put(text)
             return
@@ -306,7 +307,7 @@ class Grid:
                 self._put_single(single)
 
     def put(self, text: str) -> None:
-        """Characters of one column each."""
+        """Writes characters of one column each."""
         x, size = self.x, len(text)
         if x + size >= self.edge or self.insert or self.wrap_due:
             self._put_slowly(text)
@@ -319,11 +320,12 @@ class Grid:
         self.x = end
 
     def _limit(self) -> int:
-        """The column that ends the line for the cursor: the right margin's, or the screen's where it is beyond it."""
+        """The column that ends the line for the cursor: the right margin, or the screen's edge if the cursor is beyond
+        it."""
         return self.edge if self.x < self.edge else self.cols
 
     def _put_slowly(self, text: str) -> None:
-        """`put` where a line ends, wraps, or is pushed aside."""
+        """`put` for the cases where a line ends, wraps, or is shifted."""
         at, size = 0, len(text)
         while at < size:
             lost = not self._begin_cell()
@@ -338,7 +340,8 @@ class Grid:
                 self.lines[self.y] = as_cut(self.lines[self.y])
 
     def _begin_cell(self) -> bool:
-        """Wrap if a wrap is due; False: the line is full and must not wrap, its last cell is written over."""
+        """Wraps if a wrap is due. Returns False if the line is full and must not wrap, so that its last cell is
+        overwritten."""
         if not self.wrap_due:
             return True
         if self.autowrap:
@@ -347,7 +350,7 @@ class Grid:
         return self.autowrap
 
     def _place(self, cells: str, limit: int) -> None:
-        """Cells that fit on the line."""
+        """Writes cells that fit on the line."""
         x, size = self.x, len(cells)
         end = x + size
         if self.insert:
@@ -363,7 +366,7 @@ class Grid:
         self.wrap_due = end >= limit
 
     def _put_wide(self, text: str) -> None:
-        """Characters of two columns each."""
+        """Writes characters of two columns each."""
         if self.cols < 2:
             self.put(text)
             return
@@ -398,12 +401,12 @@ class Grid:
             self.put(self._cell(char) if char >= "\U00100000" else char)
 
     def _target(self) -> int:
-        """The column of the cell written last, -1 when there is none on this line."""
+        """The column of the last written cell; -1 if there is none on this line."""
         at = self.x if self.wrap_due else self.x - 1
         return at - 1 if at > 0 and self.lines[self.y][0][at] == TAIL else at
 
     def last_cell(self) -> str:
-        """The text of the cell written last, empty when there is none on this line."""
+        """The text of the last written cell; empty if there is none on this line."""
         at = self._target()
         return self.clusters.expand(self.lines[self.y][0][at]) if at >= 0 else ""
 
@@ -453,7 +456,8 @@ class Grid:
             self.move(self.y - 1, self.x)
 
     def scroll_up(self, count: int, top: int, keep: bool = True) -> None:
-        """Lines from `top` to the bottom margin move up; what leaves the main screen becomes history if `keep`."""
+        """Moves the lines from `top` to the bottom margin up. With `keep`, lines that leave the main screen become
+        history."""
         count = min(count, self.bottom - top + 1)
         lines = self.lines
         if self.boxed:
@@ -487,7 +491,7 @@ class Grid:
     # Erasing, inserting, deleting
 
     def erase(self, y: int, start: int, end: int) -> None:
-        """Columns `start` to before `end` of one line."""
+        """Erases the columns from `start` to before `end` of one line."""
         if start <= 0 and end >= self.cols:
             self.lines[y] = self.blank()
             return
@@ -499,7 +503,7 @@ class Grid:
         self.lines[y] = (row, inks[:start] + self._erased() * size + inks[end:], marks if end < self.cols else 0)
 
     def erase_unguarded(self, y: int, start: int, end: int) -> None:
-        """As `erase`, but what a program has protected (DECSCA) stays."""
+        """Like `erase`, but cells that a program has protected (DECSCA) stay."""
         for run in self.inks.open_runs(self.lines[y][1], start, end):
             self.erase(y, *run)
 
@@ -533,10 +537,11 @@ class Grid:
             self.lines, self.main = self.main, None
 
     def resize(self, rows: int, cols: int, kept: Point = (0, 0)) -> Point:
-        """The main screen's lines are wrapped anew, the alternate screen is cut or padded.
+        """Wraps the lines of the main screen again; cuts or pads the alternate screen.
 
-        `kept` is a place on the main screen, where a cursor was saved: it is returned as it is then.  While the
-        alternate screen shows, it is also the line that stays."""
+        `kept` is a position on the main screen, where a cursor was saved; its new position is returned. While the
+        alternate screen is shown, the line of `kept` stays visible.
+        """
         rows, cols = clamp(rows, 1, MAX_ROWS), clamp(cols, 1, MAX_COLS)
         place = (self.y, self.x + self.wrap_due)
         if self.main is None:
@@ -558,7 +563,8 @@ class Grid:
     def _reflow(
         self, lines: list[Line], place: Point, kept: Point, rows: int, cols: int
     ) -> tuple[list[Line], Point, Point]:
-        """New lines for a screen, and where the place that must stay on it and the other one are; history changes."""
+        """Returns the new lines of a screen, and the new positions of the point that must stay visible and of the other
+        one. Changes the history."""
         above = len(self.history)
         points = [(y + above, x) for y, x in (place, kept, (0, 0))]
         at_foot = place[0] == self.rows - 1
@@ -571,13 +577,13 @@ class Grid:
         (y, x), (kept_y, kept_x) = points[0], points[1]
         return shown(flowed, top, rows, cols), (y - top, x), (clamp(kept_y - top, 0, rows - 1), kept_x)
 
-    # Interned inks and clusters are few; when a stream makes too many, only those on the screens are kept.
+    # Interned inks and clusters are few; if a stream creates too many, only those on the screens are kept.
 
     def _kept(self) -> list[list[Line] | deque[Line]]:
         return [self.lines, self.history] if self.main is None else [self.lines, self.history, self.main]
 
     def renew_inks(self, saved: list[str]) -> list[str]:
-        """Forget unused inks; `saved` are inks kept elsewhere, returned as they are called now."""
+        """Drops unused inks. `saved` are inks stored elsewhere; their new names are returned."""
         live = {self.ink, PLAIN, *saved}.union(*(line[1] for lines in self._kept() for line in lines))
         new = self.inks.renew(live)
         for lines in self._kept():

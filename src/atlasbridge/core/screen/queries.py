@@ -1,6 +1,6 @@
-"""What an xterm would answer when a program asks the terminal about itself.  Pure: state in, bytes out.
+"""The answers of an xterm to a program's queries about the terminal. Pure: state in, bytes out.
 
-Used only while no terminal is attached; an attached terminal answers for itself.
+Used only while no terminal is attached; an attached terminal answers itself.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.screen.style import render_sgr
 
-PRIMARY = b"\x1b[?62;22c"  # a VT220 with colour: nothing is promised that the screen does not keep
+PRIMARY = b"\x1b[?62;22c"  # a VT220 with colour: claims only what the screen supports
 SECONDARY = b"\x1b[>41;390;0c"
 TERTIARY = b"\x1bP!|00000000\x1b\\"
 VERSION = b"\x1bP>|XTerm(390)\x1b\\"
@@ -45,7 +45,7 @@ def cursor_position(row: int, col: int, private: bool) -> bytes:
 
 
 def mode_report(mode: int, state: int, private: bool) -> bytes:
-    """`state`: 0 not known, 1 set, 2 reset."""
+    """`state`: 0 unknown, 1 set, 2 reset."""
     return f"\x1b[{'?' if private else ''}{mode};{state}$y".encode()
 
 
@@ -63,7 +63,7 @@ def window_report(what: int, rows: int, cols: int) -> bytes | None:
 
 
 def colour_reports(number: int, body: str, end: str) -> list[bytes]:
-    """Answers to OSC 4, 10, 11 and 12, which may ask several things at once."""
+    """Answers OSC 4, 10, 11 and 12, which can contain several queries."""
     parts = body.split(";")[:32]
     if number == 4:
         pairs = zip(parts[::2], parts[1::2], strict=False)
@@ -97,12 +97,12 @@ def setting_report(what: str, style: int, top: int, bottom: int) -> bytes:
     return f"\x1bP1$r{settings[what]}\x1b\\".encode()
 
 
-# What comes from a terminal among the keys of its person: its own answers to what the tool asked it (where the cursor
-# is, what it can), and what the mouse and the focus did.
+# Input from a terminal that is not typed: its answers to the tool's queries (cursor position, capabilities), and mouse
+# and focus events.
 
 FOCUS_GAINED, FOCUS_LOST = b"\x1b[I", b"\x1b[O"
-# no key has a private mark (`?`, `>`, `=`) before its numbers: whatever has is an answer, and a tool can have it sent
-# as often as it likes
+# No key has a private mark (`?`, `>`, `=`) before its numbers: such a sequence is an answer, and a tool can cause any
+# number of them.
 _ANSWERS = lazy(
     rb"\x1b\[[?>=][\d;:]*[ -/]*[@-~]|\x1b\[[\d;]*(?:\$y|[cRntx])|\x1b[\]P_X^][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b/Z"
 )
@@ -110,12 +110,12 @@ _GESTURES = lazy(rb"\x1b\[<[\d;]*[mM]|\x1b\[M...|\x1b\[[\d;]*&w|\x1b\[[IO]", re.
 
 
 def part_answers(data: bytes) -> tuple[bytes, bytes]:
-    """What the person did, and the terminal's answers among it."""
+    """Separates the person's input from the terminal's answers in it."""
     if b"\x1b" not in data:
         return data, b""
     return _ANSWERS.sub(b"", data), b"".join(_ANSWERS.findall(data))
 
 
 def keys_of(data: bytes) -> bytes:
-    """Only what was typed on the keyboard."""
+    """Only the bytes that were typed on the keyboard."""
     return _GESTURES.sub(b"", part_answers(data)[0])

@@ -1,6 +1,7 @@
-"""Bytes for a terminal that joins or leaves a session: the screen as it is, and the way back to a plain terminal.
+"""The bytes for a terminal that attaches to or leaves a session: the current screen, and the reset to a plain terminal.
 
-Pure.  A leaving terminal loses only what the tool had switched on; nothing is cleared that a person may want to read.
+Pure. For a terminal that leaves, only the modes of the tool are reset; no text is cleared that a person could want to
+read.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ _MOUSE = (1000, 1001, 1002, 1003, 1005, 1006, 1015, 1016)
 _OTHERS = (1, 66, 1004, 2004, 2026, 2027, 2031, 2048, 5)
 _STICKY = (*_MOUSE, *_OTHERS)
 
-# For a terminal whose host died: nobody knows what was on.  Each is harmless when it was not; the cursor stays.
+# For a terminal whose host died, so that its modes are unknown. Each sequence is harmless if its mode was off; the
+# cursor stays.
 SAFE_RESET = (
     b"\x1b[?2026l\x1b7\x1b[?1049l\x1b8\x1b[r\x1b8"
     + b"".join(b"\x1b[?%dl" % mode for mode in (1000, 1002, 1003, 1005, 1006, 1015, 1004, 2004, 2031, 2048, 1))
@@ -56,7 +58,7 @@ class SgrOf(Protocol):
 
 
 def render_screen(screen: ScreenToShow, sgr: SgrOf) -> bytes:
-    """Everything a fresh terminal needs to look, and to behave, as the tool's screen does."""
+    """Everything that a fresh terminal needs to look and behave like the tool's screen."""
     out = ["\x1b[?1049h" if screen.alternate else "", "\x1b[?25l\x1b[?7h\x1b[m\x1b[H\x1b[2J"]
     last = _last_row(screen)
     for row in range(last + 1):
@@ -74,15 +76,16 @@ def render_screen(screen: ScreenToShow, sgr: SgrOf) -> bytes:
 
 
 def render_return(screen: ScreenToShow, sgr: SgrOf) -> bytes:
-    """For a terminal that left when the tool was stopped and is back: as without us, nothing of what stands there is
-    drawn over.  Only what was taken from it is switched on again, and a whole screen of the tool's own is shown."""
+    """For a terminal that left when the tool was stopped and is back: as without us, its content is not redrawn. Only
+    the modes are set again, and a full-screen program is shown again."""
     return render_screen(screen, sgr) if screen.alternate else "".join(_switches_on(screen)).encode()
 
 
 def render_past(screen: ScreenWithPast) -> bytes:
-    """What has scrolled off the main screen, for the scrollback of a terminal that joins; written before the screen.
+    """The lines that scrolled off the main screen, for the scrollback of a terminal that attaches; written before the
+    screen.
 
-    What that terminal showed goes up with it.  A full-screen program has no past of its own.
+    The terminal's previous content scrolls up with them. A full-screen program has no scrollback.
     """
     if screen.alternate or not screen.history:
         return b""
@@ -119,7 +122,8 @@ def _switches_on(screen: ScreenToShow) -> list[str]:
 
 
 def render_parting(screen: ScreenToShow) -> bytes:
-    """The same, and the cursor on a fresh line below all that is shown: what is said next stands by itself."""
+    """Like `render_farewell`, and moves the cursor to a fresh line below the content, so that the next message is
+    separate."""
     last = _last_row(screen)
     fresh = screen.alternate or (screen.cursor[1] == 0 and screen.cursor[0] > last)
     below = b"" if fresh else b"\x1b[%d;1H\r\n" % (max(last, screen.cursor[0]) + 1)
@@ -127,7 +131,7 @@ def render_parting(screen: ScreenToShow) -> bytes:
 
 
 def render_farewell(screen: ScreenToShow) -> bytes:
-    """Takes back what the tool had switched on; empty when it had switched on nothing."""
+    """Resets the modes that the tool has set; empty if it has set none."""
     out = [f"\x1b[?{mode}l" for mode in _STICKY if mode in screen.modes]
     if 7 not in screen.modes:
         out.append("\x1b[?7h")
@@ -141,5 +145,5 @@ def render_farewell(screen: ScreenToShow) -> bytes:
     if not screen.cursor_visible:
         out.append("\x1b[?25h")
     if out:
-        out.append("\x1b7\x1b[r\x1b8\x1b[m")  # a scrolling region would stay; taking it back moves the cursor
+        out.append("\x1b7\x1b[r\x1b8\x1b[m")  # a scrolling region would stay; resetting it moves the cursor
     return "".join(out).encode()

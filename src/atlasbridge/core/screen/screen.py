@@ -1,6 +1,6 @@
-"""What a person would see: the screen of a tool, kept from its output bytes by an emulator of our own.
+"""The screen of a tool as a person would see it, kept from its output bytes by our own emulator.
 
-The one place where the rest of core meets the emulator.  It judges nothing; that is the detector's work.
+The rest of the core uses the emulator only through this class. It decides nothing; that is the detector's work.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ __all__ = [
     "foreground",
 ]
 
-HISTORY_LINES = 200  # above the screen, for a window that grows; fewer where lines are long
+HISTORY_LINES = 200  # above the screen, for a window that grows; fewer if lines are long
 _runs = re.compile(r"(.)\1*", re.S).finditer
 Run = list[str | int | None]
 Drawn = tuple[str, tuple[int, ...]]
 
 
 class Screen:
-    """Rows and columns count from 0.  A wide character takes two columns but is one character of `line`."""
+    """Rows and columns start at 0. A wide character takes two columns but is one character of `line`."""
 
     __slots__ = ("_drawn", "_epoch", "_seen", "_stream", "_version", "terminal")
 
@@ -54,16 +54,16 @@ class Screen:
         self.terminal = Terminal(rows, cols, history_lines)
         self._stream = Stream(self.terminal)
         self._version = 0
-        self._drawn: dict[Line, Drawn] = {}  # of the rows at the last look: most of them are there at the next
+        self._drawn: dict[Line, Drawn] = {}  # rows of the last call: most of them are unchanged in the next
         self._epoch = 0
         self._seen = self._state()
 
     def feed(self, data: bytes) -> None:
-        """Any bytes, cut anywhere."""
+        """Accepts any bytes, in any chunks."""
         self._stream.feed(data)
 
     def resize(self, rows: int, cols: int) -> None:
-        """Lines of the main screen are wrapped anew; the alternate screen is cut or padded, since tools redraw it."""
+        """Wraps the lines of the main screen again; cuts or pads the alternate screen, because tools redraw it."""
         self.terminal.resize(rows, cols)
 
     # Text
@@ -83,7 +83,8 @@ class Screen:
     def drawn(self) -> list[Drawn]:
         """Every row's text without trailing spaces, and the styles of its columns; empty rows have none.
 
-        A line that has not changed since the last look is the same object then."""
+        A line that has not changed since the last call is the same object.
+        """
         terminal = self.terminal
         old = self._drawn if self._epoch == terminal.epoch else {}
         new: dict[Line, Drawn] = {}
@@ -102,43 +103,43 @@ class Screen:
         return self.text(row).rstrip(" ")
 
     def text(self, row: int, start: int = 0, end: int | None = None) -> str:
-        """The text of some columns of a row, trailing spaces included."""
+        """The text of some columns of a row, including trailing spaces."""
         return self.terminal.clusters.plain(self.terminal.lines[row][0][start:end])
 
     def wrapped(self, row: int) -> bool:
-        """Whether the row goes on in the next one because the text was too long."""
+        """Whether the row continues in the next one because the text was too long."""
         return bool(self.terminal.lines[row][2] & SOFT)
 
     def wrapped_text(self, row: int) -> str:
-        """The text of a row that goes on in the next one, with the blanks at its end that belong to it."""
+        """The text of a row that continues in the next one, including its trailing spaces."""
         cells, _, marks = self.terminal.lines[row]
         return self.terminal.clusters.plain(cells[:-1] if marks & FILLED else cells)
 
     def cut(self, row: int) -> bool:
-        """Whether text that belonged to this row is gone: what is left must not be taken for the whole."""
+        """Whether a part of this row's text is gone, so that the rest must not be treated as complete."""
         return bool(self.terminal.lines[row][2] & CUT)
 
     @property
     def history(self) -> list[str]:
-        """Lines that scrolled off the top of the main screen, oldest first."""
+        """The lines that scrolled off the top of the main screen, oldest first."""
         plain = self.terminal.clusters.plain
         return [plain(line[0]).rstrip(" ") for line in self.terminal.history]
 
     @property
     def all_lines(self) -> list[str]:
-        """Everything that is remembered above the screen, as plain text, oldest first."""
+        """Everything that is stored above the screen, as plain text, oldest first."""
         return [*self.terminal.past, *self.history]
 
     @property
     def scrolled(self) -> int:
-        """How far the first row is from the first line there was; with it a row's number tells one line from a later
-        one.  A resize keeps the number of the cursor's line."""
+        """The distance of the first row from the first line ever written. Together with it, a row's number identifies a
+        line. A resize keeps the number of the cursor's line."""
         return self.terminal.scrolled
 
-    # Looks
+    # Styles
 
     def style(self, row: int, col: int) -> int:
-        """Flags in the low byte; `foreground(style)` and `background(style)` give the colours."""
+        """Flags in the low byte; `foreground(style)` and `background(style)` return the colours."""
         return self.terminal.inks.style(self.terminal.lines[row][1][col])
 
     def styles(self, row: int) -> list[int]:
@@ -154,11 +155,11 @@ class Screen:
         return bool(self.style(row, col) & REVERSE)
 
     def styled(self) -> list[list[Run]]:
-        """Rows of runs [text, foreground, background, flags], ready for JSON; plain blanks at the end are left out."""
+        """Rows of runs [text, foreground, background, flags], ready for JSON; trailing plain spaces are left out."""
         return [self._styled_line(line) for line in self.terminal.lines]
 
     def styled_past(self) -> list[list[Run]]:
-        """The same of the lines that scrolled off the top of the main screen, oldest first."""
+        """Like `styled`, for the lines that scrolled off the top of the main screen, oldest first."""
         return [self._styled_line(line) for line in self.terminal.history]
 
     def _styled_line(self, line: Line) -> list[Run]:
@@ -177,11 +178,11 @@ class Screen:
 
     @property
     def cursor(self) -> tuple[int, int]:
-        """Row and column; after the last column of a full row the cursor stays on it."""
+        """Row and column; after the last column of a full row, the cursor stays on that column."""
         return self.terminal.y, self.terminal.x
 
     def cursor_text(self) -> str:
-        """The cursor's row up to the cursor; a full row is all of it, although the cursor stands on its last cell."""
+        """The cursor's row up to the cursor; the whole row if it is full, although the cursor is on its last cell."""
         terminal = self.terminal
         return self.text(terminal.y, 0, terminal.x + terminal.wrap_due)
 
@@ -191,7 +192,8 @@ class Screen:
 
     @property
     def modes(self) -> Set[int]:
-        """DEC private modes that are on: 1 application cursor keys, 1000 and up mouse, 2004 bracketed paste, ..."""
+        """The DEC private modes that are set: 1 application cursor keys, 1000 and up mouse, 2004 bracketed paste,
+        ..."""
         return self.terminal.modes
 
     @property
@@ -200,7 +202,7 @@ class Screen:
 
     @property
     def kitty_flags(self) -> int:
-        """Flags of the progressive keyboard protocol the tool has pushed; 0: the plain keyboard."""
+        """The flags of the progressive keyboard protocol that the tool has set; 0: the plain keyboard."""
         return self.terminal.kitty_flags
 
     @property
@@ -218,7 +220,7 @@ class Screen:
 
     @property
     def version(self) -> int:
-        """Grows when a cell, the cursor or the size differs, or lines have scrolled, since it was last read."""
+        """Increases if a cell, the cursor or the size has changed, or lines have scrolled, since the last read."""
         state = self._state()
         if state != self._seen:
             self._seen = state
@@ -229,7 +231,7 @@ class Screen:
         terminal = self.terminal
         return list(terminal.lines), terminal.y, terminal.x, self.cursor_visible, terminal.scrolled
 
-    # What goes beside the screen
+    # Data besides the screen
 
     def take_notices(self) -> list[Notice]:
         """Titles, bells and notifications since the last call, in order."""
@@ -237,6 +239,6 @@ class Screen:
         return taken
 
     def take_queries(self) -> list[bytes]:
-        """An xterm's answers to what the tool asked since the last call, in the order asked."""
+        """An xterm's answers to the tool's queries since the last call, in order."""
         taken, self.terminal.answers = self.terminal.answers, []
         return taken

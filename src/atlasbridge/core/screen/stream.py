@@ -1,4 +1,5 @@
-"""The stream of a tool run into a terminal: tokens, control characters, sequences, control strings."""
+"""Parses the output stream of a tool and applies it to a terminal: text, control characters, sequences, control
+strings."""
 
 from __future__ import annotations
 
@@ -9,19 +10,19 @@ from collections.abc import Callable
 from atlasbridge.core.screen import queries
 from atlasbridge.core.screen.terminal import Args, Terminal
 
-# Bytes of a terminal stream cut into tokens: text runs, control characters, escape sequences, control strings.
+# Splits the bytes of a terminal stream into tokens: text runs, control characters, escape sequences, control strings.
 #
-# Any chunking of the same bytes gives the same tokens.  What a token means is left to `terminal`.
+# The tokens do not depend on how the bytes are chunked. `Stream` interprets them.
 
-MAX_STRING = 16384  # longer OSC or DCS bodies (images, clipboards) are swallowed whole
-_SLICE = 8192  # bytes tokenised at once: a flood never becomes a huge list, whose memory would stay with us
+MAX_STRING = 16384  # longer OSC or DCS bodies (images, clipboards) are discarded
+_SLICE = 8192  # bytes tokenised at once: a flood never creates a huge list, whose memory would not be released
 
-# Inside a sequence a terminal executes control characters and goes on; CAN, SUB and ESC end it.
+# Inside a sequence, a terminal executes control characters and continues; CAN, SUB and ESC end it.
 _INSIDE_CSI = r"[\x00-\x17\x19\x1c-\x3f\x7f]{0,1024}"
 _INSIDE_ESC = r"[\x00-\x17\x19\x1c-\x2f\x7f]{0,8}"
 _OSC_BODY = r"\][^\x07\x18\x1a\x1b]*"
 _DCS_BODY = r"[PX^_][^\x18\x1a\x1b]*"
-_TITLE_BODY = r"k[^\x00-\x1f\x7f]{0,256}"  # the title of TERM=screen; without its end it is text, as an xterm shows it
+_TITLE_BODY = r"k[^\x00-\x1f\x7f]{0,256}"  # the title of TERM=screen; without its end it is text, as in an xterm
 _split = re.compile(
     rf"(?:\x1b\[({_INSIDE_CSI})([@-~])"  # 1, 2: parameters and final byte of a control sequence
     r"|([\x00-\x1a\x1c-\x1f\x7f]+"  # 3: control characters ...
@@ -30,14 +31,15 @@ _split = re.compile(
     rf"|\x1b{_TITLE_BODY}\x1b\\"
     rf"|(?!\x1b{_TITLE_BODY}\x1b?\Z)\x1b{_INSIDE_ESC}[0-OQ-WYZ\\`-~])"  # ... or a short escape sequence
     rf"|(\x1b(?:\[{_INSIDE_CSI}|(?:{_OSC_BODY}|{_DCS_BODY}|{_TITLE_BODY})\x1b?|{_INSIDE_ESC})\Z)"  # 4: unfinished
-    rf"|\x1b\[{_INSIDE_CSI}|\x1b{_INSIDE_ESC})?"  # a broken sequence is dropped, what follows is text again
+    rf"|\x1b\[{_INSIDE_CSI}|\x1b{_INSIDE_ESC})?"  # an invalid sequence is dropped; what follows is text again
     r"([^\x00-\x1f\x7f]*)",  # 5: the text after it
     re.S,
 ).findall
 _osc_end = re.compile(r"[\x07\x18\x1a\x1b]").search
 _dcs_end = re.compile(r"[\x18\x1a\x1b]").search
 
-# In UTF-8 terminals show U+0080 to U+009F and obey none of them.  What is kept here must not steer another terminal.
+# UTF-8 terminals show U+0080 to U+009F and do not execute them. They are replaced, because the stored text must not
+# control another terminal.
 _C1 = dict.fromkeys(range(0x80, 0xA0), "\ufffd")
 _has_c1 = re.compile("[\x80-\x9f]").search
 
@@ -45,14 +47,14 @@ Token = tuple[str, str, str, str, str]  # parameters, final byte, other, unfinis
 
 
 class Tokenizer:
-    """Keeps what a chunk left unfinished: part of a UTF-8 character, of a sequence, of a control string."""
+    """Keeps the unfinished end of a chunk: a part of a UTF-8 character, of a sequence, or of a control string."""
 
     __slots__ = ("_body", "_decode", "_held", "_size")
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._held = ""
-        self._body: list[str] | None = None  # pieces of a control string whose end has not come
+        self._body: list[str] | None = None  # pieces of an unfinished control string
         self._size = 0
 
     def slices(self, data: bytes) -> range:
@@ -71,7 +73,7 @@ class Tokenizer:
 
     def _tokens(self, text: str) -> list[Token]:
         tokens: list[Token] = _split(text)
-        # The unfinished piece is the last token but for the empty match at the very end.
+        # The unfinished piece is the last token, except for the empty match at the very end.
         for token in tokens[-2:]:
             if token[3]:
                 self._hold(token[3])
@@ -89,7 +91,7 @@ class Tokenizer:
             self._held = piece
 
     def _collect(self, piece: str) -> None:
-        """Keep a piece of a control string, or only its first characters once the string is too long."""
+        """Keeps a piece of a control string, or only its first characters once the string is too long."""
         assert self._body is not None
         self._size += len(piece)
         if self._size <= MAX_STRING:
@@ -118,22 +120,22 @@ class Tokenizer:
         whole, fits = "".join(self._body), self._size <= MAX_STRING
         self._body = None
         if text[at] == "\x1b" and text[at + 1] != "\\":
-            return [("", "", whole[:2], "", ""), *self._tokens(text[at:])]  # another sequence cut the string off
+            return [("", "", whole[:2], "", ""), *self._tokens(text[at:])]  # another sequence has ended the string
         after = at + (2 if text[at] == "\x1b" else 1)
         tokens = self._tokens(text[after:])
         return [("", "", whole + text[at:after] if fits else whole[:2], "", ""), *tokens]
 
 
-# Tables from escape sequence to control function, for control sequences (CSI) and short escape sequences.
+# Tables from escape sequence to function, for control sequences (CSI) and short escape sequences.
 #
-# A key is marks plus final byte: `?h` is `CSI ? ... h`, `$p` is `CSI ... $ p`.  Unlisted sequences do nothing.
+# A key is marks plus final byte: `?h` is `CSI ? ... h`, `$p` is `CSI ... $ p`. Unlisted sequences do nothing.
 
 _MAX_NUMBER = 65535
 _parsed: dict[str, tuple[str, Args] | None] = {}
 
 
 def parse_parameters(text: str) -> tuple[str, Args] | None:
-    """Marks (a leading `<`, `=`, `>` or `?`, and intermediates) and numbers; None when it is malformed."""
+    """Returns marks (a leading `<`, `=`, `>` or `?`, and intermediates) and numbers; None if the text is malformed."""
     if text not in _parsed:
         if len(_parsed) >= 4096:
             _parsed.clear()
@@ -145,7 +147,7 @@ def _parse(text: str) -> tuple[str, Args] | None:
     prefix = text[:1] if text.startswith(("<", "=", ">", "?")) else ""
     rest = text[len(prefix) :]
     body = rest.rstrip(" !\"#$%&'()*+,-./")
-    numbers = body.replace(":", ";").split(";")[:32]  # colons mean something in styles only, which are read elsewhere
+    numbers = body.replace(":", ";").split(";")[:32]  # colons have a meaning only in styles, which are parsed elsewhere
     if not all(number == "" or (number.isdecimal() and number.isascii()) for number in numbers):
         return None
     return prefix + rest[len(body) :], tuple(min(int(number or "0"), _MAX_NUMBER) for number in numbers)
@@ -160,7 +162,7 @@ def _position(t: Terminal, args: Args) -> None:
 
 
 def _columns(t: Terminal, part: int) -> tuple[int, int] | None:
-    """What of the cursor's line is erased."""
+    """The columns of the cursor's line to erase."""
     return {0: (t.x, t.cols), 1: (0, t.x + 1), 2: (0, t.cols)}.get(part)
 
 
@@ -171,7 +173,7 @@ def _erase_line(t: Terminal, args: Args) -> None:
 
 
 def _erase_line_but(t: Terminal, args: Args) -> None:
-    """What is not protected."""
+    """Erases the cells that are not protected."""
     if columns := _columns(t, args[0]):
         t.erase_unguarded(t.y, *columns)
     t.wrap_due = False
@@ -219,7 +221,7 @@ def _delete_lines(t: Terminal, args: Args) -> None:
 
 
 def _scroll_down(t: Terminal, args: Args) -> None:
-    if len(args) == 1:  # five parameters are mouse highlighting
+    if len(args) == 1:  # with five parameters it is mouse highlighting
         t.scroll_down(args[0] or 1, t.top)
 
 
@@ -277,7 +279,7 @@ def _previous_line(t: Terminal, count: int) -> None:
 
 
 def _save_or_side_margins(t: Terminal, args: Args) -> None:
-    """`CSI s` is two things: with left and right margins allowed it sets them."""
+    """`CSI s` has two meanings: if left and right margins are enabled, it sets them."""
     if 69 in t.modes:
         t.set_side_margins((args[0] or 1) - 1, _second(args, t.cols) - 1)
     else:
@@ -332,7 +334,7 @@ SEQUENCES: dict[str, Callable[[Terminal, Args], None]] = {
     ">u": lambda t, args: t.change_kitty(lambda stack: stack.append(args[0])),
     "<u": lambda t, args: t.change_kitty(lambda stack: _pop_kitty(stack, args[0] or 1)),
     "=u": _set_kitty,
-    # Questions.  `CSI ? u` has no entry: an xterm is silent, and tools then use the keyboard every terminal has.
+    # Queries. `CSI ? u` has no entry: an xterm does not answer it, and tools then use the plain keyboard.
     "c": lambda t, args: t.answer(queries.PRIMARY if args[0] == 0 else None),
     ">c": lambda t, args: t.answer(queries.SECONDARY if args[0] == 0 else None),
     "=c": lambda t, args: t.answer(queries.TERTIARY if args[0] == 0 else None),
@@ -382,7 +384,7 @@ class Stream:
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._tokenizer = Tokenizer()
-        self._printed = False  # whether the last thing of all was text: only then may it be repeated
+        self._printed = False  # whether the last token was text: only text can be repeated
 
     def feed(self, data: bytes) -> None:
         for start in self._tokenizer.slices(data):
@@ -429,13 +431,13 @@ class Stream:
             self._interrupted(params, final)
             return
         if ":" in params:
-            return  # parts of parameters are known in styles alone
+            return  # sub-parameters are supported only in styles
         handler = SEQUENCES.get(parsed[0] + final)
         if handler is not None:
             handler(self._terminal, parsed[1])
 
     def _interrupted(self, params: str, final: str) -> None:
-        """Control characters inside a sequence take effect, and the sequence goes on after them."""
+        """Executes the control characters inside a sequence, then continues the sequence after them."""
         rest = "".join(char for char in params if " " <= char != "\x7f")
         if rest == params:
             return

@@ -1,6 +1,8 @@
-"""How a cell looks: a style is one int (flags, foreground, background), and an ink is one character that stands for it.
+"""The style of a cell: a style is one int (flags, foreground, background), and an ink is one character that represents
+it.
 
-Rows keep their styles as a string of inks, as long as their text, so that both are cut and joined alike.
+Rows store their styles as a string of inks with the length of their text, so that both are cut and joined in the same
+way.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ _FG_SHIFT, _BG_SHIFT = 8, 34
 _COLOUR = (1 << 26) - 1
 _INDEXED, _TRUE = 1 << 24, 2 << 24
 
-GUARDED = 1 << 60  # only beside a style, never part of one: a protected cell looks like any other
+GUARDED = 1 << 60  # stored beside a style, never a part of it: a protected cell looks like any other
 MAX_INKS = 16384
 _MAX_TURNS = 4096
 
@@ -27,10 +29,10 @@ _OFF = {
 }
 
 PLAIN = "\0"  # the ink of the default style
-_GREYS = {8, 59, 102, 145, *range(0xEC, 0xFB)}  # "bright black", and the palette's greys but the lightest
+_GREYS = {8, 59, 102, 145, *range(0xEC, 0xFB)}  # "bright black", and the palette's greys except the lightest
 _DARK_GREYS = range(0xE8, 0xEC)
-_TINT = 24  # by which the parts of a colour may differ that is still a grey
-_PALEST = 200  # of a grey that is read last
+_TINT = 24  # maximum difference between the components of a grey
+_PALEST = 200  # maximum brightness of a grey that counts as faded
 
 
 def foreground(style: int) -> int | str | None:
@@ -49,12 +51,12 @@ def _colour(value: int) -> int | str | None:
 
 
 def is_faded(style: int) -> bool:
-    """Written so that it is read last: what explains a choice, or what may be typed into a field."""
+    """Whether the text is less prominent, like the explanation of a choice or the placeholder of a field."""
     return bool(style & DIM) or _is_grey(foreground(style))
 
 
 def is_dull(style: int) -> bool:
-    """On a ground that says nothing: none of its own, or a grey."""
+    """Whether the background has no meaning: the default, or a grey."""
     ground = background(style)
     return ground is None or ground in _DARK_GREYS or _is_grey(ground)
 
@@ -75,17 +77,17 @@ def _with_bg(style: int, colour: int) -> int:
 
 
 def background_only(style: int) -> int:
-    """What an erased cell keeps."""
+    """The part of a style that an erased cell keeps."""
     return style & _COLOUR << _BG_SHIFT
 
 
 def render_sgr(style: int) -> str:
-    """The parameters that would set this style, for programs that ask (DECRQSS)."""
+    """The SGR parameters that set this style, for programs that ask (DECRQSS)."""
     return render_colours(foreground(style), background(style), style)
 
 
 def render_colours(front: int | str | None, back: int | str | None, flags: int) -> str:
-    """The same for a style that has been taken apart."""
+    """Like `render_sgr`, for the parts of a style."""
     params = ["0"]
     params += [str(code) for code, flag in _ON.items() if flags & flag and code not in (6, 21)]
     for base, colour in ((30, front), (40, back)):
@@ -99,7 +101,7 @@ def render_colours(front: int | str | None, back: int | str | None, flags: int) 
 
 
 def parse_sgr(style: int, params: str) -> int:
-    """The style after `CSI params m`.  Unknown codes are skipped."""
+    """The style after `CSI params m`. Unknown codes are skipped."""
     codes = params.split(";")
     at = 0
     while at < len(codes):
@@ -156,7 +158,7 @@ def _apply_colon(style: int, parts: list[str]) -> int:
 
 
 def _extended(args: list[int]) -> tuple[int | None, int]:
-    """The colour that follows 38 or 48, and how many parameters it took."""
+    """The colour after 38 or 48, and the number of its parameters."""
     if len(args) >= 2 and args[0] == 5:
         return (_INDEXED | args[1] if args[1] < 256 else None), 2
     if len(args) >= 4 and args[0] == 2:
@@ -167,19 +169,19 @@ def _extended(args: list[int]) -> tuple[int | None, int]:
 
 
 def _paint(style: int, code: int, colour: int | None) -> int:
-    if colour is None or code == 58:  # an underline's own colour is not kept
+    if colour is None or code == 58:  # the colour of an underline is not stored
         return style
     return _with_fg(style, colour) if code == 38 else _with_bg(style, colour)
 
 
 class Inks:
-    """The styles in use, each under one character, and a memory of what each SGR sequence does to them."""
+    """The styles in use, each represented by one character, and a cache of the effect of each SGR sequence."""
 
     __slots__ = ("_chars", "_guarded", "styles", "turns")
 
     def __init__(self) -> None:
         self.styles: list[int] = [0]
-        self._guarded: set[str] = set()  # inks of cells that a selective erase leaves alone
+        self._guarded: set[str] = set()  # inks of cells that a selective erase keeps
         self._chars: dict[int, str] = {0: PLAIN}
         self.turns: dict[tuple[str, str], str] = {}
 
@@ -197,7 +199,7 @@ class Inks:
         return char
 
     def guard(self, ink: str, on: bool) -> str:
-        """The same style, under the protection of DECSCA or without it."""
+        """The same style with or without the protection of DECSCA."""
         return self.ink(self.style(ink) | (GUARDED if on else 0))
 
     def open_runs(self, inks: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -226,7 +228,8 @@ class Inks:
         return len(self.styles) >= MAX_INKS
 
     def renew(self, live: set[str]) -> dict[int, str]:
-        """Forget every ink but the live ones; returns old code -> new ink.  Too many live ones lose their colours."""
+        """Drops all inks except the live ones. Returns old code -> new ink. If too many are live, they lose their
+        colours."""
         keep = ~0 if len(live) <= MAX_INKS // 2 else FLAGS
         old, guarded = self.styles, self._guarded
         self.styles, self._chars, self._guarded = [0], {0: PLAIN}, set()

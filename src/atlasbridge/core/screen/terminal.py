@@ -1,6 +1,6 @@
-"""A terminal's state around its cells: modes, saved cursors, character sets, tab stops, titles, keyboard flags.
+"""The state of a terminal besides its cells: modes, saved cursors, character sets, tab stops, titles, keyboard flags.
 
-Its methods are what control functions do.  Which sequence calls which is in `sequences`.
+Its methods implement the control functions. `stream` maps sequences to them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from atlasbridge.core.screen.style import PLAIN
 from atlasbridge.core.screen.width import CHARSETS
 from atlasbridge.core.values import frozen, replace
 
-MAX_KEPT = 256  # notices and answers nobody fetches
+MAX_KEPT = 256  # limit for notices and answers that are not fetched
 _MAX_TITLE = 1000
 _MAX_STACK = 16
 
@@ -31,7 +31,7 @@ Args = tuple[int, ...]
 
 @frozen
 class Notice:
-    """Something the tool told the terminal beside the screen: kind is "title", "bell" or "osc<number>"."""
+    """A message of the tool besides the screen: kind is "title", "bell" or "osc<number>"."""
 
     kind: str
     payload: str = ""
@@ -78,13 +78,13 @@ class Terminal(Grid):
         self.modes = set(_AT_START)
         self.charsets: tuple[str, ...] = _ASCII
         self.shift = 0
-        self.charset: dict[int, str] | None = None  # the translation in force
+        self.charset: dict[int, str] | None = None  # the active translation
         self.origin = self.newline = self.application_keypad = False
         self.tabs = set(range(8, self.cols, 8))
         self._titles: list[str] = []
         self._saved = [SavedCursor(), SavedCursor()]  # of the main and of the alternate screen
         self._saved_modes: dict[int, bool] = {}
-        self._kitty = [[0], [0]]  # keyboard flags, main and alternate screen
+        self._kitty = [[0], [0]]  # keyboard flags of the main and of the alternate screen
 
     @property
     def _screen(self) -> int:
@@ -98,7 +98,7 @@ class Terminal(Grid):
         self.write(text)
 
     def repeat(self, count: int) -> None:
-        """The cell written last, with all its marks."""
+        """Repeats the last written cell with all its combining marks."""
         self.write(self.last_cell() * min(count, self.cols * self.rows))
 
     def colour(self, params: str) -> None:
@@ -118,7 +118,7 @@ class Terminal(Grid):
     # The cursor
 
     def home(self, y: int, x: int) -> None:
-        """A position counted from the margins' corner while the origin mode is on."""
+        """Moves the cursor; the position is relative to the margins while the origin mode is on."""
         if self.origin:
             self.move(min(y + self.top, self.bottom), min(x + self.left, self.edge - 1))
         else:
@@ -182,7 +182,7 @@ class Terminal(Grid):
             self.home(0, 0)
 
     def guard(self, on: bool) -> None:
-        """DECSCA: what is written from now on is protected from selective erasing, or is not."""
+        """DECSCA: whether text from now on is protected from selective erasing."""
         self.ink = self.inks.guard(self.ink, on)
 
     # Modes and screens
@@ -222,7 +222,7 @@ class Terminal(Grid):
                 self.restore_cursor()
 
     def mode_state(self, mode: int) -> int:
-        """As DECRQM reports it: 0 not known, 1 set, 2 reset."""
+        """The DECRQM report: 0 unknown, 1 set, 2 reset."""
         return 0 if mode not in KNOWN_MODES else 1 if mode in self.modes else 2
 
     def save_modes(self, modes: Args) -> None:
@@ -244,7 +244,7 @@ class Terminal(Grid):
         return self._kitty[self._screen][-1]
 
     def change_kitty(self, change: Callable[[list[int]], None]) -> None:
-        """Push, pop or set the keyboard flags of the screen that shows."""
+        """Pushes, pops or sets the keyboard flags of the current screen."""
         stack = self._kitty[self._screen]
         change(stack)
         del stack[:-_MAX_STACK]
@@ -261,7 +261,7 @@ class Terminal(Grid):
         self._saved[self._screen] = SavedCursor()
 
     def align(self) -> None:
-        """DECALN: the screen full of E."""
+        """DECALN: fills the screen with E."""
         self.lines = [("E" * self.cols, PLAIN * self.cols, 0)] * self.rows
         self.reset_margins()
         self.move(0, 0)
@@ -274,7 +274,7 @@ class Terminal(Grid):
         self.tabs = {col for col in self.tabs if col < self.cols} | set(range((old + 7) // 8 * 8, self.cols, 8))
         return y, x
 
-    # What goes beside the screen
+    # Data besides the screen
 
     def notify(self, kind: str, payload: str = "") -> None:
         if len(self.notices) < MAX_KEPT:

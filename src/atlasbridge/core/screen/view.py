@@ -1,6 +1,6 @@
-"""A still picture of the screen, as recognition sees it: rows of text, styles, the cursor, the modes that matter.
+"""A snapshot of the screen for recognition: rows of text, styles, the cursor and the relevant modes.
 
-Recognition never sees the emulator itself, so that every rule can be tried on a few lines of text.
+Recognition never uses the emulator itself, so that every rule can be tested with a few lines of text.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from atlasbridge.core.values import field, frozen, replace
 _WORD = lazy(r"\w")
 CARET_ROWS = 8
 _SIDES = " │┃║|"
-BACKGROUND = 34  # the bits of a style above this are its background
-TICKS = "✔✓√◇"  # question libraries put one in front of what has been answered
+BACKGROUND = 34  # the bits of a style from here on are its background
+TICKS = "✔✓√◇"  # question libraries put one of these before an answered question
 
 
 class ScreenLike(Protocol):
-    """What a picture needs of `core.screen.screen.Screen`."""
+    """The part of `core.screen.screen.Screen` that a snapshot needs."""
 
     @property
     def cursor(self) -> tuple[int, int]: ...
@@ -56,12 +56,12 @@ class View:
     application_cursor: bool = False
     bracketed_paste: bool = False
     styles: tuple[tuple[int, ...], ...] = ()
-    joined: frozenset[int] = field(default_factory=frozenset)  # rows that go on in the next row
-    spaced: tuple[tuple[int, str], ...] = ()  # rows that go on and end in blanks, with them
+    joined: frozenset[int] = field(default_factory=frozenset)  # rows that continue in the next row
+    spaced: tuple[tuple[int, str], ...] = ()  # rows that continue and end with spaces, including the spaces
     cut: frozenset[int] = field(default_factory=frozenset)  # rows of which some text is gone
-    before: str | None = None  # the cursor's row up to the cursor: columns are not characters where text is wide
+    before: str | None = None  # the cursor's row up to the cursor; needed because wide characters take two columns
     scrolled: int = 0  # rows that have left the screen at its top
-    answered: tuple[str, ...] = ()  # beginnings of lines that have had their answer
+    answered: tuple[str, ...] = ()  # beginnings of lines that have been answered
 
     @classmethod
     def of(cls, screen: ScreenLike) -> View:
@@ -91,30 +91,30 @@ class View:
 
     @classmethod
     def from_text(cls, text: str, **changes: object) -> View:
-        """A picture of `text` with the cursor behind its last character: for tests and for bytes without a terminal."""
+        """A snapshot of `text` with the cursor after its last character: for tests and for bytes without a terminal."""
         lines = tuple(text.split("\n"))
         given: dict[str, object] = {"row": len(lines) - 1, "col": len(lines[-1]), **changes}
         return cls(lines=tuple(line.rstrip() for line in lines), **given)  # type: ignore[arg-type]
 
     def style(self, row: int, col: int) -> int:
-        """The style of a cell; 0 where nothing is known."""
+        """The style of a cell; 0 if it is unknown."""
         if row < len(self.styles) and col < len(self.styles[row]):
             return self.styles[row][col]
         return 0
 
     def line_start(self, row: int) -> int:
-        """The first row of the logical line that `row` belongs to."""
+        """The first row of the logical line that contains `row`."""
         while row > 0 and row - 1 in self.joined:
             row -= 1
         return row
 
     def is_cut(self, row: int) -> bool:
-        """Whether some of the logical line that `row` belongs to is gone."""
+        """Whether a part of the logical line that contains `row` is gone."""
         first = self.line_start(row)
         return any(at in self.cut for at in range(first, self.line_end(row) + 1))
 
     def line_end(self, row: int) -> int:
-        """The last row of the logical line that `row` belongs to."""
+        """The last row of the logical line that contains `row`."""
         while row in self.joined:
             row += 1
         return row
@@ -124,7 +124,8 @@ class View:
         return self.joined_text(self.line_start(self.row), self.row) + self._before()
 
     def joined_text(self, first: int, end: int) -> str:
-        """Rows `first` to before `end` of one logical line as one text, with the blanks at which it was wrapped."""
+        """The rows from `first` to before `end` of one logical line as one text, with the spaces where it was
+        wrapped."""
         spaced = dict(self.spaced)
         return "".join(spaced.get(at, self.lines[at]) for at in range(first, end))
 
@@ -132,7 +133,7 @@ class View:
         return self.lines[self.row][len(self._before()) :].strip()
 
     def behind_cursor(self) -> str:
-        """The words right behind the cursor, up to a wider gap: of an answer, or of a hint what may be typed."""
+        """The words right after the cursor, up to a wider gap: an answer, or a placeholder."""
         return self.rest_of_row().partition("  ")[0].rstrip() if self.cursor_visible else ""
 
     def rest_of_row(self) -> str:
@@ -142,8 +143,8 @@ class View:
         return self.lines[self.row].ljust(self.col)[: self.col] if self.before is None else self.before
 
     def at_caret(self) -> View:
-        """With the cursor on a single blank cell in another colour, which is how a field is drawn by programs that
-        hide the terminal's own."""
+        """Moves the cursor to a single blank cell in another colour: programs that hide the terminal's cursor draw
+        their own caret this way."""
         if self.cursor_visible:
             return self
         for row in range(self.bottom(), max(-1, self.bottom() - CARET_ROWS), -1):
@@ -153,21 +154,21 @@ class View:
         return self
 
     def at_caret_of(self, row: int) -> View:
-        """With the cursor on the caret that is drawn in this row, if there is one."""
+        """Moves the cursor to the caret that is drawn in this row, if there is one."""
         col = _caret(self.styles[row], self.lines[row]) if row < len(self.styles) else -1
         return replace(self, row=row, col=col, before=None, cursor_visible=True) if col > 0 else self
 
     def is_answered(self, row: int) -> bool:
-        """Whether the row is a question that has had its answer: it and what stands above it is history."""
+        """Whether the row is an answered question: it and everything above it is history."""
         line = self.lines[row].strip()
         return any(begins_with(line, done) for done in self.answered)
 
     def is_ticked(self, row: int) -> bool:
-        """As `is_answered`, by the mark that question libraries leave behind."""
+        """Like `is_answered`, by the mark that question libraries leave."""
         return self.lines[row].lstrip()[:1] in TICKS if self.lines[row].strip() else False
 
     def bottom(self) -> int:
-        """The last row with text, -1 on an empty screen."""
+        """The last row with text; -1 on an empty screen."""
         for at in range(len(self.lines) - 1, -1, -1):
             if self.lines[at].strip():
                 return at
@@ -178,8 +179,8 @@ class View:
 
 
 def _caret(styles: tuple[int, ...], line: str) -> int:
-    """The column of the only cell of a row that is reversed or has a background, if nothing but a frame stands behind
-    it, or faded words that say what may be typed."""
+    """The column of the only cell of a row that is reversed or has a background, if only a frame or a faded placeholder
+    follows it."""
     lit = [col for col, style in enumerate(styles) if style & REVERSE or style >> BACKGROUND]
     if len(lit) != 1:
         return -1
@@ -191,7 +192,7 @@ def _caret(styles: tuple[int, ...], line: str) -> int:
 
 @lru_cache(maxsize=256)
 def _unmarked(line: str) -> str:
-    """Without the marks at both ends."""
+    """Removes the marks at both ends."""
     first = _WORD.search(line)
     end = len(line)
     while first and not (line[end - 1].isalnum() or line[end - 1] == "_"):
@@ -200,7 +201,7 @@ def _unmarked(line: str) -> str:
 
 
 def begins_with(line: str, beginning: str) -> bool:
-    """Whether a line begins with these words, whatever mark stands in front of them."""
+    """Whether a line begins with these words, whatever mark precedes them."""
     words = _unmarked(beginning)
     bare = words or beginning.strip()
     rest = _unmarked(line) if words else line.strip()

@@ -1,7 +1,7 @@
-"""Columns a character takes, and cells of several characters: one stand-in character per cluster.
+"""The width of characters in columns, and cells of several characters, each represented by one character.
 
-A row is a string with exactly one character per column.  The right half of a wide character is `TAIL`; a base with
-combining marks, or an emoji sequence, is interned under a character of plane 16.
+A row is a string with exactly one character per column. The right half of a wide character is `TAIL`. A base with
+combining marks, or an emoji sequence, is interned as a character of plane 16.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ TAIL = "\0"
 ZWJ = "\u200d"
 _FIRST = 0x100000
 MAX_CLUSTERS = 16384
-MAX_CLUSTER_LENGTH = 16  # characters; more marks than that on one cell are an attack, not a language
+MAX_CLUSTER_LENGTH = 16  # characters; more marks on one cell are an attack, not a language
 
-# Blocks without wide or zero-width characters, and blocks that are wide throughout: whole runs go at once.
+# Blocks without wide or zero-width characters, and blocks that are completely wide: whole runs are processed at once.
 _NARROW = (
     r"\x20-\x7e\xa0-\u02ff\u0370-\u0482\u048a-\u0590\u1e00-\u1fff\u2010-\u2027\u202f-\u205f\u2070-\u20cf\u2100-\u2319"
     r"\u231c-\u2328\u232b-\u23e8\u23ed-\u23ef\u23f1\u23f2\u23f4-\u25fc\u25ff-\u2604\u2607-\u2613\u2616-\u262f"
@@ -30,7 +30,7 @@ has_cluster = re.compile("[\U00100000-\U0010ffff]").search
 _widths: dict[str, int] = {}
 
 TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
-_TONED = (  # people and their hands: each pair is the first of a run and the one behind its last
+_TONED = (  # people and hands: each pair is the first of a run and the one after its last
     "\u261d\u261e\u26f9\u26fa\u270a\u270e\U0001f385\U0001f386\U0001f3c2\U0001f3c5\U0001f3c7\U0001f3c8\U0001f3ca\U0001f3cd"
     "\U0001f442\U0001f444\U0001f446\U0001f451\U0001f466\U0001f479\U0001f47c\U0001f47d\U0001f481\U0001f484\U0001f485\U0001f488"
     "\U0001f48f\U0001f490\U0001f491\U0001f492\U0001f4aa\U0001f4ab\U0001f574\U0001f576\U0001f57a\U0001f57b\U0001f590\U0001f591"
@@ -49,11 +49,11 @@ CHARSETS: dict[str, dict[int, str]] = {
 
 @cache
 def _segments() -> re.Pattern[str]:
-    return re.compile(f"([{_NARROW}]+)|([{_WIDE}]+)|(.)", re.S)  # takes long, and many sessions need it never
+    return re.compile(f"([{_NARROW}]+)|([{_WIDE}]+)|(.)", re.S)  # compiled late: slow, and many sessions never need it
 
 
 def segments(text: str) -> list[tuple[str, str, str]]:
-    """Runs of narrow characters, runs of wide ones, and the others one by one."""
+    """Runs of narrow characters, runs of wide ones, and all others one by one."""
     return _segments().findall(text)
 
 
@@ -68,20 +68,20 @@ def width(char: str) -> int:
 
 
 def _measure(char: str) -> int:
-    from atlasbridge.core.screen.width_table import BEGINS, COLUMNS  # many sessions never need it
+    from atlasbridge.core.screen.width_table import BEGINS, COLUMNS  # imported late: many sessions never need it
 
     return int(COLUMNS[bisect_right(BEGINS, char) - 1])
 
 
 def joins(last: str, char: str) -> bool:
-    """Whether a wide character is part of the cell before it: behind a joiner, or as the tone of its skin."""
+    """Whether a wide character is part of the cell before it: after a joiner, or as a skin tone."""
     if char in TONES:
         return bisect_right(_TONED, last.rstrip("\ufe0f")[-1:]) % 2 == 1
     return last.endswith(ZWJ)
 
 
 class Clusters:
-    """Cells of more than one character, each under its stand-in."""
+    """Cells of more than one character, each represented by one character."""
 
     __slots__ = ("_chars", "_texts")
 
@@ -104,7 +104,7 @@ class Clusters:
         return char
 
     def plain(self, row: str) -> str:
-        """A row's text as a person reads it."""
+        """A row's text in readable form."""
         if TAIL in row:
             row = row.replace(TAIL, "")
         if not row.isascii() and has_cluster(row):
@@ -116,7 +116,8 @@ class Clusters:
         return len(self._texts) >= MAX_CLUSTERS
 
     def renew(self, live: set[str]) -> dict[int, str]:
-        """Forget every cluster but the live ones; too many live ones lose their marks.  Old code -> new character."""
+        """Drops all clusters except the live ones. Returns old code -> new character. If too many are live, they lose
+        their marks."""
         texts = {ord(char): self._texts[ord(char) - _FIRST] for char in live}
         self._texts, self._chars = [], {}
         if len(live) > MAX_CLUSTERS // 2:

@@ -1,4 +1,4 @@
-"""A session as everybody names it: its record, its plan, its settings."""
+"""A session's types: its record, its plan and its settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session is, for the store, the channels and the commands."""
+"""A session as the store, the channels and the commands see it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ class SessionRecord:
     rows: int = 24
     cols: int = 80
     label: str = ""
-    channels: tuple[str, ...] | None = None  # None: all that are configured; (): `--channel none`
+    channels: tuple[str, ...] | None = None  # None: all configured channels; (): `--channel none`
     open_prompt: str = ""
-    stopped: bool = False  # by job control (Ctrl-Z), as its host says now; not stored
+    stopped: bool = False  # by job control (Ctrl-Z), as its host reports; not stored
     exit_code: int | None = None
     ended_at: str = ""
-    adapter: Mapping[str, Any] | None = None  # what an outside adapter says of itself (context, fault); not stored
-    machine: str = ""  # its name where several machines are spoken of; "": this one
+    # what an external adapter reports about itself (context, error); not stored
+    adapter: Mapping[str, Any] | None = None
+    machine: str = ""  # its machine's name, where several machines are shown; "": this one
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -59,7 +60,7 @@ class SessionRecord:
         }
 
     def to_wire(self) -> dict[str, Any]:
-        """Everything, for the host's `hello`."""
+        """All fields, for the host's `hello`."""
         return {
             **self.to_json(),
             "open_prompt": self.open_prompt,
@@ -70,7 +71,7 @@ class SessionRecord:
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> SessionRecord:
-        """The inverse of `to_wire`; a missing or wrong field raises (KeyError, TypeError or ValueError)."""
+        """The inverse of `to_wire`. A missing or invalid field raises KeyError, TypeError or ValueError."""
         channels = data.get("channels")
         return cls(
             session_id=str(data["session_id"]),
@@ -89,19 +90,19 @@ class SessionRecord:
         )
 
 
-# What a person may say for a session or a prompt: its id, its name, or a beginning of either that only one has.  Pure.
+# How a person names a session or a prompt: by its id, its name, or a unique beginning of either. Pure.
 #
-# The one rule for every command.  Where the candidates come from is left to who asks.
+# All commands use this rule. The caller provides the candidates.
 
 LONGEST_NAME = 80
-INTEGRATIONS = {"ask": "a command", "mcp": "an MCP client", "acp": "an editor's agent"}  # what asks without a terminal
-_NEAR = 0.6  # how alike two words are that may be a slip of the fingers
+INTEGRATIONS = {"ask": "a command", "mcp": "an MCP client", "acp": "an editor's agent"}  # callers without a terminal
+_NEAR = 0.6  # minimum similarity of two words for a suggestion
 _SHOWN = 8
 
 
 @frozen
 class Named:
-    """A candidate.  `live`: it runs, or waits; the past is looked at only where the present has no such name."""
+    """A candidate. `live`: it runs or is open; ended candidates count only if no live one matches."""
 
     id: str
     name: str = ""
@@ -114,10 +115,10 @@ class Named:
 
 @frozen
 class Match:
-    """`found` holds the one that is meant, or all it could be; none: nothing is called like that."""
+    """`found` contains the match, or all possible matches if it is ambiguous; empty if nothing matches."""
 
     found: tuple[Named, ...]
-    near: tuple[str, ...] = ()  # what may have been meant
+    near: tuple[str, ...] = ()  # suggestions
 
     @property
     def one(self) -> str:
@@ -125,7 +126,7 @@ class Match:
 
 
 def choose(said: str, candidates: Iterable[Named]) -> Match:
-    """Id, name, name in other letters, beginning of an id or a name: the first of these that fits anything decides."""
+    """Matches by id, name, name in any case, and beginning of an id or a name; the first rule with a result decides."""
     known = tuple(candidates)
     for part in ([item for item in known if item.live], [item for item in known if not item.live]):
         found = _fitting(said.strip(), part)
@@ -152,8 +153,8 @@ def _fitting(said: str, candidates: Sequence[Named]) -> list[Named]:
 
 
 def nearest(said: str, words: Iterable[str], count: int = 3) -> tuple[str, ...]:
-    """The words that look most like what was said; none when nothing does."""
-    from difflib import get_close_matches  # only after a slip
+    """The words that are most similar to what was typed."""
+    from difflib import get_close_matches  # imported late: only needed after a typo
 
     known = dict.fromkeys(words)
     low = {word.lower(): word for word in known}

@@ -1,6 +1,6 @@
-"""How a session behaves: every timeout and limit with the default of the reliability document.
+"""The settings of a session: every timeout and limit with the default of the reliability document.
 
-`config/session.py` fills it from the configuration file; nothing is read here.
+`config/session.py` fills them from the configuration file; this module reads nothing.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class SessionSettings:
     input_backlog_bytes: int = 64 * 1024  # keys a tool has not read; beyond it the keyboard waits
 
 
-# What is to be run, and how: the outcome of the command line, handed to the session host.
+# What to run and how: the result of the command line, passed to the session host.
 
 PRIVATE_PREFIX = "ATLASBRIDGE_"
-HOSTED = "ATLASBRIDGE_HOSTED"  # the id of the session that this process is started for, where none can be forked
-SETTINGS_SUFFIX = ".settings"  # of a file beside the session's socket that lives as long as it
+HOSTED = "ATLASBRIDGE_HOSTED"  # the id of the session that this process is started for, where a host cannot be forked
+SETTINGS_SUFFIX = ".settings"  # of a file beside the session's socket, which exists as long as the session
 
 
 @frozen
@@ -46,24 +46,24 @@ class Plan:
     command: tuple[str, ...]
     session_id: str
     label: str = ""
-    channels: tuple[str, ...] | None = None  # None: all that are configured; (): none
+    channels: tuple[str, ...] | None = None  # None: all configured channels; (): none
     ttl_s: float | None = None
     dialect: str = ""  # "": by the tool's name
     backend: str = ""  # "": what the operating system offers
     detach: bool = False
-    hosted: bool = False  # on Windows: this process was started for the session, and has no console of a person's
+    hosted: bool = False  # on Windows: this process was started for the session and has no person's console
     hub: bool = True
-    keep: bool = True  # the last output, after the session has ended
+    keep: bool = True  # store the last output after the session has ended
     stderr: int = -1  # an inheritable descriptor for the tool's standard error; -1: its terminal
     cwd: str = ""
     environ: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tool(self) -> str:
-        """The name people know the program by: its file name without a folder."""
+        """The program's file name without its folder."""
         return os.path.basename(self.command[0].rstrip("/")) or self.command[0]
 
 
 def child_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """The tool's environment: ours, without what is AtlasBridge's own business."""
+    """The tool's environment: ours, without AtlasBridge's own variables."""
     return {name: value for name, value in environ.items() if not name.startswith(PRIVATE_PREFIX)}

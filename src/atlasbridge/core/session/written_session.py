@@ -1,6 +1,5 @@
-"""A session as the architecture document writes it, for channels that are written from it alone: its three-part
-identity, and where it runs.
-"""
+"""A session in the form of the architecture document, for channels that are written from that document alone: its
+three-part identity, and where it runs."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from atlasbridge.core.audit.chain import START, Fault, Head, check_entry, parse_
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.audit.log import read_lines
 from atlasbridge.core.audit.signed_approval import LogWalk
+from atlasbridge.core.clock import local_time
 from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.values import as_dict, frozen, replace
@@ -219,7 +220,7 @@ def _incidents(connection: sqlite3.Connection) -> list[_Incident]:
 
 
 def _incident(entry: Mapping[str, Any]) -> _Incident:
-    at = f"entry {entry.get('seq')}, {str(entry.get('ts'))[:19]} UTC"
+    at = f"entry {entry.get('seq')}, {local_time(str(entry.get('ts') or ''))}"
     if entry.get("event") == AuditEvent.AUDIT_CUT:
         found, expected = int(entry["found"]), int(entry["expected"])
         said = f"the log was shortened or exchanged: audit.head had seen {expected} entries, {found} were left ({at})"

@@ -1,1 +1,1 @@
-"""A hub's side of a fleet: joining a server, and the link to it."""
+"""The member side of a fleet: joining a server, and the link to it."""

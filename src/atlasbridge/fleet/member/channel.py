@@ -1,7 +1,7 @@
-"""The server as a channel of this hub: it shows what the server is told by the link, and carries decisions to the gate.
+"""The fleet server as a channel of this hub: the link shows prompts to the server, and decisions go to the gate.
 
-A decision is proposed there and decided here: the hub's gate, claim and host do as with any reply.  Its id is the
-request's key, so that the same decision, sent again after a cut, is typed once and gets the same answer.
+The server proposes a decision, and this hub decides: gate, claim and host work as for any reply. The decision's id is
+the request key, so that a decision that is repeated after a lost connection is typed once and gets the same answer.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.fleet.member.link import FleetLink
 from atlasbridge.fleet.member.membership import RULES, FleetMembership
 
-# Live screens for people at the server: sent while somebody looks, and for a moment longer; never where forbidden.
+# Live screens for people at the server: sent while a person looks, and a moment longer; never if forbidden.
 
-LOOK_S = 30.0  # a look ends by itself when the server does not ask for it again
+LOOK_S = 30.0  # a view ends by itself unless the server renews it
 FPS = 3.0
-MOST = 8  # sessions that are looked at together
+MOST = 8  # sessions that can be viewed at once
 
 
 class ScreenViewers:
@@ -58,7 +58,7 @@ class ScreenViewers:
                 if self._allowed and self._server.shows(session_id):
                     await self._send_all(session_id)
         except TimeoutError:
-            pass  # nobody looks any more
+            pass  # the view has ended
         finally:
             self._looks.pop(session_id, None)
             self._limits.pop(session_id, None)
@@ -74,7 +74,7 @@ class ScreenViewers:
 
 
 def _plain(screen: dict[str, Any]) -> dict[str, Any]:
-    """Rows of text: what the page shows needs no colours."""
+    """Only rows of text, because the page needs no colours."""
     styled = screen.get("styled")
     lines = screen.get("lines") or ["".join(run[0] for run in row) for row in styled or ()]
     return {"rows": screen.get("rows"), "cols": screen.get("cols"), "lines": lines, "title": screen.get("title", "")}
@@ -122,12 +122,12 @@ class FleetChannel:
         self._link.poke()
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
-        """What a person or a program wants told; of its sessions the server hears by itself."""
+        """Send a notice of a person or a program. The server learns about sessions by itself."""
         if session is None and not await self._link.send("notice", message=message):
             raise ChannelError("the fleet server is not connected", "it is told once it is")
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
-        """The server has a list of its own."""
+        """The server has its own list."""
 
     async def close(self) -> None:
         self._screen_viewers.close()
@@ -144,13 +144,13 @@ class FleetChannel:
         task.add_done_callback(self._tasks.discard)
 
     async def _follow(self) -> None:
-        """Whatever happens in this hub may have left something in the outbox."""
+        """Every event of this hub can have added something to the outbox."""
         while True:
             async for _ in self._server.events():
                 self._link.poke()
-            await asyncio.sleep(0.1)  # it lost its place in a flood: it takes a new one
+            await asyncio.sleep(0.1)  # it was dropped in a flood of events, and subscribes again
 
-    # what the server says
+    # messages from the server
 
     def _hear(self, message: dict[str, Any]) -> None:
         match message["m"]:
@@ -174,7 +174,7 @@ class FleetChannel:
     def _decide(self, message: dict[str, Any]) -> None:
         decision = str(message["id"])
         if decision in self._deciding:
-            return  # the first of them is under way and will be answered
+            return  # the first one is being processed and will be answered
         prompt_id = str(message["prompt_id"])
         if not self._server.told(prompt_id):
             refusal = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
@@ -202,7 +202,7 @@ class FleetChannel:
             told = {"ok": True, "stage": outcome.stage, "answer": outcome.answer, "audit_head": outcome.audit_head}
         await self._link.send("outcome", id=decision, sentence=outcome.sentence, **told)
 
-    # rules of the server
+    # rules from the server
 
     def _rules_digest(self) -> str:
         try:
@@ -215,7 +215,7 @@ class FleetChannel:
         return self._server.home / RULES
 
     async def _take_rules(self, digest: str, text: str) -> None:
-        """Written down, then used.  What is wrong, or not what it says it is, changes nothing and is told."""
+        """Store the rules, then use them. Invalid rules, or a wrong digest, change nothing and are reported."""
         try:
             fault = self._refuse_rules(digest, text)
             if not fault:

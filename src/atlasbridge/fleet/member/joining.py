@@ -1,4 +1,4 @@
-"""Joining a server and leaving it, and the keys by which both recognise each other (needs the `fleet` extra)."""
+"""Joins and leaves a server, and handles the keys that identify both sides (needs the `fleet` extra)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from atlasbridge.core.ids import new_nonce
 from atlasbridge.fleet.member.membership import FleetMembership
 from atlasbridge.fleet.member.websocket import WebSocket
 
-# This machine's Ed25519 key, and how a server is recognised by its own.
+# This machine's Ed25519 key, and how the server's key is verified.
 
 
 def new_key() -> str:
@@ -54,7 +54,7 @@ def _private(key: str) -> Ed25519PrivateKey:
 
 
 def follow_key(known: str, challenge: dict[str, Any]) -> str:
-    """The server's key as it is now, if each key from the `known` one on has signed the next; else the known one."""
+    """The server's current key, if each key since the `known` one has signed the next; otherwise the known one."""
     steps = challenge.get("keys")
     signed = [one for one in steps if isinstance(one, list) and len(one) == 3] if isinstance(steps, list) else []
     for old, new, signature in signed:
@@ -63,13 +63,14 @@ def follow_key(known: str, challenge: dict[str, Any]) -> str:
     return known
 
 
-# Joining a server and leaving it: one short conversation each.  What the hub does afterwards is `channel.py`.
+# Joining and leaving a server: one short exchange each. `channel.py` does the rest.
 
 
 async def join(
     invitation: Invitation, name: str, *, ca: str, screens: bool, rules: str, ephemeral: bool
 ) -> FleetMembership:
-    """The token is spent when this returns.  ChannelError: the server refused, or is not the one that invited."""
+    """Join a server; the token is then used up. Raises ChannelError if the server refused, or is not the one that
+    invited."""
     key, nonce = new_key(), new_nonce()
     link = await dial(invitation.url, ca)
     try:
@@ -100,7 +101,7 @@ async def join(
 
 
 async def dial(url: str, ca: str) -> WebSocket:
-    """Nothing is said to a server where somebody in between could answer for it."""
+    """Nothing is sent to a server without protection against an attacker in between."""
     if crosses_in_the_clear(url):
         raise ChannelError(f"{url} would be spoken to in the clear", "join it again by its https address")
     return await WebSocket.dial(url, PATH, ca)
@@ -109,8 +110,8 @@ async def dial(url: str, ca: str) -> WebSocket:
 async def enter(
     link: WebSocket, membership: FleetMembership, recall: Callable[[], dict[str, Any]] = dict, **about: Any
 ) -> dict[str, Any]:
-    """Both prove who they are; what the server says to begin with, and its key now (`server_key`).
-    `recall`: what this machine remembers now."""
+    """Both sides prove their identity. Return the server's welcome message with its current key (`server_key`).
+    `recall` returns the stored state of this machine."""
     nonce = new_nonce()
     challenge = await hear(link, "challenge")
     server_key = follow_key(membership.server_key, challenge)
@@ -127,7 +128,7 @@ async def enter(
 
 
 async def leave(membership: FleetMembership) -> None:
-    """Say good-bye; ChannelError: the server was not reached, or had sent this machine away already."""
+    """Leave the server. Raises ChannelError if it was not reached, or had already removed this machine."""
     link = await dial(membership.url, membership.ca)
     try:
         await enter(link, membership, leaving=True)
@@ -138,7 +139,7 @@ async def leave(membership: FleetMembership) -> None:
 
 
 async def hear(link: WebSocket, *kinds: str) -> dict[str, Any]:
-    """The next message, which must be of one of these kinds."""
+    """Return the next message, which must be of one of these kinds."""
     try:
         async with asyncio.timeout(DEAD_S):
             text = await link.receive()
@@ -158,7 +159,7 @@ async def hear(link: WebSocket, *kinds: str) -> dict[str, Any]:
 
 
 class RefusedByServer(ChannelError):
-    """It answered, and said no; `reason` is for machines."""
+    """The server refused; `reason` is for machines."""
 
     def __init__(self, sentence: str, reason: str) -> None:
         super().__init__(sentence, "ask who runs the server: atlasbridge fleet machines")

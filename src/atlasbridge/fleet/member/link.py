@@ -1,7 +1,7 @@
-"""The link to the server: dialled, kept alive, dialled again.  Up goes the outbox, by its numbers; down come decisions.
+"""The link to the server: connects, keeps the connection alive, reconnects. It sends the outbox and receives decisions.
 
-Nothing is decided here.  What the server has not acknowledged is sent again; what it sends twice is for `channel.py` to
-know.  At most so many batches are under way: a slow server slows the link, and nothing else.
+Nothing is decided here. Messages without an acknowledgement are sent again; `channel.py` recognises duplicates from the
+server. The number of unacknowledged batches is limited: a slow server slows the link, and nothing else.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from atlasbridge.fleet.member.websocket import WebSocket
 
 log = logging.getLogger(__name__)
 
-WINDOW = 4  # batches under way
-GATHER_S = 0.01  # what happens together is told together
+WINDOW = 4  # unacknowledged batches
+GATHER_S = 0.01  # events that happen together are sent together
 BATCH_CHARACTERS = 1_000_000
 FIRST_RETRY_S, LAST_RETRY_S, SENT_AWAY_S, HELD_S = 0.5, 30.0, 300.0, 15.0
-HELD = ("restored", "cloned")  # a person will decide, and then it goes on
+HELD = ("restored", "cloned")  # a person must decide, then it continues
 PROOF_LINES = 500
 
 Hear = Callable[[dict[str, Any]], None]
@@ -51,7 +51,7 @@ class FleetLink:
         self._sent = 0
         self._epoch = ""
         self._under_way: deque[int] = deque()
-        self._whole_at: int | None = None  # with this number everything that is open was told
+        self._whole_at: int | None = None  # after this number, everything open was sent
         self.fault = "not connected yet"
         self.notice = ""
         self._dials = 0
@@ -61,11 +61,11 @@ class FleetLink:
         return self._socket is not None
 
     def poke(self) -> None:
-        """Something may be in the outbox."""
+        """There could be something in the outbox."""
         self._poked.set()
 
     def enter_again(self) -> None:
-        """Both sides compare anew what is open."""
+        """Reconnect, so that both sides compare the open prompts again."""
         self._again.set()
 
     async def run(self) -> None:
@@ -106,7 +106,8 @@ class FleetLink:
             await socket.close()
 
     async def _agree(self, socket: WebSocket, welcome: dict[str, Any]) -> None:
-        """Whether both go on where they were.  The token of this meeting is on disk before the server counts on it."""
+        """Agree whether both sides continue where they were. The token of this connection is stored before the server
+        relies on it."""
         token, epoch = str(welcome["token"]), str(welcome["epoch"])
         self._whole_at = None
         try:
@@ -157,7 +158,7 @@ class FleetLink:
         return {"epoch": self._epoch, **self._server.meeting()}
 
     async def send(self, kind: str, **fields: Any) -> bool:
-        """False: there is no link now."""
+        """Return False if there is no connection now."""
         socket = self._socket
         if socket is None:
             return False
@@ -225,7 +226,7 @@ class FleetLink:
         self._sent = max(self._sent, seq)
         try:
             self._server.acknowledge(seq)
-        except StoreError as error:  # sent again after the next start, which harms nobody
+        except StoreError as error:  # sent again after the next start, which is harmless
             log.warning("what the server has taken could not be noted: %s", error)
         self._poked.set()
 

@@ -1,6 +1,6 @@
-"""desk.json in the home folder (mode 0600): to which server this machine belongs, and its own key there.
+"""desk.json in the home folder (mode 0600): the server that this machine belongs to, and its own key.
 
-Every hub reads it, so nothing here needs the `fleet` extra; `joining.py` does.
+Every hub reads it, so this module does not need the `fleet` extra; `joining.py` does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from atlasbridge.core.system import OWN_FILE
 from atlasbridge.core.values import as_dict, frozen
 
 NAME = "desk.json"
-RULES = "server-policy.toml"  # the rules the server sent, as they were taken over
+RULES = "server-policy.toml"  # the accepted rules from the server
 
 
 @frozen
@@ -23,15 +23,15 @@ class FleetMembership:
     machine_id: str
     name: str
     key: str  # private
-    server_key: str  # the server's public one: another server at the same address is not believed
-    ca: str = ""  # certificates (PEM) that are trusted besides the system's own
-    screens: bool = True  # whether somebody at the server may look at a session's screen
-    rules: str = "tighten"  # what the server's rules may do here: "tighten", "allow" or "none"
+    server_key: str  # the server's public key: another server at the same address is not trusted
+    ca: str = ""  # trusted certificates (PEM) besides the system's own
+    screens: bool = True  # whether people at the server are allowed to see screens
+    rules: str = "tighten"  # what the server's rules are allowed to do here: "tighten", "allow" or "none"
     ephemeral: bool = False  # a container or a job: it leaves when its hub ends
 
 
 def read_membership(home: Path) -> FleetMembership | None:
-    """None: this machine belongs to no server."""
+    """None if this machine belongs to no server."""
     try:
         found = json.loads((home / NAME).read_text(encoding="utf-8"))
         return FleetMembership(**found)
@@ -44,7 +44,7 @@ def read_membership(home: Path) -> FleetMembership | None:
 
 
 def write_membership(home: Path, membership: FleetMembership) -> None:
-    """For this user alone, and never half written."""
+    """Write atomically, readable by this user only."""
     draft = home / f".{NAME}.{os.getpid()}"
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600), "w", encoding="utf-8") as file:
         json.dump(as_dict(membership), file)

@@ -1,5 +1,4 @@
-"""What belonging to a server means for the hub: one more channel, whose people the server knows, and the server's
-rules."""
+"""Adds the fleet server to the hub's plan: one more channel, whose people the server knows, and the server's rules."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ NAME = "server"
 
 
 def with_fleet(home: Home, plan: HubPlan) -> HubPlan:
-    """The same plan where this machine belongs to no server."""
+    """The plan is unchanged if this machine belongs to no server."""
     membership = read_membership(home.root)
     if membership is None:
         return plan
@@ -55,7 +54,7 @@ def _parser() -> ShellParser:
 
 
 def _read(text: str, membership: FleetMembership, parse: ShellParser) -> Policy:
-    """They may only tighten what is allowed here, unless whoever joined said otherwise."""
+    """The server's rules can only tighten the local ones, unless the person who joined allowed more."""
     from atlasbridge.core.policy.reader import read_policy
 
     tightens = membership.rules != "allow"

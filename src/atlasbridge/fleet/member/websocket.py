@@ -1,6 +1,6 @@
-"""A WebSocket that we dial: messages of text, over TLS where the address says https.  It knows nothing of servers.
+"""A WebSocket client: text messages, over TLS if the address says https. It knows nothing of servers.
 
-wsproto speaks the protocol and asyncio moves the bytes: together a sixth of what a whole client library takes.
+wsproto implements the protocol and asyncio moves the bytes: together a sixth of the size of a client library.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class WebSocket:
 
     @classmethod
     async def dial(cls, url: str, path: str, ca: str = "") -> WebSocket:
-        """ChannelError: it cannot be reached, or does not speak like that."""
+        """Raises ChannelError if the server cannot be reached, or does not speak the protocol."""
         parts = urlsplit(url)
         secure = parts.scheme == "https"
         port = parts.port or (443 if secure else 80)
@@ -60,7 +60,7 @@ class WebSocket:
                 raise ChannelError(f"{host} is no server", "check the address")
 
     async def send(self, text: str) -> None:
-        """Waits while the other side does not take what it was sent."""
+        """Waits while the other side does not read."""
         if self._over:
             raise ChannelError("the link has ended")
         try:
@@ -70,7 +70,7 @@ class WebSocket:
             raise ChannelError(f"the link was cut: {error}") from None
 
     async def receive(self) -> str | None:
-        """The next message; None: the link has ended."""
+        """The next message; None after the end of the connection."""
         while not self._ready:
             if self._over:
                 return None
