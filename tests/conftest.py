@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.left_behind import MARK, end_and_name, mark
+from tests.support.tier import IS_LANDING
 
 # The same examples in every run, so that a change is judged by what it changed; FRESH_EXAMPLES=1 finds new ones.
 same = "FRESH_EXAMPLES" not in os.environ
@@ -28,6 +29,7 @@ sys.dont_write_bytecode = False
 
 MEMORY_DISK = Path("/dev/shm")
 ROOM = 2**30  # of the memory disk; a container often has less, and files that may not be executed
+FOLDERS = {"fleet_server": "heavy", "browser": "browser"}  # with a mark for all that is in them
 SHORT = 30  # the longest folder below which the address of a socket still fits
 
 
@@ -47,11 +49,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """A file that `-m` leaves out as a whole is not even imported: some bring a browser or a generator of requests."""
-    if not re.fullmatch(r"test_\w+\.py", collection_path.name):
+    left_out = re.findall(r"not (\w+)", config.option.markexpr) if " or " not in config.option.markexpr else []
+    if FOLDERS.get(collection_path.name) in left_out:
+        return True
+    if not left_out or not re.fullmatch(r"test_\w+\.py", collection_path.name):
         return None
     marks = re.search(r"^pytestmark = (.+)$", collection_path.read_text("utf-8"), re.MULTILINE)
-    left_out = re.findall(r"not (\w+)", config.option.markexpr) if " or " not in config.option.markexpr else []
     return True if marks and set(left_out) & set(re.findall(r"pytest\.mark\.(\w+)", marks[1])) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A file of which `make test` takes a share is part of a landing as a whole."""
+    for item in items if IS_LANDING else ():
+        if isinstance(item, pytest.Function) and hasattr(item.module, "times"):
+            item.add_marker("landing")
 
 
 def _use_a_quick_folder(config: pytest.Config) -> None:

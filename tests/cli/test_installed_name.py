@@ -109,6 +109,7 @@ def test_every_extra_is_on_the_page_about_installing() -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.landing
 def test_a_fresh_environment_gets_the_command_from_a_checkout_by_the_documented_line(tmp_path: Path) -> None:
     """Without the network: the packages that it needs are those of this environment."""
     place = tmp_path / "fresh"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.fleet import short_root
 from tests.support.ledgers import ask, open_ledger
 
 from atlasbridge.core.clock import ManualClock
@@ -77,9 +77,9 @@ def test_numbers_are_never_used_twice(tmp_path: Path) -> None:
 @given(st.lists(st.sampled_from(["ask", "answer", "expire", "send", "ack", "cut", "restart"]), max_size=40))
 def test_whatever_is_cut_the_fleet_server_ends_with_the_newest_word_of_every_prompt(steps: list[str]) -> None:
     """The server keeps what comes under a higher number; frames and acknowledgements are lost, the hub starts anew."""
-    with short_root() as root:
+    with TemporaryDirectory(prefix="ab-") as root:
         clock = ManualClock()
-        ledger = Ledger.open(root, clock, "boot")
+        ledger = Ledger.open(Path(root), clock, "boot")
         ledger.membership.begin("m1")
         fleet_server: dict[str, tuple[int, str]] = {}
         acked = sent = 0
@@ -126,7 +126,7 @@ def test_whatever_is_cut_the_fleet_server_ends_with_the_newest_word_of_every_pro
                     cut()
                 case "restart":
                     ledger.close()
-                    ledger = Ledger.open(root, clock, "boot")
+                    ledger = Ledger.open(Path(root), clock, "boot")
                     ledger.membership.begin("m1")
                     cut()
         assert ledger.membership.backlog() == 0

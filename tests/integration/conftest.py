@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 from tests.support.sessions import end_all
-from tests.support.zygotes import start_zygote
+from tests.support.zygotes import SWITCH, start_zygote
 
 
 @pytest.fixture
-def home() -> Iterator[Path]:
+def home(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="ab"))
-    if "WITH_ZYGOTE" in os.environ:
+    if "WITH_ZYGOTE" in os.environ or request.node.get_closest_marker("zygote"):
+        monkeypatch.delenv(SWITCH, raising=False)
         start_zygote(path)
     yield path
     end_all(path)

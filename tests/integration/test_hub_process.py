@@ -22,12 +22,12 @@ from atlasbridge.core.prompt.model import Prompt
 
 @pytest.fixture
 def hub() -> Iterator[HubProcess]:
-    with hub_process() as running:
+    with hub_process(cold=True) as running:
         yield running
 
 
 def test_many_starters_at_once_make_one_hub() -> None:
-    with hub_process(start=False) as hub:
+    with hub_process(start=False, cold=True) as hub:
         starters = [hub.popen("hub", "start") for _ in range(4)]
         outputs = [starter.communicate(timeout=60)[0] for starter in starters]
         assert all(starter.returncode == 0 for starter in starters)
@@ -60,7 +60,7 @@ def test_stopping_removes_the_socket_and_a_second_stop_says_so(hub: HubProcess) 
 
 
 def test_without_a_hub_status_says_what_to_do() -> None:
-    with hub_process(start=False) as hub:
+    with hub_process(start=False, cold=True) as hub:
         done = hub.cli("hub", "status")
         assert done.returncode == 1
         assert done.stderr == "atlasbridge: the hub is not running\n  start it with: atlasbridge hub start\n"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.support.hubs import HubProcess, hub_process
 from tests.support.terminal import ATLASBRIDGE, Terminal
+from tests.support.tier import first_of
 from tests.support.waiting import wait_for
 
 from atlasbridge.adapters.entry_points import is_announced
@@ -98,7 +99,7 @@ def outside(packages: Path, hub: HubProcess) -> Terminal:
     return Terminal((*ATLASBRIDGE, "run", "--", str(packages / "echo-agent")), hub.home.root, env=environ)
 
 
-@pytest.mark.parametrize(("ending", "status"), [("exit 7", 7), ("kill -TERM $$", 128 + 15), ("true", 0)])
+@pytest.mark.parametrize(("ending", "status"), first_of([("exit 7", 7), ("kill -TERM $$", 128 + 15), ("true", 0)]))
 def test_the_session_ends_with_the_status_of_the_tool(
     packages: Path, hub: HubProcess, ending: str, status: int
 ) -> None:

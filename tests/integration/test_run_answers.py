@@ -12,8 +12,10 @@ import pytest
 from tests.support.operator import Operator
 from tests.support.sessions import end_sessions, host_pids, wait_no_session
 from tests.support.terminal import ATLASBRIDGE, Terminal, run_in
+from tests.support.tier import first_of
 from tests.support.waiting import wait_for, written
 
+pytestmark = pytest.mark.zygote
 ASK = 'read -p "Continue? (y/n) " a; echo got=$a; sleep 0.3'
 
 # An editor of lines that takes digits alone: what it does not take it keeps, with the cursor back at its beginning.
@@ -75,7 +77,7 @@ def test_a_reply_from_elsewhere_is_typed_once(home: Path, operator: Operator) ->
         terminal.wait_exit()
 
 
-@pytest.mark.parametrize("words", ["abc", "a   b"])
+@pytest.mark.parametrize("words", first_of(["a   b", "abc"]))
 def test_an_answer_that_the_tool_keeps_and_does_not_take_is_still_there_and_goes_before_the_next(
     home: Path, operator: Operator, words: str
 ) -> None:

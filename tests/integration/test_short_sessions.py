@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.terminal import ATLASBRIDGE, Terminal
+from tests.support.tier import first_of
 from tests.support.waiting import wait_for
 
 PROGRAMS = {"true": (["true"], 0), "false": (["false"], 1), "exit 3": (["sh", "-c", "exit 3"], 3)}
@@ -28,7 +29,7 @@ def ended(home: Path) -> list[tuple[str, int | None]]:
     return [(session["state"], session["exit_code"]) for session in json.loads(done.stdout)]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", first_of(PROGRAMS))
 def test_the_end_of_a_program_that_ends_at_once_is_known(home: Path, name: str) -> None:
     words, status = PROGRAMS[name]
     environ = {**os.environ, "ATLASBRIDGE_HOME": str(home)}

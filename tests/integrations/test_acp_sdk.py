@@ -7,8 +7,11 @@ import sys
 from typing import Any
 
 import acp
+import pytest
 from acp.schema import AllowedOutcome, RequestPermissionResponse
 from tests.integrations.conftest import HubApi
+
+pytestmark = pytest.mark.landing  # the same lines as test_acp.py has; the package alone takes a second to import
 
 AGENT = """
 import asyncio, acp

@@ -48,6 +48,7 @@ def release(folder: Path, version: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.landing
 def test_a_release_has_a_tag_a_date_packages_an_sbom_and_checksums(clone: Path) -> None:
     changelog = clone / "CHANGELOG.md"
     changelog.write_text(

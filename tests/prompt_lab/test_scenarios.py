@@ -21,6 +21,7 @@ from atlasbridge.lab.scenario import (
     find,
     register,
 )
+from tests.support.tier import first_of
 
 HERE = {"linux": "linux", "darwin": "macos", "win32": "windows"}[sys.platform]
 NOT_ON_A_CONSOLE = {"QA-018": "a console sends pictures of its screen, and not every byte of a flood"}
@@ -39,7 +40,7 @@ async def test_scenario(scenario: type[BasePromptLabScenario]) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="plays pywinpty on Unix; test_scenario has the real one")
 @pytest.mark.parametrize(
     "scenario",
-    [one for one in all_scenarios() if one.qa_id not in NOT_ON_A_CONSOLE],
+    first_of((one for one in all_scenarios() if one.qa_id not in NOT_ON_A_CONSOLE), quickly=3),
     ids=lambda item: f"{item.qa_id}-console-{item.name}",
 )
 async def test_scenario_on_a_console(scenario: type[BasePromptLabScenario], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.specification.documents import example
 from tests.support.ledgers import ask, open_ledger
+from tests.support.waiting import stays
 
 from atlasbridge.core.prompt.model import PromptState
 from atlasbridge.core.tty import Size
@@ -95,8 +96,7 @@ async def test_the_watchdog_tells_one_stall_once() -> None:
     async with running(supervisor):
         event = await supervisor.prompts.get()
         assert "working" in event.excerpt
-        await asyncio.sleep(1.5)
-        assert supervisor.prompts.empty()
+        await stays(supervisor.prompts.empty, "one stall told once", for_s=1.5)
 
 
 @example("reliability", 1)

@@ -163,6 +163,7 @@ def test_the_commands_of_the_lab_run_as_they_are_written(hub: HubProcess) -> Non
 @example("reliability", 7)
 @example("reliability", 13)
 @example("adapter interface", 22)
+@pytest.mark.landing
 def test_the_pytest_lines_collect_what_they_name() -> None:
     lines = commands(block("reliability", 7)) + commands(block("reliability", 13))
     for name, *words in lines + commands(block("adapter interface", 22)):
@@ -817,8 +818,8 @@ async def test_the_example_of_a_full_pool_runs_as_it_is_written() -> None:
 
 @example("at-session", 11)
 def test_the_example_of_a_new_size_runs_as_it_is_written(program: Callable[[str, str], Path], tmp_path: Path) -> None:
-    seen = tmp_path / "seen"
-    program("vim", f"trap 'stty size > {seen}; exit' TERM; while :; do sleep 0.05; done")
+    seen, ready = tmp_path / "seen", tmp_path / "ready"
+    program("vim", f"trap 'stty size > {seen}; exit' TERM; : > {ready}; while :; do sleep 0.05; done")
     made = example_in_python(11, said=[])
     pools = capture(made)
     slow = made["PtyPool"].new
@@ -829,7 +830,7 @@ def test_the_example_of_a_new_size_runs_as_it_is_written(program: Callable[[str,
 
         def spawned(*words: Any) -> Any:
             handle = spawn(*words)
-            time.sleep(1.0)  # until the program has set its trap
+            wait_for(ready.exists, "the program's trap")
             return handle
 
         return types.SimpleNamespace(spawn=spawned, release=pool.release)

@@ -19,7 +19,7 @@ MOST_KB = 50 * 1024
 
 def test_a_session_under_a_flood_stays_below_fifty_megabytes() -> None:
     command = (*ATLASBRIDGE, "run", "--", "sh", "-c", FLOOD)
-    with hub_process() as hub, Terminal(command, hub.home.root, env=hub.environ) as terminal:
+    with hub_process(cold=True) as hub, Terminal(command, hub.home.root, env=hub.environ) as terminal:
         terminal.wait_until(hub.is_asked, "the prompt behind the flood")
         (session,) = hub.ask("sessions")["sessions"]
         status = Path(f"/proc/{session['host_pid']}/status").read_text()
@@ -33,7 +33,7 @@ def test_output_reaches_the_terminal_within_fifty_milliseconds() -> None:
     """There and back: a key to the tool, and the tool's own answer to it."""
     echo = "stty raw -echo; printf ready; exec cat"
     took_s = []
-    with hub_process() as hub:
+    with hub_process(cold=True) as hub:
         command = (*ATLASBRIDGE, "run", "--", "sh", "-c", echo)
         with Terminal(command, hub.home.root, env=hub.environ) as terminal:
             terminal.wait_for("ready")
@@ -53,7 +53,7 @@ def is_asked(hub: HubProcess, wanted: str) -> bool:
 
 def test_a_reply_is_typed_within_a_hundred_milliseconds() -> None:
     asking = "for number in range(10): input(f'Continue with {number}? (y/n) ')"
-    with hub_process() as hub:
+    with hub_process(cold=True) as hub:
         command = (*ATLASBRIDGE, "run", "--", sys.executable, "-c", asking)
         with Terminal(command, hub.home.root, env=hub.environ) as terminal:
             for number in range(10):

@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tests.support import warm
 from tests.support.fake_host import FakeHost
 from tests.support.memory_channel import MemoryChannel
 from tests.support.sessions import end_all
@@ -26,6 +27,7 @@ from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.service import ChannelPlan, Hub, HubPlan
 from atlasbridge.core.daemon.settings import HubSettings
+from atlasbridge.core.daemon.starter import ALREADY_RUNNING
 from atlasbridge.core.home import Home
 from atlasbridge.core.peer import Peer
 from atlasbridge.core.prompt.model import PromptRecord, Receipt, Refusal, Reject
@@ -65,8 +67,10 @@ def short_home() -> Iterator[Home]:
 class HubProcess:
     """The product's own commands against one home."""
 
-    def __init__(self, home: Home, config: str = NO_WEB, ordinary: bool = False) -> None:
+    def __init__(self, home: Home, config: str = NO_WEB, ordinary: bool = False, cold: bool = False) -> None:
+        """`cold`: every process begins as the product's own command does, not as a fork of what has all imported."""
         self.home = home
+        self._cold = cold
         self._less = AS_AN_ORDINARY_USER if ordinary and os.getuid() == 0 else ()
         home.config.write_text(config)
         home.config.chmod(0o600)
@@ -74,6 +78,8 @@ class HubProcess:
         self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root), "ATLASBRIDGE_SESSION_ZYGOTE": "0"}
 
     def cli(self, *arguments: str, given: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        if cwd is None and not self._less and not self._cold and warm.may_fork(arguments, self.environ):
+            return warm.run_command(arguments, self.environ, given)
         words = self.command(*arguments)
         return subprocess.run(words, env=self.environ, input=given, capture_output=True, text=True, timeout=60, cwd=cwd)
 
@@ -104,6 +110,10 @@ class HubProcess:
         return [*self._less, sys.executable, "-m", "atlasbridge", *arguments]
 
     def start(self) -> None:
+        if not self._less and not self._cold and warm.may_fork((), self.environ):
+            told = warm.start_hub(self.environ)
+            assert told.get("ready") or told.get("error") == ALREADY_RUNNING, told
+            return
         done = self.cli("hub", "start")
         assert done.returncode == 0, done.stderr
 
@@ -118,9 +128,11 @@ class HubProcess:
 
 
 @contextmanager
-def hub_process(config: str = NO_WEB, start: bool = True, ordinary: bool = False) -> Iterator[HubProcess]:
+def hub_process(
+    config: str = NO_WEB, start: bool = True, ordinary: bool = False, cold: bool = False
+) -> Iterator[HubProcess]:
     with short_home() as home:
-        hub = HubProcess(home, config, ordinary)
+        hub = HubProcess(home, config, ordinary, cold)
         if start:
             hub.start()
         try:

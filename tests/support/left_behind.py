@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from tests.support.waiting import LOOK_EVERY_S
+from tests.support.warm import living
 
 MARK = "TEST_RUN"
 GRACE_S = 30.0  # for those that are about to end by themselves
@@ -37,7 +38,7 @@ def end_and_name() -> list[str]:
 
 def _left() -> dict[int, tuple[str, str]]:
     mine = f"{MARK}={os.environ[MARK]}".encode()
-    found = {}
+    found = dict.fromkeys(living(), ("forked by warm.py", "a test"))
     for path in Path("/proc").glob("[0-9]*"):
         try:
             environ = (path / "environ").read_bytes().split(b"\0")

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from tests.support import warm
 from tests.support.terminal import ATLASBRIDGE
 from tests.support.waiting import wait_for
 
@@ -18,6 +19,8 @@ class Operator:
         self._home = home
 
     def command(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        if warm.may_fork(words, self._environ):
+            return warm.run_command(words, self._environ, stdin)
         return subprocess.run(
             [*ATLASBRIDGE, *words], env=self._environ, input=stdin, capture_output=True, text=True, timeout=90
         )

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 from tests.support import hostile_tool
 from tests.support.hubs import NO_WEB, HubProcess, hub_process, short_home
+from tests.support.tier import first_of
 from tests.support.waiting import wait_for, written
 
 from atlasbridge.core.client.find_session import NoSuchSession, find_session
 from atlasbridge.core.daemon.lock import lock_holder
 
-USERS = ["root", "an ordinary user"]
+USERS = first_of(["an ordinary user", "root"])
 LOOPBACK = f'{NO_WEB}[hub]\ntransport = "loopback"\n'
 
 

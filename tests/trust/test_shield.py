@@ -43,7 +43,7 @@ def peek(*pids: int) -> list[str]:
 
 
 def test_hub_host_and_command_are_hidden_and_the_tool_is_not() -> None:
-    with hub_process(start=False) as hub:
+    with hub_process(start=False, cold=True) as hub:
         product = hub.command
         hub.command = lambda *words: plainly(*product(*words))  # type: ignore[method-assign]
         assert hub.cli("run", "--detach", "--", "sleep", "60").returncode == 0
@@ -58,7 +58,7 @@ def test_hub_host_and_command_are_hidden_and_the_tool_is_not() -> None:
 
 
 def test_the_tool_knows_its_session_and_nothing_else_of_ours() -> None:
-    with hub_process() as hub:
+    with hub_process(cold=True) as hub:
         show = (
             'import os, json; print(json.dumps({n: v for n, v in os.environ.items() if n.startswith("ATLASBRIDGE")}))'
         )
@@ -72,7 +72,7 @@ def test_an_orphan_of_the_tool_becomes_the_hosts_child_and_leaves_no_zombie(tmp_
     noted, go = tmp_path / "orphan", tmp_path / "go"
     linger = f"echo \\$\\$ > {noted}; until [ -e {go} ]; do sleep 0.05; done"
     leave = f'(setsid sh -c "{linger}" &) ; exec sleep 60'
-    with hub_process() as hub:
+    with hub_process(cold=True) as hub:
         assert hub.cli("run", "--detach", "--", "sh", "-c", leave).returncode == 0
         orphan = int(written(noted))
         (host,) = host_pids(hub.home.root)

@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 from tests.support.drawn import RAW
 from tests.support.shown_is_asked import compared, dialect_of, many
+from tests.support.tier import first_of
 
 from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.screen.screen import Screen
@@ -19,7 +20,7 @@ ROUNDS = 6
 CASES = 50
 
 
-@pytest.mark.parametrize("number", range(ROUNDS))
+@pytest.mark.parametrize("number", first_of(range(ROUNDS)))
 def test_what_arrives_at_the_far_end_is_what_was_drawn_or_says_that_it_is_cut(number: int) -> None:
     seen = many(range(number * CASES, (number + 1) * CASES))
     assert seen["whole"] + seen["told"] > CASES // 2, seen

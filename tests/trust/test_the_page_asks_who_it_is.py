@@ -18,12 +18,13 @@ from tests.support import hostile_tool, page_person
 from tests.support.fake_host import FakeHost
 from tests.support.hubs import HubProcess, hub_process
 from tests.support.page_client import API, enter_now
+from tests.support.tier import first_of
 from tests.support.waiting import wait_for, written
 
 from atlasbridge.core.daemon.tcp_owner import ask_kernel, find_session_of, is_of_this_machine
 from atlasbridge.core.peer import own_uid
 
-USERS = ["root", "an ordinary user"]
+USERS = first_of(["an ordinary user", "root"])
 WEB = "[channels.web]\nport = 0\n"
 
 

@@ -244,6 +244,7 @@ async def test_a_wrong_credential_beside_a_right_cookie_is_refused(hub: FakeHub,
     assert answer.status_code == 401
 
 
+@pytest.mark.landing
 async def test_every_secret_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, str]] = []
     real = same

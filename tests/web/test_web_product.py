@@ -28,7 +28,7 @@ MEGABYTE = 1024
 
 @pytest.fixture
 def hub() -> Iterator[HubProcess]:
-    with hub_process("[channels.web]\nport = 0\n") as running:
+    with hub_process("[channels.web]\nport = 0\n", cold=True) as running:
         yield running
         end_sessions(running.home.root)
 

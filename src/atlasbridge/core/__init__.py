@@ -1,1 +1,1 @@
-"""The heart of AtlasBridge: pure decisions, and the services that carry them out."""
+"""The core of AtlasBridge: pure decisions, and the services that carry them out."""

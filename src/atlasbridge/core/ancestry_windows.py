@@ -30,7 +30,7 @@ _MAY_ASK = 0x1000  # PROCESS_QUERY_LIMITED_INFORMATION
 
 @frozen
 class TaskRow:
-    """A process in the system's list."""
+    """A process in the system's process list."""
 
     parent: int
     name: str

@@ -70,7 +70,7 @@ def parse_iso(text: str) -> float:
 
 
 def local_time(at: str, form: str = "%Y-%m-%d %H:%M:%S %Z") -> str:
-    """A moment of `iso` in this machine's own zone, which it names; "" of none."""
+    """Formats a time of `iso` in this machine's own time zone, with the zone's name; "" for an empty time."""
     return time.strftime(form, time.localtime(parse_iso(at))).strip() if at else ""
 
 

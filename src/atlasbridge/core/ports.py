@@ -76,7 +76,7 @@ class PasskeyService(Protocol):
 
 
 class HubApi(Protocol):
-    """What a chat can ask of the hub, or of a fleet server in its place. All of it runs in one event loop.
+    """What a channel can ask of the hub, or of a fleet server in its place. All of it runs in one event loop.
 
     Everything that a person can request is in the table of operations and is called through `by`. The methods here are
     for the channel itself: records to show, its own notes, and who is allowed to see which session.
@@ -149,7 +149,8 @@ class HubApi(Protocol):
 
 
 class MachineApi(HubApi, Protocol):
-    """What only the hub on its own machine has: files, live screens, the audit log, questions, passkeys, processes."""
+    """The methods that only the hub on its own machine has: files, live screens, audit log, questions, passkeys,
+    processes."""
 
     def sent_away(self, identity: str) -> None:
         """The channel has revoked a login that it had created. The hub cancels this person's scheduled answers."""

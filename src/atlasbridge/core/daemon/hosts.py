@@ -21,7 +21,7 @@ Hold = Callable[[Callable[[], None]], None]
 
 
 class HostLink:
-    """One connected host."""
+    """The connection to one host."""
 
     def __init__(
         self,

@@ -24,7 +24,8 @@ SHORT_HASH = 12
 
 
 class ReceiptStore(Protocol):
-    """What receipts ask: a hub's ledger, or a fleet server, which has no chain of its own to show."""
+    """The data that receipts need: from a hub's ledger, or from a fleet server, which has no audit chain of its own to
+    show."""
 
     def name_of(self, identity: str, /) -> str: ...
     def session(self, session_id: str, /) -> SessionRecord | None: ...
@@ -36,7 +37,7 @@ class Receipts:
         self._ledger = ledger
 
     def of(self, record: PromptRecord) -> Receipt:
-        """By its state; for a prompt that is not open any more."""
+        """The receipt for the state of a prompt that is no longer open."""
         match record.state:
             case PromptState.REPLY_RECEIVED:
                 return self.received(record)

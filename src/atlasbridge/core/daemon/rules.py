@@ -81,7 +81,7 @@ class RuleService:
         if self.rules.parse is not None:
             self.rules.parse.close()
 
-    # judging
+    # verdicts
 
     def judge(self, prompt: Prompt, session: SessionRecord) -> Verdict:
         policy = self._policy_for(session, prompt.subject)

@@ -104,18 +104,19 @@ class HubPlan:
 
 
 class Deliveries:
-    """What the router keeps in the ledger; `on_delivered(record, channel)` is called when a prompt has been shown."""
+    """Stores the router's deliveries in the ledger. `on_delivered(record, channel)` is called when a prompt has been
+    shown."""
 
     def __init__(self, ledger: Ledger, rounds: Rounds, on_delivered: Callable[[PromptRecord, str], None]) -> None:
         self._ledger, self._rounds, self._on_delivered = ledger, rounds, on_delivered
         self.prompt, self.deliveries, self.when_durable = ledger.prompt, ledger.deliveries, ledger.when_durable
 
     def record_shown(self, prompt_id: str, channel: str, message_id: str) -> asyncio.Future[None]:
-        """With the next round, so that many do not wait for one another."""
+        """Records the delivery in the next round, so that deliveries do not wait for one another."""
 
         def shown() -> None:
             record = self._ledger.deliver_prompt(prompt_id, channel, message_id)
-            if record is not None:  # otherwise it ended meanwhile; the edit that says so is next for this channel
+            if record is not None:  # otherwise the prompt has ended; the edit about that is next for this channel
                 self._on_delivered(record, channel)
 
         return self._rounds.start(shown)

@@ -87,7 +87,7 @@ class QuietHours:
 
 
 def parse_quiet(text: str) -> QuietHours:
-    """ "22:00-07:00"; anything else raises ValueError."""
+    """Parses "22:00-07:00"; anything else raises ValueError."""
     start, dash, end = text.partition("-")
     hours = QuietHours(parse_minute(start), parse_minute(end))
     if not dash or hours.start_min == hours.end_min:
@@ -96,7 +96,7 @@ def parse_quiet(text: str) -> QuietHours:
 
 
 def parse_minute(text: str) -> int:
-    """ "06:30" as the minute of the day."""
+    """Parses "06:30" into the minute of the day."""
     hours, colon, minutes = text.strip().partition(":")
     if not (colon and hours.isdecimal() and minutes.isdecimal() and len(minutes) == 2):
         raise ValueError(f"{text!r} is no time of day; write it as 06:30")

@@ -1,4 +1,4 @@
-"""Keys as a person writes them: `q`, `space`, `ctrl-c`, `\x1b`, `up`; and the bytes of the arrow keys."""
+"""Keys as a person writes them: `q`, `space`, `ctrl-c`, `esc`, `up`; and the bytes of the arrow keys."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def nearest(said: str, words: Iterable[str], count: int = 3) -> tuple[str, ...]:
 
 
 def meant(words: Sequence[str]) -> str:
-    """ "did you mean a, b or c?", or nothing."""
+    """The suggestion "did you mean a, b or c?", or an empty string."""
     if not words:
         return ""
     head = ", ".join(words[:-1])

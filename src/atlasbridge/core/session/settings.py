@@ -14,13 +14,14 @@ from atlasbridge.core.values import field, frozen
 @frozen
 class SessionSettings:
     detach_key: str = "^] d"  # a prefix key and a letter; the prefix twice sends it once
-    ring_bytes: int = 256 * 1024  # output kept for the screen while nobody has looked at it
-    quiet_ms: float = 20.0  # output has paused: look at the screen
-    steady_ms: float = 150.0  # output does not pause: look now and then all the same
-    flood_ms: float = 1000.0  # more came than the ring holds: look less often, relaying comes first
-    exit_grace_ms: float = 150.0  # the tool has ended, but something it left behind still holds its terminal
+    ring_bytes: int = 256 * 1024  # output that is kept until the analysis reads it
+    quiet_ms: float = 20.0  # a pause of the output after which the screen is analysed
+    steady_ms: float = 150.0  # how often the screen is analysed while the output does not pause
+    flood_ms: float = 1000.0  # the same, if the output overflows the ring: relaying takes precedence
+    # how long to wait if the tool has ended, but one of its processes still has its terminal open
+    exit_grace_ms: float = 150.0
     injection_timeout_seconds: float = 5.0
-    step_timeout_s: float = 2.0  # one step of a typed answer
+    step_timeout_s: float = 2.0  # timeout of one step of a typed answer
     inject_settle_ms: float = 100.0
     effect_timeout_s: float = 5.0
     task_timeout_seconds: float = 30.0
@@ -29,9 +30,9 @@ class SessionSettings:
     kill_grace_s: float = 3.0
     hub_retry_min_s: float = 0.25
     hub_retry_max_s: float = 1.0
-    hub_farewell_s: float = 5.0  # how long an ended session tries to tell the hub
-    zygote: bool = True  # the next session's host is forked by a process that has everything imported
-    input_backlog_bytes: int = 64 * 1024  # keys a tool has not read; beyond it the keyboard waits
+    hub_farewell_s: float = 5.0  # how long an ended session tries to report to the hub
+    zygote: bool = True  # fork the next session's host from a process that has already imported everything
+    input_backlog_bytes: int = 64 * 1024  # limit of keys that a tool has not read; beyond it, the keyboard is not read
 
 
 # What to run and how: the result of the command line, passed to the session host.
@@ -48,8 +49,8 @@ class Plan:
     label: str = ""
     channels: tuple[str, ...] | None = None  # None: all configured channels; (): none
     ttl_s: float | None = None
-    dialect: str = ""  # "": by the tool's name
-    backend: str = ""  # "": what the operating system offers
+    dialect: str = ""  # "": chosen by the tool's name
+    backend: str = ""  # "": chosen by the operating system
     detach: bool = False
     hosted: bool = False  # on Windows: this process was started for the session and has no person's console
     hub: bool = True

@@ -1,4 +1,4 @@
-"""The table `sessions`."""
+"""The table `sessions`, and the table `last_output` with the last output of ended sessions."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def read_fingerprint(environ: Mapping[str, str]) -> bytes:
 
 
 def server_address(folder: str, fingerprint: bytes) -> str:
-    """The socket of the server for this fingerprint.  The server compares the whole fingerprint, not this number."""
+    """The socket of the server for this fingerprint. The server compares the whole fingerprint, not this number."""
     number = int.from_bytes(fingerprint, "big") % ((1 << 61) - 1)
     return os.path.join(folder, FOLDER, f"{number:016x}.sock")
 

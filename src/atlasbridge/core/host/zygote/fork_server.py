@@ -1,8 +1,8 @@
-"""The fork server: waits at its socket, forks a host for each client, and ends when no session needs it.
+"""The fork server: listens on its socket, forks a host for each client, and ends when no session needs it.
 
-One host is forked ahead, the spare: it has its terminal open, and it accepts the next client itself.  The server forks
-the next spare a moment later.  It never reads what clients send, so no client can block it.  A client that gets no host
-forks one itself, and has the same session.
+One host is forked ahead, the spare: it has its terminal open, and it accepts the next client itself. The server forks
+the next spare a little later. It never reads what clients send, so no client can block it. A client that gets no host
+forks one itself, with the same result.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from atlasbridge.core.peer import line_of, read_peer
 from atlasbridge.core.process import own_environ, own_python
 
 MOST = 8  # fork servers per home; further kinds of clients do without
-_REST_S = 0.025  # after a client came: its tool needs the processor more than the next spare does
-_AGAIN_S = 1.0  # after a spare died unused: something here kills them
-_TAKEN, _CHANGED = b"t", b"c"  # a spare says: a client has come; the program's files are no longer the same
+_REST_S = 0.025  # delay after a client connected: its tool needs the processor more than the next spare does
+_AGAIN_S = 1.0  # delay after a spare died unused: something kills them
+_TAKEN, _CHANGED = b"t", b"c"  # messages of a spare: a client has connected; the program's files have changed
 _TIMEOUT_S = 2.0
 _CHUNK = 65536
-_HIGHEST = 64  # the server has half a dozen files open, at the lowest free numbers
+_HIGHEST = 64  # the server's few open files have the lowest free numbers
 _FD_CEILING = 1 << 20
 
 
@@ -51,15 +51,17 @@ class Refused(Exception):
 
 
 def start_fork_server(home: Home, environ: Mapping[str, str]) -> None:
-    """In the background, by a client that had to fork its own host.  Never from inside a session: no client would
-    trust that server.  It gets the variables that an interpreter needs, and no secret of this client."""
+    """Starts the server in the background, from a client that had to fork its own host. Never from inside a session,
+    because no client would trust that server. It gets the variables that an interpreter needs, and no secret of this
+    client.
+    """
     if not wants_zygote(environ) or is_inside(trace_ancestry(os.getpid(), look_at)):
         return
     if len(list((home.root / FOLDER).glob("*.sock"))) >= MOST:
         return
     needed = own_environ(interpreter_environ(environ), ATLASBRIDGE_HOME=str(home.root), PATH=os.defpath)
     try:
-        middle = os.fork()  # not `posix_spawn`: with it the C library ignores two signals, and every tool would
+        middle = os.fork()  # not `posix_spawn`: with it the C library ignores two signals, and so would every tool
         if middle == 0:
             _execute_server(own_python("atlasbridge.cli.zygote"), needed)
         os.waitpid(middle, 0)
@@ -68,7 +70,7 @@ def start_fork_server(home: Home, environ: Mapping[str, str]) -> None:
 
 
 def _execute_server(command: tuple[str, ...], environ: Mapping[str, str]) -> NoReturn:
-    """In a session of its own, as an orphan, with none of the client's files open."""
+    """Runs the server in its own session, as an orphan, without any of the client's open files."""
     try:
         os.setsid()
         if os.fork() == 0:
@@ -83,7 +85,7 @@ def _execute_server(command: tuple[str, ...], environ: Mapping[str, str]) -> NoR
 
 
 def claim(path: str) -> int | None:
-    """The lock of an address; None: another server has it, or is about to."""
+    """Takes the lock of an address. Returns None if another server has it, or is about to take it."""
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -117,12 +119,12 @@ class ForkServer:
         self._look_at = self._used_at + how.look_s
 
     def run(self, lock: int) -> None:
-        """Until no session needs it.  `lock`: see `claim`."""
+        """Runs until no session needs it. `lock`: see `claim`."""
         for number in (*IGNORED, signal.SIGCHLD):  # the kernel reaps the hosts
             signal.signal(number, signal.SIG_IGN)
         path, journal = self._how.path, self._how.journal
         if os.path.exists(path):
-            os.unlink(path)  # of a server that held the lock before
+            os.unlink(path)  # left by a server that had the lock before
         old = os.umask(0o177)
         self._listener.bind(path)
         os.umask(old)
@@ -134,7 +136,7 @@ class ForkServer:
         os.close(lock)
 
     def _serve(self) -> str:
-        """One spare after the other.  Returns why it ends."""
+        """Forks one spare after the other. Returns why it ends."""
         died = False
         while True:
             said, why = self._wait_for_spare()
@@ -156,7 +158,7 @@ class ForkServer:
         theirs.close()
         while not _is_readable(link, max(0.0, self._look_at - self._how.clock.now())):
             if why := self._why_end():
-                link.close()  # the spare ends by this
+                link.close()  # this ends the spare
                 return b"", why
         said = link.recv(1)
         link.close()
@@ -183,7 +185,8 @@ class ForkServer:
         return "" if self._how.hub_runs() else "the hub is gone"
 
     def _be_spare(self, server: socket.socket) -> NoReturn:
-        """In the child.  Never returns: its stack is the server's.  Closes the server's files, above all its lock."""
+        """Runs in the child and never returns, because its stack is the server's. Closes the server's files, above all
+        its lock."""
         try:
             os.setsid()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # it reaps its own children
@@ -191,7 +194,7 @@ class ForkServer:
                 with suppress(OSError):
                     os.close(fd)
             ready = self._how.make_ready()
-            if _is_readable(self._listener, None, server):  # not if the server has ended
+            if _is_readable(self._listener, None, server):  # unless the server has ended
                 fresh = self._how.is_fresh()
                 connection = socket.socket(fileno=self._listener.accept()[0].detach())
                 server.send(_TAKEN if fresh else _CHANGED)
@@ -209,7 +212,8 @@ class ForkServer:
         request, fds = _receive(connection)
         if request.fingerprint != self._how.fingerprint:
             raise Refused("another fingerprint")
-        above = max((3, *(1 + int(name) for name in request.fds if name != CWD)))  # all numbers of the client are below
+        # above all descriptor numbers of the client
+        above = max((3, *(1 + int(name) for name in request.fds if name != CWD)))
         ready = ready and ready.above(above)
         client = _take_over(request, fds, connection.detach(), above)
         client.settimeout(_TIMEOUT_S)
@@ -243,7 +247,7 @@ def _is_readable(link: socket.socket, timeout_s: float | None, other: socket.soc
 
 
 def check_client(connection: socket.socket) -> None:
-    """Refuses other users, and all processes inside a session: what they start must stay below their host."""
+    """Refuses other users, and all processes inside a session: their children must stay below their host."""
     peer = read_peer(connection)
     if peer.uid != os.getuid():
         raise Refused("another user")
@@ -255,7 +259,7 @@ def check_client(connection: socket.socket) -> None:
 
 
 def _receive(connection: socket.socket) -> tuple[SpawnRequest, list[int]]:
-    """The whole request and the descriptors that came with it."""
+    """Returns the whole request and the descriptors that came with it."""
     connection.settimeout(_TIMEOUT_S)
     data, fds = b"", list[int]()
     try:
@@ -277,7 +281,7 @@ def _receive(connection: socket.socket) -> tuple[SpawnRequest, list[int]]:
 
 
 def _take_over(request: SpawnRequest, fds: Sequence[int], connection: int, above: int) -> public.socket:
-    """Takes over the client's descriptors, folder, umask and environment.  Returns the connection, moved above them."""
+    """Takes over the client's descriptors, folder, umask and environment. Returns the connection, moved above them."""
     numbers = [-1 if name == CWD else int(name) for name in request.fds]
     moved = [_move(fd, above) for fd in fds]
     client = public.socket(fileno=_move(connection, above))

@@ -1,8 +1,8 @@
-"""The request of a client for a host: how it is written, how it is read, and how a client sends it to the fork server.
+"""A client's request for a host: its format, and how a client sends it to the fork server.
 
-A request holds the command line, the environment, the umask, and the numbers of the client's open files.  No argument
-and no variable can hold a NUL byte, so nothing needs quoting.  The descriptors go with the first byte.  Every client
-imports this module before its tool can start, so it imports next to nothing.
+A request contains the command line, the environment, the umask, and the numbers of the client's open files. No argument
+and no variable can contain a NUL byte, so nothing needs quoting. The descriptors go with the first byte. Every client
+imports this module before its tool can start, so it imports almost nothing.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def encode_request(
 
 
 def request_length(data: bytes) -> int:
-    """The length of the request that begins with `data`; 0: more bytes are needed to tell.  ValueError: no request."""
+    """Returns the length of the request that begins with `data`; 0 if more bytes are needed. Raises ValueError if it is
+    not a request."""
     if len(data) < _HEAD:
         return 0
     length = int(data[:_HEAD])
@@ -62,7 +63,7 @@ def request_length(data: bytes) -> int:
 
 
 def parse_request(data: bytes) -> SpawnRequest:
-    """ValueError: this is no request."""
+    """Raises ValueError if the data is not a valid request."""
     fingerprint, umask, fds, count, *rest = data[_HEAD:].split(b"\0")
     number = int(count)
     if not 0 < number <= len(rest):
@@ -76,8 +77,8 @@ def parse_request(data: bytes) -> SpawnRequest:
 
 
 def request_host(words: Sequence[str], environ: Mapping[str, str]) -> socket.socket | None:
-    """In the client: a connection to the host that runs this command line.  None: no fork server serves this client,
-    nothing was started, and the client forks its host itself."""
+    """Used by the client: returns a connection to the host that runs this command line. Returns None if no fork server
+    serves this client: then nothing was started, and the client forks its own host."""
     if not words or any(word.startswith(_NOT_FOR_THE_SERVER) for word in words) or not wants_zygote(environ):
         return None
     fingerprint = read_fingerprint(environ)
@@ -88,7 +89,7 @@ def request_host(words: Sequence[str], environ: Mapping[str, str]) -> socket.soc
     try:
         connection.settimeout(_TIMEOUT_S)
         connection.connect(server_address(find_home_folder(environ), fingerprint))
-        prove_outside(connection, (os.getuid(),))  # a tool must not host the sessions of the person it asks
+        prove_outside(connection, (os.getuid(),))  # a tool must not host the sessions of its person
         if _send(connection, fingerprint, words):
             connection.settimeout(None)
             return connection

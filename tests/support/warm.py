@@ -1,0 +1,184 @@
+"""Hubs and commands of the product, forked from one process that has imported everything: a start costs a fork.
+
+What runs in the child is the product's own `main`, with its own environment, in a session of its own.  A test process
+has one of these for all its tests.  `python -m tests.support.warm FD` is that process: one JSON order per message comes
+in through FD, with the descriptors of the new process, and its id goes out.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+HUB, COMMAND = "hub", "command"
+_MODULES = (
+    "aiohttp.web atlasbridge.__main__ atlasbridge.bootstrap atlasbridge.channels.desktop atlasbridge.channels.local"
+    " atlasbridge.cli.audit atlasbridge.cli.config atlasbridge.cli.main atlasbridge.cli.policy atlasbridge.cli.reply"
+    " atlasbridge.cli.status atlasbridge.config.load atlasbridge.config.model atlasbridge.core.daemon.__main__"
+    " atlasbridge.core.daemon.service atlasbridge.core.policy.effects atlasbridge.web.app atlasbridge.web.channel"
+    " atlasbridge.web.server rich.console rich.table"
+)
+
+
+class Nursery:
+    def __init__(self) -> None:
+        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._one_at_a_time = threading.Lock()
+        kept = {name: value for name, value in os.environ.items() if name not in ("TEST_RUN", "PYTEST_CURRENT_TEST")}
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.support.warm", str(theirs.fileno())],
+                env=kept,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+
+    def fork(self, order: Mapping[str, Any], *fds: int) -> int:
+        """The new process; the descriptors become its standard streams, and one on which it speaks of itself."""
+        with self._one_at_a_time:
+            socket.send_fds(self._line, [json.dumps(order).encode()], list(fds))
+            return int(self._line.recv(32))
+
+    def children(self) -> list[int]:
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(pid) for pid in path.read_text().split()] if path.exists() else []
+
+
+_STARTERS = ("run", "attach", "hub", "demo", "ask", "mcp", "acp", "setup", "debug", "doctor", "version", "update")
+_OF_PYTHON = ("PYTHON", "LC_", "LANG", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "LINES", "TZ", "HOME", "PATH")
+_nursery: Nursery | None = None
+_made_once = threading.Lock()
+
+
+def may_fork(words: Sequence[str], environ: Mapping[str, str]) -> bool:
+    """Not where a command starts others or looks at its own process, or where something is read before `main`."""
+    if sys.platform != "linux" or (words and words[0] in _STARTERS and tuple(words[:2]) != ("hub", "stop")):
+        return False
+    early = {name for name in {*environ, *os.environ} if name.startswith(_OF_PYTHON)}
+    return all(environ.get(name) == os.environ.get(name) for name in early)
+
+
+def nursery() -> Nursery:
+    global _nursery
+    with _made_once:
+        if _nursery is None:
+            _nursery = Nursery()
+        return _nursery
+
+
+def living() -> list[int]:
+    """What was forked and has not ended."""
+    return _nursery.children() if _nursery is not None else []
+
+
+def start_hub(environ: Mapping[str, str]) -> dict[str, Any]:
+    """What the new hub says of itself, as to any starter."""
+    with tempfile.TemporaryFile() as nothing:
+        reader, writer = os.pipe()
+        try:
+            nursery().fork({"kind": HUB, "environ": dict(environ)}, nothing.fileno(), nothing.fileno(), writer)
+        finally:
+            os.close(writer)
+        with open(reader, "rb") as verdict:
+            told: dict[str, Any] = json.loads(verdict.readline() or b"{}")
+            return told
+
+
+def run_command(words: Sequence[str], environ: Mapping[str, str], given: str = "") -> subprocess.CompletedProcess[str]:
+    """As `subprocess.run` with the product's command, its output taken and its input given."""
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as faults, tempfile.TemporaryFile() as typed:
+        typed.write(given.encode())
+        typed.seek(0)
+        reader, writer = os.pipe()
+        order = {"kind": COMMAND, "environ": dict(environ), "words": list(words), "cwd": os.getcwd()}
+        try:
+            pid = nursery().fork(order, typed.fileno(), said.fileno(), writer, faults.fileno())
+        finally:
+            os.close(writer)
+        with open(reader, "rb") as ending:
+            status = ending.read()
+        assert status, f"process {pid} ended without a status: {words}"
+        out, err = (_text(file) for file in (said, faults))
+        return subprocess.CompletedProcess(["atlasbridge", *words], int(status), out, err)
+
+
+def _text(file: Any) -> str:
+    file.seek(0)
+    text: str = file.read().decode().replace("\r\n", "\n")
+    return text
+
+
+# In the process that forks.
+
+
+def main() -> None:
+    for name in _MODULES.split():
+        importlib.import_module(name)
+    line = socket.socket(fileno=int(sys.argv[1]))
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them: the kernel buries them
+    while True:
+        message, fds, _, _ = socket.recv_fds(line, 1 << 20, 4)
+        if not message:
+            return
+        child = os.fork()
+        if child == 0:
+            line.close()
+            _become(json.loads(message), fds)
+        line.send(str(child).encode())
+        for fd in fds:
+            os.close(fd)
+
+
+def _become(order: dict[str, Any], fds: list[int]) -> None:
+    status = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        gc.unfreeze()
+        os.environ.clear()
+        os.environ.update(order["environ"])
+        time.tzset()
+        given, said, told, *faults = fds
+        for number, fd in enumerate((given, said, *(faults or [said]))):
+            os.dup2(fd, number)
+        if order["kind"] == HUB:
+            os.setsid()
+            os.set_inheritable(told, False)
+            from atlasbridge.core.daemon.__main__ import main as hub_main
+
+            sys.argv = ["atlasbridge", "--ready-fd", str(told)]
+            status = hub_main()
+        else:
+            os.chdir(order["cwd"])
+            from atlasbridge.__main__ import choose_letters
+            from atlasbridge.cli.main import main as command_main
+
+            for stream in (sys.stdout, sys.stderr):
+                choose_letters(stream, False, False)  # type: ignore[arg-type]
+            sys.argv = ["atlasbridge", *order["words"]]
+            status = command_main()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os.write(told, str(status).encode())
+    finally:
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    main()
