@@ -21,12 +21,12 @@ class WebSettings:
     lan: bool = False  # also listen on the local network, with TLS
     lan_host: str = "0.0.0.0"  # the address that the LAN listener binds
     lan_port: int = 8485  # the port of the LAN listener
-    lan_names: tuple[str, ...] = ()  # host names and addresses that the phone may use; empty: this machine's own
+    lan_names: tuple[str, ...] = ()  # host names and addresses that the phone can use; empty: this machine's own
     cert: str = ""  # certificate and key for the LAN listener; empty: a self-signed pair is made in the home folder
     key: str = ""  # the private key that belongs to `cert`
-    link_ttl_s: float = 600.0  # how long a one-time link may be used
+    link_ttl_s: float = 600.0  # how long a one-time link works
     login_ttl_s: float = 30 * 86_400.0  # how long a browser stays logged in
-    password_scope: str = "answer"  # what a browser may do that came in by the password: read, answer or admin
+    password_scope: str = "answer"  # what a browser is allowed to do after a login by password: read, answer or admin
     replies_per_minute: int = 60  # most replies a minute from one login
     push_hosts: tuple[str, ...] = PUSH_SERVICES  # nothing else is ever posted to
     push_contact: str = "mailto:atlasbridge@localhost"  # what push services are told about the sender
