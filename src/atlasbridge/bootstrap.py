@@ -431,6 +431,24 @@ def describe_adapters(home: Home) -> list[dict[str, Any]]:
     return describe_adapters(home.root)
 
 
+def update_dialects(home: Home, source: str, trust: str) -> dict[str, Any]:
+    from atlasbridge.adapters.dialect_updates import update
+
+    return update(home.root, source, trust)
+
+
+def revert_dialects(home: Home, names: tuple[str, ...]) -> list[str]:
+    from atlasbridge.adapters.dialect_updates import remove
+
+    return remove(home.root, names)
+
+
+def updated_dialects(home: Home) -> dict[str, Any]:
+    from atlasbridge.adapters.dialect_updates import read_state
+
+    return read_state(home.root)
+
+
 def find_adapter_faults(home: Home) -> dict[str, str]:
     from atlasbridge.adapters.listing import find_faults
 

@@ -44,7 +44,7 @@ HOME_OF = {
     "prometheus_client": {"fleet/server"},
     "wsproto": {"fleet"},
     "opentelemetry": {"os"},
-    "cryptography": {"fleet", "web"},
+    "cryptography": {"fleet", "web", "adapters"},
     "slack_sdk": {"channels/slack"},
     "aiohttp": {"channels/slack"},
     "apprise": {"channels/tell"},

@@ -1,4 +1,4 @@
-"""Reads dialect files: the packaged ones, and a person's own in the home folder, which take precedence by name.
+"""Reads dialect files: the packaged ones, signed updates of them, and a person's own, which take precedence by name.
 
 A person's dialect is `dialects/NAME.toml`, or `adapters/NAME/dialect.toml`. It can extend a packaged dialect under a
 new name or under the same name. A broken file is refused with its line and the reason: `parse_dialect` fails closed.
@@ -20,6 +20,7 @@ from atlasbridge.core.recognition.dialect import Dialect, Mark, MenuRule, Rule, 
 TOOLS = Path(__file__).parent
 FILE = "dialect.toml"
 OWN_TOOLS = "adapters"
+UPDATES = "dialect-updates"  # beside the person's own, written by `dialect_updates` alone
 FALLBACK = "generic"
 _SUFFIX = ".toml"
 REGIONS = ("line", "tail", "footer", "screen", "title")
@@ -48,7 +49,8 @@ def available(own_dir: Path | None = None) -> list[str]:
     if own_dir is None:
         return sorted(packaged)
     in_folders = _folders_with_a_dialect(own_dir.parent / OWN_TOOLS)
-    own = {name.removesuffix(_SUFFIX) for name in _listed(own_dir) if name.endswith(_SUFFIX)}
+    files = [*_listed(own_dir), *_listed(own_dir.parent / UPDATES)]
+    own = {name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX)}
     return sorted(packaged | in_folders | own)
 
 
@@ -64,11 +66,12 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _own_file(name: str, own_dir: Path | None) -> Path | None:
-    """`own_dir` is the home folder's `dialects`; the `adapters` folder is beside it."""
+    """`own_dir` is the home folder's `dialects`; the folders of adapters and of updates are beside it."""
     if own_dir is None:
         return None
-    beside = os.path.join(os.path.dirname(own_dir), OWN_TOOLS, name, FILE)
-    places = (os.path.join(own_dir, name + _SUFFIX), beside)
+    home = os.path.dirname(own_dir)
+    beside, updated = os.path.join(home, OWN_TOOLS, name, FILE), os.path.join(home, UPDATES, name + _SUFFIX)
+    places = (os.path.join(own_dir, name + _SUFFIX), beside, updated)
     return next((Path(place) for place in places if os.path.isfile(place)), None)
 
 

@@ -10,7 +10,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.adapters.dialect_files import available, load_dialect
+from atlasbridge.adapters.dialect_files import UPDATES, available, load_dialect
 from atlasbridge.adapters.installed import installed_version
 from atlasbridge.adapters.registry import GROUP, AdapterRegistry
 from atlasbridge.adapters.tool_start import MODULE
@@ -104,7 +104,7 @@ def _describe(name: str, origins: dict[str, str], home: Path, has_rules: bool, f
     """A broken adapter is listed with its fault, and does not hide the others."""
     dialect = load_dialect(name, home / "dialects") if has_rules and not fault else None
     commands = (dialect.commands if dialect else ()) or (name,)
-    own = home / "dialects" / f"{name}.toml"
+    own, updated = (home / folder / f"{name}.toml" for folder in ("dialects", UPDATES))
     place = next((place for place in map(shutil.which, commands) if place), "") or ""
     return {
         "name": name,
@@ -112,7 +112,7 @@ def _describe(name: str, origins: dict[str, str], home: Path, has_rules: bool, f
         "versions": list(dialect.versions) if dialect else [],
         "installed": place,
         "version": installed_version(place) if place else "",
-        "from": str(own) if own.is_file() else origins[name],
+        "from": next((str(file) for file in (own, updated) if file.is_file()), "") or origins[name],
         "rules": [rule.id for rule in dialect.rules] if dialect else [],
         "health": fault or "ok",
         "menus": [menu.id for menu in dialect.menus] if dialect else [],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from atlasbridge.bootstrap import describe_adapters
+from atlasbridge.bootstrap import describe_adapters, revert_dialects, update_dialects
 from atlasbridge.cli.printing import home, json_option, print_json, print_table
 from atlasbridge.core.errors import AtlasBridgeError
 
@@ -52,6 +52,32 @@ def show(name: str, as_json: bool) -> None:
         return
     for title, value in known.items():
         click.echo(f"{title:10} {', '.join(map(str, value)) if isinstance(value, list) else value}")
+
+
+@command.command("update")
+@click.option(
+    "--from", "source", default="", metavar="FILE_OR_URL", help="Where the signed rules are; default: as last time."
+)
+@click.option("--trust", default="", metavar="KEY", help="Trust rules signed with this key from now on.")
+@json_option
+def update_command(source: str, trust: str, as_json: bool) -> None:
+    """Fetch signed rules for tools' dialogs, try them on their own examples, and use them in new sessions."""
+    done = update_dialects(home(), source, trust)
+    if as_json:
+        print_json(done)
+        return
+    for name in done["updated"]:
+        click.echo(f"{name}: rules of serial {done['serial']}, tried on {done['dialects'][name]['examples']} examples")
+    for name in done["revoked"]:
+        click.echo(f"{name}: taken back by its author; the packaged rules are used")
+
+
+@command.command("revert")
+@click.argument("names", nargs=-1)
+def revert(names: tuple[str, ...]) -> None:
+    """Use the packaged rules again, for these tools or for all that were updated."""
+    gone = revert_dialects(home(), names)
+    click.echo(f"The packaged rules are used again: {', '.join(gone)}" if gone else "No rules were updated.")
 
 
 def _how_far_known(version: str, verified: list[str]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from atlasbridge.bootstrap import describe_adapters, load_configuration
+from atlasbridge.bootstrap import describe_adapters, load_configuration, updated_dialects
 from atlasbridge.cli.hub import describe_unasked
 from atlasbridge.cli.printing import home, json_option, print_json
 from atlasbridge.cli.records import verify_audit_offline, versions
@@ -25,7 +25,7 @@ from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.version_check import HINT, compare_version
 from atlasbridge.core.distribution import COMMAND, NAME, others
-from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.errors import AtlasBridgeError, DialectError
 from atlasbridge.core.home import MAX_SOCKET_PATH, Home
 from atlasbridge.core.hub_connection import (
     SUFFIX,
@@ -218,6 +218,20 @@ def check_adapters(home: Home) -> Iterator[Check]:
     here = [item["name"] for item in found if item["installed"] and item not in broken]
     tools = f"on PATH: {', '.join(here)}" if here else "none of their tools is on PATH (any program can be run)"
     yield Check("adapters", "ok", f"{len(found) - len(broken)} well; {tools}")
+    yield from check_updates(home)
+
+
+def check_updates(home: Home) -> Iterator[Check]:
+    """Rules that came apart from a release, and whose key has signed them."""
+    try:
+        state = updated_dialects(home)
+    except DialectError as error:
+        yield Check("updated rules", "fault", str(error), "remove the file; the packaged rules are used")
+        return
+    if state["dialects"]:
+        named = ", ".join(f"{name} (serial {known['serial']})" for name, known in sorted(state["dialects"].items()))
+        keys = {known["key"][:8] for known in state["dialects"].values()}
+        yield Check("updated rules", "ok", f"{named}; signed by {', '.join(sorted(keys))}; from {state['source']}")
 
 
 def check_launchers(home: Home) -> Check:

@@ -68,9 +68,7 @@ class AuditEvent(StrEnum):
     PASSKEY_REMOVED = "PASSKEY_REMOVED"  # a person removed a passkey; it can no longer approve
     FLEET_JOINED = "FLEET_JOINED"  # this machine joined a fleet server
     FLEET_LEFT = "FLEET_LEFT"  # this machine left its fleet server, or was removed from it
-    FLEET_TOLD_AGAIN = (
-        "FLEET_TOLD_AGAIN"  # this store or the server's was restored: the hub reported everything open again
-    )
+    FLEET_TOLD_AGAIN = "FLEET_TOLD_AGAIN"  # a store was restored: the hub sent all open prompts to the fleet again
     STORE_CLEANED = "STORE_CLEANED"  # retention removed old prompts and sessions
 
 

@@ -63,9 +63,10 @@ def recognise_foot(view: View, facts: Facts, dialect: Dialect) -> Finding | None
     if found is not None or dialect.idles:
         return found and _by_itself(found)
     for row in (len(view.lines) - 1, len(view.lines) - 2):
+        if not view.lines[row].rstrip().endswith((":", "?", ")", "]", ">")):
+            continue
         here = _below_bar(replace(view, row=row, col=len(view.lines[row]), before=None, cursor_visible=True), row)
-        asks = view.lines[row].rstrip().endswith((":", "?", ")", "]", ">"))
-        found = recognise_line(here, facts, dialect, strict=True) if asks else None
+        found = recognise_line(here, facts, dialect, strict=True)
         if found is not None and (found.choices and (found.score >= numbers.SURE or found.rule == "offered")):
             return _by_itself(found)
         if not view.cursor_visible and _FILL_IN.match(view.lines[row]) and not "".join(view.lines[row + 1 :]).strip():
@@ -84,9 +85,12 @@ def _by_itself(found: Finding) -> Finding:
 def _below_bar(view: View, row: int) -> View:
     """The picture without what stands above the lowest bar or gap over this row: that is shown, and not asked.  Where
     the row is a bar itself, it is all that asks."""
-    ends = [at for at in range(row - 1, -1, -1) if _is_ground(view, row) or _is_bar(view, at)]
-    first = ends[0] + 1 if ends else 0
-    return replace(view, lines=("",) * first + view.lines[first:], scrolled=0 if ends else view.scrolled)
+    ends = row - 1 if _is_ground(view, row) else -1
+    ends = next((at for at in range(row - 1, -1, -1) if _is_bar(view, at)), -1) if ends < 0 else ends
+    if ends < 0:
+        return view  # the same picture: what is known of its rows is not looked for again
+    first = ends + 1
+    return replace(view, lines=("",) * first + view.lines[first:], scrolled=0)
 
 
 def _is_bar(view: View, at: int) -> bool:
