@@ -24,6 +24,7 @@ from atlasbridge.core.values import frozen
 # else may differ.
 
 LEAST_SEEN = 12  # characters that must agree before a cut
+LEAST_RULE, _RULE = 8, frozenset("─━═╌┄┈")
 LEAST_END = 24  # of an end whose beginning has left the screen
 _BLANKS = lazy(r" +")
 _BAR = lazy(r"^[│┃▏▎](?: |$)")
@@ -130,7 +131,9 @@ def _last_row(wanted: str, rows: list[str]) -> int:
 
 
 def _up_to_blank(rows: list[str]) -> list[str]:
-    return rows[: rows.index("")] if "" in rows else rows
+    """Up to an empty row, or to the line that some dialogs draw in its place."""
+    ends = [at for at, row in enumerate(rows) if not row or (len(row) >= LEAST_RULE and not set(row) - _RULE)]
+    return rows[: ends[0]] if ends else rows
 
 
 def _begins(wanted: str, rows: list[str], clipped: bool, tabbed: bool, to_the_end: bool) -> bool:
