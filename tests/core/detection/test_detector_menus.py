@@ -297,6 +297,9 @@ def test_a_command_whose_beginning_has_left_the_screen_is_known_by_its_end_above
     play = Playbook(POLLING, "claude") >> hooked(command) >> drawn >> 1.0 << Raised("multiple_choice", "echo line 1")
     assert play.prompt.subject is not None and play.prompt.subject.text == command and play.prompt.subject.complete
     assert not play.prompt.constraints.get("disagrees")
+    noted = replace(hooked(command), note="Write lines")  # drawn above the command, where nobody sees it any more
+    play = Playbook(POLLING, "claude") >> noted >> drawn >> 1.0 << Raised("multiple_choice", "echo line 1")
+    assert play.prompt.subject is not None and play.prompt.subject.complete
     other = hooked(command.replace("line 7 of", "line 8 of"))
     play = Playbook(POLLING, "claude") >> other >> drawn >> 1.0 << Raised("multiple_choice", "echo line")
     assert play.prompt.constraints["disagrees"]
