@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from functools import partial
 
 import pytest
-from tests.support.hubs import HubProcess, hub_process
+from tests.support.fake_telegram import FakeTelegram, Person
+from tests.support.hubs import NO_WEB, HubProcess, hub_process
 from tests.support.sessions import wait_no_session
 from tests.support.terminal import run_in
 from tests.support.waiting import wait_for
 
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.store import sessions
+
+ADA = 1001
 
 
 def run(hub: HubProcess, *words: str, options: tuple[str, ...] = ()) -> None:
@@ -43,6 +47,29 @@ def test_the_output_the_exit_status_and_the_answers_are_there_after_the_end() ->
         )
         told = json.loads(hub.cli("logs", "job", "--json").stdout)
         assert told["session"]["exit_code"] == 7 and told["output"][-1] == "took y"
+
+
+def test_the_last_words_of_an_ended_session_are_read_from_a_chat() -> None:
+    with FakeTelegram() as telegram, hub_process(NO_WEB + telegram_config(telegram)) as hub:
+        ada = telegram.person(ADA)
+        run(hub, "sh", "-c", "echo the last words of it; sleep 0.5; exit 3")
+        wait_no_session(hub.home.root)
+        wait_for(lambda: hub.ask("sessions", all=True)["sessions"][0]["exit_code"] == 3)
+        for words in ("/last", "/last job", "/screen job"):
+            before = len(ada.sees())
+            ada.write(words)
+            telegram.wait_for(partial(tells, ada, before), words, 60)
+        ada.write("/last nonesuch")
+        telegram.wait_for(lambda: "the last words" not in ada.last()["text"], "no other session is shown", 60)
+
+
+def tells(ada: Person, before: int) -> bool:
+    said = [one["text"] for one in ada.sees()[before:]]
+    return any("the last words of it" in text for text in said) and any("exit status 3" in text for text in said)
+
+
+def telegram_config(telegram: FakeTelegram) -> str:
+    return f'[channels.telegram]\nbot_token = "{telegram.token}"\nallowed_users = [{ADA}]\napi_url = "{telegram.url}"\n'
 
 
 def test_a_session_that_is_not_to_be_kept_leaves_its_exit_status_and_no_output() -> None:

@@ -67,3 +67,16 @@ def test_a_tool_at_its_prompt_is_listed_apart_and_does_not_count() -> None:
         assert "0 waiting for you, 1 at their prompt" in hub.cli("hub", "status").stdout
         assert hub.cli("status", "--line").stdout == "1 running\n"
         host.end()
+
+
+def test_status_is_the_overview_with_the_hub_below_it() -> None:
+    with hub_process() as hub, FakeHost(hub.home, label="shop") as host:
+        host.raise_prompt(YES_NO)
+        wait_for(hub.is_asked)
+        overview = hub.cli().stdout.split("\nanswer: ")[0]
+        status = hub.cli("status").stdout
+        assert "1 waiting for you" in overview and status.startswith(overview)
+        assert "hub       process" in status and "sessions  " not in status, "no count is shown twice"
+        host.end()
+        wait_for(lambda: not hub.ask("sessions")["sessions"])
+        assert "shop" not in hub.cli("status").stdout and "shop" in hub.cli("status", "--all").stdout

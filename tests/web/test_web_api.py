@@ -170,6 +170,8 @@ async def test_a_session_is_ended_and_then_unknown_to_actions(hub: FakeHub, page
     assert hub.hub_api.killed == [(session.session_id, False)]
     assert (await page.post(f"{path}/end", json={})).status_code == 404
     assert (await page.get(path)).json()["state"] == SessionState.TERMINATED.value
+    assert (await page.get(f"{path}/screen")).status_code == 200, "its last screen is still there"
+    assert (await page.get(f"{API}/sessions/{'0' * 32}/screen")).status_code == 404
 
 
 async def test_only_configured_sessions_can_be_started(hub: FakeHub, page: httpx.AsyncClient) -> None:

@@ -360,6 +360,8 @@ class SessionCommands:
             case "get":
                 return await self._get(chat, command.rest, identity)
         session = self.meant(chat, command.rest)
+        if session is None and command.name in ("screen", "last", "transcript"):
+            session = self._ended(command.rest)
         if session is None:
             return Spoken(self._which(command.name))
         if command.name == "esc":
@@ -377,8 +379,19 @@ class SessionCommands:
             return find_session(sessions, wanted)
         return active(sessions)[0]
 
+    def _ended(self, rest: str) -> SessionRecord | None:
+        """Return the latest ended session that these words name; without words, the latest, if none runs."""
+        wanted, found = rest.strip().lower(), self._hub_api.sessions(include_ended=True)
+        if not wanted and active(found):
+            return None
+        ended = [one for one in found if one not in active(found)]
+        named = [one for one in ended if session_name(one).lower() == wanted or one.session_id.startswith(wanted)]
+        return max(named, key=lambda one: one.started_at, default=None)
+
     async def _read(self, what: str, session: SessionRecord) -> Spoken:
         title = f"{session_name(session)} · {tool_name(session)} {short_id(session.session_id)}"
+        if session.ended_at:
+            title += " · ended" + ("" if session.exit_code is None else f" with exit status {session.exit_code}")
         if what == "screen":
             screen = await self._hub_api.screen(session.session_id)
             text = "" if screen is None else str(screen.get("text") or "\n".join(screen.get("lines") or []))

@@ -161,13 +161,14 @@ def status(as_json: bool) -> None:
 _WAYS = {"keys": "typed", "hook": "taken by their tool's own hook", "first_key": "taken by their first key"}
 
 
-def print_status(answer: dict[str, Any]) -> None:
+def print_status(answer: dict[str, Any], counts: bool = True) -> None:
     head = answer["audit_head"]
     click.echo(f"hub       process {answer['pid']}, up {answer['uptime_s']:.0f} s")
     idle = answer.get("at_prompt", 0)
     waiting = f"{answer['open_prompts'] - idle} waiting for you" + (f", {idle} at their prompt" if idle else "")
-    click.echo(f"sessions  {answer['sessions']}, {waiting}")
-    if answer.get("still_waiting"):
+    if counts:
+        click.echo(f"sessions  {answer['sessions']}, {waiting}")
+    if counts and answer.get("still_waiting"):
         click.echo(f"not asked {answer['still_waiting']} left alone or late; ask again: atlasbridge reply ID --again")
     if answer.get("away"):
         click.echo("away      yes; end it: atlasbridge here")

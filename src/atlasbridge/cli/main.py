@@ -13,6 +13,7 @@ import click
 from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, RENAMED, render_help, sentence_of
 from atlasbridge.cli.completion import plain_parameters
 from atlasbridge.cli.environment import lacks_unix
+from atlasbridge.cli.overview import print_overview
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.process import hide_memory
 from atlasbridge.core.session.model import meant, nearest
@@ -73,7 +74,7 @@ def cli(ctx: click.Context, version: bool) -> None:
 
         click.echo(f"atlasbridge {__version__}")
     elif ctx.invoked_subcommand is None:
-        click.echo(render_help())
+        print_overview()
 
 
 def root_context(**settings: Any) -> click.Context:

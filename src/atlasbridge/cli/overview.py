@@ -45,9 +45,13 @@ def look(home: Home) -> Found | None:
 
 def print_overview() -> None:
     found = look(Home.find(os.environ))
-    cols = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    lines = list(FIRST) if found is None else render_overview(*found, cols)
+    lines = list(FIRST) if found is None else render_overview(*found, terminal_cols())
     sys.stdout.write("\n".join(lines) + "\n")
+
+
+def terminal_cols() -> int:
+    """0 means that standard output is no terminal, and nothing is cut."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 
 def print_line() -> None:

@@ -1,4 +1,4 @@
-"""`atlasbridge status`: a one-page summary."""
+"""`atlasbridge status`: the overview of the bare command, and the hub with its channels below it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 import click
 
 from atlasbridge.bootstrap import find_adapter_faults
-from atlasbridge.cli.approvals import print_left, print_list
 from atlasbridge.cli.hub import print_status
-from atlasbridge.cli.overview import print_line
+from atlasbridge.cli.overview import print_line, render_overview, terminal_cols
 from atlasbridge.cli.printing import ago, home, hub_client, json_option, print_json, print_table
 
 
@@ -18,7 +17,7 @@ from atlasbridge.cli.printing import ago, home, hub_client, json_option, print_j
 @click.option("--line", is_flag=True, help="One short line for a status bar or a shell prompt; starts no hub.")
 @json_option
 def command(include_ended: bool, line: bool, as_json: bool) -> None:
-    """Show the hub, its channels, the sessions and their health, open prompts, and broken adapters."""
+    """Show what waits for you and what runs, then the hub, its channels, and what is not well."""
     if line:
         print_line()
         return
@@ -36,22 +35,26 @@ def command(include_ended: bool, line: bool, as_json: bool) -> None:
         about = {"hub": status, "sessions": sessions, "prompts": prompts, "still_waiting": still, "adapters": adapters}
         print_json(about)
         return
-    print_status(status)
-    rows = [
-        (
-            item["session_id"][:8],
-            item["label"] or item["tool"],
-            item["state"],
-            "" if item["exit_code"] is None else item["exit_code"],
-            ago(item["started_at"]),
-            item["health"],
-            item["cwd"],
-        )
-        for item in sessions
-    ]
-    print_table(("session", "name", "state", "exit", "started", "health", "folder"), rows, "no sessions")
-    print_list(prompts)
-    print_left(found["still_waiting"])
+    running = [item for item in sessions if item["state"] == "active"]
+    *lines, _, _ = render_overview(prompts, running, found["still_waiting"], terminal_cols())
+    click.echo("\n".join(lines))
+    print_status(status, counts=False)
+    ended = [item for item in sessions if item not in running]
+    if include_ended:
+        rows = [
+            (
+                item["session_id"][:8],
+                item["label"] or item["tool"],
+                item["state"],
+                "" if item["exit_code"] is None else item["exit_code"],
+                ago(item["started_at"]),
+                item["cwd"],
+            )
+            for item in ended
+        ]
+        print_table(("ended", "name", "state", "exit", "started", "folder"), rows, "no session has ended")
+    if unwell := [(item["session_id"][:8], item["health"]) for item in running if item["health"] not in ("", "ok")]:
+        print_table(("session", "health"), unwell, "")
     if adapters:
         print_table(("adapter", "fault"), list(adapters.items()), "")
     told = [_told_by_adapter(item) for item in sessions if item.get("adapter")]

@@ -32,7 +32,7 @@ HANDLERS_IN = (
 def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
     """`names` are the host names served besides loopback."""
     routes = routes_of(PREFIX, OVER_HTTP, partial(perform, site))
-    routes.append(Route(mcp_api.PATH, mcp_api.McpEndpoint(site).serve, methods=mcp_api.METHODS))
+    routes.append(Route(mcp_api.PATH, mcp_api.McpEndpoint(mcp_api.PageHost(site)).serve, methods=mcp_api.METHODS))
     routes.append(Route(f"{PREFIX}/openapi.json", _openapi, methods=["GET"]))
     static = read_page()
     site.shell = digest_page(static)

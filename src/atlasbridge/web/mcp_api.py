@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
+from atlasbridge.core.ports import Integrations
 from atlasbridge.core.prompt.mcp_messages import (
     BAD_PARAMS,
     ENVELOPE_VERSIONS,
@@ -51,6 +52,7 @@ from atlasbridge.core.prompt.tool_use import question_of
 from atlasbridge.core.schema import BadValue
 from atlasbridge.web.access import Caller
 from atlasbridge.web.api import caller_of, problem, read_body, session_of_peer
+from atlasbridge.web.guard import Readers
 from atlasbridge.web.stream import event_stream, until_cut
 
 if TYPE_CHECKING:
@@ -63,17 +65,48 @@ MOST_CALLS = 200  # waiting at once, each in a separate connection
 METHODS = ["GET", "POST", "DELETE"]
 
 
+class McpHost(Protocol):
+    """What the endpoint needs of the server that it belongs to: a hub's page, or a fleet server."""
+
+    readers: Readers
+    cut: asyncio.Event
+
+    @property
+    def integrations(self) -> Integrations: ...
+    async def caller_of(self, request: Request, /) -> Caller | Response: ...
+    async def label(self, request: Request, label: str, /) -> str: ...
+    async def tell(self, message: str, /) -> None: ...
+
+
+class PageHost:
+    def __init__(self, site: Site) -> None:
+        self._site, self.readers, self.cut = site, site.readers, site.broadcast.cut
+
+    @property
+    def integrations(self) -> Integrations:
+        return self._site.hub_api.integrations
+
+    async def caller_of(self, request: Request) -> Caller | Response:
+        return caller_of(self._site, request)
+
+    async def label(self, request: Request, label: str) -> str:
+        return self._site.hub_api.mark_asker(label, await session_of_peer(self._site, request))
+
+    async def tell(self, message: str) -> None:
+        self._site.hub_api.tell(message)
+
+
 class McpEndpoint:
     """A session stores only what its client said about itself. Without a session, everything except forms works."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, host: McpHost) -> None:
+        self._host = host
         self._sessions: dict[str, tuple[str, bool]] = {}  # by id: the client's name, and whether it shows forms
         self._forms: dict[str, asyncio.Future[Json]] = {}
         self._calls: dict[tuple[str, str], asyncio.Event] = {}  # by caller and request: set when the call is cancelled
 
     async def serve(self, request: Request) -> Response:
-        caller = caller_of(self._site, request)
+        caller = await self._host.caller_of(request)
         if isinstance(caller, Response):
             return caller
         if not caller.token or not caller.may("ask"):
@@ -87,7 +120,7 @@ class McpEndpoint:
         if request.method != "POST":  # the server sends nothing outside of a response
             return problem(405, "wrong_method", "send messages with POST")
         try:
-            message = await read_body(self._site.readers, request)
+            message = await read_body(self._host.readers, request)
         except BadValue:
             return _error(None, PARSE_ERROR, "this is no JSON object", 400)
         return message if isinstance(message, Response) else await self._take(request, caller, session, message)
@@ -143,9 +176,8 @@ class McpEndpoint:
         if not isinstance(given, dict | None):
             raise RpcError(BAD_PARAMS, "the arguments must be an object")
         client, has_forms = self._sessions.get(session, ("", False))
-        inside_session = await session_of_peer(self._site, request)
         label = label_of(params) or client or caller.identity.partition(":")[2]
-        label = self._site.hub_api.mark_asker(escape_controls(label, keep_lines=False), inside_session)
+        label = await self._host.label(request, escape_controls(label, keep_lines=False))
         call = _Call(self, caller, label, tool, Arguments(given or {}), has_forms and tool == "ask_human")
         return event_stream(self._pour(call, key, request_id, params))
 
@@ -185,7 +217,7 @@ class _Call:
         self, endpoint: McpEndpoint, caller: Caller, label: str, tool: str, given: Arguments, has_forms: bool
     ) -> None:
         self._endpoint = endpoint
-        self._hub_api = endpoint._site.hub_api
+        self._host = endpoint._host
         self._caller = caller
         self._label = label
         self._tool = tool
@@ -197,7 +229,7 @@ class _Call:
         """Return the text for the client, and whether the call failed."""
         try:
             if self._tool == "notify_human":
-                return self._notify(self._given.text("message")), False
+                return await self._notify(self._given.text("message")), False
             if self._tool == "approve":
                 return await self._approve(), False
             return await self._ask_human(), False
@@ -206,11 +238,11 @@ class _Call:
         except AtlasBridgeError as error:  # an invalid question
             return f"{error}. {error.hint}".strip(), True
 
-    def _notify(self, message: str) -> str:
+    async def _notify(self, message: str) -> str:
         text = redact(escape_controls(message)).strip()
         if not text:
             raise BadArguments("there is nothing to tell")
-        self._hub_api.tell(f"{self._label}: {text}")
+        await self._host.tell(f"{self._label}: {text}")
         return "Told."
 
     async def _ask_human(self) -> str:
@@ -246,10 +278,10 @@ class _Call:
             if form is not None:
                 form.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
-            self._hub_api.integrations.withdraw(question.session_id)
+            self._host.integrations.withdraw(question.session_id)
 
     async def _wait(self, question: RemoteQuestion) -> tuple[Handed, str]:
-        stream = until_cut(self._hub_api.integrations.ask(question), self._endpoint._site.broadcast.cut)
+        stream = until_cut(self._host.integrations.ask(question), self._host.cut)
         try:
             every = [told async for told in stream]
         finally:

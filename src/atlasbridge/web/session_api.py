@@ -88,7 +88,7 @@ async def get_session(site: Site, call: Call) -> Response:
 
 @handles(HubOperations.screen)
 async def screen(site: Site, call: Call) -> Response:
-    session = _active(site, call)
+    session = site.session(call.given.session_id)  # one that has ended shows the last of it
     if session is None:
         return problem(*NO_SESSION)
     frame = await site.hub_api.screen(session.session_id, styled=call.given.styled, past=call.given.past)
@@ -110,7 +110,7 @@ async def why(site: Site, call: Call) -> Response:
 @handles(HubOperations.words)
 async def words(site: Site, call: Call) -> Response:
     """The conversation as text, without the input box and the lines around it."""
-    session = _active(site, call)
+    session = site.session(call.given.session_id)  # one that has ended shows the last of it
     if session is None:
         return problem(*NO_SESSION)
     frame = await site.hub_api.screen(session.session_id, styled=True, past=True)

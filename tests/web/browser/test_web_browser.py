@@ -395,6 +395,11 @@ def test_a_session_is_watched_typed_into_and_ended(hub: ThreadedHub, browser: we
     browser.find_element("xpath", "//button[text()='End it']").click()
     wait(browser, lambda it: it.switch_to.alert).accept()
     wait(browser, lambda _: hub.hub_api.killed == [(session.session_id, False)])
+    browser.execute_script("location.hash = '#sessions'; location.reload()")
+    wait_text(browser, "main ul[aria-label='ended']", "bash")
+    click(browser, "main ul[aria-label='ended'] a")
+    wait_text(browser, ".term", "changed")
+    wait_text(browser, ".session-head", "ended")
 
 
 def test_a_screen_is_sent_only_while_somebody_looks(hub: ThreadedHub, browser: webdriver.Chrome) -> None:

@@ -107,14 +107,14 @@ class RemoteQuestions:
             case "welcome":
                 return {"event": "raised", "prompt_id": prompt_id}
             case "type" if message["prompt_id"] == prompt_id:
-                told = _answered(prompt, Answer.from_json(message["answer"]), str(message.get("by", "")))
+                told = answered(prompt, Answer.from_json(message["answer"]), str(message.get("by", "")))
                 self._keep(link.session_id, told)
                 self._end(link, prompt_id, taken=True)
                 return told
             case "closed":
-                told = _over(_OUTCOMES.get(str(message.get("outcome")), "withdrawn"))
+                told = over(_OUTCOMES.get(str(message.get("outcome")), "withdrawn"))
             case "kill":
-                told = _over("withdrawn")
+                told = over("withdrawn")
             case _:
                 return None
         self._keep(link.session_id, told)
@@ -142,7 +142,7 @@ class RemoteQuestions:
         if session is None or (session.state is SessionState.ACTIVE and not self._was_handed(last)):
             return None
         if last is None:
-            return _over("withdrawn")
+            return over("withdrawn")
         self._finish(session, last)
         return self._past(last, prompt)
 
@@ -163,14 +163,14 @@ class RemoteQuestions:
         """The outcome from the store. The store has no secret values, so a secret must be asked again."""
         given = self._hub.ledger.reply(last.prompt_id)
         if given is None or not given.injected_at:
-            return _over("expired" if last.state is PromptState.EXPIRED else "withdrawn")
-        return _over("lost") if given.answer is None else _answered(prompt, given.answer, given.identity)
+            return over("expired" if last.state is PromptState.EXPIRED else "withdrawn")
+        return over("lost") if given.answer is None else answered(prompt, given.answer, given.identity)
 
 
-def _answered(prompt: Prompt, answer: Answer, by: str) -> Told:
+def answered(prompt: Prompt, answer: Answer, by: str) -> Told:
     words = {"answer": answer.to_json(), "words": words_of(prompt, answer), "refused": refuses(prompt, answer)}
     return {"event": "answered", "outcome": "answered", **words, "by": by}
 
 
-def _over(outcome: str) -> Told:
+def over(outcome: str) -> Told:
     return {"event": outcome, "outcome": outcome}

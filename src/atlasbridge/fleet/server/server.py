@@ -36,6 +36,7 @@ from atlasbridge.fleet.server.context import ServerContext, Trace
 from atlasbridge.fleet.server.database import Database, Unkeepable
 from atlasbridge.fleet.server.machine_link import serve_link
 from atlasbridge.fleet.server.migrations_loader import migrate
+from atlasbridge.fleet.server.questions import FleetQuestions
 from atlasbridge.web.api import http_error, problem
 from atlasbridge.web.guard import Guard
 from atlasbridge.web.page_files import digest_page, page_routes, read_page
@@ -183,6 +184,7 @@ def build_application(context: ServerContext, metrics_token: str = "", oidc: Oid
         Route("/ready", probes.ready),
         Route("/favicon.ico", _nothing),
         *FleetApi(context, digest_page(files)).routes(),
+        *FleetQuestions(context).routes(),
         *_login_routes(context, oidc),
         Route("/admin", _admin),
         *page_routes(files),

@@ -24,11 +24,25 @@ export function sessionView(main, page, id) {
   let waited = null;
   const came = performance.now();
   let everSeen = false;
+  let over = false; // it had ended before this page came: its last screen is shown
+
+  async function showEnd() {
+    try {
+      const past = await get(`/sessions/${id}`);
+      if (past.state === "active") return;
+      over = true;
+      state.textContent = past.exit_code === null ? t("ended") : `${t("ended")} (${past.exit_code})`;
+      title.textContent = past.label || past.tool;
+      about.textContent = `${past.cwd} · ${short(id)}`;
+      screen.draw(await get(`/sessions/${id}/screen?styled=true`));
+    } catch (error) { if (over) toast(error.message); }
+  }
 
   function head() {
     const session = sessions.get(id);
     const prompt = prompts.get(session?.open_prompt);
     everSeen ||= Boolean(session);
+    if (over) return;
     title.textContent = session ? session.label || session.tool : t("Session");
     about.textContent = session ? `${session.label ? `${session.tool} · ` : ""}${session.cwd} · ${short(id)} · ${[session.command[0].split("/").at(-1), ...session.command.slice(1)].join(" ")}` : everSeen ? t("{name} has ended", { name: short(id) }) : short(id);
     about.title = about.textContent;
@@ -116,17 +130,19 @@ export function sessionView(main, page, id) {
   head();
   window.addEventListener("resize", refit);
   document.addEventListener("fullscreenchange", refit);
+  if (!everSeen) showEnd();
   const stop = subscribe(head);
   const close = follow(`/sessions/${id}/screen/stream`, (event) => {
     if (event.event === "ended") { state.textContent = t("ended"); state.className = "tag"; typing.off(); close(); } else screen.draw(event);
   }, (now) => {
+    if (over) return;
     state.textContent = { live: t("live"), lost: t("reconnecting"), gone: t("ended"), out: t("logged out"), stranger: t("not your hub") }[now];
     state.className = now === "live" ? "tag good" : "tag warn";
     screen.node.classList.toggle("stale", now !== "live");
     if (now === "live") everSeen = true;
   }, () => {
-    state.textContent = t("starting");
-    return !everSeen && performance.now() - came < PATIENCE_MS;
+    if (!over) state.textContent = t("starting");
+    return !over && !everSeen && performance.now() - came < PATIENCE_MS;
   });
   return () => { stop(); close(); clearInterval(reading); typing.off(); window.removeEventListener("resize", refit); document.removeEventListener("fullscreenchange", refit); };
 }
