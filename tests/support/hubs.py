@@ -78,7 +78,7 @@ class HubProcess:
         self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root), "ATLASBRIDGE_SESSION_ZYGOTE": "0"}
 
     def cli(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        if not self._less and not self._cold and warm.may_fork(arguments, self.environ):
+        if arguments and not self._less and not self._cold and warm.may_fork(arguments, self.environ):
             return warm.run_command(arguments, self.environ, given)
         return subprocess.run(
             self.command(*arguments), env=self.environ, input=given, capture_output=True, text=True, timeout=60
