@@ -8,6 +8,7 @@ import pytest
 from tests.channels import prompts
 from tests.support.chat_stage import Stage, stage, text_of
 
+from atlasbridge.channels.commands import pick
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptType, Receipt
@@ -47,10 +48,33 @@ async def test_an_answer_for_later_is_given_by_id_listed_and_taken_back(name: st
         assert play.hub_api.kept[0][0].value == "go on then"
         play.command("later")
         await play.reads("answer “go on then”")
-        play.command("later off 1a2b3c4d")
+        play.command("later off project")
         await play.reads("Taken back.")
         play.command("later")
         await play.reads("Nothing is kept for later.")
+
+
+@BOTH
+async def test_an_answer_for_later_is_taken_back_by_a_reply_to_its_question(name: str) -> None:
+    async with stage(name) as play:
+        record = await play.ask(prompts.YES_NO)
+        sign = "/" if name == "telegram" else "!"
+        play.write(f"{sign}later 06:00 y", reply_to=play.message_of(record))
+        await play.reads("at 06:00 (1a2b3c4d)")
+        play.write(f"{sign}later off", reply_to=play.message_of(record))
+        await play.reads("Taken back.")
+        assert play.hub_api.replies == []
+
+
+def test_a_word_names_an_item_of_a_list_by_number_session_or_id() -> None:
+    items = [("web", "aaaa1111"), ("api", "bbbb2222"), ("web", "12345678")]
+
+    def found(word: str) -> list[str]:
+        return [key for _, key in pick(items, word, lambda one: one[0], lambda one: one[1])]
+
+    assert found("2") == found("API") == found("bbbb") == ["bbbb2222"]
+    assert found("web") == ["aaaa1111", "12345678"] and found("12345678") == ["12345678"]
+    assert found("zzzz") == found("9") == found("aa") == [] and len(found("")) == 3
 
 
 @BOTH

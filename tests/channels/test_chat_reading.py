@@ -11,6 +11,7 @@ from tests.support.chat_stage import Stage, buttons_of, stage, text_of
 from tests.support.fake_telegram import FakeTelegram
 
 from atlasbridge.channels.transcript import last_answer, since_instruction, split_rows
+from atlasbridge.core.operations import ChangedFile, Changes
 from atlasbridge.core.prompt.model import PromptState
 from atlasbridge.core.values import replace
 
@@ -119,6 +120,31 @@ async def test_a_long_answer_is_split_and_a_very_long_one_is_a_file_with_all_of_
         assert all(line.encode() in files(on)[0] for line in lines)
 
 
+CHANGED = Changes(
+    (
+        ChangedFile("src/login.py", "changed", 12, 3, "-old\n+new"),
+        ChangedFile("logo.png", "added", binary=True),
+    ),
+    2,
+    12,
+    3,
+    True,
+    True,
+    "77967ac33d15",
+)
+
+
+@CHATS
+async def test_what_a_session_has_changed_is_told_on_request_and_when_it_has_finished(chat: str) -> None:
+    async with stage(chat) as on:
+        on.hub_api.changed = CHANGED
+        record = await on.ask(prompts.IDLE)
+        assert "2 files changed, +12 −3 lines" in text_of(on.message_of(record))
+        on.command("changes")
+        await on.reads("M src/login.py  +12 −3")
+        assert "A logo.png  binary" in on.all_text() and "+new" in on.all_text()
+
+
 @CHATS
 async def test_instructions_are_queued_listed_and_taken_back(chat: str) -> None:
     async with stage(chat) as on:
@@ -128,11 +154,11 @@ async def test_instructions_are_queued_listed_and_taken_back(chat: str) -> None:
         await on.reads("Which session?")
         on.command("queue web then run the tests")
         await on.reads("web: Queued as number 1")
-        ((queue_id, reply),) = on.hub_api.queue
+        ((_, reply),) = on.hub_api.queue
         assert (reply.session_id, reply.value) == (session.session_id, "then run the tests")
         on.command("queue")
         await on.reads("1. web: “then run the tests” · Ada")
-        on.command(f"queue off {queue_id[:8]}")
+        on.command("queue off web")
         await on.reads("Taken back.")
         assert on.hub_api.queue == [] and on.hub_api.replies == []
 

@@ -57,6 +57,24 @@ async def test_a_reaction_answers_and_the_message_says_what_became_of_it(home: F
         assert home.events[-1]["content"]["m.relates_to"] == {"rel_type": "m.replace", "event_id": message_id}
 
 
+async def test_an_answer_that_is_not_asked_again_takes_a_second_reaction(home: FakeMatrix, hub_api: MiniHub) -> None:
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.MENU)
+    channel = opened(home, hub_api)
+    async with serving(hub_api, channel):
+        message_id = await hub_api.ask(channel, record)
+        await listening(home)
+        home.react(ADA, message_id, "2\ufe0f\u20e3")
+        await home.until(lambda: said(home, "♾ Yes, always: 2. Yes, and don't ask again for rm"), "the second question")
+        (asked,) = [one for one in home.events if "♾ Yes, always" in str(one["content"].get("body"))]
+        assert record.prompt_id not in hub_api.answers
+        home.react(EVE, asked["event_id"], "✅")
+        home.react(ADA, asked["event_id"], "❌")
+        home.react(ADA, asked["event_id"], "✅")
+        await home.until(lambda: record.prompt_id in hub_api.answers, "the answer")
+        given = hub_api.answers[record.prompt_id]
+        assert (given.value, given.identity, given.nonce) == ("2", f"matrix:{ADA}", record.nonce)
+
+
 async def test_a_reply_answers_in_words_and_a_loose_text_is_not_guessed(home: FakeMatrix, hub_api: MiniHub) -> None:
     record = hub_api.add_prompt(hub_api.add_session(), prompts.TEXT)
     channel = opened(home, hub_api)

@@ -99,6 +99,26 @@ async def test_a_menu_sets_the_refusing_choice_apart_and_marks_the_lasting_one(
     assert "or reply to this message with your own words" in ada.last()["text"]
 
 
+async def test_an_answer_that_is_not_asked_again_takes_a_second_tap(
+    server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
+) -> None:
+    ada = server.person(ADA)
+    record = hub_api.add_prompt(hub_api.add_session(), prompts.MENU)
+    await hub_api.ask(channel, record)
+    before = labels(ada.last())
+    ada.tap(ada.last(), "♾ always")
+    await server.until(lambda: labels(ada.last())[-1] == ["‹ Back"], "the second question")
+    assert labels(ada.last())[0] == ["♾ Yes, always: 2. Yes, and don't ask again for rm"]
+    ada.tap(ada.last(), "‹ Back")
+    await server.until(lambda: labels(ada.last()) == before, "the first buttons")
+    ada.tap(ada.last(), "♾ always")
+    await server.until(lambda: labels(ada.last())[-1] == ["‹ Back"], "the second question")
+    assert record.prompt_id not in hub_api.answers
+    ada.tap(ada.last(), "♾ Yes, always")
+    await server.until(lambda: record.prompt_id in hub_api.answers, "the answer")
+    assert hub_api.answers[record.prompt_id].value == "2"
+
+
 async def test_a_choice_whose_value_is_too_long_for_a_button_still_reaches_the_gate_whole(
     server: FakeTelegram, hub_api: MiniHub, channel: TelegramChannel
 ) -> None:
@@ -396,8 +416,8 @@ async def test_commands_tell_what_runs_and_what_waits(
     await channel.notify("Session ended", session)
     await server.until(lambda: "Session ended" in ada.last()["text"], "the notice")
     assert [command["command"] for command in server.commands] == [
-        "status", "sessions", "screen", "picture", "last", "transcript", "queue", "get", "switch", "new", "esc",
-        "resume", "stop", "later", "snooze", "all", "grant", "mute", "away", "here", "help",
+        "status", "sessions", "screen", "picture", "last", "transcript", "queue", "changes", "get", "switch", "new",
+        "esc", "resume", "stop", "later", "snooze", "all", "grant", "mute", "away", "here", "help",
     ]  # fmt: skip
 
 

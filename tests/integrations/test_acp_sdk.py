@@ -1,9 +1,12 @@
-"""The proxy between an editor and an agent that both use the protocol's own Python package."""
+"""The proxy between an editor and an agent that both use the protocol's own package for Python or npm."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import sys
+from pathlib import Path
 from typing import Any
 
 import acp
@@ -78,4 +81,36 @@ async def test_a_person_elsewhere_answers_while_the_editor_still_asks(hub_api: H
 
 async def test_the_editor_answers_and_the_question_goes_everywhere_else(hub_api: HubApi) -> None:
     assert await run_turn(hub_api, Editor("stop"), lambda: None) == "refusal"
+    await asyncio.to_thread(hub_api.wait_quiet)
+
+
+NPM = Path("node_modules/@agentclientprotocol/sdk/dist/v1/stable/acp.js")
+
+
+async def run_npm_turn(hub_api: HubApi, answer: str, meanwhile: Any) -> list[str]:
+    """Editor and agent of the official npm package, with the proxy between them; what the editor printed."""
+    tools = Path(os.environ.get("ATLASBRIDGE_TOOLS") or Path(__file__).parents[2] / ".venv" / "tools")
+    sdk, node, scripts = tools / "acp-sdk" / NPM, shutil.which("node"), Path(__file__).parents[1] / "support"
+    assert node and sdk.is_file(), "run tools/install-extras first"
+    command = hub_api.hub.command("acp", "--", node, str(scripts / "acp_agent.mjs"), str(sdk))
+    editor = await asyncio.create_subprocess_exec(
+        node,
+        str(scripts / "acp_editor.mjs"),
+        str(sdk),
+        answer,
+        *command,
+        stdout=asyncio.subprocess.PIPE,
+        env=dict(hub_api.hub.environ),
+    )
+    await asyncio.to_thread(meanwhile)
+    printed, _ = await asyncio.wait_for(editor.communicate(), 60)
+    return printed.decode().split()
+
+
+@pytest.mark.heavy
+async def test_the_npm_package_as_editor_and_agent(hub_api: HubApi) -> None:
+    """A person elsewhere agrees and refuses while the editor still asks; then the editor decides."""
+    assert await run_npm_turn(hub_api, "never", lambda: hub_api.answer("y")) == ["asked", "end_turn"]
+    assert await run_npm_turn(hub_api, "never", lambda: hub_api.answer("n")) == ["asked", "refusal"]
+    assert await run_npm_turn(hub_api, "stop", lambda: None) == ["asked", "refusal"]
     await asyncio.to_thread(hub_api.wait_quiet)

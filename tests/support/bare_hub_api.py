@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Self
 
 from atlasbridge.core.audit.signed_approval import PasskeyRefused
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.operations import Caller, HubAs, Operation, Refused
+from atlasbridge.core.operations import Caller, Changes, HubAs, Operation, Refused, Sized
 from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.question import RemoteQuestion
@@ -66,6 +66,16 @@ class NoPasskeys:
 
 
 class BareHubApi:
+    changed: Changes | None = None  # what every session has changed; None: nobody can tell
+
+    async def do_changes(self, caller: Caller, session_id: str) -> Changes | Refused:
+        return self.changed or Refused("no_folder", "the session's folder cannot be read")
+
+    async def do_lend_size(self, caller: Caller, session_id: str, rows: int = 0, cols: int = 0) -> Sized | Refused:
+        if self.session(session_id) is None:
+            return Refused("unknown_session", "there is no such session")
+        return Sized(session_id, rows, cols)
+
     def by(self, caller: Caller) -> HubAs:
         return HubAs(self._perform, caller)
 

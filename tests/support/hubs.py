@@ -77,12 +77,12 @@ class HubProcess:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ATLASBRIDGE_")}
         self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root), "ATLASBRIDGE_SESSION_ZYGOTE": "0"}
 
-    def cli(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        if arguments and not self._less and not self._cold and warm.may_fork(arguments, self.environ):
+    def cli(self, *arguments: str, given: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        plain = bool(arguments) and cwd is None and not self._less and not self._cold
+        if plain and warm.may_fork(arguments, self.environ):
             return warm.run_command(arguments, self.environ, given)
-        return subprocess.run(
-            self.command(*arguments), env=self.environ, input=given, capture_output=True, text=True, timeout=60
-        )
+        words = self.command(*arguments)
+        return subprocess.run(words, env=self.environ, input=given, capture_output=True, text=True, timeout=60, cwd=cwd)
 
     def json(self, *arguments: str) -> Any:
         done = self.cli(*arguments, "--json")

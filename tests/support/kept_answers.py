@@ -38,7 +38,7 @@ class KeptAnswers(BareHubApi):
         return Kept("snoozed", f"{caller.identity} wants to be asked again.", "")
 
     async def do_revoke_later(self, caller: Caller, later_id: str) -> Kept | Refused:
-        if later_id != "1a2b3c4d" or not self.kept:
+        if not ("1a2b3c4d" * 4).startswith(later_id or "?") or not self.kept:
             return Refused("unknown_prompt", "There is no such answer.")
         self.kept.clear()
         return Kept("revoked", "Taken back.", "")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.commands import NOT_OURS, HubCommands, press_later
+from atlasbridge.channels.commands import NOT_OURS, HubCommands, count_changes, press_later
 from atlasbridge.channels.delivery import Delivery
 from atlasbridge.channels.excerpt import first_line
 from atlasbridge.channels.listening import Throttle
@@ -32,7 +32,7 @@ from atlasbridge.channels.receipts import (
 )
 from atlasbridge.channels.target import Held
 from atlasbridge.channels.tasks import TaskSet
-from atlasbridge.channels.templates import render_brief, render_left, session_name
+from atlasbridge.channels.templates import CHANGED, render_brief, render_left, session_name
 from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import Caller, Refused
@@ -40,6 +40,7 @@ from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.session.model import SessionRecord, SessionState
+from atlasbridge.core.values import replace
 
 # The summary of prompts that came and ended while the connection to the chat was down. Pure.
 
@@ -100,6 +101,7 @@ DIGEST_LIFE_S = 60.0
 CURRENT_S, LAST_CURRENT_S, EACH_CURRENT_S = 30.0, 10.0, 5.0
 MOST_CURRENT = 20
 STARTED_S = 2.0
+CHANGED_S = 2.0  # a message about a finished agent waits so long for what it has changed
 FEW_PENDING = 4
 
 
@@ -204,12 +206,26 @@ class ChatChannel(BaseChannel):
         """Wait for the pending notice that the session started, so that the prompt comes after it."""
         if started := self._started.pop(session.session_id, None):
             await asyncio.wait([started], timeout=STARTED_S)
+        if event.prompt.idle and not event.prompt.constraints.get("commands"):
+            event = await self._with_changes(event)
 
         def render(chat: str, short: bool) -> Params:
             return self._paint_prompt(event, session, chat, short)
 
         chats = self._addressed(event, await self._chats())
         return await self._delivery.send(event, chats, render, self._hint)
+
+    async def _with_changes(self, event: PromptRecord) -> PromptRecord:
+        """What an agent that has finished leaves behind, in one line; nothing where that takes too long."""
+        try:
+            async with asyncio.timeout(CHANGED_S):
+                found = await self.hub_api.by(Caller("", self.name, self.title)).changes(event.session_id)
+        except TimeoutError:
+            return event
+        if isinstance(found, Refused) or not found.count:
+            return event
+        constraints = {**event.prompt.constraints, CHANGED: count_changes(found)}
+        return replace(event, prompt=replace(event.prompt, constraints=constraints))
 
     def _addressed(self, event: PromptRecord, known: list[str]) -> list[str]:
         """Return the chats of the people whom this prompt is for now, or all readable chats if they have none of their

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from atlasbridge.channels import templates
 from atlasbridge.channels.excerpt import cut_to, first_line
@@ -24,7 +24,7 @@ from atlasbridge.channels.transcript import last_answer, rows_of, since_instruct
 from atlasbridge.core.clock import Clock, parse_duration
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.operations import Caller, Granted, HubAs, HubOperations, Operation, Refused
+from atlasbridge.core.operations import Caller, Changes, Granted, HubAs, HubOperations, Operation, Refused
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.gate import SHORT_ID
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, PromptState
@@ -44,14 +44,15 @@ COMMANDS = {
     "picture": "a session's screen as a picture: {sign}picture NAME",
     "last": "a session's last answer in full: {sign}last NAME",
     "transcript": "all that a session said since the last prompt: {sign}transcript NAME",
-    "queue": "an instruction for when it is done: {sign}queue TEXT; what waits: {sign}queue; back: {sign}queue off ID",
+    "queue": "an instruction for when it is done: {sign}queue TEXT; list: {sign}queue; take back: {sign}queue off NAME",
+    "changes": "what a session has changed since it began: {sign}changes NAME",
     "get": "a file of a session's folder: {sign}get PATH",
     "switch": "send plain texts to one session: {sign}switch NAME, {sign}switch off",
     "new": _of(HubOperations.launch, "{sign}new NAME, or {sign}new NAME: FIRST INSTRUCTION"),
     "esc": "press Esc in a session, to interrupt it: {sign}esc NAME",
     "resume": _of(HubOperations.resume, "{sign}resume NAME"),
     "stop": _of(HubOperations.end, "{sign}stop NAME"),
-    "later": "answer later: {sign}later NAME 06:00 VALUE; what is kept: {sign}later; take back: {sign}later off ID",
+    "later": "answer later: {sign}later NAME 06:00 VALUE; what is kept: {sign}later; take back: {sign}later off NAME",
     "snooze": _of(HubOperations.snooze, "{sign}snooze NAME 15m"),
     "all": "answer several the same way: {sign}all VALUE ID ID ...",
     "grant": _of(HubOperations.grant, "{sign}grant NAME 30m, {sign}grant NAME 5x"),
@@ -68,6 +69,8 @@ STATES = {
     PromptState.INJECTED: "the answer was typed",
 }
 DEFAULT_MUTE_S = 3600
+SHORTEST_ID = 4
+T = TypeVar("T")
 _COMMAND = re.compile(r"(?P<sign>[/!])(?P<name>[a-z]+)(?:@(?P<bot>\w+))?(?:\s+(?P<rest>.*))?", re.DOTALL)
 
 
@@ -100,7 +103,7 @@ def parse_command(text: str, bot_name: str, sign: str = "/") -> Command | None:
 
 def is_about(command: Command) -> bool:
     """Whether a command that replies to a prompt's message applies to that prompt, so that its id can be omitted."""
-    return command.name in ("later", "snooze") and command.rest.lower() != "off"
+    return command.name == "later" or (command.name == "snooze" and command.rest.lower() != "off")
 
 
 def parse_span(text: str) -> float | None:
@@ -139,6 +142,17 @@ def render_grant(made: Granted | Refused, sign: str) -> str:
     else:
         lines.append(f"Say {sign}grant NAME 30m or {sign}grant NAME 5x to give it.")
     return escape_controls("\n".join(lines))
+
+
+def pick(items: Sequence[T], wanted: str, name: Callable[[T], str], key: Callable[[T], str]) -> list[T]:
+    """The items that a word names: a number of the list, a session's name, or the beginning of an id. Without a word,
+    all of them: a single one needs no name."""
+    if not wanted:
+        return list(items)
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(items):
+        return [items[int(wanted) - 1]]
+    named = [one for one in items if name(one).lower() == wanted.lower()]
+    return named or [one for one in items if len(wanted) >= SHORTEST_ID and key(one).startswith(wanted)]
 
 
 def find_session(sessions: list[SessionRecord], start: str) -> SessionRecord | None:
@@ -191,6 +205,29 @@ def render_status(prompts: list[PromptRecord], sessions: list[SessionRecord]) ->
     ]
     head = lines or [NOTHING_OPEN]
     return "\n".join([*head, f"Finished, ready for the next instruction: {', '.join(resting)}"] if resting else head)
+
+
+def count_changes(found: Changes) -> str:
+    """In one line."""
+    if not found.count:
+        return (
+            "nothing has changed since it began." if found.whole else "no change was found; the folder is very large."
+        )
+    files = f"{found.count} file{'s' * (found.count != 1)} changed"
+    counts = f", +{found.added} −{found.removed} lines" if found.repository else ""
+    return f"{files}{counts}{'' if found.whole else ' (not all of the folder could be looked at)'}"
+
+
+def list_changes(found: Changes) -> list[str]:
+    """A line per file, as many as a message can hold."""
+    signs = {"added": "A", "changed": "M", "removed": "D", "written": "·"}
+    lines = []
+    for one in found.files[:LISTED_FILES]:
+        why = "binary" if one.binary else "large" if one.large else "not known before" if one.unknown else ""
+        counts = why or (f"+{one.added} −{one.removed}" if found.repository else "")
+        lines.append(f"{signs[one.status]} {one.path[-120:]}  {counts}".rstrip())
+    more = found.count - len(lines)
+    return [*lines, f"… and {more} more"] if more > 0 else lines
 
 
 def describe_commands(sign: str) -> dict[str, str]:
@@ -251,12 +288,20 @@ class AnswerCommands:
         if not words:
             return self._listed()
         if words[0].lower() == "off":
-            wanted = words[1] if len(words) == 2 else ""
-            return (await self._hub_api.by(self._speaker.caller(identity)).revoke_later(wanted)).message
+            return await self._take_back(self._hub_api.later(), words[1] if len(words) == 2 else "", identity)
         record = find_prompt(self._hub_api, words[0])
+        if record is not None and [word.lower() for word in words[1:]] == ["off"]:
+            return await self._take_back(self._hub_api.later(record.prompt_id), "", identity)
         if record is None:
             return f"There is no such prompt. Say {self._sign}later NAME 06:00 VALUE; {self._sign}status lists them."
         return await self._postpone(record, words[1:], identity)
+
+    async def _take_back(self, kept: list[dict[str, Any]], wanted: str, identity: str) -> str:
+        found = pick(kept, wanted, lambda one: str(one["name"]), lambda one: str(one["later_id"]))
+        if len(found) > 1:
+            return f"There are {len(found)}. Say {self._sign}later off NUMBER; {self._sign}later lists them."
+        word = str(found[0]["later_id"]) if found else wanted
+        return (await self._hub_api.by(self._speaker.caller(identity)).revoke_later(word)).message
 
     async def _postpone(self, record: PromptRecord, words: list[str], identity: str) -> str:
         """Read as many words as possible as the time; the rest is the answer."""
@@ -274,10 +319,10 @@ class AnswerCommands:
         if not kept:
             return "Nothing is kept for later."
         lines = [
-            f"{item['when']} · {item['name']}: {item['what']} · {item['by_name']} · {item['later_id'][:8]}"
-            for item in kept
+            f"{number}. {item['when']} · {item['name']}: {item['what']} · {item['by_name']}"
+            for number, item in enumerate(kept, 1)
         ]
-        return escape_controls("\n".join([*lines, f"To take one back: {self._sign}later off ID"]))
+        return escape_controls("\n".join([*lines, f"To take one back: {self._sign}later off NAME or NUMBER"]))
 
     async def _snooze(self, rest: str, identity: str) -> str:
         words = rest.split()
@@ -326,6 +371,8 @@ def _begin(record: PromptRecord) -> str:
 
 ESC = b"\x1b"
 LISTED_TEXT = 200
+LISTED_FILES = 15
+CUT = "\n… (cut here)"
 LOOKED_BACK = 20  # number of prompts that are searched for the last instruction
 NO_ANSWER = "That session does not answer."
 
@@ -338,6 +385,7 @@ class SessionCommands:
         "picture",
         "last",
         "transcript",
+        "changes",
         "get",
         "queue",
         "new",
@@ -369,6 +417,8 @@ class SessionCommands:
         if command.name == "resume":
             resumed = await self._hub_api.by(self._speaker.caller(identity)).resume(session.session_id)
             return Spoken(resumed.message if isinstance(resumed, Refused) else f"{session_name(session)} was resumed.")
+        if command.name == "changes":
+            return await self._changes(session, identity)
         return await self._read(command.name, session)
 
     def meant(self, chat: str, rest: str) -> SessionRecord | None:
@@ -407,6 +457,15 @@ class SessionCommands:
         rows = pick(rows_of(screen), self._given(session))
         return Spoken(f"{title}, {about}:", "\n".join(rows), f"{what}.txt", split=True)
 
+    async def _changes(self, session: SessionRecord, identity: str) -> Spoken:
+        """The files in the message, the differences as text below it or as a file."""
+        found = await self._hub_api.by(self._speaker.caller(identity)).changes(session.session_id)
+        if isinstance(found, Refused):
+            return Spoken(found.message)
+        listed = "\n".join([f"{session_name(session)}: {count_changes(found)}", *list_changes(found)])
+        diffs = "\n\n".join(f"{one.path}\n{one.diff}{CUT if one.cut else ''}" for one in found.files if one.diff)
+        return Spoken(listed, diffs, "changes.diff", split=True) if diffs else Spoken(listed)
+
     async def _picture(self, session: SessionRecord, title: str) -> Spoken:
         screen = await self._hub_api.screen(session.session_id, styled=True)
         if screen is None:
@@ -443,13 +502,22 @@ class SessionCommands:
         if not rest:
             return await self._queued(identity)
         if word.lower() == "off":
-            return (await self._hub_api.by(self._speaker.caller(identity)).dequeue(more.strip())).message
+            return await self._dequeue(more.strip(), identity)
         named = find_session(self._hub_api.sessions(), word.rstrip(":")) if more else None
         session, text = (named, more) if named else (self.meant(chat, ""), rest)
         if session is None:
             return f"Which session? Say {self._sign}queue NAME TEXT; {self._sign}sessions lists them."
         told = await self._hub_api.by(self._speaker.caller(identity)).enqueue(session.session_id, text.strip())
         return f"{session_name(session)}: {told.message}"
+
+    async def _dequeue(self, wanted: str, identity: str) -> str:
+        hub = self._hub_api.by(self._speaker.caller(identity))
+        listed = await hub.queue()
+        queue = () if isinstance(listed, Refused) else listed.queue
+        found = pick(queue, wanted, lambda one: one.name, lambda one: one.queue_id)
+        if len(found) > 1:
+            return f"There are {len(found)}. Say {self._sign}queue off NUMBER; {self._sign}queue lists them."
+        return (await hub.dequeue(found[0].queue_id if found else wanted)).message
 
     async def _queued(self, identity: str) -> str:
         found = await self._hub_api.by(self._speaker.caller(identity)).queue()
@@ -458,10 +526,9 @@ class SessionCommands:
         if not found.queue:
             return f"Nothing is queued. Say {self._sign}queue TEXT, or {self._sign}queue NAME TEXT."
         lines = [
-            f"{number}. {one.name}: “{_brief(one.text)}” · {one.by_name} · {one.queue_id[:8]}"
-            for number, one in enumerate(found.queue, 1)
+            f"{number}. {one.name}: “{_brief(one.text)}” · {one.by_name}" for number, one in enumerate(found.queue, 1)
         ]
-        return escape_controls("\n".join([*lines, f"To take one back: {self._sign}queue off ID"]))
+        return escape_controls("\n".join([*lines, f"To take one back: {self._sign}queue off NAME or NUMBER"]))
 
     async def _new(self, said: str, identity: str) -> str:
         hub = self._hub_api.by(self._speaker.caller(identity))

@@ -23,6 +23,10 @@ from atlasbridge.core.scheduler.times import LIMIT
 from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord
 
 LABEL_LIMIT = 40
+LEAVE = "✖ Cancel"  # the word of the specification; the hint says what it does
+LEAVES = "Cancel leaves it alone: nothing is typed."
+SURE, BACK = "This choice also decides what is not asked yet.", "‹ Back"
+CHANGED = "changed"  # the constraint under which a chat keeps what a finished agent has changed
 LIMIT_BUTTON, CONTINUE = "limit", "continue"  # the value of a button, and its answer when the usage limit has ended
 HEADLINE_LIMIT = 110
 LISTED_LIMIT = 200  # of a choice's label in a list
@@ -153,7 +157,9 @@ def render_hint(prompt: Prompt, prompt_id: str) -> str:
             f"or with: atlasbridge reply {short_id(prompt_id)} -"
         )
     if prompt.idle and not is_ambiguous(prompt):
-        return f"Reply to this message with the next {wanted_next(prompt)}."
+        changed = prompt.constraints.get(CHANGED)
+        said = f"✏️ {escape_controls(changed, keep_lines=False)}\n" if isinstance(changed, str) else ""
+        return f"{said}Reply to this message with the next {wanted_next(prompt)}."
     if prompt.fields:
         names = [escape_controls(field.label, keep_lines=False) for field in prompt.fields]
         return f"A form: reply with its fields, such as “{names[0]}: …; {names[-1]}: …”. The others stay."
@@ -162,10 +168,12 @@ def render_hint(prompt: Prompt, prompt_id: str) -> str:
         keys = " The words enter, esc and ctrl-c press that key." if takes_keys(prompt) else ""
         return "Reply to this message with the text." + (f" At most {limit} characters." if limit else "") + keys
     if is_ambiguous(prompt) and takes_words(prompt):
-        return "What should AtlasBridge do? You can also reply with text; enter, esc and ctrl-c press that key."
+        return (
+            f"What should AtlasBridge do? {LEAVES} You can also reply with text; enter, esc and ctrl-c press that key."
+        )
     if takes_words(prompt):
         return "Tap a choice, or reply to this message with your own words."
-    return "What should AtlasBridge do?" if is_ambiguous(prompt) else ""
+    return f"What should AtlasBridge do? {LEAVES}" if is_ambiguous(prompt) else ""
 
 
 def render_left(seconds: float) -> str:
@@ -212,12 +220,12 @@ def render_buttons(prompt: Prompt) -> list[Button]:
     if prompt.secret:
         return []
     if is_ambiguous(prompt) and PROOF in prompt.constraints:
-        return [*show, Button("✖ Cancel", "cancel", Role.CANCEL)]
+        return [*show, Button(LEAVE, "cancel", Role.CANCEL)]
     if is_ambiguous(prompt):
         return [
             Button("↩ Send Enter", "enter", Role.ANSWER),
             Button("🔎 Show last output", "", Role.SHOW),
-            Button("✖ Cancel", "cancel", Role.CANCEL),
+            Button(LEAVE, "cancel", Role.CANCEL),
         ]
     if PROOF in prompt.constraints or prompt.constraints.get("disagrees"):
         return [*(one for one in _answer_buttons(prompt) if one.role is Role.REFUSE), *show]
@@ -278,6 +286,11 @@ def _choice_button(prompt: Prompt, choice: Choice, mark: str = "") -> Button:
     if choice.always:
         return Button(f"♾ always: {text}", choice.value, Role.ALWAYS)
     return Button(f"{mark}{text}", choice.value, Role.ANSWER)
+
+
+def sure_label(choice: Choice) -> str:
+    """On the button of the second tap."""
+    return f"♾ Yes, always: {short_label(numbered(choice))}"
 
 
 def numbered(choice: Choice) -> str:

@@ -579,6 +579,13 @@ class Resumed:
 
 
 @frozen
+class Sized:
+    session_id: str
+    rows: int
+    cols: int
+
+
+@frozen
 class Ending:
     session_id: Annotated[str, Is(only="socket")] = ""
     pid: Annotated[int, Is(only="socket")] = 0
@@ -614,6 +621,30 @@ class Why:
 @frozen
 class Words:
     text: str
+
+
+@frozen
+class ChangedFile:
+    path: str
+    status: Annotated[Literal["added", "changed", "removed", "written"], Is("written: nothing is known of it before")]
+    added: Annotated[int, Is("lines")] = 0
+    removed: Annotated[int, Is("lines")] = 0
+    diff: str = ""
+    cut: Annotated[bool, Is("`diff` is only its beginning")] = False
+    binary: bool = False
+    large: bool = False
+    unknown: Annotated[bool, Is("what it held before cannot be read")] = False
+
+
+@frozen
+class Changes:
+    files: tuple[ChangedFile, ...]
+    count: Annotated[int, Is("of all files, also of those that are not listed")]
+    added: int
+    removed: int
+    whole: Annotated[bool, Is("false: the folder is too large to be looked through")]
+    repository: bool
+    commit: Annotated[str, Is("what it is compared with")] = ""
 
 
 @frozen
@@ -1158,6 +1189,15 @@ class HubOperations:
     def resume(self, session_id: SessionId) -> Resumed:
         """Resume a session that Ctrl-Z has stopped."""
 
+    @operation("POST /sessions/{session_id}/size", scope="admin", page=True)
+    def lend_size(
+        self,
+        session_id: SessionId,
+        rows: Annotated[int, Is("0: its own size again", least=0, most=200)] = 0,
+        cols: Annotated[int, Is("0: its own size again", least=0, most=300)] = 0,
+    ) -> Sized:
+        """Give a session that no terminal shows the size of the screen that watches it, until that is closed."""
+
     @operation("POST /sessions/{session_id}/end", scope="admin", name="kill")
     def end(self, session_id: SessionId, force: bool = False) -> Ending:
         """End a session."""
@@ -1169,6 +1209,10 @@ class HubOperations:
     @operation("GET /sessions/{session_id}/words", page=True)
     def words(self, session_id: SessionId, last: Annotated[bool, Is("its last answer alone")] = False) -> Words:
         """What the session said since its last instruction, as text."""
+
+    @operation("GET /sessions/{session_id}/changes")
+    def changes(self, session_id: SessionId) -> Changes:
+        """What has changed in the session's folder since it began."""
 
     @operation("GET /sessions/{session_id}/screen", page=True, name="screen")
     def screen(

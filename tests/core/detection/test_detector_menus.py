@@ -288,6 +288,23 @@ def test_a_hook_that_comes_after_its_dialog_was_raised_has_it_asked_again_with_a
     play >> 20.0 << Nothing()
 
 
+def test_a_command_whose_beginning_has_left_the_screen_is_known_by_its_end_above_a_drawn_line() -> None:
+    lines = [f"echo line {number} of 19 >> lines.txt" for number in range(1, 20)]
+    command, rule = "\n".join(lines), "╌" * 80
+    shown = "\n".join([*(f" │ {line}" for line in lines[3:]), rule, " Do you want to proceed?", " ❯ 1. Yes"])
+    shown += "\n   2. Yes, and don’t ask again for: echo line *\n   3. No\n\n Esc to cancel · Tab to amend"
+    drawn = "\x1b[2J\x1b[H" + shown.replace("\n", "\r\n") + "\x1b[?25l"
+    play = Playbook(POLLING, "claude") >> hooked(command) >> drawn >> 1.0 << Raised("multiple_choice", "echo line 1")
+    assert play.prompt.subject is not None and play.prompt.subject.text == command and play.prompt.subject.complete
+    assert not play.prompt.constraints.get("disagrees")
+    noted = replace(hooked(command), note="Write lines")  # drawn above the command, where nobody sees it any more
+    play = Playbook(POLLING, "claude") >> noted >> drawn >> 1.0 << Raised("multiple_choice", "echo line 1")
+    assert play.prompt.subject is not None and play.prompt.subject.complete
+    other = hooked(command.replace("line 7 of", "line 8 of"))
+    play = Playbook(POLLING, "claude") >> other >> drawn >> 1.0 << Raised("multiple_choice", "echo line")
+    assert play.prompt.constraints["disagrees"]
+
+
 def test_a_late_hook_that_speaks_of_something_else_leaves_only_the_refusal() -> None:
     play = Playbook(POLLING, "claude") >> CLAUDE_DIALOG >> 2.0 << Raised("multiple_choice", "touch made")
     play >> hooked("rm -rf /srv") >> 0.4 << Raised("multiple_choice", "touch made")

@@ -147,6 +147,12 @@ def test_what_an_editor_says_in_its_last_row_is_told_first() -> None:
     play << Raised("unknown", "E37: No write since last change")
 
 
+def test_keys_that_are_explained_in_the_last_row_are_not_told_first() -> None:
+    play = Playbook(RAW) >> foot("^X Exit    ^R Read File    ^U Paste", body="x" * 300, after="\x1b[1;1H") >> 3.0
+    play << Raised("unknown")
+    assert play.prompt.excerpt.startswith("xxx")
+
+
 def test_a_line_at_the_foot_that_counts_by_itself_is_no_question() -> None:
     play = Playbook(BUSY) >> foot("Elapsed: 00:01")
     for second in range(2, 16):

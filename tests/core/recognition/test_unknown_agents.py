@@ -370,3 +370,10 @@ def test_a_screen_that_nobody_understands_is_shown_after_ten_seconds(drawn: str,
 def test_words_of_work_that_stand_still_end_after_ten_seconds() -> None:
     play = Playbook(POLLING) >> HIDE + f"{SAID}{BAR}\n❯ \n{BAR}\n  esc to interrupt" >> 9.0 << Nothing()
     play >> 2.0 << Raised("free_text")
+
+
+@pytest.mark.parametrize("hint", ["Press return to open your browser", "Hit enter to log in", "Press any key to go on"])
+def test_a_row_that_tells_which_key_goes_on_is_no_choice_beside_the_only_one(hint: str) -> None:
+    drawn = f"  New here? You can create an account later.\n\n\n → Login to continue\n\n   {hint}\n{HIDE}"
+    play = Playbook(POLLING) >> drawn >> 3.0 << Raised("confirm_enter", hint)
+    assert not play.prompt.choices

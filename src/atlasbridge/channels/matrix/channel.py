@@ -21,7 +21,7 @@ from atlasbridge.channels.outbox import Backoff
 from atlasbridge.channels.people import People
 from atlasbridge.channels.receipts import STILL_OPEN, render_outcome
 from atlasbridge.channels.tasks import TaskSet
-from atlasbridge.channels.templates import Role, session_name
+from atlasbridge.channels.templates import SURE, Role, session_name, sure_label
 from atlasbridge.core.clock import Clock, parse_iso
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls
@@ -70,6 +70,10 @@ class RoomGrants:
 
     async def _say(self, content: dict[str, object]) -> str:
         return await self._api.send("m.room.message", content, f"grant.{new_id()}")
+
+
+def _sure(event_id: str) -> str:
+    return f"matrix.sure.{event_id}"
 
 
 def _note(event_id: str) -> str:
@@ -271,11 +275,18 @@ class MatrixChannel(BaseChannel):
         if is_reaction and self._grants.knows(meant, record, said):
             self._tasks.hold(self._take_grant(event_id, meant, record, said, str(event.get("sender"))))
             return
+        sure = json.loads(self.hub_api.recall(_sure(meant)) or "{}") if record is None and meant else {}
+        if sure:
+            await self._take_sure(event_id, event, sure, said if is_reaction else "")
+            return
         if record is None:
             await self._seen.settle(event_id)
             self._help(event_id, event, is_reaction)
             return
         button = templates.find_reaction(record.prompt, said) if is_reaction else None
+        if button is not None and button.role is Role.ALWAYS:
+            self._tasks.hold(self._make_sure(event_id, meant, record, button.value))
+            return
         if button is not None and button.role is Role.SHOW:
             await self._seen.settle(event_id)
             shown = escape_controls(record.prompt.screen or record.prompt.excerpt).rstrip()[-LAST_OUTPUT:]
@@ -284,18 +295,37 @@ class MatrixChannel(BaseChannel):
         if is_reaction and button is None:
             await self._seen.settle(event_id)
             return
+        self._reply(event_id, event, record, button.value if button else said, record.nonce if is_reaction else "")
+
+    def _reply(self, event_id: str, event: dict[str, Any], record: PromptRecord, value: str, nonce: str) -> None:
         self._replies.put_nowait(
             InboundReply(
                 channel=self.name,
                 identity=f"matrix:{event.get('sender')}",
                 prompt_id=record.prompt_id,
-                value=button.value if button else said,
+                value=value,
                 session_id=record.session_id,
-                nonce=record.nonce if is_reaction else "",
+                nonce=nonce,
                 place="Matrix",
                 token=event_id,
             )
         )
+
+    async def _make_sure(self, event_id: str, meant: str, record: PromptRecord, value: str) -> None:
+        """An answer that is not asked again takes a second reaction, to a message of its own."""
+        choice = next(one for one in record.prompt.choices if one.value == value)
+        body = f"{SURE}\n{templates.YES} {sure_label(choice)}"
+        asked = await self._say(templates.reply_message(meant, body, loud=False), f"sure.{event_id}")
+        self.hub_api.remember(_sure(asked), json.dumps({"prompt_id": record.prompt_id, "value": value}))
+        await self._api.send("m.reaction", templates.reaction(asked, templates.YES), f"sure.{event_id}.yes")
+        await self._seen.settle(event_id)
+
+    async def _take_sure(self, event_id: str, event: dict[str, Any], sure: dict[str, str], key: str) -> None:
+        record = self.hub_api.prompt(sure["prompt_id"])
+        if record is None or key.translate(templates.PLAIN) != templates.YES:
+            await self._seen.settle(event_id)
+            return
+        self._reply(event_id, event, record, sure["value"], record.nonce)
 
     def _help(self, event_id: str, event: dict[str, Any], is_reaction: bool) -> None:
         if is_reaction:

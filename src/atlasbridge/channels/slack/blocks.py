@@ -186,7 +186,7 @@ def _shown(record: PromptRecord, shown: Button, action_id: str) -> Block:
     if shown.role is Role.ALWAYS:
         element["confirm"] = {
             "title": plain("Always?"),
-            "text": plain("This choice also decides what is not asked yet."),
+            "text": plain(templates.SURE),
             "confirm": plain("Yes, always"),
             "deny": plain("Back"),
         }

@@ -1,7 +1,8 @@
 """The callback data of Telegram buttons: the short form of the specification, at most 64 bytes. Pure.
 
 `ans:{prompt 8}:{session 8}:{nonce 16}:{value}` answers, `shw:...:` shows more, `tgl:...:{place}.{marks}` marks one of
-several choices and `snd:...:{marks}` sends them, `pag:...:{page}` turns to other choices, `ths:...:{message}` says that
+several choices and `snd:...:{marks}` sends them, `alw:...:{value}` asks for the
+second tap of a lasting answer, `pag:...:{page}` turns to other choices, `ths:...:{message}` says that
 an earlier text meant this prompt, `agn:...:` asks again, `grt:...:{what}` grants it for a while, `ltr:...:{what}`
 postpones: "limit", or minutes. A value that does not fit, or is ambiguous, is sent as its position in the list of
 choices: `@3`.
@@ -26,8 +27,8 @@ from atlasbridge.core.session.model import SessionRecord
 MAX_BYTES = 64
 NONCE_CHARS = 16
 ANSWER, SHOW, TOGGLE, SEND, PAGE, THIS, AGAIN = "ans", "shw", "tgl", "snd", "pag", "ths", "agn"
-GRANT, LATER = "grt", "ltr"
-VERBS = (ANSWER, SHOW, TOGGLE, SEND, PAGE, THIS, AGAIN, GRANT, LATER)
+GRANT, LATER, ALWAYS = "grt", "ltr", "alw"
+VERBS = (ANSWER, SHOW, TOGGLE, SEND, PAGE, THIS, AGAIN, GRANT, LATER, ALWAYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +188,13 @@ def render_granting(record: PromptRecord, buttons: Sequence[tuple[str, str]]) ->
     return [shown[place : place + 2] for place in range(0, len(shown), 2)]
 
 
+def render_sure(record: PromptRecord, value: str) -> Keyboard:
+    """The second tap of an answer that is not asked again, and the way back to the first buttons."""
+    choice = next(one for one in record.prompt.choices if one.value == value)
+    sure = {"text": templates.sure_label(choice), "callback_data": encode_callback(record, value)}
+    return [[sure], [{"text": templates.BACK, "callback_data": encode_verb(record, PAGE, "0")}]]
+
+
 def render_ask_again(record: PromptRecord) -> Keyboard:
     return [[{"text": "🔁 Ask again", "callback_data": encode_verb(record, AGAIN, "")}]]
 
@@ -233,7 +241,7 @@ def _this(record: PromptRecord, message_id: int) -> str:
 def _data(record: PromptRecord, button: Button) -> str:
     if button.role is Role.LATER:
         return encode_verb(record, LATER, button.value)
-    verb = {Role.SHOW: SHOW, Role.GRANT: GRANT}.get(button.role, ANSWER)
+    verb = {Role.SHOW: SHOW, Role.GRANT: GRANT, Role.ALWAYS: ALWAYS}.get(button.role, ANSWER)
     return encode_callback(record, button.value, verb)
 
 

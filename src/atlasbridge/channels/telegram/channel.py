@@ -19,11 +19,17 @@ from atlasbridge.channels.receipts import Outcome
 from atlasbridge.channels.received import WHICH, Received, Sent
 from atlasbridge.channels.telegram import messages
 from atlasbridge.channels.telegram.api import Batch, BotApi, Poller
-from atlasbridge.channels.telegram.buttons import pages_of, render_ask_again, render_granting, render_snooze
+from atlasbridge.channels.telegram.buttons import (
+    pages_of,
+    render_ask_again,
+    render_granting,
+    render_snooze,
+    render_sure,
+)
 from atlasbridge.channels.telegram.inbound import Inbound, Memory
 from atlasbridge.channels.telegram.messages import Origin, Voice, file_of, in_topic, reply_to
 from atlasbridge.channels.telegram.settings import TelegramSettings
-from atlasbridge.channels.templates import render_left, session_name, tool_name
+from atlasbridge.channels.templates import SURE, render_left, session_name, tool_name
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
@@ -295,6 +301,13 @@ class TelegramChannel(ChatChannel):
         number = min(page, pages_of(record) - 1)
         self._voice.say(origin, f"Page {number + 1}.")
         painted = messages.render_prompt(record, self._session(record), self._host, page=number)
+        self._outbox.edit(origin.place, painted)
+
+    def make_sure(self, origin: Origin, record: PromptRecord, value: str) -> None:
+        """An answer that is not asked again takes a second tap, in the place of the first buttons."""
+        self._voice.say(origin, SURE)
+        painted = messages.render_prompt(record, self._session(record), self._host)
+        painted["reply_markup"] = {"inline_keyboard": render_sure(record, value)}
         self._outbox.edit(origin.place, painted)
 
     def ask_again(self, origin: Origin, record: PromptRecord, identity: str) -> None:

@@ -21,6 +21,7 @@ from atlasbridge.channels.people import People
 from atlasbridge.channels.target import GONE, NOT_OPEN, Doubt, Held, find_target, offer, refuse_secret
 from atlasbridge.channels.telegram.buttons import (
     AGAIN,
+    ALWAYS,
     GRANT,
     LATER,
     PAGE,
@@ -65,6 +66,7 @@ class Integrations(Protocol):
     def deliver(self, reply: InboundReply) -> None: ...
     def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None: ...
     def turn_page(self, origin: Origin, record: PromptRecord, page: int) -> None: ...
+    def make_sure(self, origin: Origin, record: PromptRecord, value: str) -> None: ...
     def ask_again(self, origin: Origin, record: PromptRecord, identity: str) -> None: ...
     def grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> None: ...
     def settle_which(self, place: Place, record: PromptRecord) -> None: ...
@@ -189,7 +191,7 @@ class Inbound:
         elif record is not None and callback.verb == LATER:
             self._integrations.later(origin, record, callback.nonce, callback.value, identity)
             return True
-        elif record is None or callback.verb not in (SHOW, PAGE, AGAIN, TOGGLE, SEND, THIS, GRANT):
+        elif record is None or callback.verb not in (SHOW, PAGE, AGAIN, TOGGLE, SEND, THIS, GRANT, ALWAYS):
             return self._pass_tap(origin, callback, record, int(query["from"]["id"]))
         elif callback.verb in (TOGGLE, SEND):
             return self._on_mark(origin, callback, record, int(query["from"]["id"]))
@@ -212,6 +214,13 @@ class Inbound:
         elif callback.verb == AGAIN:
             self._integrations.ask_again(origin, record, identity)
             return True
+        elif record.state in OPEN and callback.verb == ALWAYS:
+            _, _, value = expand_callback(callback, record)
+            lasting = [choice.value for choice in record.prompt.choices if choice.always]
+            if value in lasting:
+                self._integrations.make_sure(origin, record, value)
+            else:
+                self._voice.say(origin, NOT_OURS)
         elif record.state in OPEN and callback.value.isdecimal():
             self._integrations.turn_page(origin, record, int(callback.value))
         else:

@@ -6,14 +6,16 @@ A method receives the caller and the declared parameters, and returns its result
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from atlasbridge.core import operations as table
-from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.clock import Clock, iso, parse_iso
 from atlasbridge.core.daemon.alarm import describe
 from atlasbridge.core.daemon.hub_api import LocalHubApi
 from atlasbridge.core.daemon.instruction_queue import InstructionQueue
@@ -30,7 +32,7 @@ from atlasbridge.core.operations import BY_NAME, Caller, Operation, Refused
 from atlasbridge.core.peer import Peer
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
-from atlasbridge.core.prompt.redact import redact
+from atlasbridge.core.prompt.redact import redact, redact_rows
 from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
 from atlasbridge.core.schema import BadValue, read, write
@@ -38,6 +40,10 @@ from atlasbridge.core.session.model import LONGEST_NAME, SessionRecord, SessionS
 from atlasbridge.core.store.verify import Seen
 
 log = logging.getLogger(__name__)
+
+LEAST_SIZE = (8, 20)
+CHANGES_S = 10.0  # for a look through a session's folder
+CHANGES = Path(__file__).parents[1] / "session" / "changes.py"
 
 PUBLIC_EVENTS = frozenset(
     {
@@ -100,6 +106,7 @@ class Operations:
         self._later = later
         self._queue = queue
         self._unasked = unasked
+        self._looking = asyncio.Semaphore(1)
 
     async def operate(self, message: dict[str, Any], peer: Peer | None = None) -> Answer:
         """Handles one request of the socket. `peer` is the caller's process; without one, only read operations are
@@ -321,6 +328,18 @@ class Operations:
             return Refused("not_resumed", AWAY, AGAIN)
         return table.Resumed(session.session_id, True)
 
+    async def lend_size(self, caller: Caller, session_id: str, rows: int = 0, cols: int = 0) -> table.Sized | Refused:
+        session = self._running(session_id)
+        if isinstance(session, Refused):
+            return session
+        if session.attached and rows:
+            return Refused("attached", "A terminal shows this session: it keeps that terminal's size.")
+        if rows and cols and (rows < LEAST_SIZE[0] or cols < LEAST_SIZE[1]):
+            return Refused("bad_value", f"A session has at least {LEAST_SIZE[0]} rows of {LEAST_SIZE[1]} letters.")
+        if not await self._hub_api.send(session.session_id, "size", rows=rows, cols=cols):
+            return Refused("unavailable", AWAY, AGAIN)
+        return table.Sized(session.session_id, rows, cols)
+
     async def end(self, caller: Caller, session_id: str, force: bool = False) -> table.Ending | Refused:
         session = self._running(session_id)
         if isinstance(session, Refused):
@@ -337,6 +356,18 @@ class Operations:
         if not screen:
             return Refused("unavailable", "the session does not show its screen", "list them with: atlasbridge ps")
         return {"screen": screen}
+
+    async def changes(self, caller: Caller, session_id: str) -> table.Changes | Refused:
+        session = self._hub_api.session(session_id)
+        if session is None:
+            return NO_SESSION
+        async with self._looking:  # one at a time: each reads a whole folder
+            found = await read_changes(session.cwd, parse_iso(session.started_at))
+        if "files" not in found:
+            return Refused("no_folder", str(found.get("error") or "the session's folder cannot be read"))
+        files = await asyncio.to_thread(lambda: tuple(_changed_file(one) for one in found["files"]))
+        told = {name: found[name] for name in ("count", "added", "removed", "whole", "repository", "commit")}
+        return table.Changes(files, **told)
 
     async def launchers(self, caller: Caller) -> dict[str, Any]:
         return {"launchers": self._hub_api.launchers()}
@@ -594,3 +625,28 @@ def _asked_for(name: str, session_id: str, found: list[SessionRecord]) -> list[S
     if name:
         found = [session for session in found if (session.label or session.tool).lower() == name.lower()]
     return [session for session in found if not session_id or session.session_id == session_id]
+
+
+async def read_changes(folder: str, since: float) -> dict[str, Any]:
+    """A child of its own reads the folder: it may be large, and a repository may hold anything."""
+    words = (sys.executable, "-I", "-S", str(CHANGES), folder, str(since))
+    quiet, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
+    env = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}  # Windows starts nothing without
+    child = await asyncio.create_subprocess_exec(*words, stdin=quiet, stdout=pipe, stderr=quiet, cwd=os.sep, env=env)
+    try:
+        async with asyncio.timeout(CHANGES_S):
+            told, _ = await child.communicate()
+        found = json.loads(told)
+    except (TimeoutError, ValueError):
+        return {}
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+    return found if isinstance(found, dict) else {}
+
+
+def _changed_file(found: dict[str, Any]) -> table.ChangedFile:
+    """What leaves the hub is without secrets and without what a terminal or a browser would take for more than text."""
+    shown = {**found, "path": escape_controls(redact(str(found["path"])), keep_lines=False)}
+    return table.ChangedFile(**{**shown, "diff": escape_controls(redact_rows(str(found.get("diff", "")), ()))})

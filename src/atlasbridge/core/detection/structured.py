@@ -24,6 +24,7 @@ from atlasbridge.core.values import frozen
 # else may differ.
 
 LEAST_SEEN = 12  # characters that must agree before a cut
+LEAST_RULE, _RULE = 8, frozenset("─━═╌┄┈")
 LEAST_END = 24  # of an end whose beginning has left the screen
 _BLANKS = lazy(r" +")
 _BAR = lazy(r"^[│┃▏▎](?: |$)")
@@ -94,7 +95,7 @@ def stands_in(text: str, rows: list[str], clipped: bool = False, to_the_end: boo
 
 
 def ends_in(text: str, rows: list[str], note: str = "") -> bool:
-    """Whether an end of the text stands there from the first row on, and then nothing but `note` up to an empty row.
+    """Whether an end of the text stands there from the first row on, and then nothing, or `note`, up to an empty row.
     Where the first row is no part of the text, the dialog begins on the screen, or is about something else."""
     wanted, rows = _drawn(text), [_drawn(row) for row in rows]
     barred = [_BAR.sub("", row).strip() for row in rows]
@@ -109,7 +110,7 @@ def _ends(wanted: str, rows: list[str], note: str) -> bool:
     at = tail.find(first) if first else -1
     while at >= 0:
         end = _last_row(tail[at:], rows) if len(tail) - at >= LEAST_END else 0
-        if end and _words("".join(_up_to_blank(rows[end:]))) == note:
+        if end and _words("".join(_up_to_blank(rows[end:]))) in ("", note):
             return True
         at = tail.find(first, at + 1)
     return False
@@ -130,7 +131,9 @@ def _last_row(wanted: str, rows: list[str]) -> int:
 
 
 def _up_to_blank(rows: list[str]) -> list[str]:
-    return rows[: rows.index("")] if "" in rows else rows
+    """Up to an empty row, or to the line that some dialogs draw in its place."""
+    ends = [at for at, row in enumerate(rows) if not row or (len(row) >= LEAST_RULE and not set(row) - _RULE)]
+    return rows[: ends[0]] if ends else rows
 
 
 def _begins(wanted: str, rows: list[str], clipped: bool, tabbed: bool, to_the_end: bool) -> bool:

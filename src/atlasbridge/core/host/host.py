@@ -152,6 +152,7 @@ class SessionHost:
         hub.end_tool = self.end_tool
         hub.continue_tool = self.continue_tool
         hub.signal_terminal = self._attached_client.signal
+        hub.lend_size = self._attached_client.lend_size
         return watch, hub
 
     def listen(self, path: Path) -> None:

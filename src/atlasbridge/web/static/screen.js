@@ -157,6 +157,13 @@ export class Screen {
     if (width > 0) this.node.style.fontSize = `${(this.size || fitting).toFixed(2)}px`;
   }
 
+  // How many rows and letters this screen has room for, in letters that can be read.
+  room() {
+    const size = this.size || 13;
+    const height = Math.max(240, window.innerHeight * 0.6);
+    return { cols: Math.max(20, Math.min(300, Math.floor((this.node.clientWidth - 24) / (size * 0.603)))), rows: Math.max(8, Math.min(200, Math.floor(height / (size * 1.25)))) };
+  }
+
   grow(by) {
     this.size = Math.max(7, Math.min(28, (this.size || parseFloat(this.node.style.fontSize) || 12) + by));
     this.fit(this.cols);

@@ -5,10 +5,24 @@ import { PLAIN, el, show, toast } from "/dom.js";
 import { prompts, sessions, subscribe } from "/model.js";
 import { queuePanel } from "/queue.js";
 import { Screen } from "/screen.js";
+import { change } from "/colours.js";
 import { sentence } from "/subject.js";
 import { typingBar } from "/typing.js";
 import { short } from "/words.js";
 import { t } from "/language.js";
+
+// The files that have changed, each with its differences behind a tap.
+function changesOf({ files, count, added, removed, whole, repository, commit }) {
+  if (!count) return [el("p", {}, t("Nothing has changed since the session began."))];
+  const counts = repository ? ` · ${t("+{added} −{removed} lines", { added, removed })}` : "";
+  const words = { added: t("new"), changed: t("changed"), removed: t("removed"), written: t("written") };
+  const why = (file) => (file.binary ? t("not text") : file.large ? t("too large to compare") : file.unknown ? t("what it held before cannot be read") : repository ? `+${file.added} −${file.removed}` : "");
+  const row = (file) => el("summary", {}, el("span", { cls: `tag ${file.status}` }, words[file.status]), el("span", { cls: "target" }, file.path), el("small", {}, why(file)));
+  return [el("p", { cls: "counts" }, t("1 file changed|{count} files changed", { count }), counts, commit ? el("small", {}, ` · ${t("compared with {commit}", { commit })}`) : null),
+    whole ? null : el("p", { cls: "word warn" }, t("The folder is very large: not all of it could be looked at.")),
+    ...files.map((file) => el("details", { open: files.length === 1 }, row(file), file.diff ? el("pre", { tabindex: "0" }, ...change(file.diff), file.cut ? `\n${t("… cut here")}` : null) : null)),
+    count > files.length ? el("p", {}, t("1 more file|{count} more files", { count: count - files.length })) : null];
+}
 
 const PATIENCE_MS = 20000; // for a session that was started just now to appear
 
@@ -95,6 +109,7 @@ export function sessionView(main, page, id) {
   const asText = el("button", { type: "button", "aria-pressed": "false", on: { click: () => showWords(said.hidden) } }, t("As text"));
   let reading = 0;
   async function showWords(on) {
+    if (on) await showChanges(false);
     said.hidden = !on;
     screen.node.hidden = on;
     asText.setAttribute("aria-pressed", String(on));
@@ -112,13 +127,36 @@ export function sessionView(main, page, id) {
       if (atEnd) said.scrollTop = said.scrollHeight;
     } catch (error) { toast(error.message); }
   }
-  const tools = el("div", { cls: "tools", role: "toolbar", "aria-label": t("The screen") }, offers("words") ? asText : null, offers("past") ? above : null,
+  const changed = el("div", { cls: "words changes", role: "region", "aria-label": t("What has changed since it began"), tabindex: "0", hidden: true });
+  const asChanges = el("button", { type: "button", "aria-pressed": "false", on: { click: () => showChanges(changed.hidden) } }, t("Changes"));
+  async function showChanges(on) {
+    if (on) await showWords(false);
+    changed.hidden = !on;
+    screen.node.hidden = on;
+    asChanges.setAttribute("aria-pressed", String(on));
+    if (!on) return;
+    show(changed, el("p", {}, t("Looking through the folder …")));
+    try { show(changed, ...changesOf(await get(`/sessions/${id}/changes`))); } catch (error) { show(changed, el("p", {}, error.message)); }
+  }
+  let lent = false; // this session has the size of this screen
+  const lend = el("button", { type: "button", "aria-pressed": "false", on: { click: () => lendSize(!lent) } }, t("Fit to my screen"));
+  async function lendSize(on) {
+    const { rows, cols } = on ? screen.room() : { rows: 0, cols: 0 };
+    try {
+      await post(`/sessions/${id}/size`, { rows, cols });
+      lent = on;
+      lend.setAttribute("aria-pressed", String(on));
+      screen.node.classList.toggle("lent", on);
+    } catch (error) { toast(error.message); }
+  }
+  const tools = el("div", { cls: "tools", role: "toolbar", "aria-label": t("The screen") }, offers("words") ? asText : null, offers("changes") ? asChanges : null, offers("past") ? above : null,
+    may("admin") && offers("size") ? lend : null,
     el("button", { type: "button", on: { click: () => screen.grow(-1) } }, "A−", el("span", { cls: "unseen" }, ` ${t("smaller letters")}`)),
     el("button", { type: "button", on: { click: () => screen.grow(1) } }, "A+", el("span", { cls: "unseen" }, ` ${t("larger letters")}`)),
     el("button", { type: "button", on: { click: copy } }, t("Copy")),
     el("button", { type: "button", on: { click: full } }, t("Full screen")));
-  const refit = () => screen.fit(screen.cols);
-  box.append(tools, screen.node, said);
+  const refit = () => { if (lent) lendSize(true); else screen.fit(screen.cols); };
+  box.append(tools, screen.node, said, changed);
 
   show(main, el("div", { cls: "head session-head" }, el("div", { cls: "grow" }, el("a", { cls: "back", href: "#sessions" }, `‹ ${t("Sessions")}`), el("div", { cls: "row" }, title, state), about)),
     el("div", { cls: "stack wide" }, halted, asks, box, typing.node, queue.node, why,

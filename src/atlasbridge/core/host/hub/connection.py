@@ -201,6 +201,7 @@ class HubSide:
         self._clock = clock
         self.end_tool: Callable[[bool], None] = lambda force: None
         self.continue_tool: Callable[[], None] = lambda: None
+        self.lend_size: Callable[[int, int], None] = lambda rows, cols: None
         self.signal_terminal: Callable[[bytes], None] = lambda data: None
         self._stopped = False
         self._adapter: dict[str, Any] = {}
@@ -234,6 +235,7 @@ class HubSide:
         self.post({"m": "state", "adapter": self._adapter})
 
     def _greet(self, say: Callable[[Message], None]) -> None:
+        self.lend_size(0, 0)  # not under the lock: a terminal that attaches takes them the other way round
         with self._watch.lock:
             opened = self._watch.opened
             say(
@@ -281,6 +283,9 @@ class HubSide:
                 self._watch.wake()
             case "watch":
                 self._viewer.stop()
+                self.lend_size(0, 0)  # whoever had the session's size is gone
+            case "size":
+                self.lend_size(int(message.get("rows") or 0), int(message.get("cols") or 0))
             case "rename":
                 self._record = replace(self._record, label=str(message["label"]))
             case "continue":

@@ -38,6 +38,7 @@ class AttachedClient:
         self._changed = changed
         self._lock = threading.RLock()
         self._caller: Caller | None = None
+        self._own_size: Size | None = None  # while the session has the size of somebody who watches from elsewhere
         self._left_at = 0.0  # time of the tool's last output when a terminal was released
 
     @property
@@ -77,7 +78,7 @@ class AttachedClient:
             self.vacate(self.attachment, "stolen" if steal else "taken")
             attachment = caller.attachment = Attachment(*fds)
             attachment.ahead, attachment.end_of_file = ahead, bytes((eof,))
-            self._caller = caller
+            self._caller, self._own_size = caller, None
             with self._output.lock:
                 self.resize(size)
                 if self._output.started and attachment.output_is_terminal:
@@ -96,6 +97,18 @@ class AttachedClient:
             self._size = size
             self._pty.resize(size)
             self._analysis.changed(size, self.taken)
+
+    def lend_size(self, rows: int, cols: int) -> None:
+        """To a page that watches, while no terminal is attached; 0: the session gets its own size back."""
+        with self._lock:
+            own, self._own_size = self._own_size or self._size, None
+            if self.taken:
+                return
+            if rows and cols:
+                self._own_size = own
+                self.resize(Size(rows, cols))
+            else:
+                self.resize(own)
 
     def vacate(self, attachment: Attachment | None, why: str) -> None:
         """Releases this terminal, unless another one has already taken over."""

@@ -39,7 +39,11 @@ _KEY = lazy(r"[\[(]?(\w)(?:[\])][.:]?|[.:])?\s+(?=\S)")
 APART = lazy(r"\s{2,}")  # between a label and what explains it
 COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
 DISABLED = lazy(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
-HINT_ROW = lazy(r"^\W*(?:use (?:the )?(?:arrow|↑)|press (?:space|enter|<)|\[?(?:use )?arrows?\b)", re.IGNORECASE)
+HINT_ROW = lazy(
+    r"^\W*(?:use (?:the )?(?:arrow|↑)|(?:press|hit) (?:space|enter|return|esc|tab|any|a key|ctrl|<)"
+    r"|\[?(?:use )?arrows?\b)",
+    re.IGNORECASE,
+)
 ARROWS = lazy(r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:select|confirm|submit)", re.IGNORECASE)
 
 

@@ -44,8 +44,8 @@ def whole_screen(view: View, facts: Facts, dialect: Dialect) -> Finding:
 
 def _glimpse(view: View, row: int) -> str:
     """What stands around the cursor, as much as fits; from the cursor on where it is high up, else up to it.  What an
-    editor says in its last row stands first."""
-    last = view.lines[-1].strip() if row < len(view.lines) - 1 else ""
+    editor says in its last row stands first; columns there explain keys."""
+    last = view.lines[-1].strip() if row < len(view.lines) - 1 and view.lines[-1].count("  ") < 2 else ""
     above, below = (without_drawing("\n".join(lines)) for lines in (view.lines[:row], view.lines[row:]))
     if len(below) < EXCERPT_LIMIT:
         return cut(f"{above}\n{below}") or view.text()

@@ -1,6 +1,6 @@
-"""What the chats know of the server's rows, in memory: channels ask without waiting, and what changed is fetched.
+"""The server's rows for the chats, in memory: channels ask without waiting, and the cache fetches what has changed.
 
-Everything in it can be read again from the tables; what must not be lost is written there first (see `notebook.py`).
+All of it can be read again from the tables. `chat_store.py` writes what must not be lost before anybody is told.
 """
 
 from __future__ import annotations
