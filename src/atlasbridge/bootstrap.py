@@ -314,9 +314,12 @@ def host_parts(
             from atlasbridge.os.tty.windows import WindowsPTY
 
             return WindowsPTY.spawn(start.command, start.environ, plan.cwd, size)
+        from atlasbridge.core.ancestry import session_limits
         from atlasbridge.os.tty.posix import PosixPTY
 
-        return PosixPTY.spawn(start.command, start.environ, None, size, attributes, ready, plan.stderr)
+        return PosixPTY.spawn(
+            start.command, start.environ, None, size, attributes, ready, plan.stderr, session_limits()
+        )
 
     def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
         start = starts[plan.session_id]

@@ -86,10 +86,11 @@ class Leader:
         size: tuple[int, int] | tuple[int, int, int, int] = (24, 80),
         termios_attrs: TermiosAttributes | None = None,
         stderr: int = -1,
+        limits: tuple[tuple[int, int], ...] = (),
     ) -> SpawnedProcess:
         """As `spawn_process` with `close_fds=False`. After LeaderGone, start the program in another way."""
         try:
-            program = name_program(argv, env, cwd, stderr)
+            program = name_program(argv, env, cwd, stderr, limits)
             set_window_size(self._slave, *size)
             if termios_attrs is not None:
                 termios.tcsetattr(self._slave, termios.TCSANOW, termios_attrs)

@@ -11,6 +11,7 @@ import errno
 import fcntl
 import gc
 import os
+import resource
 import signal
 import struct
 import sys
@@ -38,10 +39,15 @@ class Program(NamedTuple):
     env: dict[bytes, bytes]
     cwd: bytes | None
     stderr: int = -1  # an inherited descriptor that becomes its standard error; -1: the terminal
+    limits: tuple[tuple[int, int], ...] = ()  # resource limits as (number, value), lower than ours
 
 
 def name_program(
-    argv: Sequence[str | bytes], env: Mapping[str, str] | None, cwd: str | os.PathLike[str] | None, stderr: int = -1
+    argv: Sequence[str | bytes],
+    env: Mapping[str, str] | None,
+    cwd: str | os.PathLike[str] | None,
+    stderr: int = -1,
+    limits: tuple[tuple[int, int], ...] = (),
 ) -> Program:
     """`env` None is a copy of ours. Raises SpawnFailed for invalid arguments."""
     if isinstance(argv, str | bytes) or not argv or not argv[0]:
@@ -55,7 +61,7 @@ def name_program(
     folder = None if cwd is None else os.fsencode(cwd)
     if folder is not None and b"\0" in folder:
         raise SpawnFailed("the working directory's name holds a NUL byte", errno.EINVAL, "cwd")
-    return Program(_candidates(arguments[0], environ), arguments, environ, folder, stderr)
+    return Program(_candidates(arguments[0], environ), arguments, environ, folder, stderr, limits)
 
 
 def _candidates(name: bytes, environ: Mapping[bytes, bytes]) -> tuple[bytes, ...]:
@@ -71,6 +77,8 @@ def exec_first(program: Program) -> int:
     if program.stderr > 2:
         os.dup2(program.stderr, 2, inheritable=True)
         os.close(program.stderr)
+    for number, value in program.limits:
+        resource.setrlimit(number, (value, value))
     for path in program.candidates:
         try:
             os.execve(path, program.argv, program.env)
@@ -195,6 +203,7 @@ def spawn_process(
     close_fds: bool = True,
     lifeline: int | None = None,
     stderr: int = -1,
+    limits: tuple[tuple[int, int], ...] = (),
 ) -> SpawnedProcess:
     """Start `argv` as the leader of a new session whose controlling terminal is a new PTY of `size`
     (rows and columns, or these and the width and height in pixels).
@@ -202,9 +211,10 @@ def spawn_process(
     `env` is the child's whole environment (None: a copy of ours); its PATH is the one searched. The child starts with
     default signal handlers and an empty mask. With a `lifeline`, the reading end of a pipe, Ctrl-Z stops the program
     like a shell's job, until the pipe's end (see `hold_job`). `stderr`: an inheritable descriptor that becomes the
-    program's standard error, with `close_fds` False. Raises SpawnFailed when the program could not be executed.
+    program's standard error, with `close_fds` False. `limits`: resource limits as (number, value). Raises SpawnFailed
+    when the program could not be executed.
     """
-    program = name_program(argv, env, cwd, stderr)
+    program = name_program(argv, env, cwd, stderr, limits)
     master, slave = open_terminal(size, termios_attrs)
     try:
         pid, failure = _fork_and_exec(program, slave, close_fds, lifeline)

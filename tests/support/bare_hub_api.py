@@ -96,7 +96,9 @@ class BareHubApi:
     def integrations(self) -> BareQuestions:
         return BareQuestions()
 
-    async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False) -> str:
+    async def session_of_peer(
+        self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False, forwarded: str | None = None
+    ) -> str:
         return ""
 
     def mark_asker(self, label: str, inside_session: str) -> str:

@@ -6,9 +6,13 @@ FOLDER/answered.  The child writes what came of the attack to FOLDER/done.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import fcntl
 import json
 import os
+import pty
+import select
 import signal
 import socket
 import subprocess
@@ -33,6 +37,9 @@ def main() -> None:
         return
     if attack == "false host":
         write(folder / "hooked", run_hook(home, folder) or "nothing")
+    if attack == "push keys" and os.fork() == 0:
+        push_keys(home, folder)
+        os._exit(0)
     print("Delete everything? [y/N] ", end="", flush=True)
     write(folder / "answered", sys.stdin.readline().strip())
 
@@ -416,6 +423,178 @@ def without_a_mark(home: Path, folder: Path) -> Any:
     os.execve(sys.executable, arguments, {})
 
 
+def outlive_host(home: Path, folder: Path) -> Any:
+    """End the own session's host, so that nobody adopts what the tool left behind, and answer another session's
+    question: without an environment, and with memory that cannot be read."""
+    prompt = wait_for_prompt(home)
+    ours, host, before = os.getpid(), host_pid(), os.getppid()
+    if os.fork():
+        signal.pause()
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+    os.kill(host, signal.SIGKILL)
+    for pid in (before, ours):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    time.sleep(1.0)
+    program = (
+        "import json,os,socket,sys,time; l=socket.socket(socket.AF_UNIX); l.connect(sys.argv[1]);"
+        "l.sendall(sys.argv[2].encode()+b'\\n'); d=open(sys.argv[3]+'.draft','w');"
+        "d.write(l.makefile().readline()); d.close(); os.rename(sys.argv[3]+'.draft', sys.argv[3])"
+    )
+    words = json.dumps({"op": "reply", "prompt_id": prompt["prompt_id"], "value": "y"})
+    arguments = [sys.executable, "-c", program, str(home / "hub.sock"), words, str(folder / "done")]
+    os.execve(sys.executable, arguments, {})
+
+
+TIOCSTI, TIOCSCTTY = 0x5412, 0x540E
+
+
+def push_keys(home: Path, folder: Path) -> None:
+    """A child of the tool types into the terminal that they share, as if the person had."""
+    wait_for_prompt(home)
+    try:
+        for key in b"y\n":
+            fcntl.ioctl(0, TIOCSTI, bytes([key]))
+        write(folder / "pushed", "yes")
+    except OSError as error:
+        write(folder / "pushed", str(error))
+
+
+def nothing(home: Path, folder: Path) -> Any:
+    return {}
+
+
+def keys_elsewhere(home: Path, folder: Path) -> dict[str, str]:
+    """Keys for the terminal of a person's own command; "" where one way worked."""
+    wait_for_prompt(home)
+    terminal, pid = read(folder / "terminal").split()
+    link = os.open(terminal, os.O_RDWR | os.O_NOCTTY)
+    ways: dict[str, Callable[[], object]] = {
+        "take the terminal": lambda: fcntl.ioctl(link, TIOCSCTTY, 1),
+        "push a key": lambda: fcntl.ioctl(link, TIOCSTI, b"y"),
+        "trace it": lambda: trace(int(pid)),
+        "write its memory": lambda: os.close(os.open(f"/proc/{pid}/mem", os.O_WRONLY)),
+        "write to its input": lambda: os.close(os.open(f"/proc/{pid}/fd/0", os.O_WRONLY | os.O_NOCTTY)),
+    }
+    came = {}
+    for name, way in ways.items():
+        try:
+            way()
+            came[name] = ""
+        except OSError as error:
+            came[name] = type(error).__name__
+    os.write(link, b"y\r\x1b]11;?\x1b\\\x1b[c\x1b[6n")  # its terminal shows that, and answers the queries
+    time.sleep(1.0)
+    return came
+
+
+def trace(pid: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).ptrace(0x4206, pid, 0, 0) < 0:  # PTRACE_SEIZE
+        raise PermissionError(ctypes.get_errno(), "it is not ours to trace")
+
+
+def finds_hub(home: Path, folder: Path) -> dict[str, str]:
+    """By what our commands find it: a hub of the system's needs no home."""
+    return {"HOME": os.environ["HOME"]} if (folder / "system").exists() else {"ATLASBRIDGE_HOME": str(home)}
+
+
+def in_own_terminal(home: Path, folder: Path) -> dict[str, str]:
+    """Our commands in a terminal that the tool has made, with keys that it presses."""
+    prompt = wait_for_prompt(home)
+    session = prompt["session_id"][:8]
+    came = {}
+    for words in (["approvals"], ["attach", session], ["reply", prompt["prompt_id"]]):
+        command = [sys.executable, "-P", "-m", "atlasbridge", *words]
+        pid, master = pty.fork()
+        if pid == 0:
+            os.environ |= finds_hub(home, folder)
+            os.environ.pop("ATLASBRIDGE_SESSION", None)
+            os.execv(sys.executable, command)
+        shown, ends = b"", time.monotonic() + 6
+        pressed = 0.0
+        while time.monotonic() < ends:
+            if time.monotonic() - pressed > 1.0:
+                pressed = time.monotonic()
+                os.write(master, b"y")
+            if select.select([master], [], [], 0.1)[0]:
+                try:
+                    shown += os.read(master, 65536)
+                except OSError:
+                    break
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        came[words[0]] = shown.decode("utf-8", "replace")[-3000:]
+    return came
+
+
+def with_environment(home: Path, folder: Path) -> dict[str, str]:
+    """Our own command, run with an environment that changes what it imports, finds or believes."""
+    prompt_id = wait_for_prompt(home)["prompt_id"]
+    evil = folder / "evil"
+    evil.mkdir()
+    (evil / "sitecustomize.py").write_text(
+        "import atlasbridge.core.ancestry as a, atlasbridge.core.hub_connection as h\n"
+        "h.prove_outside = lambda link, users: h.Peer(0, 0)\n"
+        "a.is_inside = lambda line: False\n"
+    )
+    (evil / "ps").write_text("#!/bin/sh\necho 1 ?\n")
+    (evil / "ps").chmod(0o755)
+    ((found, place),) = finds_hub(home, folder).items()
+    (evil / "home").symlink_to(place)
+    plain = {"PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("PYTHONPATH", ""), found: place}
+    environs: dict[str, dict[str, str]] = {
+        "PYTHONPATH": {"PYTHONPATH": f"{evil}:{plain['PYTHONPATH']}"},
+        "PATH": {"PATH": f"{evil}:{plain['PATH']}"},
+        "LD_PRELOAD": {"LD_PRELOAD": str(evil / "none.so")},
+        "a link to the home": {found: str(evil / "home")},
+        "the mark of another": {"ATLASBRIDGE_SESSION": "0" * 32},
+        "as if by sudo": {"SUDO_USER": "root", "SUDO_UID": "0"},
+    }
+    words = [sys.executable, "-m", "atlasbridge", "reply", prompt_id, "y"]
+    came = {}
+    for name, given in environs.items():
+        done = subprocess.run(words, env={**plain, **given}, capture_output=True, text=True, timeout=60)
+        came[name] = (done.stderr or done.stdout) if done.returncode else ""
+    return came
+
+
+def swap_sockets(home: Path, folder: Path) -> list[str]:
+    """While the hub is stopped and started, keep an own socket in its place; what others say to it is kept."""
+    wait_for_prompt(home)
+    (folder / "taken").touch()
+    heard: list[str] = []
+    listeners: list[socket.socket] = []
+    while not (folder / "enough").exists():
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(folder / f"own{len(listeners)}.sock"))
+        listener.listen(64)
+        with contextlib.suppress(OSError):
+            os.rename(folder / f"own{len(listeners)}.sock", home / "hub.sock")
+        listeners.append(listener)
+        for one in select.select(listeners, [], [], 0.05)[0]:
+            link = one.accept()[0]
+            link.settimeout(0.2)
+            with contextlib.suppress(OSError):
+                link.sendall(b'{"m":"welcome"}\n{"m":"keys","data":"y\\r"}\n')
+                heard.append(link.recv(65536).decode("utf-8", "replace")[:200])
+    return [said for said in heard if said]
+
+
+def in_a_pid_namespace(home: Path, folder: Path) -> Any:
+    """In namespaces of its own, where the numbers of processes are others'."""
+    prompt = wait_for_prompt(home)
+    flags = 0x20000000 | (0x10000000 if os.getuid() else 0)  # CLONE_NEWPID, CLONE_NEWUSER
+    if ctypes.CDLL(None).unshare(flags) != 0:
+        return {"reason": "no namespace"}
+    return json.loads(
+        apart(lambda: json.dumps(ask(home, {"op": "reply", "prompt_id": prompt["prompt_id"], "value": "y"})))
+    )
+
+
 def own_hub(home: Path, folder: Path) -> Any:
     """Kill the hub and start the real one ourselves: it would do what we say, being ours to trace."""
     wait_for_prompt(home)
@@ -443,6 +622,11 @@ def page_login(home: Path, folder: Path) -> Any:
 def page_cookie(home: Path, folder: Path) -> Any:
     """Cookie and key of a browser, from its profile."""
     return send_reply(home, folder, connect_page(home))
+
+
+def page_relay(home: Path, folder: Path) -> Any:
+    """Through a relay that another user of this machine runs."""
+    return send_reply(home, folder, socket.create_connection(("127.0.0.1", int(read(folder / "relay"))), 20))
 
 
 def connect_page(home: Path) -> socket.socket:
@@ -529,11 +713,19 @@ ATTACKS = {
     "number": leave_a_number,
     "without a mark": without_a_mark,
     "own hub": own_hub,
+    "outlive host": outlive_host,
+    "push keys": nothing,
+    "keys elsewhere": keys_elsewhere,
+    "own terminal": in_own_terminal,
+    "environment": with_environment,
+    "swap sockets": swap_sockets,
+    "pid namespace": in_a_pid_namespace,
     "login": page_login,
     "cookie": page_cookie,
     "page socket": page_socket,
     "in flight": page_in_flight,
     "thread": page_thread,
+    "relay": page_relay,
 }
 
 if __name__ == "__main__":

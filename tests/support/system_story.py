@@ -193,6 +193,104 @@ def refused_alone(*words: str) -> str:
     return said.strip() if code != "0" else ""
 
 
+def outsider_of_default(token: str, prompt_id: str) -> dict[str, str]:
+    """Another account against a hub in the default set-up; "" where one has worked.  It has found a token."""
+    own = f"{DEV_HOME}/.atlasbridge"
+    names = ["atlasbridge.db", "audit.log", "config.toml", "hub.lock", "web.json", "hub.sock", "web.sock"]
+    tried = {f"read {name}": attempt(lambda name=name: open(f"{own}/{name}").close()) for name in names}
+    tried |= {f"write {name}": attempt(lambda name=name: open(f"{own}/{name}", "a").close()) for name in names}
+    tried |= {
+        f"speak to {name}": attempt(lambda name=name: speak(f"{own}/{name}")) for name in ("hub.sock", "web.sock")
+    }
+    tried |= {
+        "list the folder": attempt(lambda: os.listdir(own) and ""),
+        "replace the socket": attempt(lambda: os.rename(__file__, f"{own}/hub.sock") or ""),
+    }
+    for pid in pids_of("dev"):
+        name = f"{Path(f'/proc/{pid}/comm').read_text().strip()} {pid}"
+        tried |= {
+            f"stop {name}": attempt(lambda pid=pid: os.kill(pid, signal.SIGSTOP) or ""),
+            f"read the memory of {name}": attempt(lambda pid=pid: open(f"/proc/{pid}/mem").close()),
+            f"read the environment of {name}": attempt(
+                lambda pid=pid: Path(f"/proc/{pid}/environ").read_bytes() and ""
+            ),
+            f"open the files of {name}": attempt(lambda pid=pid: os.listdir(f"/proc/{pid}/fd") and ""),
+            f"trace {name}": attempt(lambda pid=pid: hostile_tool.trace(pid) or ""),
+        }
+    for port in listening():
+        tried[f"answer with a token at port {port}"] = by_token(port, token, prompt_id)
+    return tried
+
+
+def speak(path: str) -> str:
+    with socket.socket(socket.AF_UNIX) as link:
+        link.connect(path)
+        return ""
+
+
+def pids_of(user: str) -> list[int]:
+    uid = pwd.getpwnam(user).pw_uid
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and uid_of(name) == uid]
+
+
+def uid_of(pid: str) -> int:
+    with contextlib.suppress(OSError):
+        return int(Path(f"/proc/{pid}/status").read_text().partition("Uid:")[2].split()[0])
+    return -1
+
+
+def listening() -> list[int]:
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return [
+        int(row[1].partition(":")[2], 16)
+        for row in rows
+        if row[3] == "0A" and int(row[7]) == pwd.getpwnam("dev").pw_uid
+    ]
+
+
+def by_token(port: int, token: str, prompt_id: str) -> str:
+    import httpx
+
+    answer = httpx.post(
+        f"http://127.0.0.1:{port}/api/v1/prompts/{prompt_id}/reply",
+        headers={"Authorization": f"Bearer {token}"},
+        json={"value": "y", "request_key": "0123456789abcdef"},
+        timeout=20,
+    )
+    return "" if answer.status_code == 200 else f"{answer.status_code} {answer.text}"
+
+
+def default_hub() -> dict[str, Any]:
+    """Before anything is installed: dev has a hub of their own, and eve is another account of the machine."""
+    asked = ask_in_session('read -p "Delete build? [y/N] " a; echo "$a" > default-answer')
+    token = json.loads(as_dev("token", "create", "ci", "--scope", "answer", "--json")["out"])["token"]
+    other = run_as("eve", sys.executable, "-P", __file__, "outsider of default", token, asked)
+    assert other["code"] == 0, other
+    told = {"tried": json.loads(other["out"]), "answered": os.path.exists(f"{DEV_HOME}/default-answer")}
+    told["still asked"] = asked in {one["prompt_id"] for one in prompts()}
+    assert as_dev("reply", asked, "n")["code"] == 0
+    until(lambda: json.loads(as_dev("ps", "--json")["out"] or "[]") == [], "the session's end")
+    as_dev("hub", "stop")
+    return told
+
+
+def opened_page(prompt_id: str) -> dict[str, Any]:
+    """`atlasbridge web` as a member: the link goes to a browser of theirs, and works for nobody else."""
+    script = Path(DEV_HOME, "browser")
+    script.write_text(
+        f'#!/bin/sh\nprintf %s "$1" > {DEV_HOME}/opened.new && mv {DEV_HOME}/opened.new {DEV_HOME}/opened\n'
+    )
+    script.chmod(0o755)
+    shown = {"BROWSER": f"{script} %s", "DISPLAY": ":7"}
+    words = ["env", *(f"{name}={value}" for name, value in shown.items()), *ours("web", "--open")]
+    told: dict[str, Any] = {"web": run_as("dev", *words)}
+    link = until(lambda: tail(f"{DEV_HOME}/opened"), "the browser")
+    person = [sys.executable, "-P", page_person.__file__, link, prompt_id, "perhaps"]
+    told["eve"] = run_as("eve", *person)
+    told["dev"] = run_as("dev", *person)
+    return told
+
+
 def page_login(prompt_id: str, value: str) -> dict[str, Any]:
     """A browser of dev's, outside of every session: logs in by a link and answers."""
     link = json.loads(as_dev("web", "--no-open", "--json")["out"])["links"]["local"]
@@ -213,6 +311,38 @@ def outsider(prompt_id: str, hub_pid: int) -> dict[str, str]:
     return {**tried, "plainly": "" if "'ok': True" in said else said}
 
 
+MORE = ("environment", "own terminal", "pid namespace", "outlive host")
+
+
+def attack_alone(name: str) -> Any:
+    """One attack of hostile_tool in a session of its own; what came of it."""
+    folder = Path(DEV_HOME, name.replace(" ", "-"))
+    folder.mkdir()
+    (folder / "system").touch()
+    os.chown(folder, pwd.getpwnam("dev").pw_uid, -1)
+    words = [sys.executable, "-P", hostile_tool.__file__, name, str(Path(SOCKET).parent), str(folder)]
+    assert as_dev("run", "--detach", "--", *words)["code"] == 0
+    until((folder / "done").exists, name)
+    return json.loads((folder / "done").read_text())
+
+
+def install_over_a_link(own: Path) -> dict[str, Any]:
+    """Dev's tool has put a link to a folder of root's in the place of dev's own, and waits for root."""
+    roots = Path("/var/lib/of-root")
+    roots.mkdir(mode=0o700)
+    for name in ("config.toml", "policy.toml"):
+        (roots / name).write_text("# CANARY-of-root\n")
+    own.rename(own.with_name("aside"))
+    own.symlink_to(roots)
+    installed = as_root("hub", "install", "--system", "--for", "dev")
+    taken = [str(path) for path in Path(HUB_HOME).rglob("*") if path.is_file() and b"CANARY-of-" in path.read_bytes()]
+    uninstalled = as_root("hub", "uninstall", "--system")
+    left = {path.name: (path.read_text(), path.stat().st_uid) for path in sorted(roots.iterdir())}
+    own.unlink()
+    own.with_name("aside").rename(own)
+    return {"install": installed, "taken": taken, "uninstall": uninstalled, "left": left}
+
+
 def story() -> dict[str, Any]:
     told: dict[str, Any] = {}
     subprocess.run(["useradd", "-m", "-d", DEV_HOME, "-s", "/bin/bash", "dev"], check=True, capture_output=True)
@@ -221,6 +351,8 @@ def story() -> dict[str, Any]:
     (own / "config.toml").write_text(CONFIG)
     (own / "config.toml").chmod(0o600)
     subprocess.run(["chown", "-R", "dev:dev", str(own)], check=True)
+    subprocess.run(["useradd", "-m", "-d", "/home/eve", "-s", "/bin/bash", "eve"], check=True, capture_output=True)
+    told["default"] = default_hub()
     told["install"] = as_root("hub", "install", "--system", "--for", "dev")
     assert told["install"]["code"] == 0, told["install"]
     told["config left"] = (own / "config.toml").read_text()
@@ -259,8 +391,10 @@ def story() -> dict[str, Any]:
     told["still asked"] = first in {one["prompt_id"] for one in prompts()}
     told["second"] = bool(until(lambda: [one for one in prompts() if one["prompt_id"] not in known], "the end"))
 
+    told["more attacks"] = {name: attack_alone(name) for name in MORE}
+    told["still asked after more"] = first in {one["prompt_id"] for one in prompts()}
     person.kill()
-    subprocess.run(["useradd", "-m", "-d", "/home/eve", "-s", "/bin/bash", "eve"], check=True, capture_output=True)
+    told["opened"] = opened_page(first)
     other = run_as("eve", sys.executable, "-P", __file__, "outsider", first, str(hub_pid))
     assert other["code"] == 0, other
     told["attacks of another account"] = json.loads(other["out"])
@@ -302,6 +436,7 @@ def story() -> dict[str, Any]:
     ]
     told["config back"] = (own / "config.toml").read_text()
     told["config mode"] = oct((own / "config.toml").stat().st_mode & 0o777)
+    told["linked"] = install_over_a_link(own)
     for one in json.loads(as_dev("ps", "--json")["out"] or "[]"):
         as_dev("kill", one["session_id"][:8])
     as_dev("hub", "stop")
@@ -313,5 +448,7 @@ if __name__ == "__main__":
         attack(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1:2] == ["outsider"]:
         sys.stdout.write(json.dumps(outsider(sys.argv[2], int(sys.argv[3]))))
+    elif sys.argv[1:2] == ["outsider of default"]:
+        sys.stdout.write(json.dumps(outsider_of_default(sys.argv[2], sys.argv[3])))
     else:
         sys.stdout.write(json.dumps(story()))

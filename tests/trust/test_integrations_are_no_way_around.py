@@ -17,9 +17,10 @@ from tests.support.hubs import hub_process, live_hub
 from tests.support.waiting import wait_for, written
 
 from atlasbridge.core.ancestry import MARK
-from atlasbridge.core.daemon.session_processes import NOBODY_S
+from atlasbridge.core.daemon.session_processes import ASKERS
 from atlasbridge.core.daemon.tcp_owner import Socket, find_socket, parse_address
 from atlasbridge.core.peer import Peer
+from atlasbridge.core.prompt.gate import UNTRACED
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,7 +81,7 @@ def test_what_calls_itself_another_session_says_where_it_comes_from_all_the_same
         wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 2, deadline_s=60)
         labels = {prompt["excerpt"]: prompt["label"] for prompt in hub.ask("prompts")["prompts"]}
         assert labels["Here?"].startswith("in session ") and labels["Here?"].endswith(": release")
-        assert labels["Left?"] == f"{NOBODY_S}: release"
+        assert labels["Left?"] == f"{ASKERS[UNTRACED]}: release"
 
 
 async def test_what_a_tool_tells_people_is_not_taken_for_our_own_word() -> None:
@@ -98,7 +99,7 @@ async def test_what_a_tool_tells_people_is_not_taken_for_our_own_word() -> None:
             assert said.startswith(f"in session {host.session_id[:8]}")
             gone = Peer(inside.pid, os.getuid())
             await operate({"op": "notify", "message": "It is done.", "label": "make"}, gone)
-            await live.person.until(lambda: f"{NOBODY_S}: make: It is done." in told)
+            await live.person.until(lambda: f"{ASKERS[UNTRACED]}: make: It is done." in told)
 
 
 TABLE = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode

@@ -96,10 +96,10 @@ async def test_a_peer_that_is_gone_or_was_replaced_is_nobody() -> None:
         refusals = RefusalLog(live.hub.ledger, live.clock, live.hub.scheduler)
         alive = {5: Process(5, 1, 100), 1: Process(1, 0, 1)}
         caller_check = CallerCheck(parts, refusals, alive.get)
-        assert caller_check.of(Peer(5, 0, 100)) == ""
-        assert caller_check.of(Peer(5, 0, 99)) == UNTRACED
-        assert caller_check.of(Peer(6, 0)) == UNTRACED
-        assert caller_check.of(Peer(0, 0)) == UNTRACED
+        assert caller_check.of(Peer(5, os.getuid(), 100)) == ""
+        assert caller_check.of(Peer(5, os.getuid(), 99)) == UNTRACED
+        assert caller_check.of(Peer(6, os.getuid())) == UNTRACED
+        assert caller_check.of(Peer(0, os.getuid())) == UNTRACED
         assert caller_check.of(None) == UNTRACED
 
 

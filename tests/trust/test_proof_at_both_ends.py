@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,13 @@ from tests.support.hubs import NO_WEB, HubProcess, hub_process, short_home
 from tests.support.tier import first_of
 from tests.support.waiting import wait_for, written
 
+from atlasbridge.core import peer as peer_module
+from atlasbridge.core.ancestry import started_at
 from atlasbridge.core.client.find_session import NoSuchSession, find_session
 from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.peer import GONE, UNPROVEN, Peer, meet
+
+HERE = Path(__file__).parent
 
 USERS = first_of(["an ordinary user", "root"])
 LOOPBACK = f'{NO_WEB}[hub]\ntransport = "loopback"\n'
@@ -36,6 +42,10 @@ def attacked(attack: str, folder: Path, user: str, config: str = NO_WEB) -> Iter
         yield hub
 
 
+def is_nonce(said: str) -> bool:
+    return said.startswith("\0") and len(said) <= 32
+
+
 def outcome(folder: Path) -> Any:
     return json.loads(written(folder / "done", "the attack's end"))
 
@@ -47,7 +57,7 @@ def test_no_host_and_no_command_speaks_to_a_false_hub(attack: str, user: str, tm
         wait_for((tmp_path / "taken").exists, "the false hub", deadline_s=60)
         done = hub.cli("reply", "0123abcd", "sesame-4711")
         assert done.returncode != 0
-        assert outcome(tmp_path) == [], "somebody spoke to it"
+        assert [said for said in outcome(tmp_path) if not is_nonce(said)] == [], "somebody spoke to it"
         assert not (tmp_path / "answered").exists()
         wait_for(lambda: hub.cli("ps").returncode == 0, "the hub has its socket again", deadline_s=60)
         (prompt,) = wait_for(lambda: hub.ask("prompts")["prompts"], "the question", deadline_s=60)
@@ -118,6 +128,102 @@ def test_a_number_that_another_process_has_now_decides_nothing(user: str, tmp_pa
         assert not (tmp_path / "answered").exists() and hub.is_asked()
 
 
+@pytest.fixture
+def older_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One without SO_PEERPIDFD, for this process and for all that it starts."""
+    path = [str(HERE.parent / "support" / "older_kernel"), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+    monkeypatch.setattr(peer_module, "_SO_PEERPIDFD", 0x7FFF)
+
+
+@pytest.mark.usefixtures("older_kernel")
+@pytest.mark.parametrize("user", USERS)
+def test_before_linux_6_5_a_nonce_shows_who_has_dialled(user: str, tmp_path: Path) -> None:
+    test_a_number_that_another_process_has_now_decides_nothing(user, tmp_path)
+
+
+@pytest.mark.usefixtures("older_kernel")
+@pytest.mark.parametrize("config", [NO_WEB, LOOPBACK])
+def test_before_linux_6_5_a_person_runs_attaches_and_answers(config: str, tmp_path: Path) -> None:
+    script = f"print(input('Go on? [y/N] '), file=open({str(tmp_path / 'answered')!r}, 'w'))"
+    with hub_process(config) as hub:
+        hub.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "1"
+        assert hub.cli("run", "--detach", "--name", "one", "--", sys.executable, "-c", script).returncode == 0
+        (prompt,) = wait_for(lambda: hub.ask("prompts")["prompts"], "the question")
+        find_session(hub.home, "").close()
+        os.kill(hub.pid, signal.SIGKILL)  # the host starts the next hub and vouches for it
+        wait_for(lambda: hub.cli("ps").returncode == 0, "the next hub", deadline_s=60)
+        wait_for(lambda: hub.ask("prompts")["prompts"], "the question, again", deadline_s=60)
+        done = hub.cli("reply", prompt["prompt_id"], "n")
+        assert done.returncode == 0, done.stderr
+        assert written(tmp_path / "answered").strip() == "n"
+
+
+@pytest.mark.usefixtures("older_kernel")
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.parametrize("attack", ["false hub", "false voucher"])
+def test_before_linux_6_5_no_host_and_no_command_speaks_to_a_false_hub(attack: str, user: str, tmp_path: Path) -> None:
+    test_no_host_and_no_command_speaks_to_a_false_hub(attack, user, tmp_path)
+
+
+def nonces(listens: Callable[[socket.socket], object]) -> tuple[Peer, Peer | None]:
+    """What a client finds out about `listens`, which has a process of its own, and what that one has found out."""
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as link:
+        listener.bind("")
+        ours, theirs = os.pipe()
+        child = os.fork()
+        if child == 0:
+            listener.listen()
+            os.write(theirs, b".")
+            found = listens(listener.accept()[0])
+            os.write(
+                theirs, json.dumps([found.pid, found.uid, found.started] if isinstance(found, Peer) else 0).encode()
+            )
+            os._exit(0)
+        os.read(ours, 1)
+        link.connect(listener.getsockname())
+        met = meet(link)
+        told = json.loads(os.read(ours, 100))
+        os.waitpid(child, 0)
+        return met, Peer(*told) if told else None
+
+
+@pytest.mark.usefixtures("older_kernel")
+def test_both_ends_know_each_other_by_their_nonces() -> None:
+    met, found = nonces(lambda link: meet(link, listens=True))
+    assert met.started > 0
+    assert found == Peer(os.getpid(), os.getuid(), started_at(os.getpid()))
+
+
+def answer_by_a_child(link: socket.socket) -> None:
+    """Another process than the one that listens answers, as when that one has ended."""
+    if os.fork() == 0:
+        meet(link, listens=True)
+        os._exit(0)
+    os.wait()
+
+
+def play_back(link: socket.socket) -> None:
+    """A nonce that was heard on another connection."""
+    link.recv(32)
+    link.sendall(b"\0" * 64)
+
+
+@pytest.mark.usefixtures("older_kernel")
+@pytest.mark.parametrize("false", [answer_by_a_child, play_back])
+def test_nobody_else_answers_a_nonce(false: Callable[[socket.socket], None]) -> None:
+    assert nonces(false)[0].started == GONE
+
+
+@pytest.mark.usefixtures("older_kernel")
+def test_a_caller_without_a_nonce_is_not_known() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b'{"op":"reply"}\n')
+        assert meet(ours, listens=True).started == UNPROVEN
+        assert ours.recv(100) == b'{"op":"reply"}\n', "and is heard all the same"
+
+
 @contextmanager
 def held_by_an_outsider(number: int) -> Iterator[None]:
     """A process that nobody started inside a session gets this number, as if the numbers had come round again."""
@@ -149,6 +255,19 @@ def test_a_session_that_this_hub_does_not_know_decides_nothing_here(tmp_path: Pa
         alone = HubProcess(other)
         assert alone.cli("run", "--detach", "--no-hub", "--", *words, str(hub.home.root), str(tmp_path)).returncode == 0
         assert outcome(tmp_path)["reason"] == "self"
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_a_tool_that_has_ended_its_own_host_answers_nobody_else(user: str, tmp_path: Path) -> None:
+    asks = (sys.executable, "-c", f"a = input('Go on? [y/N] '); open({str(tmp_path / 'answered')!r}, 'w').write(a)")
+    with hub_process(NO_WEB, ordinary=user != "root") as hub:
+        hub.environ["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
+        assert hub.cli("run", "--detach", "--name", "innocent", "--", *asks).returncode == 0
+        wait_for(hub.is_asked, "the innocent question")
+        words = (sys.executable, "-P", hostile_tool.__file__, "outlive host", str(hub.home.root), str(tmp_path))
+        assert hub.cli("run", "--detach", "--name", "hostile", "--", *words).returncode == 0
+        assert outcome(tmp_path)["reason"] == "self"
+        assert hub.is_asked() and not (tmp_path / "answered").exists()
 
 
 def test_nobody_inside_a_session_can_start_a_hub(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import signal
 import socket
 import subprocess
 import sys
@@ -129,7 +131,7 @@ def test_the_link_for_a_browser_lies_on_no_disk_and_is_for_this_user(tmp_path: P
         key = link.rpartition(".")[2]
         files = [path for path in hub.home.root.rglob("*") if path.is_file()]
         assert files and not [path for path in files if key.encode() in path.read_bytes()]
-        assert as_nobody(link) == 403
+        assert os.getuid() or as_nobody(link) == 403
         with httpx.Client(base_url=link.partition("/#")[0]) as client:
             assert enter_now(client, link).status_code == 200
 
@@ -155,6 +157,65 @@ except urllib.error.HTTPError as error:
         [*less, "/usr/bin/python3", "-c", program, link], capture_output=True, text=True, timeout=60, cwd="/"
     )
     return int(done.stdout) if done.stdout else 0
+
+
+@contextmanager
+def relay_of_another_user(port: int) -> Iterator[int]:
+    """A process of nobody's passes bytes on to the page: a proxy of the machine, or a container's."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        pid = os.fork()
+        if pid == 0:
+            os.setgroups([])
+            os.setresgid(65534, 65534, 65534)
+            os.setresuid(65534, 65534, 65534)
+            while True:
+                near = listener.accept()[0]
+                far = socket.create_connection(("127.0.0.1", port))
+                while ready := select.select([near, far], [], [])[0]:
+                    if not (data := ready[0].recv(65536)):
+                        break
+                    (far if ready[0] is near else near).sendall(data)
+                near.close()
+                far.close()
+        try:
+            yield int(listener.getsockname()[1])
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="another user's process is needed")
+def test_a_relay_of_another_user_hides_nobody(tmp_path: Path) -> None:
+    with attacked("relay", tmp_path, "root") as hub:
+        made = hub.json("token", "create", "ci", "--scope", "answer")
+        put(tmp_path / "found", json.dumps({"token": made["token"]}))
+        with relay_of_another_user(json.loads((hub.home.root / "web.json").read_text())["port"]) as port:
+            put(tmp_path / "relay", str(port))
+            status, said = outcome(tmp_path)
+        assert (status, said["error"]) == (403, "not_allowed"), said
+        assert hub.is_asked() and not (tmp_path / "answered").exists()
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "status"),
+    [("203.0.113.7", 422), ("127.0.0.1", 403), ("203.0.113.7, 127.0.0.1", 403), ("::1", 403), ("", 403), ("x", 403)],
+)
+def test_a_proxy_says_for_whom_it_asks_and_nobody_of_this_machine_decides_through_it(
+    forwarded: str, status: int
+) -> None:
+    with hub_process(f'{WEB}hosts = ["box.example"]\n') as hub, FakeHost(hub.home) as host:
+        port = json.loads(written(hub.home.root / "web.json"))["port"]
+        token = hub.json("token", "create", "ci", "--scope", "answer")["token"]
+        prompt_id = host.raise_prompt()
+        wait_for(hub.is_asked)
+        headers = {"Host": "box.example", "Authorization": f"Bearer {token}"}
+        headers |= {"X-Forwarded-For": forwarded} if forwarded else {}
+        answer = httpx.post(
+            f"http://127.0.0.1:{port}{API}/prompts/{prompt_id}/reply",
+            headers=headers,
+            json={"value": "perhaps", "request_key": "0123456789abcdef"},
+        )
+        assert answer.status_code == status, answer.text
 
 
 def test_a_new_login_is_told() -> None:

@@ -7,6 +7,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +23,12 @@ from tests.support.postgres import Postgres
 from tests.support.server_chats import chat_file, sees, telegram_table
 from tests.trust.test_the_server_refuses import dial, hears, say
 
+from atlasbridge.core.daemon.audit_heads import parse_head
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.fleet_wire import PATH, Invitation, decode_message, from_text, parse_invitation, to_text
-from atlasbridge.fleet.member.joining import join, leave, new_key
-from atlasbridge.fleet.member.membership import FleetMembership
+from atlasbridge.core.values import replace
+from atlasbridge.fleet.member.joining import ask_heads, join, leave, new_key
+from atlasbridge.fleet.member.membership import FleetMembership, read_membership, write_membership
 from atlasbridge.fleet.member.websocket import WebSocket
 from atlasbridge.fleet.server import machines, people
 from atlasbridge.fleet.server.anchors import verify_all
@@ -240,6 +246,57 @@ async def test_what_was_proved_is_a_head_that_may_not_go_back(fleet_server: HubA
     (row,) = await fleet_server.database.rows("SELECT head_count, head_hash, proved_count, proved_hash FROM machines")
     assert row["head_count"] >= row["proved_count"] > 0
     await machine.stop()
+
+
+async def test_a_machine_whose_log_was_put_back_is_told_so_by_the_server(fleet_server: HubApi, root: Path) -> None:
+    """Nothing on the machine's own disk knows better, and its hub is down."""
+    machine = await new_machine(fleet_server, root)
+    await machine.told_all()
+    await machine.stop()
+    home, before = machine.home.root, root / "before"
+    before.mkdir()
+    for name in ("atlasbridge.db", "audit.log", "audit.head"):
+        shutil.copy(home / name, before)
+    await (await machine.start()).connected()
+    machine.sit()
+    await machine.told_all()
+    await machine.stop()
+    assert (await asyncio.to_thread(audit_verify, home)) == (0, "")
+    for path in before.iterdir():
+        shutil.copy(path, home / path.name)
+    for left in home.glob("atlasbridge.db-*"):
+        left.unlink()
+    code, said = await asyncio.to_thread(audit_verify, home)
+    assert code == 1 and "seen elsewhere" in said
+
+
+async def test_a_server_that_is_not_reached_is_named_and_nobody_else_is_told_heads(
+    fleet_server: HubApi, root: Path
+) -> None:
+    machine = await new_machine(fleet_server, root)
+    machine.sit()
+    await machine.told_all()
+    membership = read_membership(machine.home.root)
+    assert membership is not None
+    heads = await ask_heads(membership)
+    assert heads and all(parse_head(one) for one in heads)
+    with pytest.raises(ChannelError, match="key it joined with"):
+        await ask_heads(replace(membership, key=new_key()))
+    await machine.stop()
+    write_membership(machine.home.root, replace(membership, url="http://127.0.0.1:9"))
+    code, said = await asyncio.to_thread(audit_verify, machine.home.root)
+    assert code == 0 and "the fleet server was not asked" in said
+
+
+def audit_verify(home: Path) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "atlasbridge", "audit", "verify"],
+        env={**os.environ, "ATLASBRIDGE_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stderr if done.returncode else done.stdout.partition("\n")[2]
 
 
 @pytest.mark.parametrize("path", ["/events", "/screen/stream"])

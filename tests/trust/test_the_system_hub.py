@@ -85,6 +85,24 @@ def test_one_command_makes_the_user_the_folders_and_a_running_hub(told: dict[str
 
 
 @needs_root
+def test_no_attack_of_another_account_works_in_the_default_set_up(told: dict[str, Any]) -> None:
+    """Files, sockets, processes and the page with a token that it has found."""
+    default = told["default"]
+    assert [name for name, why in default["tried"].items() if not why] == []
+    kinds = {name.partition(" ")[0] for name in default["tried"]}
+    assert kinds == {"read", "write", "speak", "list", "replace", "stop", "open", "trace", "answer"}, kinds
+    assert default["still asked"] and not default["answered"]
+
+
+@needs_root
+def test_a_member_opens_the_page_in_a_browser_and_nobody_else_uses_that_link(told: dict[str, Any]) -> None:
+    opened = told["opened"]
+    assert opened["web"]["code"] == 0, opened["web"]
+    assert opened["eve"]["code"] != 0 and "not_allowed" in opened["eve"]["err"], opened["eve"]
+    assert opened["dev"]["code"] == 0 and json.loads(opened["dev"]["out"])["status"] == 422, opened["dev"]
+
+
+@needs_root
 def test_doctor_says_which_set_up_this_is(told: dict[str, Any]) -> None:
     (check,) = [one for one in json.loads(told["doctor"]) if one["name"] == "separation"]
     assert check["state"] == "ok" and "system set-up: the hub is the user atlasbridge's" in check["detail"]
@@ -100,6 +118,16 @@ def test_no_attack_of_the_persons_own_tool_works(told: dict[str, Any]) -> None:
     assert [name for name, why in told["attacks"].items() if not why] == [], told["came"]
     assert len(told["attacks"]) >= 42
     assert not told["typed by an attack"] and told["still asked"]
+
+
+@needs_root
+def test_no_further_attack_works_and_none_outlives_its_host(told: dict[str, Any]) -> None:
+    came = told["more attacks"]
+    assert came["outlive host"]["reason"] in ("self", "not_allowed")
+    assert came["pid namespace"]["reason"] in ("self", "not_allowed", "no namespace")
+    assert all("only a person decides" in said for said in came["environment"].values()), came["environment"]
+    assert set(came["own terminal"]) == {"approvals", "attach", "reply"}
+    assert told["still asked after more"]
 
 
 @needs_root
@@ -164,6 +192,14 @@ def test_uninstall_takes_everything_back(told: dict[str, Any]) -> None:
     assert (told["left"], told["users left"]) == ([], [])
     assert "CANARY" in told["config back"] and "atlasbridge/hub.sock" not in told["config back"]
     assert told["config mode"] == "0o600"
+
+
+@needs_root
+def test_root_follows_no_link_that_a_tool_has_put_into_its_persons_folder(told: dict[str, Any]) -> None:
+    linked = told["linked"]
+    assert linked["install"]["code"] == 0 and linked["taken"] == [], linked
+    assert linked["left"] == {name: ["# CANARY-of-root\n", 0] for name in ("config.toml", "policy.toml")}
+    assert linked["uninstall"]["code"] == 0 and "not given back" in linked["uninstall"]["out"]
 
 
 def test_only_a_file_of_roots_is_believed(tmp_path: Path) -> None:

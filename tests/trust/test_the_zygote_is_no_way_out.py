@@ -45,11 +45,10 @@ if got is not None:
 """
 # A zygote that a tool has put in the place of the person's.
 POSES = """
-import os, socket, sys
-from atlasbridge.core.host.zygote.environment_fingerprint import read_fingerprint, server_address
-path = server_address(sys.argv[1], read_fingerprint(os.environ))
-if os.path.exists(path): os.unlink(path)
-os.makedirs(os.path.dirname(path), exist_ok=True)
+import glob, os, socket, sys
+from atlasbridge.core.host.zygote.environment_fingerprint import FOLDER
+(path,) = glob.glob(os.path.join(sys.argv[1], FOLDER, "*.sock"))
+os.unlink(path)
 door = socket.socket(socket.AF_UNIX); door.bind(path); door.listen()
 open(sys.argv[2], "w").write(path)
 while True:
@@ -118,7 +117,7 @@ def test_nobody_hands_a_session_to_a_zygote_of_a_tools(home: Path, tmp_path: Pat
 def test_another_user_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        monkeypatch.setattr(fork_server, "read_peer", lambda link: Peer(os.getpid(), os.getuid() + 1))
+        monkeypatch.setattr(fork_server, "meet", lambda link, listens: Peer(os.getpid(), os.getuid() + 1))
         with pytest.raises(fork_server.Refused, match="another user"):
             fork_server.check_client(ours)
 
@@ -126,7 +125,7 @@ def test_another_user_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_who_cannot_be_traced_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        monkeypatch.setattr(fork_server, "read_peer", lambda link: Peer(0, os.getuid()))
+        monkeypatch.setattr(fork_server, "meet", lambda link, listens: Peer(0, os.getuid()))
         with pytest.raises(fork_server.Refused, match="traced"):
             fork_server.check_client(ours)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +13,12 @@ from atlasbridge.cli.by_name import NotFound, find_session_id, sessions_of
 from atlasbridge.cli.completion import complete_sessions
 from atlasbridge.cli.printing import dump, home, hub_client, json_option, print_json, print_table
 from atlasbridge.cli.records import read_audit_file
+from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import local_time
 from atlasbridge.core.daemon.audit_heads import parse_head, read_journal
 from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.peer import own_uid
 from atlasbridge.core.session.model import Named, choose, listed, meant, nearest
@@ -40,15 +41,19 @@ def command() -> None:
 def verify(heads: tuple[str, ...], as_json: bool) -> int:
     """Verify the whole chain, and name the first bad entry.  Exit status 1 if something is wrong.
 
-    This also looks for the heads that the system's journal has recorded, and checks the signatures of passkeys.
+    This also looks for the heads that the system's journal and the fleet server have recorded, and checks the
+    signatures of passkeys.
     """
     given = [parse_head(text) for text in heads]
     if None in given:
         raise click.UsageError("a head is COUNT:sha256:HASH, as receipts and status show it")
     setup = read_setup() if home().system else None
     place, uid = (Path(setup.home), setup.uid) if setup else (home().root, own_uid())
-    seen = [*(Seen(*head) for head in given if head), *read_journal(place, uid)]
+    kept, fault = _ask_fleet(place)
+    seen = [*(Seen(*head) for head in (*given, *kept) if head), *read_journal(place, uid)]
     verdict = _verdict(seen)
+    if fault:
+        verdict["incidents"] = [*verdict["incidents"], f"the fleet server was not asked for its heads: {fault}"]
     if as_json:
         print_json(verdict)
     elif verdict["ok"]:
@@ -59,6 +64,23 @@ def verify(heads: tuple[str, ...], as_json: bool) -> int:
         for sentence in verdict["incidents"]:
             click.echo(escape_controls(f"  {sentence}", keep_lines=False), err=not verdict["ok"])
     return 0 if verdict["ok"] else 1
+
+
+def _ask_fleet(place: Path) -> tuple[list[Head | None], str]:
+    """The heads that the fleet server has kept, and why it could not be asked; nothing for a machine without one."""
+    from atlasbridge.fleet.member.membership import read_membership
+
+    try:
+        membership = read_membership(place)
+        if membership is None:
+            return [], ""
+        import asyncio
+
+        from atlasbridge.fleet.member.joining import ask_heads
+
+        return [parse_head(one) for one in asyncio.run(ask_heads(membership))], ""
+    except (AtlasBridgeError, ImportError) as error:
+        return [], str(error)
 
 
 def _verdict(seen: list[Seen]) -> dict[str, Any]:
@@ -98,8 +120,9 @@ def show(limit: int, session: str, prompt: str, event: str, as_json: bool) -> No
 
 
 def _entries() -> Iterator[dict[str, Any]]:
-    """Read the entries from the file, or from the hub if another user owns the file."""
-    if not home().system or os.access(home().audit, os.R_OK):
+    """Read the entries from the file, or from the system's hub. A log in a member's own folder is not that hub's."""
+    setup = read_setup() if home().system else None
+    if setup is None or setup.uid == own_uid():
         yield from read_audit_file(home())
         return
     after = 0

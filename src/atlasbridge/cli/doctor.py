@@ -20,7 +20,7 @@ from atlasbridge.cli.printing import home, json_option, print_json
 from atlasbridge.cli.records import verify_audit_offline, versions
 from atlasbridge.cli.service import service_file
 from atlasbridge.cli.shim import default_folder, real_tool, shims
-from atlasbridge.core.ancestry import look_at, trace_ancestry
+from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.version_check import HINT, compare_version
@@ -407,6 +407,9 @@ def check_ancestry() -> Check:
         return Check("ancestry", "fault", "the system does not tell where a command comes from", hint)
     if line[-1].pid > 1 and line[-1].started == 0 and sys.platform == "linux":
         return Check("ancestry", "warning", "processes of other users are hidden (hidepid)", "see SECURITY.md")
+    if is_inside(line):
+        hint = "use a terminal of your own; a limit on file locks (ulimit -Hx) counts as a session's mark"
+        return Check("ancestry", "warning", "this terminal was started inside a session and decides nothing", hint)
     return Check("ancestry", "ok", "a command of a session's tool is told from a person's")
 
 

@@ -13,8 +13,9 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 from atlasbridge.cli.service import quoted
 from atlasbridge.core.daemon.lock import lock_holder
@@ -79,7 +80,7 @@ def uninstall_system(keep: bool) -> Iterator[str]:
         _run("systemctl", "daemon-reload")
     shutil.rmtree(Path(PLACE).parent, ignore_errors=True)
     shutil.rmtree(RUN, ignore_errors=True)
-    yield from _give_back(setup)
+    keep = not (yield from _give_back(setup)) or keep
     if keep:
         os.chown(FOLDER, 0, 0)
         yield f"kept for root: {FOLDER}"
@@ -178,14 +179,14 @@ def _move_settings(person: pwd.struct_passwd, owner: pwd.struct_passwd) -> Itera
     own = _home_of(person)
     for name in MOVED:
         source, target = own / name, FOLDER / name
-        if target.exists() or not source.is_file() or source.is_symlink():
+        text = None if target.exists() else _as_person(person, "cat", "--", str(source))
+        if text is None:
             continue
-        text = source.read_text("utf-8")
         _write(target, text, 0o600, owner)
-        source.unlink()
+        _as_person(person, "rm", "-f", "--", str(source))
         yield f"moved: {source} to {target}"
         if name == "config.toml" and (kept := _session_part(text)):
-            _write(source, kept, 0o600, person)
+            _put(source, kept, person)
     _write(FOLDER / "moved-from", person.pw_name + "\n", 0o600, owner)
 
 
@@ -219,17 +220,34 @@ def _write(path: Path, text: str, mode: int, owner: pwd.struct_passwd | None = N
     os.replace(draft, path)
 
 
-def _give_back(setup: SystemSetup) -> Iterator[str]:
+def _as_person(person: pwd.struct_passwd, *words: str, given: str = "") -> str | None:
+    """What a command says that has this person's rights; None: it failed.  A tool can put links into its person's
+    folder, and root must not follow them."""
+    whose: dict[str, Any] = {"user": person.pw_uid, "group": person.pw_gid, "extra_groups": ()}
+    try:
+        done = subprocess.run(words, input=given, capture_output=True, text=True, timeout=_PATIENCE_S, **whose)
+    except (subprocess.TimeoutExpired, UnicodeDecodeError):
+        return None  # no file of ours
+    return done.stdout if done.returncode == 0 else None
+
+
+def _put(path: Path, text: str, person: pwd.struct_passwd) -> bool:
+    script = 'umask 077; rm -f -- "$1.new" && cat > "$1.new" && mv -T -- "$1.new" "$1"'
+    return _as_person(person, "sh", "-c", script, "sh", str(path), given=text) is not None
+
+
+def _give_back(setup: SystemSetup) -> Generator[str, None, bool]:
+    """False: the settings could not be given back, and are kept."""
     marker = FOLDER / "moved-from"
     name = marker.read_text("utf-8").strip() if marker.exists() else ""
     if not name or name not in {one.pw_name for one in pwd.getpwall()}:
-        return
+        return True
     from atlasbridge.cli.config import change_setting
 
     person = pwd.getpwnam(name)
     own = _home_of(person)
     if not own.is_dir():
-        return
+        return True
     for file in MOVED:
         if not (FOLDER / file).exists():
             continue
@@ -237,8 +255,11 @@ def _give_back(setup: SystemSetup) -> Iterator[str]:
         if file == "config.toml":
             for key in ("socket", "users", "members"):
                 text = change_setting(text, ("hub", key))
-        _write(own / file, text, 0o600, person)
+        if not _put(own / file, text, person):
+            yield f"not given back: {own / file} cannot be written as {name}"
+            return False
         yield f"given back: {own / file}"
+    return True
 
 
 # the service

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from atlasbridge.core.values import frozen
+from atlasbridge.core.values import frozen, replace
 
 TYPE_CHECKING = False
 
@@ -23,6 +23,8 @@ ELSEWHERE = "unknown"  # used instead of an id for a session that this hub does 
 _LONGEST_LINE = 512
 _TRIES = 4
 _PROC = "/proc"
+_LIMIT = 10  # RLIMIT_LOCKS
+_HIGHEST_LIMIT = 1 << 62
 
 
 @frozen
@@ -31,7 +33,7 @@ class Process:
     parent: int  # 0: none that is visible to us
     started: int = 0  # in ticks since the machine started; 0: unknown
     tty: str = ""  # its controlling terminal as the system names it; "": none
-    mark: str = ""  # the session id in its environment, if that is readable
+    mark: str = ""  # the session id in its environment, if that is readable; `ELSEWHERE` by its limit alone
     name: str = ""  # the name that the process has set
 
 
@@ -62,6 +64,8 @@ def trace_ancestry(pid: int, look: Look) -> tuple[Process, ...]:
     """
     for _ in range(_TRIES):
         line = _walk(pid, look)
+        if line and not line[0].mark and has_lowered_limit(pid):
+            line = (replace(line[0], mark=ELSEWHERE), *line[1:])
         if line and all(_stands(process, look) for process in line):
             return line
     return ()
@@ -95,7 +99,7 @@ def decide_inside_session(line: Iterable[Process], households: Iterable[SessionP
                 return home.session_id
     marks = [process.mark for process in line if process.mark]
     if marks:
-        return marks[0]
+        return next((mark for mark in marks if mark != ELSEWHERE), ELSEWHERE)
     return ELSEWHERE if any(process.name == HOST_NAME for process in line) else ""
 
 
@@ -118,6 +122,38 @@ def is_inside(line: Iterable[Process]) -> bool:
     For callers without a list of sessions. A host is not inside its own session, but everything it started is.
     """
     return any(process.mark or process.name == HOST_NAME for process in line)
+
+
+# A tool can empty its environment and kill its host. It cannot get rid of a hard resource limit: every process that it
+# starts inherits the limit, and only root can raise it. Linux has not enforced the limit on file locks since 2.4.
+
+
+def session_limits() -> tuple[tuple[int, int], ...]:
+    """The resource limits of a session's tool, as (number, value). They are lower than our own."""
+    if sys.platform != "linux":
+        return ()
+    import resource
+
+    hard = resource.getrlimit(_LIMIT)[1]
+    return ((_LIMIT, max(0, (_HIGHEST_LIMIT if hard < 0 else hard) - 1)),)
+
+
+def has_lowered_limit(pid: int) -> bool:
+    """Whether the limit of a process shows that it was started inside a session.
+
+    We compare it with our own limit, which an administrator can have set. If we are inside a session, any limit counts.
+    """
+    if sys.platform != "linux":
+        return False
+    try:
+        after = _read(f"{_PROC}/{pid}/limits").partition(b"Max file locks")[2].split(None, 2)
+        limit = int(after[1])
+    except (OSError, ValueError, IndexError):
+        return False  # it is gone, hidden, or unlimited
+    import resource
+
+    own = resource.getrlimit(_LIMIT)[1]
+    return own < 0 or own > _HIGHEST_LIMIT // 2 or limit < own
 
 
 def own_tool(pid: int, host_pid: int, open_question: object = None, look: Look | None = None) -> int:

@@ -2,9 +2,9 @@
 
 The kernel records a pid when a socket connects or listens. Pids are reused, so a pid alone proves nothing. Linux (from
 6.5) also provides a descriptor of that process: as long as it can be signalled, the pid still belongs to the process,
-and pid and start time together identify it for good. macOS puts a version of the pid into the audit token. A client of
-a hub, a session or a zygote verifies its peer here before it sends anything. The permissions of a caller are decided
-elsewhere.
+and pid and start time together identify it for good. Before 6.5 both ends exchange nonces. macOS puts a version of the
+pid into the audit token. A client of a hub, a session or a zygote verifies its peer here before it sends anything. The
+permissions of a caller are decided elsewhere.
 """
 
 from __future__ import annotations
@@ -19,12 +19,24 @@ from atlasbridge.core.values import frozen
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
-    from typing import Protocol
+    from typing import Any, Protocol
 
     class Link(Protocol):
         """A socket from the public module or from its C half."""
 
         def getsockopt(self, level: int, option: int, size: int, /) -> bytes: ...
+
+    class Talk(Link, Protocol):
+        """A socket that can also send and receive."""
+
+        def setsockopt(self, level: int, option: int, value: int, /) -> None: ...
+        def gettimeout(self) -> float | None: ...
+        def settimeout(self, value: float | None, /) -> None: ...
+        def sendall(self, data: bytes, /) -> None: ...
+        def recv(self, size: int, flags: int = ..., /) -> bytes: ...
+        def recvmsg(
+            self, size: int, room: int = ..., flags: int = ..., /
+        ) -> tuple[bytes, list[tuple[int, int, bytes]], int, Any]: ...
 
 
 _SOL_LOCAL, _LOCAL_PEERCRED, _LOCAL_PEERPID, _LOCAL_PEERTOKEN = 0, 0x001, 0x002, 0x006  # macOS; the BSDs have the first
@@ -32,8 +44,10 @@ _INT = 4
 _SO_PEERPIDFD = 77  # Linux 6.5
 _AUDIT_TOKEN = 8  # four-byte words: the sixth is the pid, the last is the version of the pid
 _PATIENCE_S = 2.0
+_NONCE = 32  # bytes; the client's begins with 0, as no line of ours does
 NOBODY = -1
 GONE = -1  # a value of `started`: the process has ended, and its pid can belong to another process
+UNPROVEN = -2  # a value of `started`: this kernel reports a pid alone, and the process did not answer a nonce
 
 
 class FalsePeer(ConnectionError):
@@ -45,14 +59,12 @@ class Peer:
     """`pid` is 0 and `uid` is -1 if the system does not report them.
 
     `started` distinguishes the process from a later one with the same pid; 0 if the system does not report it, `GONE`
-    if the process has ended. `proven`: the kernel has confirmed that the pid still belonged to the process when
-    `started` was read.
+    if the process has ended, `UNPROVEN` if only its pid is known. A process that is gone or unproven decides nothing.
     """
 
     pid: int
     uid: int
     started: int = 0
-    proven: bool = False
 
 
 def own_uid() -> int:
@@ -74,14 +86,68 @@ def _read_on_linux(link: Link) -> Peer:
         return Peer(0, uid)  # the peer is in another pid namespace
     held = _process_of(link)
     if held is None:
-        return Peer(pid, uid, started_at(pid))
+        return Peer(pid, uid, UNPROVEN)
     if held < 0:
-        return Peer(pid, uid, GONE, proven=True)
+        return Peer(pid, uid, GONE)
     try:
         started = started_at(pid)
-        return Peer(pid, uid, started if _has_its_number(held) else GONE, proven=True)
+        return Peer(pid, uid, started if _has_its_number(held) else GONE)
     finally:
         os.close(held)
+
+
+def meet(link: Talk, listens: bool = False) -> Peer:
+    """Like `read_peer`; before Linux 6.5 each end also answers a nonce of the other end.
+
+    We look at the process before it gets the nonce and after it has sent the nonce back, and the kernel names the
+    sender of the answer. If the same process had the pid both times, no other process had it in between. `listens`: we
+    are the listener; a caller that does not begin with a nonce stays unproven.
+    """
+    peer = read_peer(link)
+    if peer.started != UNPROVEN:
+        return peer
+    started, patience_s = started_at(peer.pid), link.gettimeout()
+    try:
+        link.settimeout(_PATIENCE_S)
+        if listens and link.recv(1, socket.MSG_PEEK) != b"\0":
+            return peer
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        sender = _answer_then_ask(link) if listens else _ask_then_answer(link)
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+    except OSError:
+        return peer
+    finally:
+        link.settimeout(patience_s)
+    return Peer(peer.pid, peer.uid, started if sender == peer.pid and started_at(peer.pid) == started else GONE)
+
+
+def _ask_then_answer(link: Talk) -> int:
+    ours = b"\0" + os.urandom(_NONCE - 1)
+    link.sendall(ours)
+    said, sender = _receive(link, 2 * _NONCE)
+    if not said.startswith(ours):
+        return NOBODY
+    link.sendall(said[_NONCE:])
+    return sender
+
+
+def _answer_then_ask(link: Talk) -> int:
+    theirs, ours = _receive(link, _NONCE)[0], os.urandom(_NONCE)
+    link.sendall(theirs + ours)
+    said, sender = _receive(link, _NONCE)
+    return sender if said == ours else NOBODY
+
+
+def _receive(link: Talk, size: int) -> tuple[bytes, int]:
+    """Returns that many bytes and the process that has sent them, or `NOBODY` if several processes have."""
+    data, senders = b"", set[int]()
+    while len(data) < size:
+        more, beside, _, _ = link.recvmsg(size - len(data), socket.CMSG_SPACE(3 * _INT))
+        if not more:
+            raise ConnectionResetError("the other end hung up")
+        said = [_words(one)[0] for _, kind, one in beside if kind == socket.SCM_CREDENTIALS]
+        data, senders = data + more, senders | set(said or [NOBODY])
+    return data, senders.pop() if len(senders) == 1 else NOBODY
 
 
 def _process_of(link: Link) -> int | None:
@@ -113,7 +179,7 @@ def _read_elsewhere(link: Link) -> Peer:
     except OSError:
         return Peer(_peer_pid(link), uid)
     started = started_at(pid)
-    return Peer(pid, uid, started if version_of(pid) == version else GONE, proven=True)
+    return Peer(pid, uid, started if version_of(pid) == version else GONE)
 
 
 def read_audit_token(token: bytes) -> tuple[int, int]:
@@ -138,41 +204,41 @@ def _words(data: bytes) -> list[int]:
 
 def line_of(peer: Peer) -> tuple[Process, ...]:
     """The peer and its ancestors, nearest first. Empty if the peer is unknown or has ended."""
-    if peer.pid <= 0 or peer.started == GONE:
+    if peer.pid <= 0 or peer.started < 0:
         return ()
     line = trace_ancestry(peer.pid, look_at)
     same = not peer.started or not line or line[0].started == peer.started
     return line if same else ()
 
 
-def prove_outside(link: Link, users: Collection[int]) -> Peer:
+def prove_outside(link: Talk, users: Collection[int]) -> Peer:
     """Checks that the listener belongs to one of these users and was not started inside a session.
 
     Raises `FalsePeer`, so that we send nothing to a program that a session's tool has put in the place of the hub or of
     a zygote.
     """
-    peer = read_peer(link)
+    peer = meet(link)
     if peer.uid not in users:
         raise FalsePeer(f"the program that listens there is of another user ({peer.uid})")
     line = line_of(peer)
     if peer.pid and not line:
-        raise FalsePeer("the program that listened there has ended")
+        raise FalsePeer("the program that listened there has ended, or does not show which process it is")
     if is_inside(line) and not is_vouched_for(line):
         raise FalsePeer(f"process {peer.pid}, which was started inside a session, listens there")
     return peer
 
 
-def prove_host(link: Link) -> Peer:
+def prove_host(link: Talk) -> Peer:
     """Used by `attach`: checks that the listener is not a program that a session's tool has put in the host's place.
 
     A caller inside a session is allowed to reach processes that were started inside a session.
     """
-    peer = read_peer(link)
+    peer = meet(link)
     if peer.uid != own_uid() and own_uid() != 0:
         raise FalsePeer(f"the program that listens there is of another user ({peer.uid})")
     line = line_of(peer)
     if peer.pid and not line:
-        raise FalsePeer("the program that listened there has ended")
+        raise FalsePeer("the program that listened there has ended, or does not show which process it is")
     below = line and (line[0].mark or is_inside(line[1:]))
     if below and not is_inside(trace_ancestry(os.getpid(), look_at)):
         raise FalsePeer(f"process {peer.pid}, which was started inside a session, listens there")
@@ -183,7 +249,7 @@ def prove_above(link: Link) -> None:
     """Used by a process that a host has started: checks that the listener is one of our ancestors. No further proof is
     needed, because an ancestor's pid cannot have been reused since we started."""
     peer = read_peer(link)
-    if peer.pid not in {process.pid for process in trace_ancestry(os.getpid(), look_at)[1:]}:
+    if peer.started == GONE or peer.pid not in {process.pid for process in trace_ancestry(os.getpid(), look_at)[1:]}:
         raise FalsePeer(f"process {peer.pid}, which listens there, is not the host of this session")
 
 
@@ -206,7 +272,7 @@ def is_vouched_for(line: tuple[Process, ...]) -> bool:
     try:
         link.settimeout(_PATIENCE_S)
         link.connect(voucher(line[1].pid, line[0]))
-        said = read_peer(link)
+        said = meet(link)
     except OSError:
         return False
     finally:

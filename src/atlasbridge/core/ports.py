@@ -194,10 +194,13 @@ class MachineApi(HubApi, Protocol):
     def integrations(self) -> Integrations: ...
     @property
     def passkeys(self) -> PasskeyService: ...
-    async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False) -> str:
+    async def session_of_peer(
+        self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False, forwarded: str | None = None
+    ) -> str:
         """Returns the session whose tool, or a descendant of the tool, is at the other end of this connection; "" for a
-        person's own program, and `core.prompt.gate.UNTRACED` if that is unknown. With `same_user`, a program of another
-        user or another machine is reported as `OTHER_USER`.
+        person's own program, and `core.prompt.gate.UNTRACED` if that is unknown. A program of another user of this
+        machine is reported as `OTHER_USER`; with `same_user`, a program of another machine is, too. `forwarded`: the
+        address for which a configured proxy has connected; "" if the proxy does not report it.
         """
 
     def refuse_inside_session(self, inside_session: str, op: str, prompt_id: str = "") -> Reject:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
+from atlasbridge.core.ancestry import session_limits
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.model import Answer, Choice, Prompt, SubjectKind
@@ -232,11 +233,25 @@ def _answered_key(line: bytes) -> str:
     return json.dumps(message["id"])
 
 
+def _mark_agent() -> Callable[[], None] | None:
+    """What the agent leaves behind stays known as the program that asks."""
+    limits = session_limits()
+    if not limits:
+        return None
+    import resource
+
+    def mark() -> None:
+        for number, value in limits:
+            resource.setrlimit(number, (value, value))
+
+    return mark
+
+
 def serve(home: Home, command: list[str], editor_in: IO[bytes], editor_out: IO[bytes], label: str = "") -> int:
     """Run the agent until it ends; returns its exit status."""
     try:
-        agent: subprocess.Popen[bytes] = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        agent: subprocess.Popen[bytes] = subprocess.Popen(  # there is no other thread yet
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, preexec_fn=_mark_agent()
         )
     except OSError as error:
         raise AtlasBridgeError(f"cannot start {command[0]}: {error.strerror}", "is it installed and on the PATH?")

@@ -22,7 +22,7 @@ from atlasbridge.core.operations import OPERATIONS, HubOperations, Operation, Re
 from atlasbridge.core.prompt.gate import UNTRACED
 from atlasbridge.core.schema import BadValue, read_text, write
 from atlasbridge.web.access import Caller, body_digest, same
-from atlasbridge.web.guard import Readers
+from atlasbridge.web.guard import Readers, host_name
 from atlasbridge.web.view import render_plain
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ STATUS: Final = {
 OVER_HTTP: Final = tuple(one for one in OPERATIONS if one.path)
 NO_OWNER = (
     "It cannot be seen which program of this machine sends this, so it decides nothing. Through an ssh tunnel, forward "
-    "the page's socket instead of its port: ssh -L 8765:.atlasbridge/web.sock HOST, then open the link with port 8765."
+    "the page's socket instead of its port: ssh -L 8765:.atlasbridge/web.sock HOST, then open the link with port 8765. "
+    "A proxy must pass X-Forwarded-For, and on the hub's own machine open http://localhost instead of the proxy's name."
 )
 
 
@@ -191,7 +192,15 @@ async def session_of_peer(site: Site, request: Request, same_user: bool = False)
     client, server = request.client, request.scope.get("server") or ("", 0)
     if client is None:
         return UNTRACED
-    return await site.hub_api.session_of_peer((client.host, client.port), (server[0], server[1] or 0), same_user)
+    ends = (client.host, client.port), (server[0], server[1] or 0)
+    return await site.hub_api.session_of_peer(*ends, same_user, _forwarded(site, request))
+
+
+def _forwarded(site: Site, request: Request) -> str | None:
+    """The address that a proxy names last, which is the one that has connected to it; None: no proxy is meant."""
+    if host_name(request.headers["host"]) not in site.settings.hosts:
+        return None
+    return ",".join(request.headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
 
 
 def _target(request: Request) -> str:

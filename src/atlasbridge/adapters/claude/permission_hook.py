@@ -2,7 +2,7 @@
 
 It decides nothing: it prints the host's decision, or nothing, and then the dialog stays. With `answers` it waits for
 the decision while the dialog is shown; without, it exits at once. It always exits with success, also if the session is
-gone. It uses the standard library only and runs with `python -I -S`.
+gone. It uses the standard library and `core.peer`, and runs with `python -I -S`.
 """
 
 import json
@@ -11,6 +11,7 @@ import select
 import socket
 import sys
 
+PACKAGES = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))  # `-I -S` leaves them out
 TIMEOUT_S = 1.0
 PORT_S = 3.0
 NUMBER = 32  # bytes of each random number and of each proof
@@ -57,24 +58,11 @@ def reach(attach_socket: str) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(TIMEOUT_S)
     connection.connect(attach_socket)
-    if sys.platform == "linux" and not is_above(listener(connection)):
-        raise OSError("another program listens in the place of the session's host")
+    sys.path.append(PACKAGES)
+    from atlasbridge.core.peer import prove_above
+
+    prove_above(connection)  # raises OSError: another program listens in the place of the session's host
     return connection
-
-
-def listener(connection: socket.socket) -> int:
-    said = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    return int.from_bytes(said[:4], sys.byteorder, signed=True)
-
-
-def is_above(pid: int) -> bool:
-    """Whether this process is an ancestor. The host is an ancestor of everything that its tool starts, and its pid
-    cannot have been reused."""
-    above = os.getppid()
-    while above > 1 and above != pid:
-        with open(f"/proc/{above}/stat", encoding="utf-8", errors="replace") as file:
-            above = int(file.read().rpartition(")")[2].split()[1])
-    return above == pid
 
 
 def reach_port(place: str) -> socket.socket:

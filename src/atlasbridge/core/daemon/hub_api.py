@@ -362,8 +362,10 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
         told = {"kind": given.kind.value, "value": given.value, "by": given.identity}
         return {**told, "at": given.received_at, "source": given.source}
 
-    async def session_of_peer(self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False) -> str:
-        return await self.caller_check.of_connection(client, server, same_user)
+    async def session_of_peer(
+        self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False, forwarded: str | None = None
+    ) -> str:
+        return await self.caller_check.of_connection(client, server, same_user, forwarded)
 
     def refuse_inside_session(self, inside_session: str, op: str, prompt_id: str = "") -> Reject:
         return self.caller_check.refuse(inside_session, op, prompt_id)

@@ -6,13 +6,14 @@ import asyncio
 import logging
 import os
 import re
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import is_inside, look_at, own_tool, trace_ancestry
+from atlasbridge.core.ancestry import look_at, own_tool
 from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.daemon.sessions import AWAITED, UNRECORDED, SessionLife
@@ -38,9 +39,8 @@ from atlasbridge.core.hub_connection import (
     wants_loopback,
     write_pass,
 )
-from atlasbridge.core.peer import Peer, own_uid, read_peer
+from atlasbridge.core.peer import UNPROVEN, Peer, meet, own_uid, read_peer
 from atlasbridge.core.store.rounds import Rounds
-from atlasbridge.core.values import replace
 
 # Where clients of the hub's TCP port say which process they are. The kernel's information about each is kept until its
 # connection has completed the handshake.
@@ -48,6 +48,35 @@ from atlasbridge.core.values import replace
 # Only connections in a handshake are accepted here, so nobody can fill this up with others.
 
 _MOST_CALLERS = 1024
+Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+class _PausedProtocol(asyncio.StreamReaderProtocol):
+    """Reads nothing until it is known who has come: before Linux 6.5 the first bytes are nonces."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        transport.pause_reading()
+        super().connection_made(transport)
+
+
+async def listen_at(path: str, connected: Connected, backlog: int) -> asyncio.Server:
+    """At a Unix socket; `connected` calls `meet_caller` first."""
+
+    def protocol() -> asyncio.StreamReaderProtocol:
+        return _PausedProtocol(asyncio.StreamReader(limit=wire.MAX_LINE), connected)
+
+    return await asyncio.get_running_loop().create_unix_server(protocol, path, backlog=backlog)
+
+
+async def meet_caller(writer: asyncio.StreamWriter) -> Peer:
+    sock = writer.get_extra_info("socket")
+    peer = read_peer(sock)
+    if peer.started == UNPROVEN:
+        with socket.socket(fileno=os.dup(sock.fileno())) as link:
+            peer = await asyncio.to_thread(meet, link, listens=True)
+            link.setblocking(False)  # the two share that
+    writer.transport.resume_reading()  # type: ignore[attr-defined]
+    return peer
 
 
 class Card:
@@ -67,9 +96,7 @@ class Handshake:
     async def open(self, issued: Pass) -> None:
         self._pass = issued
         if has_introductions():
-            self._server = await asyncio.start_unix_server(
-                self._receive, meeting_place(issued.port, issued.key), backlog=_MOST_CALLERS
-            )
+            self._server = await listen_at(meeting_place(issued.port, issued.key), self._receive, _MOST_CALLERS)
 
     @contextmanager
     def expect(self, of_peer: bytes, of_hub: bytes) -> Iterator[Card]:
@@ -94,10 +121,11 @@ class Handshake:
 
     async def _note(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(PATIENCE_S):
+            peer = await meet_caller(writer)
             card = self._cards.get(await reader.readexactly(CARD))
             if card is None or card.peer.pid:
                 return  # unknown, or already claimed
-            card.peer = read_peer(writer.get_extra_info("socket"))
+            card.peer = peer
             writer.write(NOTED)
             await writer.drain()
 
@@ -116,7 +144,6 @@ _WAITING = 4096  # a thousand hosts reconnect at once after a restart of the hub
 MOST_STRANGERS = 1024  # connections that have not completed the handshake; beyond this, the oldest is closed
 
 Address = tuple[str, int]
-Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Listener(Protocol):
@@ -134,13 +161,12 @@ class Listener(Protocol):
 
 
 class SocketListener:
-    """`guests`: other users who are allowed to connect. `members`: those of them who count as this user when no session
-    is among their ancestors. Any other user that the folder's mode lets through is refused here."""
+    """`guests`: other users who are allowed to connect. Any other user that the folder's mode lets through is refused
+    here."""
 
-    def __init__(self, path: Path, guests: Callable[[], frozenset[int]], members: Callable[[], frozenset[int]]) -> None:
+    def __init__(self, path: Path, guests: Callable[[], frozenset[int]]) -> None:
         self._path = path
         self._guests = guests
-        self._members = members
         self._made = (0, 0)
 
     async def open(self, connected: Connected) -> asyncio.Server:
@@ -148,7 +174,7 @@ class SocketListener:
         pass_file(self._path).unlink(missing_ok=True)
         before = os.umask(0o177)
         try:
-            server = await asyncio.start_unix_server(connected, str(self._path), limit=wire.MAX_LINE, backlog=_WAITING)
+            server = await listen_at(str(self._path), connected, _WAITING)
         except OSError as error:
             raise _cannot_listen(self._path, error) from error
         finally:
@@ -169,21 +195,14 @@ class SocketListener:
         return status.st_dev, status.st_ino
 
     async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
-        peer = read_peer(writer.get_extra_info("socket"))
+        peer = await meet_caller(writer)
         if peer.uid != own_uid() and peer.uid not in self._guests():
             log.warning("a connection of user %s was refused", peer.uid)
             return None
-        return replace(peer, uid=own_uid()) if peer.uid in self._members() and not _is_inside(peer) else peer
+        return peer
 
     def close(self) -> None:
         self._path.unlink(missing_ok=True)
-
-
-def _is_inside(peer: Peer) -> bool:
-    """Whether a session's host is among its ancestors, even one that has not reported yet. A host itself is not
-    inside."""
-    line = trace_ancestry(peer.pid, look_at) if peer.pid > 0 else ()
-    return not line or is_inside((replace(line[0], name=""), *line[1:]))
 
 
 class LoopbackListener:
@@ -264,9 +283,8 @@ def make_listener(
     transport: str,
     guests: Callable[[], frozenset[int]],
     whose: Callable[[Address, Address], Awaitable[Peer]],
-    members: Callable[[], frozenset[int]] = frozenset,
 ) -> Listener:
-    return LoopbackListener(path, whose) if wants_loopback(transport) else SocketListener(path, guests, members)
+    return LoopbackListener(path, whose) if wants_loopback(transport) else SocketListener(path, guests)
 
 
 def _cannot_listen(path: Path, error: OSError) -> AtlasBridgeError:

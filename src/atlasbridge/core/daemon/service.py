@@ -187,7 +187,6 @@ class Hub:
             settings.transport,
             lambda: self._plan.settings.guests,
             self.caller_check.peer_of,
-            lambda: self._plan.settings.members,
         )
         self.server = HubServer(listener, self.sessions, self.operations.operate, self.caller_check, self.rounds)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)

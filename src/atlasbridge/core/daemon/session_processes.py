@@ -13,7 +13,7 @@ from typing import Final
 from atlasbridge.core.ancestry import Look, Process, SessionProcesses, decide_inside_session, look_at, trace_ancestry
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import RefusalLog
-from atlasbridge.core.daemon.tcp_owner import find_peer, find_session_of
+from atlasbridge.core.daemon.tcp_owner import find_peer, find_session_of, is_of_this_machine
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.peer import Peer, own_uid
@@ -23,7 +23,7 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 
 LONGEST_LABEL: Final = 120
-NOBODY_S: Final = "from a program of unknown origin"  # the program has ended since
+ASKERS: Final = {UNTRACED: "from a program of unknown origin", OTHER_USER: "from another user"}  # on the card
 UNIX: Final = "unix:"  # prefix of a peer's address at the page's Unix socket: its pid and start time
 # people are notified of one session's attempts at most once in this time; the audit log has all of them
 QUIET_S: Final = 60.0
@@ -51,12 +51,16 @@ class CallerCheck:
     def of(self, peer: Peer | None) -> str:
         """Returns "" for a person's own command, the session of a program inside one, or the reason why it is
         unknown."""
-        if peer is not None and peer.uid != own_uid():
-            return OTHER_USER
-        line = trace_ancestry(peer.pid, self._look) if peer is not None and peer.pid > 0 else ()
-        if not line or (peer is not None and peer.started and peer.started != line[0].started):
+        if peer is None:
             return UNTRACED
-        return decide_inside_session(line, self._near(line))
+        line = trace_ancestry(peer.pid, self._look) if peer.pid > 0 else ()
+        known = line and peer.started in (0, line[0].started)
+        inside_session = decide_inside_session(line, self._near(line)) if known else UNTRACED
+        return OTHER_USER if inside_session in ("", UNTRACED) and not self._decides(peer.uid) else inside_session
+
+    def _decides(self, uid: int) -> bool:
+        """Whether a program of this user is a person's, where no session is behind it."""
+        return uid == own_uid() or uid in self._members()
 
     def whence(self, peer: Peer) -> str:
         """Returns the session inside which a question was asked, whichever user's; "" if none is visible."""
@@ -73,24 +77,31 @@ class CallerCheck:
         """Returns the peer of a loopback connection that has proved that it has the key; pid 0 if it is unknown."""
         return await asyncio.to_thread(find_peer, client, server, self._households())
 
-    async def of_connection(self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False) -> str:
-        """Like `of`, for a network connection. It inspects every process, so it runs in another thread. With
-        `same_user`, only a program of this user on this machine is accepted."""
+    async def of_connection(
+        self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False, forwarded: str | None = None
+    ) -> str:
+        """Like `of`, for a network connection. It inspects every process, so it runs in another thread.
+
+        A relay of another user on this machine hides who uses it, so it decides nothing. A proxy that the configuration
+        names reports the address for which it asks. If that address is on this machine, a tool could have sent it.
+        """
         if client[0].startswith(UNIX):
             pid, _, started = client[0].removeprefix(UNIX).partition(":")
             return self.of(Peer(int(pid), own_uid(), int(started)))
         found = await asyncio.to_thread(find_session_of, client, server, self._households(), self._users())
-        if same_user and found.inside_session == "" and found.uid not in {own_uid(), *self._members()}:
-            return OTHER_USER
-        return UNTRACED if found.inside_session is None else found.inside_session
+        if found.inside_session != "":
+            return UNTRACED if found.inside_session is None else found.inside_session
+        if forwarded is not None and not same_user:
+            return UNTRACED if is_of_this_machine(forwarded) else ""
+        return "" if self._decides(found.uid) or (found.uid < 0 and not same_user) else OTHER_USER
 
     def mark(self, label: str, inside_session: str) -> str:
         """Adds a mark to a label from inside a session. The mark comes first, so that the label cannot hide it."""
         label = escape_controls(label, keep_lines=False)[:LONGEST_LABEL]
         if not inside_session:
             return label
-        if inside_session == UNTRACED:
-            return f"{NOBODY_S}{': ' + label if label else ''}"
+        if asker := ASKERS.get(inside_session):
+            return f"{asker}{': ' + label if label else ''}"
         session = self._hub.ledger.session(inside_session)
         name = f" ({escape_controls(session.label or session.tool, keep_lines=False)})" if session else ""
         return f"in session {short_id(inside_session)}{name}{': ' + label if label else ''}"

@@ -86,8 +86,11 @@ def find_peer(client: Address, server: Address, households: Iterable[SessionProc
 
 
 def is_of_this_machine(host: str) -> bool:
-    """Whether the address belongs to this machine: only then can a socket be bound to it."""
-    address = ip_address(_plain((host, 0))[0])
+    """Whether the address belongs to this machine: only then can a socket be bound to it. True if it is no address."""
+    try:
+        address = ip_address(_plain((host, 0))[0])
+    except ValueError:
+        return True
     if address.is_loopback:
         return True
     with socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM) as probe:

@@ -127,6 +127,25 @@ async def enter(
     return {**welcome, "server_key": server_key}
 
 
+async def ask_heads(membership: FleetMembership) -> list[str]:
+    """The heads of this machine's audit log that the server has kept, as `COUNT:HASH`."""
+    link = await dial(membership.url, membership.ca)
+    try:
+        nonce = new_nonce()
+        challenge = await hear(link, "challenge")
+        server_key = follow_key(membership.server_key, challenge)
+        text = signing_text("heads", str(challenge["nonce"]), membership.machine_id, server_key)
+        proof = {"machine": membership.machine_id, "nonce": nonce, "signature": sign(membership.key, text)}
+        await link.send(encode_message("heads", **proof))
+        answer = await hear(link, "heads")
+    finally:
+        await link.close()
+    heads = [str(one) for one in answer["heads"]]
+    if not is_signed(server_key, str(answer["signature"]), signing_text("heads", nonce, membership.machine_id, *heads)):
+        raise ChannelError("another server answers there than the one this machine joined", "check the network")
+    return heads
+
+
 async def leave(membership: FleetMembership) -> None:
     """Leave the server. Raises ChannelError if it was not reached, or had already removed this machine."""
     link = await dial(membership.url, membership.ca)

@@ -19,6 +19,7 @@ from atlasbridge.fleet.server.audit import note
 from atlasbridge.fleet.server.database import CHANNEL, Connection, Database, row, rows
 from atlasbridge.fleet.server.machines import Entered
 
+MOST_HEADS = 1000  # that a machine is told when it verifies its own log
 SPARSE = 64  # a head is anchored after so many entries, and with every connection
 
 
@@ -131,6 +132,18 @@ async def _anchored(connection: Connection, machine_id: str, after: int) -> dict
         connection, "SELECT count, hash FROM heads WHERE machine_id = %s AND count > %s", machine_id, after
     )
     return {int(one["count"]): str(one["hash"]) for one in found}
+
+
+async def newest_heads(database: Database, machine_id: str) -> list[str]:
+    """As `COUNT:HASH`: what the machine said last, and what was anchored before."""
+    found = await database.rows(
+        "SELECT head_count AS count, head_hash AS hash FROM machines WHERE id = %s"
+        " UNION SELECT count, hash FROM heads WHERE machine_id = %s ORDER BY count DESC LIMIT %s",
+        machine_id,
+        machine_id,
+        MOST_HEADS,
+    )
+    return [f"{one['count']}:{one['hash']}" for one in found if one["count"]]
 
 
 def _follow(head: Head, lines: list[str], anchored: Mapping[int, str]) -> Head | Fault:

@@ -79,6 +79,8 @@ async def serve_link(context: ServerContext, socket: WebSocket) -> None:
             await _join(context, socket, first, nonce, identity)
         elif first["m"] == "enter":
             await _enter(context, socket, first, nonce, identity)
+        elif first["m"] == "heads":
+            await _tell_heads(context, socket, first, nonce, identity)
         await socket.close()
     except (WebSocketDisconnect, TimeoutError, RuntimeError):
         pass  # it is gone: it will dial again
@@ -123,18 +125,37 @@ async def _join(
     return None
 
 
+async def _recognise(context: ServerContext, message: dict[str, Any], nonce: str, identity: Identity) -> Refused | None:
+    """None: the machine has the key that it joined with."""
+    machine_id = str(message["machine"])
+    key = await machines.key_of(context.database, machine_id)
+    text = signing_text(str(message["m"]), nonce, machine_id, identity.public_key)
+    if not isinstance(key, Refused) and not proves(key, str(message["signature"]), text):
+        key = Refused("bad_signature", "This machine does not have the key it joined with.")
+    if not isinstance(key, Refused):
+        return None
+    await machines.refuse_entry(context.database, machine_id, key.reason)
+    return key
+
+
+async def _tell_heads(
+    context: ServerContext, socket: WebSocket, message: dict[str, Any], nonce: str, identity: Identity
+) -> None:
+    """For `audit verify` on a machine: the heads of its log that are kept here."""
+    if refused := await _recognise(context, message, nonce, identity):
+        return await _refuse(socket, refused)
+    machine_id = str(message["machine"])
+    heads = await anchors.newest_heads(context.database, machine_id)
+    signature = identity.sign(signing_text("heads", str(message["nonce"]), machine_id, *heads))
+    return await socket.send_text(encode_message("heads", heads=heads, signature=signature))
+
+
 async def _enter(
     context: ServerContext, socket: WebSocket, message: dict[str, Any], nonce: str, identity: Identity
 ) -> None:
+    if refused := await _recognise(context, message, nonce, identity):
+        return await _refuse(socket, refused)
     machine_id = str(message["machine"])
-    key = await machines.key_of(context.database, machine_id)
-    if isinstance(key, Refused):
-        await machines.refuse_entry(context.database, machine_id, key.reason)
-        return await _refuse(socket, key)
-    text = signing_text("enter", nonce, machine_id, identity.public_key)
-    if not proves(key, str(message["signature"]), text):
-        await machines.refuse_entry(context.database, machine_id, "bad_signature")
-        return await _refuse(socket, Refused("bad_signature", "This machine does not have the key it joined with."))
     address = socket.client.host if socket.client else ""
     entered = await machines.enter(context.database, machine_id, message, context.name, address, is_there=False)
     if isinstance(entered, Refused) and entered.reason == machines.ARE_YOU_THERE:

@@ -78,12 +78,13 @@ class PosixPTY(BasePTY):
         attributes: TermiosAttributes | None = None,
         ready: ReadyTerminal | None = None,
         stderr: int = -1,
+        limits: tuple[tuple[int, int], ...] = (),
     ) -> Self:
         """Start `command`. `SpawnRefused` contains the exit status that a shell would have returned."""
         size = size or Size()
         pixels = (size.rows, size.cols, size.width, size.height)
         how: dict[str, Any] = {"env": os.environ if env is None else env, "cwd": cwd, "size": pixels}
-        how |= {"termios_attrs": attributes, "stderr": stderr}
+        how |= {"termios_attrs": attributes, "stderr": stderr, "limits": limits}
         try:
             started = _start_ready(ready, command, how) if ready else None
             child, lifeline = started or _start_new(command, how)

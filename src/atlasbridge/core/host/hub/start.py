@@ -15,7 +15,7 @@ from typing import Any
 
 from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
 from atlasbridge.core.home import Home
-from atlasbridge.core.peer import voucher
+from atlasbridge.core.peer import meet, voucher
 from atlasbridge.core.process import own_environ, own_python, start_alone
 from atlasbridge.core.system import OWN_FILE, try_share
 
@@ -71,9 +71,11 @@ def _vouch(pid: int) -> None:
 def _keep_answering(link: socket.socket) -> None:
     while True:
         try:
-            link.accept()[0].close()  # accepting the connection is the whole confirmation
+            caller = link.accept()[0]
         except OSError:
             return  # a later hub has taken its place
+        with caller:
+            meet(caller, listens=True)  # that we listen is the whole confirmation
 
 
 def hold_starting(home: Home) -> int:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import SessionProcesses, decide_inside_session, started_at
+from atlasbridge.core.ancestry import SessionProcesses, decide_inside_session, look_at, started_at, trace_ancestry
 from atlasbridge.core.host.terminal.attachment import Attachment
 from atlasbridge.core.host.terminal.terminal_handover import unpack_fds
-from atlasbridge.core.peer import Peer, line_of, read_peer
+from atlasbridge.core.peer import UNPROVEN, Peer, line_of, meet, read_peer
 
 # One connected client from the host's view: messages in both directions, and the descriptors that come with them.
 
@@ -150,7 +150,7 @@ class AttachSocket:
             connection, _ = listener.accept()
         except OSError:
             return  # it is gone again
-        peer = read_peer(connection)
+        peer = meet(connection, listens=True)
         crowded = len(self._callers) >= _MOST_CALLERS
         # root counts as another user, and a peer without a known uid is refused
         if peer.uid == os.getuid() and not crowded:
@@ -229,7 +229,8 @@ def is_inside_session(peer: Peer, tool_pid: int, attach_sockets: Path, own: Path
 def is_inside(peer: Peer, tool_pid: int) -> bool:
     """Whether the peer is this host's own tool, or a descendant that is still attached to it, such as a hook. An orphan
     of the tool is a child of the host, so it does not count; neither does a process that has ended."""
-    line = [process.pid for process in line_of(peer)]
+    found = trace_ancestry(peer.pid, look_at) if peer.started == UNPROVEN else line_of(peer)  # a hook has no nonce
+    line = [process.pid for process in found]
     return tool_pid in line and os.getpid() in line[line.index(tool_pid) + 1 :]
 
 

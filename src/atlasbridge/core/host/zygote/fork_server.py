@@ -33,7 +33,7 @@ from atlasbridge.core.host.zygote.spawn_request import (
     parse_request,
     request_length,
 )
-from atlasbridge.core.peer import line_of, read_peer
+from atlasbridge.core.peer import line_of, meet
 from atlasbridge.core.process import own_environ, own_python
 
 MOST = 8  # fork servers per home; further kinds of clients do without
@@ -248,7 +248,7 @@ def _is_readable(link: socket.socket, timeout_s: float | None, other: socket.soc
 
 def check_client(connection: socket.socket) -> None:
     """Refuses other users, and all processes inside a session: their children must stay below their host."""
-    peer = read_peer(connection)
+    peer = meet(connection, listens=True)
     if peer.uid != os.getuid():
         raise Refused("another user")
     line = line_of(peer)
