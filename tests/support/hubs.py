@@ -78,7 +78,8 @@ class HubProcess:
         self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root), "ATLASBRIDGE_SESSION_ZYGOTE": "0"}
 
     def cli(self, *arguments: str, given: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-        if cwd is None and not self._less and not self._cold and warm.may_fork(arguments, self.environ):
+        plain = bool(arguments) and cwd is None and not self._less and not self._cold
+        if plain and warm.may_fork(arguments, self.environ):
             return warm.run_command(arguments, self.environ, given)
         words = self.command(*arguments)
         return subprocess.run(words, env=self.environ, input=given, capture_output=True, text=True, timeout=60, cwd=cwd)

@@ -19,7 +19,7 @@ class Operator:
         self._home = home
 
     def command(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        if warm.may_fork(words, self._environ):
+        if words and warm.may_fork(words, self._environ):
             return warm.run_command(words, self._environ, stdin)
         return subprocess.run(
             [*ATLASBRIDGE, *words], env=self._environ, input=stdin, capture_output=True, text=True, timeout=90
