@@ -130,7 +130,7 @@ def _verify(bundle: dict[str, Any], keys: list[str], source: str) -> None:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     except ImportError:
         raise DialectError(
-            "signatures cannot be checked here", "Install it: pip install 'atlasbridge[updates]'"
+            "signatures cannot be checked here", "Install it: install the updates extra (see docs/install.md)"
         ) from None
     key = from_text(bundle["key"])
     try:
