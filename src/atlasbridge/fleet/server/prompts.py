@@ -84,7 +84,7 @@ SELECT id, plain, opened FROM known
 
 
 class Fenced(Exception):
-    """Another link of the same machine has replaced this one or the machine was removed, so this link must not write."""
+    """Another link of this machine has replaced this one or the machine was removed, so this link must not write."""
 
 
 Row = dict[str, Any]

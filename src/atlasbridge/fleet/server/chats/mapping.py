@@ -155,7 +155,7 @@ def _constraints(told: Any) -> dict[str, Any]:
 
 
 def _subject(told: Any) -> Any:
-    """The subject of a prompt. The machine sends only text that may be shown, so all of it is shown."""
+    """The subject of a prompt. The machine sends only what people are allowed to see, so all of it is shown."""
     found = told_subject(told)
     if found is None:
         return None
