@@ -53,13 +53,13 @@ class PromptTracer:
         self._provider = TracerProvider(resource=Resource.create({"service.name": service}), id_generator=self._ids)
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
         self._tracer = self._provider.get_tracer("atlasbridge")
-        self._moments: dict[str, dict[str, float]] = {}  # by prompt: when each of its events happened
+        self._moments: dict[str, dict[str, float]] = {}  # for each prompt: the time of each event
 
     def close(self) -> None:
         self._provider.shutdown()
 
     def span(self, prompt_id: str, name: str, began: float, ended: float, /, **more: str) -> None:
-        """A part of the prompt's life, in wall time."""
+        """Add a span to the trace of a prompt. Times are wall-clock times."""
         trace_id, first_id = ids_of(prompt_id)
         parent = trace.SpanContext(trace_id, first_id, is_remote=True, trace_flags=trace.TraceFlags(1))
         within = trace.set_span_in_context(trace.NonRecordingSpan(parent), Context())
@@ -70,7 +70,7 @@ class PromptTracer:
         span.end(int(max(began, ended) * 1e9))
 
     async def follow(self, events: AsyncIterator[dict[str, Any]]) -> None:
-        """The events of a hub, from the byte that ended a prompt's screen to the keys that answered it."""
+        """Follow the events of a hub, from the last byte of a prompt's screen to the keys that answered it."""
         async for event in events:
             kind, _, what = str(event["event"]).partition(".")
             if kind in ("prompt", "reply") and event.get("prompt_id"):
@@ -86,7 +86,7 @@ class PromptTracer:
             return self.span(prompt_id, "host.detect", began, at)
         known = self._moments.get(prompt_id)
         if known is None:
-            return None  # raised before this hub started
+            return None  # the prompt was raised before this hub started
         known.setdefault(what, at)
         channel = str(event.get("channel") or "")
         if what == "routed":

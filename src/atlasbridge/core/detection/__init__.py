@@ -1,1 +1,3 @@
-"""Is a person awaited?  Events in, commands out; the clock is an argument.  All of it is pure."""
+"""Decides whether a tool waits for a person. Events in, commands out; the time is an argument. All code here is
+pure.
+"""

@@ -1,7 +1,8 @@
-"""Is a person awaited?  Events in, commands out; the clock is an argument, the screen its eye.
+"""Decides whether the tool waits for a person: events in, commands out, and the time is an argument.
 
-Judges the settled screen, never a chunk.  Which text asks what is left to `recognise`, which signals suffice to
-`signals`, how to answer to `answer`.  The host executes the commands and tells `ReplyTyped` just before it types.
+The detector judges the settled screen, never a chunk of output. `core.recognition` says what the screen asks,
+`verdict` says whether the signals suffice, and `prompt_builder` makes the prompt. The host executes the commands and
+sends `ReplyTyped` just before it types.
 """
 
 from __future__ import annotations
@@ -44,60 +45,64 @@ from atlasbridge.core.screen.queries import keys_of
 from atlasbridge.core.screen.view import View, begins_with
 from atlasbridge.core.values import frozen, replace
 
-# The prompt that stands open, as it was when it was raised, and whether what is seen now is the same.
+# The open prompt as it was when it was raised, and the comparison with the current screen.
 #
-# A value: it is compared, never changed.  What follows from the comparison is decided in `detector`.
+# It is an immutable value. `Detector` decides what follows from the comparison.
 
-LEAST_LEFT = 40  # characters by which a question is still known when its first rows are gone
+LEAST_LEFT = 40  # characters that identify a question after its first rows have scrolled away
 
 
 @frozen
 class JustAnswered:
-    """The prompt that was just answered: only this one is not raised again, and only until something moved."""
+    """The prompt that was just answered. Only this one is not raised again, and only until something has changed."""
 
     at: float
-    key: str  # the picture it was answered on
-    left: bool = False  # it was seen to be gone, be it for a moment
-    worked: frozenset[str] = frozenset()  # rows of that picture that look as if the tool worked
+    key: str  # the key of the screen on which it was answered
+    left: bool = False  # the prompt disappeared, at least for a moment
+    worked: frozenset[str] = frozenset()  # rows of that screen that look like a busy mark
 
 
 @frozen
 class OpenPrompt:
     prompt: Prompt
     found: Finding
-    place: int  # the line it stands in, counted from the first that was ever on the screen
-    facts: Facts  # about the terminal, when it was raised
-    wrap: str  # its digest, however a window wraps it
-    behind: str  # what stands right behind the cursor
+    place: int  # its line number, counted from the first line that was ever on the screen
+    facts: Facts  # about the terminal, when the prompt was raised
+    wrap: str  # its digest without line breaks, which is the same at any window width
+    behind: str  # the text right after the cursor
 
     @staticmethod
     def of(prompt: Prompt, found: Finding, place: int, facts: Facts, view: View) -> OpenPrompt:
         return OpenPrompt(prompt, found, place, facts, rewrapped(found), view.behind_cursor())
 
     def has_digest(self, found: Finding, resized: bool) -> bool:
-        """The same to the last blank; after the window was resized, also wrapped in another way."""
+        """Whether the text is identical, or, after a resize of the window, identical except for line breaks."""
         return digest_of(found) == self.prompt.digest or (resized and rewrapped(found) == self.wrap)
 
     def same_words_above(self, found: Finding, resized: bool) -> bool:
         return found.question == self.found.question or (resized and rewrapped(found) == self.wrap)
 
     def is_its_line(self, found: Finding, view: View) -> bool:
-        """Nothing stands in its line that did not stand there when it was raised."""
+        """Whether its line contains only the text that was there when the prompt was raised."""
         return found.core == self.found.core and self.is_untouched(found, view)
 
     def is_untouched(self, found: Finding, view: View) -> bool:
-        """Nobody has written anything, before the cursor or, gone back in it, behind it.  Hints of a box change."""
+        """Whether nobody has typed before or after the cursor. Dialogs and input boxes change their hints, so only
+        typed text counts there.
+        """
         drawn = found.structural or found.constraints.get("idle")
         return found.filled == self.found.filled and bool(drawn or view.behind_cursor() == self.behind)
 
     def is_answered_in(self, found: Finding) -> bool:
-        """The tool's own dialog with our words in one of its choices, until the tool takes them."""
+        """Whether this is the tool's own dialog with our answer in one of its choices, which the tool has not
+        accepted yet.
+        """
         now, then = _question(found.core), _question(self.found.core)
         shorter, longer = sorted((now, then), key=len)  # a dialog that grows pushes its first rows off the screen
         return found.own and (now == then or (len(shorter) >= LEAST_LEFT and longer.endswith(shorter)))
 
     def with_keys(self, found: Finding) -> Prompt:
-        """The prompt with the keys that take its choices from where the highlight is in `found`."""
+        """The prompt with the keys for its choices, starting at the highlight in `found`."""
         if not found.choices and not found.fields:
             return self.prompt
         return replace(self.prompt, choices=found.choices, text_steps=found.text_steps, fields=found.fields)
@@ -108,46 +113,46 @@ class OpenPrompt:
 
 
 def _question(core: str) -> str:
-    """Its words; how many empty rows stand between them changes with the room that an answer takes."""
+    """The words of the question. Blank rows do not count, because the tool removes some when an answer needs room."""
     return " ".join(core.partition("\0")[0].split())
 
 
-_LATER = 0.1  # the longer nothing happens, the later it may be noticed: by a tenth of the silence
+_LATER = 0.1  # after a long silence, looks are rarer: the delay is a tenth of the silence
 RAW_LIMIT = 8192
 _REACTS_S = 0.5
 NOTHING = ("silent", DRAWN_SCREEN, PASSING)  # rules of findings that ask nothing by themselves
-REDRAW_S = 0.3  # a tool that draws its whole screen anew may show nothing for a moment
-RETURNS_S, LINGERS_S = 0.6, 1.0  # some draw a dialog once more behind its answer: so soon after it left, so long
+REDRAW_S = 0.3  # a tool that redraws its whole screen can show nothing for a moment
+RETURNS_S, LINGERS_S = 0.6, 1.0  # some tools redraw a dialog after its answer: how soon after it left, and for how long
 
 
 class Detector:
     def __init__(self, dialect: Dialect, rows: int, cols: int, settings: DetectorSettings | None = None) -> None:
         self.dialect = dialect
         self.settings = settings or DetectorSettings()
-        self.secrets = self.settings.secrets  # and what is typed as one later
+        self.secrets = self.settings.secrets  # also includes secrets that are typed later
         self.screen_history = ScreenHistory(dialect, rows, cols, self.settings.patience.threshold)
         self.screen = self.screen_history.screen
         self._open: OpenPrompt | None = None
-        self.despite_busy = False  # the open prompt was raised although no reader could be seen
+        self.despite_busy = False  # the open prompt was raised although no reader was found
         self.tool = ToolSays()
-        self._resized = False  # since the open prompt was raised: the tool may have wrapped it anew
-        self._lines_since = 0  # written since it was raised
-        self._sent = False  # Enter was typed since the prompt was raised, by a person or by us
+        self._resized = False  # since the open prompt was raised: the tool can have wrapped it differently
+        self._lines_since = 0  # line feeds since it was raised
+        self._sent = False  # Enter was typed since the prompt was raised, by a person or by the host
         self._answered: JustAnswered | None = None
         self._done, self._done_at = "", float("-inf")  # the dialog that was answered last, and when it left
         self._raw = bytearray()
-        self._unsure = False  # the open prompt may be gone; the next look must come soon
+        self._unsure = False  # the open prompt is possibly gone; look again soon
         self._votes: deque[ProbeState] = deque(maxlen=3)
         self._dirty_since: float | None = None
-        self._typed_at: float | None = None  # last key of a person that was no Enter
+        self._typed_at: float | None = None  # last key of a person except Enter
         self._keys_at = float("-inf")  # last key of a person
         self._keys_since_raise = False
-        self._attended = ""  # the line a person at the terminal has just sent; "": the last keys were ours
+        self._attended = ""  # the line that a person at the terminal has just sent; "" if the host typed last
         self._busy_looks = 0
         self._exited = False
         self._now = 0.0
         self._facts = Facts()
-        self._single: set[str] = set()  # programs that take an answer by its first key, and need no Enter
+        self._single: set[str] = set()  # programs that accept an answer at its first key, without Enter
         self._why: list[str] = ["nothing has been judged yet"]
 
     def handle(self, event: Event, now: float) -> list[Command]:
@@ -177,23 +182,25 @@ class Detector:
 
     @property
     def open_prompt(self) -> Prompt | None:
-        """With the keys that take its choices from where the highlight is now."""
+        """The open prompt with the keys for its choices, starting at the current highlight."""
         if self._open is None:
             return None
         found = self._untouched()
         return self._open.with_keys(found) if found is not None else self._open.prompt
 
     def still_shows(self, digest: str) -> bool:
-        """Is this very prompt on the screen now, untouched?"""
+        """Whether this prompt is on the screen now, without any typed text."""
         return self._is_open(digest) and self._untouched() is not None
 
     def has_left(self, digest: str) -> bool:
-        """Is it gone?  Unlike `still_shows`, half an answer behind it does not make it gone."""
+        """Whether the prompt is gone. Unlike in `still_shows`, a partly typed answer does not make it gone."""
         found = self._recognise_open() if self._is_open(digest) else None
         return found is None or not self._is_same(found)
 
     def took_first_key(self) -> None:
-        """The program took the answer to the open prompt before its Enter: it is typed without one from now on."""
+        """Record that the program accepted the answer before its Enter. From now on, answers to it are typed without
+        Enter.
+        """
         if self._open is not None and self._open.facts.command and not self.dialect.idles:
             self._single.add(self._open.facts.command)
 
@@ -213,8 +220,10 @@ class Detector:
         )
 
     def _asks_of_another(self, found: Finding) -> bool:
-        """The same words, but about something else than the person was shown: what stands above them has changed, the
-        question stands there once more, or a whole screen went by.  The words of a dialog say what it is about."""
+        """Whether the same words are about something else than the person saw: the text above has changed, the
+        question was asked a second time, or a whole screen of output went by. The words of a dialog say what it is
+        about.
+        """
         opened = self._open
         if opened is None or found.structural or found.constraints.get("idle"):
             return False
@@ -226,25 +235,28 @@ class Detector:
         return once_more or self._lines_since > self.screen.rows
 
     def _recognise_open(self) -> Finding:
-        """As it looks to the program that reads now, or else to the one that read when it was raised."""
+        """Recognise the screen for the program that reads now, or else for the one that read when the prompt was
+        raised.
+        """
         found = self.screen_history.recognise(self._facts)
         if self._open is None or self._is_same(found):
             return found
         return self.screen_history.recognise(self._open.facts)
 
     def begun(self, now: float) -> bool:
-        """Has a person typed keys that the tool has not answered by a single byte?  An unseen line that was begun stays
-        begun; a program that reads single keys has let them fall after a moment."""
+        """Whether a person has typed keys to which the tool has not responded with any output. A line that is not
+        echoed stays begun. A program that reads single keys has discarded them after a moment.
+        """
         if self._keys_at <= self.screen_history.last_output:
             return False
         return bool(self._facts.canonical) or now - self._keys_at < _REACTS_S
 
     def reconsider(self) -> None:
-        """Nobody may answer the open prompt any more: judge the screen as if it had just come up."""
+        """Drop the open prompt, which nobody can answer any more, and judge the screen as if it were new."""
         self._open, self._answered, self.despite_busy = None, None, False
 
     def explain(self) -> list[str]:
-        """Why the last judgement was what it was."""
+        """The reasons for the last verdict."""
         return list(self._why)
 
     def _output(self, data: bytes, now: float) -> list[Command]:
@@ -252,7 +264,7 @@ class Detector:
             self.screen_history.feed(drawn, now)
             own = self._answered and self._open and self._open.found.own
             if self._answered and own and self.screen_history.work_rows() - self._answered.worked:
-                self._answered = replace(self._answered, left=True)  # what looks the same behind it is the next one
+                self._answered = replace(self._answered, left=True)  # one that looks the same is a new dialog
         self._lines_since += data.count(b"\n")
         self._raw += data[-RAW_LIMIT:]
         if len(self._raw) > 2 * RAW_LIMIT:
@@ -262,7 +274,7 @@ class Detector:
         return self._look_soon(now)
 
     def _look_soon(self, now: float) -> list[Command]:
-        """Shortly after output stops; but no later than the usual round when it never stops."""
+        """Look shortly after output stops. If it never stops, look at the usual interval."""
         if self._dirty_since is None:
             self._dirty_since = now
         return [RequestWakeup(min(now + self.settings.first_look_s, self._dirty_since + self.settings.look_every_s))]
@@ -292,7 +304,7 @@ class Detector:
         self.screen_history.forget_rhythm()
         return self._look_soon(now)
 
-    # ------------------------------------------------------------ judging
+    # judging the screen
 
     def _judge(self, probe: ProbeAnswer, now: float) -> list[Command]:
         self._dirty_since = None
@@ -305,12 +317,12 @@ class Detector:
         self.screen_history.notice_finding(found)
         self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
         out = self._check_open(found, probe, now)
-        if self._open is None:  # what was answered just now is history: look again without it
+        if self._open is None:  # the answered prompt is now history: recognise without it
             out += self._consider(self.screen_history.recognise(self._facts), self.screen_history.look(), probe, now)
         return [*out, RequestWakeup(self._next_look(probe, now))]
 
     def _check_open(self, found: Finding, probe: ProbeAnswer, now: float) -> list[Command]:
-        """Does the open prompt still stand?  If not, say why it went."""
+        """Check whether the open prompt is still there. If not, withdraw it with the reason."""
         self._unsure = False
         if self._open is None:
             return []
@@ -324,7 +336,7 @@ class Detector:
                 return self._still_there(found, probe, now)
         steady_s = REDRAW_S if self.despite_busy and found.rule in NOTHING else self.settings.patience.settle_s
         if self._answered is not None and probe.canonical:
-            steady_s = 0.0  # a line that was sent is over, whatever comes next
+            steady_s = 0.0  # a line that was sent is over, whatever follows
         if (probe.state is not ProbeState.BUSY or self.despite_busy) and now - self.screen_history.key_since < steady_s:
             self._unsure = True
             return []
@@ -339,7 +351,7 @@ class Detector:
         return []
 
     def _tool_works(self, found: Finding) -> bool:
-        """The tool itself says that it works: beside its screen, in its title, or on it, in this order."""
+        """Whether the tool says that it is working: in an event, in its title or on its screen, in this order."""
         if found.priority >= OVERRIDES_BUSY:
             return False
         busy = bool(self._votes) and self._votes[-1] is ProbeState.BUSY
@@ -354,18 +366,19 @@ class Detector:
         return self.screen_history.stated(found, self._now, busy) == "busy"
 
     def _own_word(self, found: Finding) -> bool:
-        """A dialog of the tool's own, with no sign of work beside it: whatever its process does meanwhile (timers,
-        side requests), it waits for the person."""
+        """Whether this is a dialog of the tool's own without a sign of work. Then the tool waits for the person,
+        whatever its process does meanwhile (timers, background requests).
+        """
         return found.priority >= OVERRIDES_BUSY or (found.own and not self._tool_works(found))
 
     def _is_same(self, found: Finding) -> bool:
-        """Also while somebody, or the host, is typing an answer behind it."""
+        """Whether this is the open prompt, including while a person or the host types an answer after it."""
         opened, answered = self._open, self._answered is not None
         if opened is None:
             return False
         touched, in_place = answered or self._keys_since_raise, self.screen_history.place(found) == opened.place
         if found.constraints.get("idle") and self._sent and found.excerpt != opened.found.excerpt:
-            return False  # a whole turn went by between two looks: there is something new to tell
+            return False  # the tool worked between two looks: there is something new to show
         if opened.has_digest(found, self._resized):
             return found.structural or in_place or not touched
         if answered and opened.is_answered_in(found):
@@ -373,19 +386,21 @@ class Detector:
         return (answered or self._typed_at is not None) and in_place and found.core.startswith(opened.found.core)
 
     def _asked_again(self, found: Finding, now: float) -> list[Command]:
-        """The same prompt stands there after its answer: nothing has happened yet, or it is asked once more."""
+        """Handle a prompt that is still there after its answer. Either nothing has happened yet, or it is asked
+        again.
+        """
         answered, opened = self._answered, self._open
         if answered is None or opened is None:
             return [] if opened is None else self._told_late(found, opened, now)
         echoed = bool(self._facts.canonical and self._facts.echo) and self.screen_history.last_output > answered.at
         history = self.screen_history
-        since = history.last_output if echoed else history.key_since  # an echo is gone only from a line drawn anew
+        since = history.last_output if echoed else history.key_since  # only a redrawn line removes an echo
         anew = (echoed or history.key != answered.key) and opened.is_its_line(found, history.look())
         if anew and not found.structural and now - since >= self.settings.patience.settle_s:
             return self._withdraw("answered")
         if now - answered.at >= self.settings.effect_s:
             self.screen_history.remember_rejected(opened.behind)
-            self._single.discard(opened.facts.command)  # here it wants its Enter
+            self._single.discard(opened.facts.command)  # this program needs Enter
             self._open, self._answered = None, None
         return []
 
@@ -407,7 +422,7 @@ class Detector:
         if not verdict:
             return []
         if probe.serves and found.detached:
-            found = replace(found, orders=True)  # it takes lines beside its work: it rests, and asks nothing
+            found = replace(found, orders=True)  # it takes lines besides its work: it is idle and asks nothing
         shown = _dialog(found, view)
         evidence = gather(found, probe, moment, self.tool.asks(shown, now), self.settings.patience)
         found, prompt = self._build(found, view, shown, evidence, now)
@@ -422,12 +437,12 @@ class Detector:
     def _build(
         self, found: Finding, view: View, shown: ShownDialog, evidence: list[Evidence], now: float
     ) -> tuple[Finding, Prompt]:
-        """The prompt with what a hook has said of it, and the finding as the hook leaves it."""
+        """Build the prompt with the subject that a hook sent, and adjust the finding to it."""
         told = self.tool.subject(shown, now)
         if found.own and not found.constraints.get("idle") and self.tool.contradicts(shown, now):
             seen = found.subject and replace(found.subject, complete=False)
             found = replace(found, subject=seen, whole=False)
-            if found.permission:  # nobody knows what would be allowed: it can only be refused
+            if found.permission:  # it is unknown what would be allowed, so it can only be refused
                 found = replace(found, constraints={**found.constraints, "disagrees": True})
         if missing := self.tool.missing_lines(shown, now):
             found = replace(found, constraints={**found.constraints, "missing_lines": missing})
@@ -435,8 +450,9 @@ class Detector:
         return found, prompt_of(found, view, evidence, raw, self.secrets, told, settings.folder, self.tool.hint)
 
     def _told_late(self, found: Finding, opened: OpenPrompt, now: float) -> list[Command]:
-        """A hook has spoken after its dialog was raised without it.  What is asked now is asked again, with what the
-        hook said: an answer to the first card, which showed less, is refused."""
+        """Handle a hook event that arrives after its dialog was raised. The prompt is raised again with the hook's
+        subject, because the first message showed less; an answer to that one is refused.
+        """
         if found.constraints.get("idle") or self._keys_since_raise or not self.tool.spoke_late(now):
             return []
         view = self.screen_history.look()
@@ -458,19 +474,19 @@ class Detector:
         return verdict, why
 
     def _awaits_hook(self, found: Finding, view: View, moment: Moment, now: float) -> bool:
-        """A tool that was started with a hook gets a moment for it: it knows more than the screen shows."""
+        """Whether to wait a moment for the tool's hook, which knows more than the screen shows."""
         if not found.own or moment.settled_s >= self.settings.hook_s:
             return False
         expected = found.permission or self.tool.state == "blocked"
         return expected and not self.tool.hooked(_dialog(found, view), now)
 
     def _lingers(self, found: Finding, moment: Moment, now: float) -> bool:
-        """The very dialog that was answered just now is back: if it stays, it is asked once more."""
+        """Whether the dialog that was just answered is back. If it stays, it is asked again."""
         soon = found.own and now - moment.settled_s - self._done_at < RETURNS_S
         return soon and moment.settled_s < LINGERS_S and digest_of(found) == self._done
 
     def _next_command(self, found: Finding) -> bool:
-        """The same prompt for a command again, while somebody sits in front of it and types them."""
+        """Whether this is the same command prompt again, while a person at the terminal types commands."""
         return bool(self._attended) and begins_with(uncounted(self._attended), uncounted(found.core))
 
     def _reason(self) -> str:
@@ -489,13 +505,13 @@ class Detector:
         return [WithdrawPrompt(opened.prompt.digest, reason)] if opened else []
 
     def _next_look(self, probe: ProbeAnswer, now: float) -> float:
-        """Soon while something may be about to settle, seldom when nothing moves."""
+        """When to look again: soon while the screen can settle, rarely when nothing changes."""
         settings, patience = self.settings, self.settings.patience
         if self._open is not None and self._answered is None and not self._unsure:
             return now + settings.watch_s
         since = self.screen_history.last_output if self._answered else self.screen_history.key_since
         settled = now - since + 1e-4
-        turned = len(self._votes) < 2 or self._votes[-2] is ProbeState.BUSY  # it waits, and did not a look ago
+        turned = len(self._votes) < 2 or self._votes[-2] is ProbeState.BUSY  # waiting now, but not at the last look
         if probe.state is not ProbeState.BUSY and (turned or settled < patience.polling_s + 0.1):
             between = patience.settle_s - settings.first_look_s
             due = patience.settle_s if settled < patience.settle_s else patience.polling_s
@@ -507,7 +523,7 @@ class Detector:
 
 
 def _says_more(prompt: Prompt, shown: Prompt) -> bool:
-    """Whether what a hook told is more than a person could read before."""
+    """Whether the hook's subject contains more than the person could read before."""
     told = prompt.subject
     if told is None or told.source is SubjectSource.SCREEN:
         return False
@@ -515,11 +531,11 @@ def _says_more(prompt: Prompt, shown: Prompt) -> bool:
 
 
 def _dialog(found: Finding, view: View) -> ShownDialog:
-    """What a hook must be about: the dialog itself, where its beginning is known; else all that is shown."""
+    """The text that a hook event must match: the dialog if its beginning is known, otherwise the whole screen."""
     about = found.subject
     if found.constraints.get("idle"):
-        return ShownDialog("")  # it waits for the next order: no hook announces that
-    if about is not None and about.kind is SubjectKind.EDIT and about.text == about.target:  # named, and no more
+        return ShownDialog("")  # it waits for the next instruction, which no hook announces
+    if about is not None and about.kind is SubjectKind.EDIT and about.text == about.target:  # named only
         return ShownDialog(found.question, names=about.targets, own=found.own)
     known = found.own and (found.whole or found.clipped)
     text, clipped = (found.question, found.clipped) if known else (view.text(), False)

@@ -1,4 +1,6 @@
-"""What the detector is told.  Time is an argument of `handle`, never a field."""
+"""The events that the detector receives and the commands that it returns. Time is an argument of `handle`, never a
+field.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,9 @@ from atlasbridge.core.values import frozen
 class ProbeState(StrEnum):
     """What the terminal's foreground process group does."""
 
-    READING = "reading"  # a thread blocks in read on this terminal, or in poll on nothing but this terminal
-    POLLING = "polling"  # an event loop that watches the terminal among other things, and nothing else is under way
-    BUSY = "busy"  # it runs, sleeps, or waits for something else: no prompt
+    READING = "reading"  # a thread blocks in read on this terminal, or in poll on this terminal alone
+    POLLING = "polling"  # an event loop watches the terminal among other things, and nothing else is in progress
+    BUSY = "busy"  # it runs, sleeps or waits for something else: no prompt
     UNKNOWN = "unknown"
 
 
@@ -24,14 +26,14 @@ class ProbeAnswer:
     echo: bool | None = None
     canonical: bool | None = None
     pid: int = 0
-    timer: bool = False  # polling with a finite timeout: it may animate
-    period_s: float = 0.0  # how long that timeout is, where it can be seen
+    timer: bool = False  # polling with a finite timeout: it possibly animates
+    period_s: float = 0.0  # that timeout, if it is known
     command: str = ""  # name of the process that waits
-    others: bool = False  # polling, and not the terminal alone: news may come from elsewhere
-    serves: bool = False  # it also waits for callers, or for files to change: work that comes by itself
-    certain: bool = False  # busy, and no reader can have been overlooked
-    runs: bool = False  # busy for no other reason than that it runs: no request, no child, no terminal inside
-    rows: int = 0  # height of the terminal inside this one that it is about: below, the program around it draws
+    others: bool = False  # polling more than the terminal: other input can arrive
+    serves: bool = False  # it also waits for connections or file changes: work that arrives without a person
+    certain: bool = False  # busy, and no reader can have been missed
+    runs: bool = False  # busy only because it runs: no request, no child process, no inner terminal
+    rows: int = 0  # height of the inner terminal, if there is one: the program around it draws below
 
 
 @frozen
@@ -43,7 +45,7 @@ class OutputReceived:
 
 @frozen
 class WakeupDue:
-    """The moment asked for by the last `RequestWakeup` has come."""
+    """The time of the last `RequestWakeup` has come."""
 
 
 @frozen
@@ -53,26 +55,26 @@ class ProbeAnswered:
 
 @frozen
 class StructuredEventReceived:
-    """The tool said something itself, beside the stream: a hook or an event API."""
+    """The tool reported something outside its output stream: through a hook or an event API."""
 
     kind: str  # "permission", "question", "idle", "working", "done"
     text: str = ""
     source: str = ""
-    subject: Subject | None = None  # the whole command, edit, page, plan or question that is asked about
-    note: str = ""  # what the dialog says below its subject
-    missing_lines: int = 0  # of a subject that was too long to be told whole
+    subject: Subject | None = None  # the whole command, edit, page, plan or question
+    note: str = ""  # the text of the dialog below its subject
+    missing_lines: int = 0  # lines that were left out because the subject was too long
 
 
 @frozen
 class KeysTyped:
-    """By the person at the terminal."""
+    """The person at the terminal typed keys."""
 
     data: bytes
 
 
 @frozen
 class ReplyTyped:
-    """By the host, in answer to the open prompt."""
+    """The host is about to type the answer to the open prompt."""
 
     prompt_digest: str
 
@@ -100,7 +102,7 @@ Event = (
 )
 
 
-# What the detector asks for.
+# The commands of the detector.
 
 
 @frozen
@@ -110,7 +112,7 @@ class RaisePrompt:
 
 @frozen
 class WithdrawPrompt:
-    """The open prompt is no longer there.  `reason` is "answered_at_terminal", "moved_on", "answered" or "exited"."""
+    """The open prompt is gone. `reason` is "answered_at_terminal", "moved_on", "answered" or "exited"."""
 
     digest: str
     reason: str
@@ -118,7 +120,7 @@ class WithdrawPrompt:
 
 @frozen
 class RequestWakeup:
-    """Call `handle(WakeupDue(), now)` at `at`, on the clock of `now`.  Only the newest request counts."""
+    """Call `handle(WakeupDue(), now)` at `at`, on the clock of `now`. Only the newest request counts."""
 
     at: float
 

@@ -1,4 +1,6 @@
-"""From a finding to a prompt: what identifies it, what leaves this machine, and what a timer may answer."""
+"""Turns a finding into a prompt: its digest, the redacted text that leaves this machine, and the answer that a timer
+is allowed to give.
+"""
 
 from __future__ import annotations
 
@@ -19,31 +21,32 @@ from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 _LEFT_OUT = lazy(r"\b(\d{1,6}) (?:more |hidden )?(?:lines?|rows?)\b")
-_READS_SOMETHING = 0.80  # no more than MED: that somebody reads says nothing of what is asked
-_SEEN = 40  # characters of what is asked that an excerpt must begin to show
+_READS_SOMETHING = 0.80  # at most MED: a reader alone does not say what is asked
+_SEEN = 40  # characters of the subject that the excerpt must show
 # Compiled when first used.
 _PLAIN_NO = r"\W*(?:no|n|cancel|abort|reject|deny|decline|refuse|none)\W*(?:\(\w+\))?\W*"
 _NEGATED = r"\b(?:don['’]?t|do not|not)\b"
-_NO_BUT = (  # refusals that go on all the same, or lose something: no timer says them
+_NO_BUT = (  # refusals that continue anyway or lose something: a timer never sends them
     r"\b(?:continue|proceed|go on|anyway|without saving|discard|delete|deploy|allow|approve|accept|force|overwrite"
     r"|and)\b"
 )
 _NOT_STOPPING = (
     r"\W*(?:don['’]?t|do not|never)\b.*\b(?:stop|cancel|abort|save|keep|exit|quit|wait|verify|check|back ?up)\b"
 )
-RESTS = {"idle": True, "commands": True}  # what is typed there is run: the next command, not an answer
+RESTS = {"idle": True, "commands": True}  # typed text is run as a command, not taken as an answer
 
 
 def picture_key(view: View, dialect: Dialect) -> str:
-    """The screen without what blinks and counts by itself: equal keys, equal prompts."""
+    """The screen without blinking and counting parts. Equal keys mean equal prompts."""
     text = "\n".join(line.rstrip() for line in steady(dialect, "\n".join(view.lines)).split("\n"))
     place = f"{view.row},{view.col}" if view.cursor_visible else ""
     return f"{text}\n{place}\n{int(view.alternate)}"
 
 
 def digest_of(found: Finding, core: str | None = None) -> str:
-    """Every character and blank of the question and its choices; where it stands and what is highlighted is no part of
-    it.  What moves by itself was left out of `core` by the dialect."""
+    """The digest of every character of the question and its choices, but not of its position or highlight. The
+    dialect has removed from `core` what changes by itself.
+    """
     labels = "\0".join(f"{choice.label}\0{choice.detail}" for choice in found.choices)
     text = f"{found.core}\0{_asked_with(found)}" if core is None else core
     what = f"{found.type.value}\0{text}\0{labels}\0{bool(found.constraints.get('secret'))}"
@@ -51,7 +54,9 @@ def digest_of(found: Finding, core: str | None = None) -> str:
 
 
 def rewrapped(found: Finding) -> str:
-    """Its digest with every line break as one blank: the same for a dialog that a window of another size wraps anew."""
+    """The digest with each line break as one blank. It stays the same when a window of another size wraps the dialog
+    differently.
+    """
     choices = tuple(
         replace(choice, label=f"{choice.label} {choice.detail}".strip(), detail="") for choice in found.choices
     )
@@ -60,7 +65,9 @@ def rewrapped(found: Finding) -> str:
 
 
 def _asked_with(found: Finding) -> str:
-    """What stands above a line that asks.  The core of a dialog holds its words; above an input box is the talk."""
+    """The text above a line that asks. It is "" for a dialog, whose core contains its words, and for an input box,
+    where the conversation is above.
+    """
     return "" if found.structural or found.constraints.get("idle") else found.question
 
 
@@ -78,14 +85,16 @@ def prompt_of(
     folder: str = "",
     hint: str = "",
 ) -> Prompt:
-    """`told`: what a hook said it is about; it has been compared with the screen.  `hint`: what the stream said."""
+    """Build the prompt. `told` is the subject that a hook sent, already compared with the screen. `hint` is what the
+    tool said in its output stream.
+    """
 
-    known = (*secrets, *hidden_pieces(view.text(), secrets))  # also in a label that was put together from its rows
+    known = (*secrets, *hidden_pieces(view.text(), secrets))  # also in a label that was joined from several rows
 
     def safe(text: str) -> str:
         return escape_controls(redact_rows(text, known))
 
-    excerpt, shown = safe(found.excerpt), view.text()  # redacted before it is cut: half a secret is none of its shapes
+    excerpt, shown = safe(found.excerpt), view.text()  # redact before cutting: half a secret matches no pattern
     excerpt = excerpt if found.own else without_drawing(excerpt) or excerpt
     subject = _subject(told or found.subject or _question(found), folder, safe)
     where = safe(subject.folder if subject and subject.folder else folder)
@@ -96,7 +105,7 @@ def prompt_of(
         shown = f"{told.text}\n\n{shown}"
     elif found.own:
         excerpt = _shortened(_placed(excerpt, where) if found.permission else excerpt)
-        if subject and told and subject.shown[:_SEEN] not in excerpt:  # other words of the dialog have pushed it out
+        if subject and told and subject.shown[:_SEEN] not in excerpt:  # other text of the dialog has displaced it
             excerpt = _headed(_placed(_said(subject, excerpt, safe), where), excerpt)
     guess = _nothing_is_known(found, evidence)
     score = combine(evidence) if evidence else found.score
@@ -128,7 +137,9 @@ def prompt_of(
 
 
 def _nothing_is_known(found: Finding, evidence: list[Evidence]) -> bool:
-    """Somebody reads, and neither the tool nor a pattern says for what: the person is asked what to do."""
+    """Whether a program reads, and neither the tool nor a pattern says what for. Then the person is asked what to
+    do.
+    """
     told = any(item.signal == "structured" for item in evidence)
     plain = found.type is PromptType.TYPE_FREE_TEXT and found.rule in ("bare-line", "silent") and not found.fields
     rests = found.orders or found.constraints.get("idle") or found.constraints.get("secret")
@@ -136,14 +147,14 @@ def _nothing_is_known(found: Finding, evidence: list[Evidence]) -> bool:
 
 
 def _context_rows(found: Finding) -> int:
-    """The rows above a line that asks are what the program printed before: worth reading, but not what is asked."""
+    """How many rows above the line that asks are earlier output: useful to read, but not part of the question."""
     if found.structural or not found.core or not found.question.endswith(found.core):
         return 0
     return found.question.count("\n") - found.core.count("\n")
 
 
 def _missing(found: Finding, told: Subject | None) -> dict[str, int]:
-    """How many lines the tool itself says that it left out, where nobody told them."""
+    """How many lines the tool says it left out, unless a hook sent them."""
     if told is not None or (found.whole and not found.abridged):
         return {}
     counts = [int(count) for count in _LEFT_OUT.findall(found.question or found.core)]
@@ -151,7 +162,7 @@ def _missing(found: Finding, told: Subject | None) -> dict[str, int]:
 
 
 def _question(found: Finding) -> Subject | None:
-    """A question that stands for itself is its own subject: nothing above it could be what it is about."""
+    """A question with nothing above it is its own subject."""
     plain = found.type in (PromptType.TYPE_YES_NO, PromptType.TYPE_CONFIRM_ENTER, PromptType.TYPE_MULTIPLE_CHOICE)
     if not (plain and found.alone and found.whole) or found.bare or found.constraints.get("secret"):
         return None
@@ -166,7 +177,7 @@ def _subject(subject: Subject | None, folder: str, safe: Callable[[str], str]) -
 
 
 def _said(subject: Subject | None, excerpt: str, safe: Callable[[str], str]) -> str:
-    """What the tool said of itself, with the files of an edit that the last line of its question does not name."""
+    """The tool's subject, with the files of an edit that the last line of the question does not name."""
     if subject is None or subject.kind is not SubjectKind.EDIT:
         return subject.shown if subject else ""
     question = excerpt.rpartition("\n")[2]
@@ -175,22 +186,24 @@ def _said(subject: Subject | None, excerpt: str, safe: Callable[[str], str]) -> 
 
 
 def _asks_above(dialog: str, told: Subject) -> str:
-    """The words of a dialog that ends with what it is about, and asks above that; "" of any other."""
+    """The question of a dialog that shows its subject below the question; "" for any other dialog."""
     rows = [row for row in dialog.split("\n") if any(map(str.isalnum, row))]
-    signed = ["".join(line.split()) for line in told.text.split("\n")]  # a change is drawn behind its sign
+    signed = ["".join(line.split()) for line in told.text.split("\n")]  # without the sign before each line
     lines = [line[1:] for line in signed if len(line) > 3]
     about = [at for at, row in enumerate(rows) if any(line in "".join(row.split()) for line in lines)]
     return "\n".join(rows[: about[0]]) if about and about[-1] == len(rows) - 1 else ""
 
 
 def _is_cut(found: Finding, view: View) -> bool:
-    """Whether some of its text, or of what stands right above it, is gone: it may have asked for something else."""
+    """Whether a part of its text, or of the text right above it, is missing. Then it possibly asked for something
+    else.
+    """
     first = view.line_start(max(0, found.row - numbers.CONTEXT_ROWS))
     return any(row >= first for row in view.cut)
 
 
 def _headed(said: str, excerpt: str) -> str:
-    """What the tool said of itself first, as much as fits above the question's last line."""
+    """The subject first, cut so that the last line of the question fits below it."""
     question = excerpt.rpartition("\n")[2]
     room = EXCERPT_LIMIT - len(question) - 1
     if room < EXCERPT_LIMIT // 4:
@@ -200,7 +213,9 @@ def _headed(said: str, excerpt: str) -> str:
 
 
 def _asked_first(excerpt: str, line: str) -> str:
-    """The line that asks, then the end of what stands above it: a log may be long, and a list shows the beginning."""
+    """The line that asks, then the end of the text above it. A log can be long, and a list of prompts shows the
+    beginning.
+    """
     line = without_drawing(line) or line
     above = excerpt.removesuffix(line).strip()
     if len(excerpt) <= EXCERPT_LIMIT or above == excerpt.strip() or len(line) > EXCERPT_LIMIT * 3 // 4:
@@ -213,14 +228,15 @@ def _begun(excerpt: str) -> str:
 
 
 def _placed(excerpt: str, folder: str) -> str:
-    """With the folder below the first line, unless the dialog names it."""
+    """The excerpt with the folder below its first line, unless the dialog names it."""
     first, _, rest = excerpt.partition("\n")
     return "\n".join(part for part in (first, f"in {folder}", rest) if part) if folder not in excerpt else excerpt
 
 
 def _shortened(excerpt: str) -> str:
-    """A dialog of the tool's own begins with what it is about and ends with its question.  Where there is no room for
-    all of it, no row at its end that is only drawn (a piece of a scroll bar, far to the right) takes the place."""
+    """Shorten a dialog of the tool's own, which starts with its subject and ends with its question. Rows at its end
+    that contain only drawing, such as a piece of a scroll bar, are dropped first.
+    """
     if len(excerpt) <= EXCERPT_LIMIT:
         return excerpt
     rows = excerpt.split("\n")
@@ -231,10 +247,10 @@ def _shortened(excerpt: str) -> str:
 
 
 def safe_default(found: Finding) -> str:
-    """What a timer may say: what refuses, or Enter where a bare "press Enter to continue" is all that is asked.
+    """The answer that a timer is allowed to give: a refusal, or Enter for a bare "press Enter to continue".
 
-    Nothing wherever that might agree, where a shell might read it, or where it is not certain what is typed for a no: a
-    timer that is silent does no harm.
+    There is none where the answer could agree to something, where a shell could read it, or where the keys for a
+    refusal are uncertain. A timer that does nothing does no harm.
     """
     if found.constraints.get("secret") or found.constraints.get("idle") or found.bare or found.rule == ASKS_ABROAD:
         return ""
@@ -252,7 +268,7 @@ def safe_default(found: Finding) -> str:
 
 
 def _asks_permission(found: Finding) -> bool:
-    """Whether "no" means that nothing is done: by the verb of its question, or of a choice that agrees."""
+    """Whether "no" means that nothing is done, judged by the verb of the question or of a choice that agrees."""
     if found.type is PromptType.TYPE_YES_NO:
         return asks_permission(found.question or found.core)
     rows = (found.question or found.core).replace("\0", "\n").split("\n")

@@ -1,6 +1,6 @@
-"""The detector's eye: the screen, a picture of it per state, and how long what it shows has been still.
+"""The screen over time: a view of each state, and how long its parts have been unchanged.
 
-It says what is there and since when; what that means is decided in `detector`.
+It says what is there and since when; `detector` decides what that means.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
-GRAIN_S = 1e-4  # a wake-up may be early by the clock's grain
+GRAIN_S = 1e-4  # a wake-up can be early by the resolution of the clock
 SLOWEST_RHYTHM_S = 1.3
-BEATS_S = 3.0  # a row in which a tool says that it works turns a wheel or counts: what stands below a dialog for longer
-STALE_S = 10.0  # does not say so any more; nor does what stands anywhere on a screen without a dialog for so long
-BACKGROUND_S = 600.0  # work in the background that the tool names below its input box; it is idle after that
-QUIET_WORK_S = 30.0  # of a tool whose words of work are known: its input box is not called idle any sooner
+BEATS_S = 3.0  # a busy mark spins or counts: below a dialog, one that has not changed for this long does not count
+STALE_S = 10.0  # the same for a busy mark on a screen without a dialog
+BACKGROUND_S = 600.0  # background work that the tool names below its input box; after this time it counts as idle
+QUIET_WORK_S = 30.0  # for a tool with known busy marks: its input box does not count as idle sooner
 KEPT_ANSWERS = 6
 DRAWN = b"\x1b[?2026l"  # the end of a synchronised update
 
@@ -38,22 +38,22 @@ class ScreenHistory:
         self._threshold = threshold
         self.screen = Screen(rows, cols)
         self.last_output = float("-inf")
-        self.key = ""  # the picture without what blinks and counts, and how far it has scrolled
-        self.key_since = -1.0  # before anything happened
-        self._seen = ""  # the dialog that was there at the last look, and since when
+        self.key = ""  # the screen without blinking and counting parts, and how far it has scrolled
+        self.key_since = -1.0  # before the first event
+        self._seen = ""  # the dialog of the last look, and since when it is there
         self._seen_since = float("-inf")
         self._rewritten = 0  # carriage returns and backspaces since the last line feed
         self._version = -1
-        self._seen_views: deque[View] = deque(maxlen=2)  # as it was at the last changes
+        self._seen_views: deque[View] = deque(maxlen=2)  # at the last changes
         self._changes: deque[float] = deque(maxlen=4)
-        self._row_since: list[float] = []  # when each row last looked otherwise
-        self._answered: tuple[str, ...] = ()  # the last lines that have had their answer
-        self._rejected = ""  # words of an answer that was not taken, right behind the cursor
+        self._row_since: list[float] = []  # when each row last changed
+        self._answered: tuple[str, ...] = ()  # the last answered lines
+        self._rejected = ""  # text of a rejected answer, right after the cursor
         self._pictured: tuple[tuple[int, str, tuple[str, ...], str], View] | None = None
-        self._known: dict[Facts, Finding] = {}  # what the picture shows, by what is known of the terminal
+        self._known: dict[Facts, Finding] = {}  # the finding for this view, by facts about the terminal
 
     def open(self, now: float) -> None:
-        """The first moment of all: nothing has been still for longer than we have been looking."""
+        """Note the time of the first event: nothing has been unchanged for longer than that."""
         if self.key_since < 0:
             self.key_since = now
 
@@ -65,11 +65,11 @@ class ScreenHistory:
         self._rewritten += data.count(b"\r", ended) + data.count(b"\b", ended)
 
     def drawings(self, data: bytes) -> list[bytes]:
-        """The pictures that a tool has drawn one after the other, if it says where each ends."""
+        """The data split into separate drawings, if the tool marks where each one ends."""
         return [part + DRAWN for part in data.split(DRAWN)[:-1]] + [data.rpartition(DRAWN)[2]]
 
     def look(self) -> View:
-        """A picture is made once for every state of the screen: most looks find it unchanged."""
+        """The current view. It is computed once for each state of the screen, because most looks find it unchanged."""
         state = (self.screen.version, self.screen.title, self._answered, self._rejected)
         if self._pictured is None or self._pictured[0] != state:
             self._pictured = (state, replace(View.of(self.screen), answered=self._answered))
@@ -87,15 +87,16 @@ class ScreenHistory:
         return self._known[facts]
 
     def work_rows(self) -> frozenset[str]:
-        """The rows in which the tool may say that it works."""
+        """The rows in which the tool possibly says that it is working."""
         view = self.look()
         marked = (rows for state, rows in marked_rows(view, self.dialect) if state == "busy")
         return frozenset(view.lines[at] for rows in marked for at in rows)
 
     def stated(self, found: Finding, now: float, busy: bool) -> str:
-        """What the tool says of itself: in its title, or in rows that it draws for that.  Such a row moves, and stands
-        below the dialog that is open: what a dialog or the talk above it quotes says nothing.  `busy`: the probe says
-        so as well, then it need not move."""
+        """The state that the tool shows in its title or in rows for that purpose. Such a row changes and is below
+        the open dialog; a quotation in a dialog or in the conversation does not count. With `busy`, the probe agrees
+        and the row does not have to change.
+        """
         view = self.look()
         said = titled(view, self.dialect)
         if said:
@@ -104,7 +105,7 @@ class ScreenHistory:
         below = max(found.foot, found.row) if dialog else -1
         beat_s = BEATS_S if dialog else float("inf") if busy else self.patience_s(found)
         for state, rows in (*marked_rows(view, self.dialect), ("busy", found.at_work)):
-            if state == "background":  # of a tool at rest, below its input box
+            if state == "background":  # of an idle tool, below its input box
                 rests = found.constraints.get("idle") and now - self.key_since < BACKGROUND_S
                 if rests and any(at > found.foot for at in rows):
                     return "busy"
@@ -113,11 +114,11 @@ class ScreenHistory:
         return ""
 
     def patience_s(self, found: Finding) -> float:
-        """How long a tool that says that it works is believed, while nothing moves."""
+        """How long a tool's busy mark is believed while nothing changes."""
         return QUIET_WORK_S if found.constraints.get("idle") and self.dialect.says_busy else STALE_S
 
     def stirred(self, found: Finding, now: float) -> bool:
-        """Something has moved of late: a tool that says that it works, and draws nothing, does not."""
+        """Whether something has changed recently. A tool that says it is working but draws nothing is not believed."""
         return now - (self._changes[-1] if self._changes else self.last_output) < self.patience_s(found)
 
     def _moved_at(self, row: int) -> float:
@@ -133,7 +134,7 @@ class ScreenHistory:
                 self._row_since[at] = self.last_output
 
     def notice_change(self) -> bool:
-        """Whether something that counts has changed since the last call."""
+        """Whether something relevant has changed since the last call."""
         view = self.look()
         if self.screen.version == self._version:
             return False
@@ -150,18 +151,19 @@ class ScreenHistory:
         return True
 
     def notice_finding(self, found: Finding) -> None:
-        """A dialog settles by itself, whatever moves elsewhere on the screen; so does a question beyond doubt, and the
-        line at the foot of a full screen."""
+        """Note since when a finding is there. A dialog settles on its own, whatever changes elsewhere on the screen.
+        So do a certain question and the line at the foot of a full screen.
+        """
         digest = digest_of(found) if found.structural or found.score >= SURE or found.rule == FOOTER else ""
         if digest != self._seen:
             self._seen, self._seen_since = digest, self.last_output
 
     def place(self, found: Finding) -> int:
-        """The line it stands in, counted from the first line that was ever on the screen."""
+        """The line number of the finding, counted from the first line that was ever on the screen."""
         return found.row + self.screen.scrolled
 
     def stands_at(self, place: int, core: str) -> bool:
-        """Whether that line, if it is still on the screen, asks this."""
+        """Whether that line is still on the screen and contains this text."""
         row, lines = place - self.screen.scrolled, self.look().lines
         return 0 <= row < len(lines) and "".join(core.split()) in "".join(lines[row].split())
 
@@ -170,27 +172,29 @@ class ScreenHistory:
         return self.screen.cursor_text().strip()
 
     def as_answered(self, line: str, place: int) -> str:
-        """A line as it stands there with its answer, where it is a mark alone: others may begin with that mark."""
+        """The line together with its answer if the line is only a mark, because other lines can begin with the same
+        mark.
+        """
         row, lines = place - self.screen.scrolled, self.look().lines
         here = lines[row].strip() if 0 <= row < len(lines) else ""
         return line if any(map(str.isalnum, line)) else here if here.startswith(line) and here != line else ""
 
     def remember_answered(self, line: str) -> None:
-        """This line is history from now on: no excerpt goes beyond it."""
+        """Mark the line as history: no excerpt goes back beyond it."""
         if line:
             self._answered = (*self._answered[1 - KEPT_ANSWERS :], line)
 
     def remember_rejected(self, behind: str) -> None:
-        """The answer to a line had no effect: what now stands behind the cursor, and did not before, is left of it."""
+        """Record that the answer to a line had no effect. New text after the cursor is left over from it."""
         words = self.look().behind_cursor()
         self._rejected = words if words != behind else ""
 
     def forget_dialog(self) -> None:
-        """It was answered: one that looks the same has not stood there for as long."""
+        """Forget the answered dialog: one that looks the same counts as new."""
         self._seen = ""
 
     def forget_rhythm(self) -> None:
-        """What moves because of keys has no rhythm of its own."""
+        """Forget the rhythm of changes, because changes caused by keys have none."""
         self._changes.clear()
 
     def moment(self, now: float, typed_at: float | None, attended: bool, row: int) -> Moment:
@@ -212,7 +216,9 @@ class ScreenHistory:
 
 
 def blinks(before: View, one: View, other: View) -> bool:
-    """A caret that the program draws by itself: one cell looks otherwise, or blanks of one row go back and forth."""
+    """Whether only a caret that the program draws has changed: one cell looks different, or blanks of one row
+    alternate.
+    """
     if one.lines != other.lines or (one.row, one.col) != (other.row, other.col):
         return False
     rows = [at for at, styles in enumerate(one.styles) if styles != other.styles[at]]
@@ -226,19 +232,19 @@ def blinks(before: View, one: View, other: View) -> bool:
 
 
 def emptied(found: Finding, view: View) -> Finding:
-    """The line with keys that first take away what stands behind the cursor, and are seen to have done so."""
+    """The finding with keys that first delete the text after the cursor, and a check that it is gone."""
     words, rest, line = view.behind_cursor(), view.rest_of_row(), view.lines[view.row]
-    beyond = rest[len(words) :].lstrip()  # more of it, or what the program shows beside it: this stays where it is
+    beyond = rest[len(words) :].lstrip()  # the rest of it, or text that the program shows beside it, which stays
     gone = line.removesuffix(rest) + " " * (len(rest) - len(beyond) if beyond else len(words) + 1)
     wrapped = view.joined_text(view.row + 1, view.line_end(view.row) + 1)
-    count = len(rest) + len(wrapped)  # too many do nothing, what is left would be sent along
+    count = len(rest) + len(wrapped)  # extra keys do nothing, but remaining text would be sent along
     clear = Step(NAMED["delete"] * count, Stands(gone))
     choices = tuple(replace(one, steps=(clear, *one.steps)) if one.steps else one for one in found.choices)
     return replace(found, text_steps=(clear, *found.text_steps), choices=choices)
 
 
 def facts_of(probe: ProbeAnswer, row: int) -> Facts:
-    """What is known of the terminal that the cursor's row belongs to: below an inner one, keys go to who draws both."""
+    """Facts about the terminal of the cursor's row. Below an inner terminal, keys go to the program that draws both."""
     around = 0 < probe.rows <= row
     canonical, echo = (False, False) if around else (probe.canonical, probe.echo)
     state = probe.state
@@ -246,5 +252,5 @@ def facts_of(probe: ProbeAnswer, row: int) -> Facts:
 
 
 def uncounted(line: str) -> str:
-    """`In [2]:` is `In [1]:` again."""
+    """The line with all numbers as 0, so that `In [2]:` equals `In [1]:`."""
     return re.sub(r"\d+", "0", line)

@@ -1,8 +1,8 @@
-"""What the tool says about itself: OSC 7501 program status, desktop notifications, hooks and event APIs.
+"""What the tool reports about itself: OSC 7501 program status, desktop notifications, hooks and event APIs.
 
-None of these covers every dialog and all can be late, lost, doubled or wrong, so they raise confidence and enrich a
-prompt; they are never the only way to raise it or to withdraw it.  Words in the stream are hints that anything which
-is shown could have written: they stand apart.  A hook's subject counts only if it is what the dialog shows.
+None of these covers every dialog, and all can be late, lost, repeated or wrong. So they raise the confidence and add
+details to a prompt, but never raise or withdraw one alone. Messages in the output stream are only hints, because any
+displayed text could have written them. A hook's subject counts only if the dialog shows the same.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from atlasbridge.core.prompt.model import Subject, SubjectKind
 from atlasbridge.core.recognition.question import HIDDEN
 from atlasbridge.core.values import frozen
 
-# Is what a hook told the very thing that the dialog on the screen shows?  Compared character by character.
+# The comparison of a hook's subject with the dialog on the screen, character by character.
 #
-# A tool may wrap its rows, put a mark in front of the first or a bar in front of each, and cut what is too long;
-# nothing
-# else may differ.
+# A tool is allowed to wrap its rows, to put a mark before the first row or a bar before each, and to cut what is too
+# long. Nothing else is allowed to differ.
 
-LEAST_SEEN = 12  # characters that must agree before a cut
+LEAST_SEEN = 12  # characters that must match before a cut
 LEAST_RULE, _RULE = 8, frozenset("─━═╌┄┈")
-LEAST_END = 24  # of an end whose beginning has left the screen
+LEAST_END = 24  # the same for an end whose beginning has left the screen
 _BLANKS = lazy(r" +")
 _BAR = lazy(r"^[│┃▏▎](?: |$)")
-_MARK = lazy(r"^[^\w\s]{1,3}\s+")  # `$ `, `> `, `# ` in front of what is asked
+_MARK = lazy(r"^[^\w\s]{1,3}\s+")  # `$ `, `> `, `# ` before the subject
 
 
 def fits(
@@ -39,10 +38,12 @@ def fits(
     headless: bool = False,
     note: str = "",
 ) -> bool:
-    """Whether `shown`, the text of a dialog, is about this.  `clipped`: it may end where the tool had no more rows.
-    `names`: the files of an edit, where the dialog shows nothing else of it: then those, and no others.
-    `headless`: its
-    beginning has left the screen: the end of the subject is as good, with the `note` below it."""
+    """Whether the dialog text `shown` is about this subject.
+
+    `clipped`: the text can end where the tool had no more rows. `names`: the dialog shows only the files of an edit,
+    which must match exactly. `headless`: the beginning has left the screen, so a matching end suffices, with `note`
+    below it.
+    """
     if names:
         return subject.kind is SubjectKind.EDIT and sorted(subject.targets) == sorted(names)
     rows = [row.strip() for row in shown.split("\n")]
@@ -67,8 +68,9 @@ def fits(
 
 
 def covers(told: Subject, seen: Subject | None, clipped: bool = False) -> bool:
-    """Whether what was told leaves nothing out of what the dialog itself shows as its subject: one line of a script is
-    not the script, and a file of the same name in another folder is another file."""
+    """Whether the hook's subject contains everything that the dialog shows as its subject. One line of a script is
+    not the script, and a file with the same name in another folder is another file.
+    """
     if seen is None:
         return True
     if told.kind is not seen.kind:
@@ -80,14 +82,17 @@ def covers(told: Subject, seen: Subject | None, clipped: bool = False) -> bool:
 
 
 def _is_at(path: str, shown: str) -> bool:
-    """A tool may show a path from its folder or from home, and cut its beginning; all that it shows must be there."""
+    """Whether the path matches the shown one. A tool can show it relative to its folder or home, or cut its
+    beginning.
+    """
     end = [part for part in shown.strip().rpartition("…")[2].split("/") if part not in ("", ".", "..", "~")]
     return bool(end) and path.split("/")[-len(end) :] == end
 
 
 def stands_in(text: str, rows: list[str], clipped: bool = False, to_the_end: bool = False) -> bool:
-    """Whether the text stands there whole, from the beginning of a row to the end of one; or up to where it was cut.
-    `to_the_end`: from the first row to the last, and nothing else stands there."""
+    """Whether the rows contain the whole text, from the start of a row to the end of one, or up to a cut. With
+    `to_the_end`, the rows must contain nothing else.
+    """
     wanted, rows = _drawn(text), [_drawn(row) for row in rows]
     barred = [_BAR.sub("", row).strip() for row in rows]
     ways = [rows] if barred == rows else [rows, barred]
@@ -95,8 +100,9 @@ def stands_in(text: str, rows: list[str], clipped: bool = False, to_the_end: boo
 
 
 def ends_in(text: str, rows: list[str], note: str = "") -> bool:
-    """Whether an end of the text stands there from the first row on, and then nothing, or `note`, up to an empty row.
-    Where the first row is no part of the text, the dialog begins on the screen, or is about something else."""
+    """Whether the rows start with an end of the text, followed by nothing or by `note` up to an empty row. If the
+    first row is not part of the text, the dialog starts on the screen or is about something else.
+    """
     wanted, rows = _drawn(text), [_drawn(row) for row in rows]
     barred = [_BAR.sub("", row).strip() for row in rows]
     ways = [rows] if barred == rows else [rows, barred]
@@ -104,7 +110,7 @@ def ends_in(text: str, rows: list[str], note: str = "") -> bool:
 
 
 def _ends(wanted: str, rows: list[str], note: str) -> bool:
-    """No more of the text is looked at than the rows can hold, with a wide indentation for each of them."""
+    """Compare only as much of the text as the rows can contain, with a wide indentation for each."""
     first = next((row for row in rows if row), "")
     tail = wanted[-sum(len(row) + 200 for row in rows) :]
     at = tail.find(first) if first else -1
@@ -117,7 +123,7 @@ def _ends(wanted: str, rows: list[str], note: str) -> bool:
 
 
 def _last_row(wanted: str, rows: list[str]) -> int:
-    """How many rows it takes to spell this out; 0: they do not."""
+    """How many rows are needed to spell out the text; 0 if they do not contain it."""
     at = 0
     for number, row in enumerate(rows, 1):
         if wanted[at : at + len(row)] != row:
@@ -131,13 +137,15 @@ def _last_row(wanted: str, rows: list[str]) -> int:
 
 
 def _up_to_blank(rows: list[str]) -> list[str]:
-    """Up to an empty row, or to the line that some dialogs draw in its place."""
+    """The rows up to an empty one, or up to the line that some dialogs draw instead."""
     ends = [at for at, row in enumerate(rows) if not row or (len(row) >= LEAST_RULE and not set(row) - _RULE)]
     return rows[: ends[0]] if ends else rows
 
 
 def _begins(wanted: str, rows: list[str], clipped: bool, tabbed: bool, to_the_end: bool) -> bool:
-    """`tabbed`: a tab is drawn as one blank, or as many, to the next stop, or not at all."""
+    """Whether the text starts in one of the rows. With `tabbed`, blanks are ignored, because a tab can become any
+    number of blanks.
+    """
     rows = [row for row in rows if row]
     squeezed = [_BLANKS.sub("", row) for row in rows] if tabbed else rows
     wanted = _BLANKS.sub("", wanted) if tabbed else wanted
@@ -168,7 +176,7 @@ def _matches(wanted: str, rows: list[str], clipped: bool, to_the_end: bool) -> b
 
 
 def _before_cut(row: str) -> str | None:
-    """The row up to the dots that end it; None when it has none."""
+    """The row before the dots that end it, or None without dots."""
     for dots in ("…", "..."):
         if row.endswith(dots):
             return row.removesuffix(dots).rstrip()
@@ -176,13 +184,13 @@ def _before_cut(row: str) -> str | None:
 
 
 def _drawn(text: str) -> str:
-    """As a terminal draws it: tabs as blanks, and nothing of what takes no room, or of the sign that stands for it."""
+    """The text as a terminal shows it: tabs as blanks, without zero-width characters and their replacement sign."""
     text = text.replace("\t", " ").replace("\ufffd", "")
     return "".join(char for char in text if unicodedata.category(char) not in ("Cf", "Cc") or char == "\n").strip()
 
 
 def _named(name: str, shown: str) -> bool:
-    """The name stands there, and is not a part of a longer one."""
+    """Whether the name is shown, and not only as a part of a longer one."""
     at = shown.find(name) if name else -1
     while at >= 0:
         before, behind = shown[at - 1 : at] if at else "", shown[at + len(name) : at + len(name) + 1]
@@ -193,7 +201,7 @@ def _named(name: str, shown: str) -> bool:
 
 
 def _told(text: str, shown: str) -> bool:
-    """The words agree, whatever became of their marks: a plan is drawn, not printed."""
+    """Whether the words match, without punctuation and marks, because a plan is rendered before it is shown."""
     said, seen = (_words(line) for line in (text, shown))
     begin = said[:80]
     return len(begin) >= min(LEAST_SEEN, len(said)) > 0 and begin in seen
@@ -203,7 +211,7 @@ def _words(text: str) -> str:
     return "".join(filter(str.isalnum, text))
 
 
-FRESH_S = 10.0  # a hook speaks when its dialog appears
+FRESH_S = 10.0  # a hook event counts this long, because it comes when its dialog appears
 SOON_S = 1.5
 MOST_AT_ONCE = 16
 _STATES = {"idle": "idle", "done": "idle", "working": "working"}
@@ -211,11 +219,12 @@ _STATES = {"idle": "idle", "done": "idle", "working": "working"}
 
 @frozen
 class ShownDialog:
-    """What a hook must be about, as it is shown; `clipped`: its end may be missing without a word; `names`: it shows
-    no more of an edit than these files.
+    """The dialog on the screen, for the comparison with hook events.
 
-    `about`: what the dialog itself shows as its subject.  `own`: the tool's dialect knows it.  Of any other question
-    nobody can tell where it begins, and a hook would find its words somewhere on the screen."""
+    `clipped`: its end can be missing without notice. `names`: it shows only these files of an edit. `about`: the
+    subject that the dialog shows. `own`: the tool's dialect knows the dialog. The beginning of any other question is
+    unknown, and a hook's words would match somewhere on the screen.
+    """
 
     text: str
     clipped: bool = False
@@ -226,78 +235,84 @@ class ShownDialog:
 
 
 class ToolSays:
-    """The newest word of the tool."""
+    """The newest messages of the tool about itself."""
 
     def __init__(self) -> None:
-        self.state = ""  # "blocked", "idle", "working" or "": what program status says
+        self.state = ""  # the program status: "blocked", "idle", "working" or ""
         self.source = ""
         self._text = ""
-        self._beside: list[tuple[float, StructuredEventReceived]] = []  # since the last dialog; a tool may ask at once
+        self._beside: list[tuple[float, StructuredEventReceived]] = []  # with their times, since the last dialog
         self._raised_at = 0.0
-        self._unheard: ShownDialog | None = None  # the dialog that was raised before its hook had come
+        self._unheard: ShownDialog | None = None  # the dialog that was raised before its hook event
 
     def hear(self, event: StructuredEventReceived, now: float) -> None:
-        """Beside the stream.  A dialog that is announced there says nothing about the state: it may be over already."""
+        """Take an event from outside the output stream. An announced dialog does not change the state, because it is
+        possibly over.
+        """
         if event.kind in _STATES:
             self.state, self.source = _STATES[event.kind], event.source or event.kind
         else:
             self._beside = [*self._beside[1 - MOST_AT_ONCE :], (now, event)]
 
     def notice(self, kind: str, payload: str) -> None:
-        """A notice in the stream: `7501`, `9`, `99`, `777` or a bell; titles are the dialect's business."""
+        """Take a notice from the output stream: `7501`, `9`, `99`, `777` or a bell. The dialect handles titles."""
         if kind.endswith("7501") or kind == "status":
             self._status(payload)
         elif kind.removeprefix("osc") in ("9", "99", "777") and not payload.startswith("4;"):
             self.source = f"notification: {payload[:60]}"
 
     def asks(self, dialog: ShownDialog, now: float) -> str:
-        """The evidence that the tool waits at the dialog which is shown, or ""."""
+        """The evidence that the tool waits at the shown dialog, or "" without any."""
         if self.state == "blocked":
             return f"{self.source} says that it waits"
         beside = self._announced(dialog, now)
         return f"{beside.source} says that it waits" if beside is not None else ""
 
     def hooked(self, dialog: ShownDialog, now: float) -> bool:
-        """Whether a hook has announced the dialog that is shown."""
+        """Whether a hook has announced the shown dialog."""
         return self._announced(dialog, now) is not None
 
     def announces(self, now: float) -> bool:
-        """Whether a hook has spoken of a dialog that must be about to come: some tools take a second to draw it."""
+        """Whether a hook has just announced a dialog. Some tools need a second to draw it."""
         return any(now - at < SOON_S for at, beside in self._beside if beside.subject is not None)
 
     def subject(self, dialog: ShownDialog, now: float) -> Subject | None:
-        """What a hook said that the dialog which is shown is about."""
+        """The subject of the shown dialog according to a hook."""
         beside = self._announced(dialog, now) if dialog.own else None
         return beside.subject if beside is not None else None
 
     def missing_lines(self, dialog: ShownDialog, now: float) -> int:
-        """Of what a hook said of this dialog: how many lines were too many to be told."""
+        """How many lines of this dialog's subject the hook left out."""
         beside = self._announced(dialog, now) if dialog.own else None
         return beside.missing_lines if beside is not None else 0
 
     def contradicts(self, dialog: ShownDialog, now: float) -> bool:
-        """A hook has just announced something else than what is shown: then the screen alone is not to be relied on."""
+        """Whether a hook has just announced something else than the screen shows. Then the screen alone is not
+        reliable.
+        """
         return bool(self._fresh(now)) and not self.hooked(dialog, now)
 
     def spoke_late(self, now: float) -> bool:
-        """Whether a hook has spoken since a dialog was raised that no hook had announced."""
+        """Whether a hook event came after its dialog was raised without one."""
         spoken = (at for at, beside in self._beside if beside.subject is not None and now - at < FRESH_S)
         return self._unheard is not None and any(at >= self._raised_at for at in spoken)
 
     @property
     def hint(self) -> str:
-        """What it said in the stream about the moment it waits at: anything that it shows may have written that."""
+        """The tool's message in the output stream about what it waits for. Any displayed text could have written it."""
         return self._text if self.state == "blocked" else ""
 
     def _announced(self, dialog: ShownDialog, now: float) -> StructuredEventReceived | None:
-        """The one that fits.  Of several that differ nobody can tell which it is: what is shown is a part of each."""
+        """The announcement that matches the dialog. None if several different ones match, because it is unclear
+        which it is.
+        """
         fitting = [(beside.subject, beside) for beside in self._fresh(now) if beside.subject is not None]
         fitting = [(about, beside) for about, beside in fitting if _is_about(about, dialog, beside.note)]
         alike = {(about.kind, about.text, about.target) for about, _ in fitting}
         return fitting[-1][1] if len(alike) == 1 else None
 
     def _late(self, beside: StructuredEventReceived) -> bool:
-        """Whether it is about the dialog that was raised without it."""
+        """Whether the event is about the dialog that was raised without it."""
         return self._unheard is not None and (
             beside.subject is None or _is_about(beside.subject, self._unheard, beside.note)
         )
@@ -306,12 +321,16 @@ class ToolSays:
         return [beside for at, beside in self._beside if now - at < FRESH_S and beside.subject is not None]
 
     def raised(self, dialog: ShownDialog, now: float) -> None:
-        """A person is asked: what was said until now is about this, or older; at an input box, about what may come."""
+        """Note that a dialog was raised: earlier events are about it or older. At an input box, they can be about
+        the next dialog.
+        """
         self._raised_at = now if dialog.text else self._raised_at
         self._unheard = None if self.hooked(dialog, now) else dialog
 
     def forget(self) -> None:
-        """The prompt is gone; what was said about it is old.  A hook may already have announced the next."""
+        """Drop what was said about the withdrawn prompt. Keep events of a hook that has already announced the next
+        one.
+        """
         self._text = ""
         self._beside = [(at, beside) for at, beside in self._beside if at > self._raised_at and not self._late(beside)]
         if self.state == "blocked":

@@ -1,7 +1,8 @@
-"""Is a person awaited here, now?  One table: what the probe says, what is seen, how long it must last, and why.
+"""Decides whether to raise a prompt now, with one table: what the probe says, what is seen, how long it must last,
+and why.
 
-The first row that fits decides.  docs/detection.md is drawn from these rows, and a test walks them.  What stands on the
-screen is left to `core/recognition`, how long it has been there to `eye`.
+The first matching row decides. docs/detection.md is generated from these rows, and a test checks them all.
+`core/recognition` says what is on the screen, `screen_history` how long it has been there.
 """
 
 from __future__ import annotations
@@ -15,67 +16,67 @@ from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_FIELD, DRAWN_SCREEN, FOOTER, PASSING, Finding
 from atlasbridge.core.values import field, frozen, replace
 
-# The four signals and what each is worth: structured, pattern, waiting probe, silence.
+# The four signals and their scores: structured event, pattern, probe, silence.
 #
-# How sure a prompt is follows from them; whether it is raised is left to the table in `verdict`.
+# They give the confidence of a prompt. The table below decides whether it is raised.
 
 MEDIUM = 0.60
 CAP = 0.99
-MORE = 0.05  # for every further signal that agrees
-KNOWN = 0.8  # a pattern this sure is no accident
+MORE = 0.05  # for each further signal that agrees
+KNOWN = 0.8  # a pattern with this score is not a coincidence
 SURE = 0.9
-OVERRIDES_BUSY = 100  # a rule of this priority is the tool's own word
+OVERRIDES_BUSY = 100  # a rule with this priority counts as the tool's own statement
 
 PROBE_SCORE = {ProbeState.READING: 0.95, ProbeState.POLLING: 0.65, ProbeState.UNKNOWN: 0.0, ProbeState.BUSY: 0.0}
 
 
 @frozen
 class Moment:
-    """How long things have been as they are, in seconds."""
+    """How long things have been unchanged, in seconds."""
 
-    settled_s: float  # since the last cell that counts changed
-    rest_s: float  # how long it must be settled because it has been moving in a rhythm
-    typed_s: float | None  # since a person typed something that was no Enter
-    calm_s: float = 60.0  # since any cell changed, blinking ones included
-    attended: bool = False  # a person at the terminal has just sent a line at this very prompt
-    rewritten: int = 0  # how often the line of the cursor was begun anew: what shows how far it is does so
-    row_s: float = 60.0  # since the row of what asks changed
+    settled_s: float  # since the last relevant change of a cell
+    rest_s: float  # how long it must be settled, because it changed at regular intervals
+    typed_s: float | None  # since a person typed something other than Enter
+    calm_s: float = 60.0  # since any cell changed, including blinking ones
+    attended: bool = False  # a person at the terminal has just sent a line at this prompt
+    rewritten: int = 0  # how often the cursor's line was rewritten, as a progress display does
+    row_s: float = 60.0  # since the row that asks changed
 
 
 @frozen
 class Patience:
-    """How long to wait before each kind of certainty is good enough."""
+    """How long to wait for each kind of evidence."""
 
     settle_s: float = 0.05
-    threshold: float = 0.65  # the least score of a line that is believed while nothing says that the tool reads
+    threshold: float = 0.65  # the lowest score of a line that counts without a sign that the tool reads
     polling_s: float = 0.15
     silence_s: float = 2.0
     timer_s: float = 10.0  # an event loop with a timer, and nothing on the screen that asks
     typing_s: float = 1.0
-    attended_s: float = 0.6  # the same prompt for a command again, while somebody sits there and types them
-    idle_s: float = 0.5  # "what next?" is in no hurry, and boxes flicker between two steps of work
-    stranger_s: float = 10.0  # a screen that a tool's own dialect does not know
-    wordless_s: float = 4.0  # nobody can tell, and nothing was ever written
-    pause_s: float = 30.0  # nobody can tell, and the last line was ended: most such programs work
+    attended_s: float = 0.6  # the same command prompt again, while a person at the terminal types commands
+    idle_s: float = 0.5  # an input box is not urgent, and boxes flicker between two steps of work
+    stranger_s: float = 10.0  # a screen that the tool's own dialect does not know
+    wordless_s: float = 4.0  # the probe knows nothing, and the program has written nothing
+    pause_s: float = 30.0  # the probe knows nothing, and the last line is complete: most such programs work
 
 
 @frozen
 class DetectorSettings:
-    """How often the detector looks, how long it waits, and what it must keep to itself."""
+    """How often the detector looks, how long it waits, and which values it must not reveal."""
 
     patience: Patience = field(default_factory=Patience)
     first_look_s: float = 0.02
     look_every_s: float = 0.25
-    slow_look_s: float = 0.5  # at most, after some seconds of nothing
+    slow_look_s: float = 0.5  # the longest interval, after some seconds without change
     watch_s: float = 1.0  # while a prompt is open
-    effect_s: float = 3.0  # an answered prompt that is still there after this is asked again
-    hook_s: float = 0.0  # how long a dialog may wait for the hook of a tool that was started with one
-    folder: str = ""  # where the tool works, for dialogs that do not say it
-    secrets: tuple[str, ...] = ()  # values that must never leave, such as the child's secret environment
+    effect_s: float = 3.0  # after this time, an answered prompt that is still there is asked again
+    hook_s: float = 0.0  # how long a dialog waits for the tool's hook event
+    folder: str = ""  # the tool's working folder, for dialogs that do not name it
+    secrets: tuple[str, ...] = ()  # values that must not leave this machine, such as secrets in the child's environment
 
 
 def combine(evidence: list[Evidence]) -> float:
-    """The strongest signal, a little stronger for each other one that is at least medium."""
+    """The strongest signal, plus a little for each other one that is at least medium."""
     scores = sorted((item.score for item in evidence), reverse=True)
     if not scores:
         return 0.0
@@ -94,22 +95,22 @@ def gather(found: Finding, probe: ProbeAnswer, moment: Moment, structured: str, 
     return out
 
 
-UNSEEN_S = 1.5  # a reader that cannot be seen: longer than most programs work without a word
-AROUND_S = 0.5  # a multiplexer draws its own line and what is inside it one after the other
-BRISK_S = 2.0  # the period of a timer that may well draw how far the work is
-FIRED_S = 0.3  # what a timer draws is there this long after it fired
-SLOWEST_S = 30.0  # a timer that may draw at all
-TICK_S = 1.5  # a clock that shows seconds has moved on by then
-REWRITTEN = 2  # so often a line must have been written anew to look like how far the work is
-RESTS_S = 10.0  # an input box that nothing has touched for so long waits, also on a machine with much else to do
-HIDDEN_S = 0.2  # a line that hides what is typed is asked for by a person's program only
-DISPLAY_S = 60.0  # a program that shows, serves or goes on by itself has been silent for so long: it is listed as idle
+UNSEEN_S = 1.5  # without a visible reader: longer than most programs work without output
+AROUND_S = 0.5  # a multiplexer draws its own line and its content one after the other
+BRISK_S = 2.0  # a timer this fast possibly draws progress
+FIRED_S = 0.3  # a timer's output is on the screen this long after it fired
+SLOWEST_S = 30.0  # slowest timer that possibly draws
+TICK_S = 1.5  # a clock that shows seconds has changed by then
+REWRITTEN = 2  # a line that was rewritten this often looks like progress
+RESTS_S = 10.0  # an input box that was unchanged for this long waits, also on a busy machine
+HIDDEN_S = 0.2  # only a program that waits for a person hides what is typed
+DISPLAY_S = 60.0  # a program that displays, serves or continues by itself is listed as idle after this silence
 
 
 class Who(StrEnum):
-    """What is known of the program that draws: the probe's word, or the tool's own, which counts for more."""
+    """What is known of the program that draws: the probe's answer, or the tool's own statement, which counts more."""
 
-    OWN = "own word"  # a dialog of the tool's own stands there: whatever its process does, it waits
+    OWN = "own word"  # a dialog of the tool's own is shown: it waits, whatever its process does
     READING = "reading"
     POLLING = "polling"
     BUSY = "busy"
@@ -118,17 +119,17 @@ class Who(StrEnum):
 
 @frozen
 class Situation:
-    """Everything the verdict depends on."""
+    """Everything that the verdict depends on."""
 
     found: Finding
     probe: ProbeAnswer
     moment: Moment
     dialect: Dialect
     patience: Patience
-    structured: str = ""  # what the tool itself said beside the stream
+    structured: str = ""  # what the tool reported outside its output stream
     own_word: bool = False
-    works: bool = False  # the tool says that it works, and is busy or has moved in the last ten seconds
-    looks: tuple[ProbeState, ...] = (ProbeState.UNKNOWN,)  # the last answers of the probe, this one last
+    works: bool = False  # the tool says that it works, and it is busy or has changed in the last ten seconds
+    looks: tuple[ProbeState, ...] = (ProbeState.UNKNOWN,)  # the last answers of the probe, newest last
 
     @property
     def who(self) -> Who:
@@ -148,7 +149,7 @@ class Situation:
 
     @property
     def shows(self) -> bool:
-        """A live display: it redraws, and waits for nobody."""
+        """Whether it is a live display, which redraws and waits for nobody."""
         return self.probe.command in self.dialect.quiet_programs
 
 
@@ -158,7 +159,9 @@ Seconds = Callable[[Situation], float]
 
 @frozen
 class Row:
-    """`until_s`: it holds only while the screen has been still for less; `after_s`: only from then on."""
+    """A row of the table. With `until_s` it applies only while the screen has been unchanged for less than that,
+    with `after_s` only from then on.
+    """
 
     who: tuple[Who, ...]
     seen: str  # one of EVIDENCE
@@ -179,7 +182,7 @@ def decide_verdict(case: Situation) -> tuple[bool, str]:
 
 
 def of_its_own(probe: ProbeAnswer) -> ProbeAnswer:
-    """Of a tool that says itself that it asks only the terminal's mode counts."""
+    """The probe answer for a tool that says itself that it asks: only the terminal's mode counts."""
     return ProbeAnswer(ProbeState.POLLING, echo=probe.echo, canonical=probe.canonical)
 
 
@@ -193,15 +196,17 @@ def fits(row: Row, case: Situation) -> bool:
 
 
 def _is_around(case: Situation) -> bool:
-    """The program asks that runs the terminal inside this one (a multiplexer): it stands below that terminal, or in a
-    bar that covers its last line."""
+    """Whether the program around an inner terminal (a multiplexer) asks: below that terminal, or in a bar over its
+    last line.
+    """
     found, rows = case.found, case.probe.rows
     return rows > 0 and (found.row >= rows or (found.barred and found.score >= SURE))
 
 
 def _reads_unseen(case: Situation) -> bool:
-    """No reader can be seen (a loop that sleeps, a process of another session), yet the terminal was put into a mode
-    that only a reader of keys wants, and a question that is beyond doubt stands there."""
+    """Whether a program reads although no reader is visible (a loop that sleeps, a process of another session): the
+    terminal is in a mode that only a reader of keys needs, and the screen shows a certain question.
+    """
     keys = case.probe.canonical is False
     secret = case.hidden and bool(case.found.constraints.get("secret"))
     may_read = (keys or secret) and not case.probe.certain and not case.dialect.idles and not case.shows
@@ -209,19 +214,19 @@ def _reads_unseen(case: Situation) -> bool:
 
 
 def _rests(case: Situation) -> bool:
-    """An empty input box of a tool that would say so if it worked: beside others, whoever draws is seen to run."""
+    """Whether this is an empty input box of a tool that would show a busy mark if it worked. Its process only runs."""
     return case.idle and case.probe.runs and case.dialect.says_busy
 
 
 def _may_count_down(case: Situation) -> bool:
-    """A timer runs, and a row of the dialog is a number and nothing else."""
+    """Whether a timer runs and a row of the dialog contains only a number."""
     rows = case.found.excerpt.split("\n")
     number = case.found.structural and any(row.strip(" │┃║|").isdecimal() for row in rows)
     return case.probe.timer and not case.structured and number
 
 
 def _wavers(case: Situation) -> bool:
-    """It works between two looks."""
+    """Whether it worked between two looks."""
     looks = case.looks
     return looks[-1] is ProbeState.POLLING and looks.count(ProbeState.BUSY) + 1 >= len(looks) > 1
 
@@ -234,7 +239,7 @@ def _moves(case: Situation) -> bool:
 
 
 def _only_shows(case: Situation) -> bool:
-    """A display, or a server that also takes lines: nothing on its screen asks for one."""
+    """Whether it is a display, or a server that also takes lines, and nothing on its screen asks for one."""
     visibly = case.found.detached and (case.probe.serves or case.probe.canonical is not False)
     return visibly and (case.found.score < MEDIUM or case.probe.serves)
 
@@ -244,8 +249,9 @@ def _shows_progress(case: Situation) -> bool:
 
 
 def _silence(case: Situation) -> str:
-    """How long nothing must happen where nobody can tell and nothing asks: the later, the less it looks as if somebody
-    were awaited.  Soon behind a line that was not ended; late below one that was, or is written again and again."""
+    """How long nothing must change if the probe knows nothing and nothing asks. The wait is short after an
+    incomplete line. It is long after a complete line, or one that is rewritten repeatedly.
+    """
     if case.found.rule == "silent":
         return "wordless"
     below = case.found.detached or case.dialect.idles or case.moment.rewritten >= REWRITTEN
