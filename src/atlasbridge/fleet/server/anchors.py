@@ -1,7 +1,7 @@
-"""Heads of the machines' audit logs: each is kept, none may go back, and a log is followed entry by entry on request.
+"""Anchors the heads of the machines' audit logs and verifies a machine's log entry by entry on request.
 
-A head cannot be made up afterwards: whoever cuts or rewrites a machine's log can never again show entries that lead
-to a head that was anchored here.
+A head that is stored here cannot be forged later: after a machine's log was cut or rewritten, its entries no longer
+lead to the anchored head.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from atlasbridge.fleet.server.audit import note
 from atlasbridge.fleet.server.database import CHANNEL, Connection, Database, row, rows
 from atlasbridge.fleet.server.machines import Entered
 
-MOST_HEADS = 1000  # that a machine is told when it verifies its own log
-SPARSE = 64  # a head is anchored after so many entries, and with every connection
+MOST_HEADS = 1000  # how many heads a machine gets when it verifies its own log
+SPARSE = 64  # a head is anchored every 64 entries and on every connection
 
 
 @frozen
 class Progress:
-    """How far a machine's chain was followed, and whether there is more to see."""
+    """How far a machine's chain was verified, and whether more entries follow."""
 
     head: Head
     more: bool
@@ -35,7 +35,7 @@ class Progress:
 async def look_at_head(
     connection: Connection, entered: Entered, head: Head | None, at: datetime, always: bool = False
 ) -> None:
-    """A newer head is anchored; one that goes back is a fault of that machine's log, for ever."""
+    """Anchor a newer head. A head that goes back marks the machine's log as faulty for good."""
     known = await row(
         connection,
         "SELECT head_count, head_hash, proved_count, proved_hash, log_fault FROM machines WHERE id = %s",
@@ -44,7 +44,7 @@ async def look_at_head(
     if head is None or known is None:
         return
     newest = _newest(known)
-    if always:  # what it said last, before it was away: the one thing it must still be able to lead to
+    if always:  # the last head from before the disconnect: the log must still lead to it
         await _anchor(connection, entered.machine_id, newest, at)
     if head.entries < newest.entries or (head.entries == newest.entries and head.hash != newest.hash):
         fault = f"it was cut or rewritten: it had {newest.entries} entries, now it says {head.entries}"
@@ -58,7 +58,9 @@ async def look_at_head(
 
 
 def _newest(known: Mapping[str, Any]) -> Head:
-    """What it said last, or what was followed, if that goes further: below neither of them its log may go back."""
+    """The last head that the machine reported or the last verified one, whichever is further. The log must not go back
+    behind it.
+    """
     told = Head(int(known["head_count"]), str(known["head_hash"]))
     proved = Head(int(known["proved_count"]), str(known["proved_hash"]))
     return proved if proved.entries > told.entries else told
@@ -94,7 +96,7 @@ async def ask_proof(database: Database, machine_id: str) -> str:
 
 
 async def take_proof(database: Database, entered: Entered, message: Mapping[str, Any]) -> Progress:
-    """Follow the lines from where the chain was followed to last; every anchored head must be on the way."""
+    """Verify the entries that follow the last verified one. Every anchored head must be among them."""
     now = database.now()
     async with database.transaction() as connection:
         known = await row(
@@ -105,7 +107,7 @@ async def take_proof(database: Database, entered: Entered, message: Mapping[str,
         assert known is not None
         start = Head(int(known["proved_count"]), str(known["proved_hash"]))
         anchored = await _anchored(connection, entered.machine_id, start.entries)
-        anchored[int(known["head_count"])] = str(known["head_hash"])  # what it said last, anchored or not
+        anchored[int(known["head_count"])] = str(known["head_hash"])  # the last reported head, anchored or not
         followed = _follow(start, [str(line) for line in message["lines"]], anchored)
         if isinstance(followed, Fault):
             fault = f"entry {followed.seq} {followed.problem}"
@@ -135,7 +137,7 @@ async def _anchored(connection: Connection, machine_id: str, after: int) -> dict
 
 
 async def newest_heads(database: Database, machine_id: str) -> list[str]:
-    """As `COUNT:HASH`: what the machine said last, and what was anchored before."""
+    """The machine's last reported head and its anchored heads, as `COUNT:HASH`."""
     found = await database.rows(
         "SELECT head_count AS count, head_hash AS hash FROM machines WHERE id = %s"
         " UNION SELECT count, hash FROM heads WHERE machine_id = %s ORDER BY count DESC LIMIT %s",
@@ -164,7 +166,7 @@ async def _done(connection: Connection, message: Mapping[str, Any], entered: Ent
     )
 
 
-# `fleet audit verify`: the server's own chain, and each machine's, as far as it can be reached now.
+# `fleet audit verify`: verifies the server's own chain and the chain of each machine that can be reached now.
 
 LOOK_S = 0.2
 
@@ -183,7 +185,7 @@ async def verify_all(database: Database, wait_s: float) -> dict[str, Any]:
 
 
 async def _wait(database: Database, asked: set[str], wait_s: float) -> set[str]:
-    """Those of the requests that were answered in time."""
+    """The requests that were answered in time."""
     deadline = asyncio.get_running_loop().time() + wait_s
     while True:
         found = await database.rows("SELECT id FROM proofs WHERE id = ANY(%s) AND done_at IS NOT NULL", list(asked))

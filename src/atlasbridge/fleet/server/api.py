@@ -1,7 +1,7 @@
-"""The fleet's operations over HTTP (`/api/v1`), for programs with a token and for the page of administration.
+"""The fleet's operations over HTTP (`/api/v1`), for programs with a token and for the administration page.
 
-Each operation is the function of its name here.  What a person may do is PostgreSQL's to say; what their token may do
-is checked before.
+Each method has the name of its operation. The scope of the caller's token is checked first; the queries in PostgreSQL
+check what the person is allowed to see and do.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from atlasbridge.web.view import diff_screen, render_plain, render_prompt, rende
 
 MOST_READERS = 200
 WAIT_S = 20.0
-CALM_S = 1.0  # the first change is told at once, those that follow at most so often: a page reads its list anew
+CALM_S = 1.0  # shortest pause between two change events, because a page loads its whole list for each
 KEEP_ALIVE_S = 15.0
-LOGIN_S = 5.0  # as often a stream of changes asks whether its login is still valid
+LOGIN_S = 5.0  # how often an event stream checks that its login is still valid
 NOBODY = Caller("", "", "", scope="read")
 NOT_YET = "The machine has not said anything yet; ask for the outcome later."
 _NO_PROMPT = Refused("unknown_prompt", "There is no such prompt.")
@@ -52,7 +52,7 @@ _NO_SESSION = Refused("unknown_session", "There is no such session.")
 
 
 class FleetApi:
-    """`shell` names the page's files as they are in this version."""
+    """Serves the operations. `shell` is the digest of the page's files, so that a page notices a new version."""
 
     def __init__(self, context: ServerContext, shell: str = "") -> None:
         self._context = context
@@ -88,7 +88,7 @@ class FleetApi:
             return Response(media_type="text/event-stream")
         try:
             found = await getattr(self, operation.key)(caller, given, request)
-        except ConfigError as error:  # a person's fault, such as a name that nobody has
+        except ConfigError as error:  # a mistake of the caller, such as an unknown name
             return problem(409, "refused", f"{error} ({error.hint})" if error.hint else str(error))
         if isinstance(found, Response):
             return found
@@ -150,7 +150,7 @@ class FleetApi:
         return self._shown(found) if found else None
 
     def _shown(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """As a hub shows its own prompts; an id names its machine, too."""
+        """The prompt in the format that a hub uses. The id also contains the machine."""
         asked = read_asked(row, "", self._database.clock)
         session = read_session({**row, "body": row["session"] or {}, "state": row["session_state"] or "ended"})
         shown = render_prompt(asked.record, session)
@@ -158,7 +158,7 @@ class FleetApi:
         shown |= {"prompt_id": f"{row['machine_id']}.{row['prompt_id']}", "session_id": session_id}
         shown["session"] |= {"session_id": session_id, "machine": row["machine"]}
         here = {name: row[name] for name in ("may_answer", "connected", "screens")}
-        here["deciding"] = row["deciding"] or ""  # whose answer its machine has not said anything about
+        here["deciding"] = row["deciding"] or ""  # the person whose answer the machine has not confirmed yet
         return {**shown, **here, "agreed": list(asked.agreed), "names": {}, "later": [], "answer": None}
 
     async def sessions(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class FleetApi:
                         async with asyncio.timeout(screens.LOOK_S / 2):
                             await called.wait()
                     except TimeoutError:
-                        pass  # nothing changed: say again that somebody looks
+                        pass  # nothing changed: renew the record that this person is watching
         finally:
             await screens.look_away(self._database, machine, session, caller.name)
             self._context.wakeups.tell(f"job:{machine}")
@@ -203,7 +203,7 @@ class FleetApi:
         return event_stream(self._changes(caller))
 
     async def _changes(self, caller: Caller) -> AsyncIterator[bytes]:
-        """Says when something has changed, for as long as the login is valid."""
+        """Send an event when something has changed, for as long as the login is valid."""
         self._context.pages += 1
         clock = asyncio.get_running_loop().time
         looked = clock()
@@ -241,7 +241,7 @@ class FleetApi:
         found = await notices.newest(self._database, caller.name)
         return {"notices": [{**one, "notice_id": one["id"]} for one in found]}
 
-    # who calls
+    # the caller
 
     async def health(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Health:
         return hub.Health("ok", __version__)
@@ -391,7 +391,7 @@ class FleetApi:
         return table.TeamRules(newest.digest, newest.body, newest.by) if newest else table.TeamRules("", "", "")
 
     async def set_team_rules(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.TeamRules:
-        read_policy(given.text, self._parse, where="the rules", home="/")  # what is wrong with it is said here
+        read_policy(given.text, self._parse, where="the rules", home="/")  # raises an error if the rules are invalid
         digest = await machines.set_rules(self._database, given.text, caller.name)
         self._context.wakeups.tell(*(f"job:{one['id']}" for one in await machines.listing(self._database)))
         return table.TeamRules(digest, given.text, caller.name)
@@ -410,7 +410,7 @@ def _scope(caller: Caller) -> str:
 
 
 def _of(caller: Caller) -> str:
-    """Whose logins and tokens they may look after; "": everybody's."""
+    """The person whose logins and tokens the caller is allowed to manage; "" means everybody."""
     return "" if caller.may("admin") else caller.name
 
 
@@ -438,7 +438,7 @@ def _nobody(name: str) -> Refused:
     return Refused("unknown_person", f"There is nobody called {name!r}.")
 
 
-# Who calls: the cookie of a login or the token of a program, and the device it comes from.
+# The caller of a request: a browser with a login cookie or a program with a token.
 
 COOKIE = "atlasbridge_server"
 
@@ -450,7 +450,7 @@ async def browser_of(context: ServerContext, request: Request) -> Caller | None:
 
 
 async def caller_of(context: ServerContext, request: Request) -> Caller | None:
-    """A browser, or a program with its token, whose scope the caller of this checks."""
+    """The browser or program that sent the request. A program's scope is checked by the calling code."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if not scheme:
         return await browser_of(context, request)
@@ -459,7 +459,7 @@ async def caller_of(context: ServerContext, request: Request) -> Caller | None:
 
 
 def place_of(request: Request) -> str:
-    """The device, in a few words, as it says itself."""
+    """A short description of the device, taken from its User-Agent header."""
     agent = request.headers.get("user-agent", "")
     browser = next((name for name in ("Firefox", "Edg", "Chrome", "Safari") if name in agent), "a browser")
     system = next((name for name in ("Android", "iPhone", "Mac OS", "Windows", "Linux") if name in agent), "")

@@ -1,7 +1,8 @@
-"""The server's own audit log: noted in the transaction of what happened, sealed into a hash chain right afterwards.
+"""The server's own audit log. Each event is written in the transaction that it belongs to and is sealed into a hash
+chain right afterwards.
 
-The chain is the one of every hub's log.  Sealing is done in batches by whichever server is quicker, so that many
-decisions at once need not wait for each other; a user who may only serve can add entries and change none.
+The chain has the same format as a hub's log. Entries are sealed in batches by one server process at a time, so that
+concurrent decisions do not wait for each other. The restricted database role can add entries but cannot change them.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ async def note(connection: Connection, at: datetime, event: str, **fields: Any) 
 
 
 async def note_alone(database: Database, event: str, **fields: Any) -> None:
-    """Where nothing else is to be written with it."""
+    """Write an entry in a transaction of its own."""
     await database.rows(_NOTE, *_noted(database.now(), event, fields))
 
 
@@ -70,21 +71,21 @@ def _noted(at: datetime, event: str, fields: dict[str, Any]) -> tuple[datetime, 
 
 
 async def note_stranger(database: Database, connection: Connection, event: str, **fields: Any) -> None:
-    """What anybody can cause: see `sparing.py`."""
+    """Record an event that any stranger can cause. `Strangers` in `database.py` limits how many entries this makes."""
     now = database.now()
     if database.strangers.is_recorded(event, now):
         await note(connection, now, event, **fields)
 
 
 async def note_counted(database: Database) -> None:
-    """From time to time: what was only counted becomes an entry."""
+    """Write one entry for the events that were only counted. Called from time to time."""
     now = database.now()
     for event, more in database.strangers.ended(now):
         await note_alone(database, event, more=more)
 
 
 async def seal(database: Database) -> int:
-    """Put what was noted into the chain; how many entries.  Another process that does it just now is let do it."""
+    """Move pending entries into the chain and return how many. Returns 0 while another process is sealing."""
     if not await database.rows("SELECT 1 FROM audit_pending LIMIT 1"):
         return 0
     async with database.transaction() as connection:
@@ -122,7 +123,7 @@ async def head_of(connection: Connection) -> Head:
 
 
 async def verify(database: Database) -> Fault | Head:
-    """The whole chain; it must end where the head says."""
+    """Verify the whole chain. It must end at the stored head."""
     while await seal(database):
         pass
     async with database.transaction() as connection:
@@ -143,7 +144,9 @@ async def entries(database: Database, limit: int = 100) -> list[str]:
 
 
 async def page(database: Database, limit: int, before: int = 0) -> list[dict[str, Any]]:
-    """Newest first, with what was noted a moment ago; `before`: the seq of the last one of the page before."""
+    """Entries, newest first, including pending ones. `before` is the sequence number of the last entry of the previous
+    page.
+    """
     await seal(database)
     found = await database.rows(
         "SELECT entry::jsonb AS entry FROM audit_entries WHERE %s = 0 OR seq < %s ORDER BY seq DESC LIMIT %s",

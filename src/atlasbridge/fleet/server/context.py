@@ -1,4 +1,4 @@
-"""What every part of one server process works with.  Nothing in it must outlive the process: the rows decide."""
+"""The shared state and the background tasks of one server process. All lasting state is in the database."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from atlasbridge.fleet.server.database import BOARD, Database, Wakeups
 from atlasbridge.fleet.server.decisions import Decision
 from atlasbridge.fleet.server.signature import Identity, identity_of
 
-# Figures for Prometheus.  Counts and durations only: no name, no question, no answer.
+# Metrics for Prometheus: counts and durations only, no names, questions or answers.
 #
-# Counters and histograms are this process's own; what stands in the database is read when somebody asks.
+# Counters and histograms belong to this process. Gauges of the fleet are read from the database for each scrape.
 
 NAMESPACE = "atlasbridge_fleet"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
@@ -77,21 +77,21 @@ LOOK_S = 2.0
 SEAL_S = 0.5
 REAP_S = 30.0
 CLEAN_S = 3600.0
-KEEP_S = 90 * 86_400.0  # as a hub keeps its own
+KEEP_S = 90 * 86_400.0  # the default of a hub, too
 
 
 class Trace(Protocol):
-    """Adds a span to the trace of a prompt, in wall time."""
+    """Adds a span to the trace of a prompt. Times are wall-clock times."""
 
     def __call__(self, prompt_id: str, name: str, began: float, ended: float, /, **more: str) -> None: ...
 
 
 def no_trace(prompt_id: str, name: str, began: float, ended: float, /, **more: str) -> None:
-    """Nobody collects traces."""
+    """The default when tracing is off."""
 
 
 class Works(Protocol):
-    """A further part of this process."""
+    """A component that runs as a background task of this process."""
 
     async def run(self) -> None: ...
     def health(self) -> dict[str, Any]: ...
@@ -100,15 +100,15 @@ class Works(Protocol):
 class ServerContext:
     def __init__(self, database: Database, url: str, keep_s: float = KEEP_S) -> None:
         self.database = database
-        self.url = url.rstrip("/")  # as people and machines reach it
+        self.url = url.rstrip("/")  # the address that people and machines use
         self.name = new_id()
         self.wakeups = Wakeups(database)
-        self.links = 0  # of machines, to this process
+        self.links = 0  # machine links to this process
         self.pages = 0
         self.metrics = Metrics()
         self.keep_s = keep_s
         self.trace: Trace = no_trace
-        self.chats: Works | None = None  # where this process may carry them
+        self.chats: Works | None = None  # None if this process never serves the chats
         self._identity: Identity | None = None
 
     @property
@@ -120,7 +120,7 @@ class ServerContext:
         await self.read_identity()
 
     async def read_identity(self) -> Identity:
-        """As it is now: another process may have been told to replace the key."""
+        """Read the identity from the database, because another process can have rotated the key."""
         async with self.database.transaction() as connection:
             self._identity = await identity_of(connection)
         return self._identity
@@ -135,7 +135,7 @@ class ServerContext:
                 group.create_task(self.chats.run(), name="chats")
 
     async def pass_on(self, decision: Decision, person: str, wait_s: float) -> Decision:
-        """Call its machine, and wait a moment for that machine's word; it may also come later."""
+        """Notify the machine and wait up to `wait_s` seconds for its outcome, which can also arrive later."""
         self.metrics.decisions.inc()
         clock, began = asyncio.get_running_loop().time, self.database.clock.wall()
         deadline = clock() + wait_s
@@ -146,7 +146,7 @@ class ServerContext:
                     async with asyncio.timeout(LOOK_S):
                         await called.wait()
                 except TimeoutError:
-                    pass  # the word may have been lost: look
+                    pass  # the notification can be lost, so read the row
                 called.clear()
                 decision = await decisions.find(self.database, decision.decision_id, person) or decision
         self.trace(decision.prompt_id, "fleet.decide", began, self.database.clock.wall(), stage=decision.stage)
@@ -164,7 +164,7 @@ class ServerContext:
             await asyncio.sleep(SEAL_S)
 
     async def _clean(self) -> None:
-        """What ended long ago goes, a batch at a time: nobody waits for it."""
+        """Delete old rows in small batches, so that no request waits for a long transaction."""
         while True:
             try:
                 while await notices.clean(self.database, self.keep_s):
@@ -178,7 +178,7 @@ class ServerContext:
         while True:
             try:
                 await self.database.set_clock()
-                if self.database.clock.now() - began > machines.EPHEMERAL_S:  # sooner they could not have called
+                if self.database.clock.now() - began > machines.EPHEMERAL_S:  # time for machines to reconnect
                     for machine_id in await machines.reap(self.database):
                         self.wakeups.tell(f"job:{machine_id}", BOARD)
                 voided = await decisions.void_unallowed(self.database)

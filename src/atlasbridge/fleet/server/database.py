@@ -1,4 +1,6 @@
-"""PostgreSQL for the server: a pool of connections, one transaction after the other, and faults in our own words."""
+"""PostgreSQL for the server: connection pools, transactions, batched statements, notifications and the leader lock.
+Faults of PostgreSQL become `StoreError`.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,14 @@ from atlasbridge.core.ids import new_nonce
 from atlasbridge.core.prompt.model import digest_text
 from atlasbridge.core.values import mutable
 
-# What strangers try is recorded sparingly: the first of a minute one by one, of the rest how many there were.
+# A rate-limited log of what strangers try: the first events of each minute get an entry each, the rest are only
+# counted.
 #
-# So a flood of guesses, which anybody can send, neither fills the database nor disappears.  Each process counts for
+# A flood of guesses, which anybody can send, neither fills the database nor goes unnoticed. Each process counts for
 # itself.
 
 WINDOW_S = 60.0
-SINGLE = 20  # entries of their own in each window, for each kind of event
+SINGLE = 20  # separate entries in each window, for each kind of event
 
 
 @mutable
@@ -42,7 +45,7 @@ class Strangers:
         self._windows: dict[str, _Window] = {}
 
     def is_recorded(self, event: str, now: datetime) -> bool:
-        """Whether this one gets an entry; otherwise it is counted."""
+        """Whether this event gets an entry of its own. Otherwise it is counted."""
         window = self._windows.setdefault(event, _Window(now))
         if window.recorded >= SINGLE:
             window.more += 1
@@ -51,7 +54,7 @@ class Strangers:
         return True
 
     def ended(self, now: datetime) -> Iterator[tuple[str, int]]:
-        """(event, how many were only counted) of each window that is over."""
+        """For each window that has ended: the event, and how many were only counted."""
         for event, window in list(self._windows.items()):
             if (now - window.begun).total_seconds() >= WINDOW_S:
                 del self._windows[event]
@@ -59,20 +62,22 @@ class Strangers:
                     yield event, window.more
 
 
-# Calls that come close together are answered together: one statement and one commit for all of them.
+# Calls that arrive close together share one statement and one commit.
 #
-# Who calls alone waits for nobody; where many call, a moment passes between two answers.  Each is answered by work that
-# began after it called, so it sees all that was committed before.
+# A single call does not wait. Under load, a short pause separates two batches. Each batch starts after its calls
+# arrived, so each call sees everything that was committed before it.
 
 Call = TypeVar("Call")
 Answer = TypeVar("Answer")
 
-MOST = 200  # in a longer row the first would wait for the last
+MOST = 200  # a limit, because the first call of a batch waits for the last one
 PACE_S = 0.01
 
 
 class Batch(Generic[Call, Answer]):
-    """`work` answers each of several calls; one that spoils it for the others (`spoils`) is found, and fails alone."""
+    """`work` answers several calls at once. If it raises `spoils`, each call is repeated alone, so that only the bad
+    one fails.
+    """
 
     def __init__(self, work: Callable[[list[Call]], Awaitable[Sequence[Answer]]], spoils: type[Exception]) -> None:
         self._work = work
@@ -88,7 +93,7 @@ class Batch(Generic[Call, Answer]):
             self._answering = asyncio.create_task(self._answer(self._calls), name="together")
         self._calls.append(call)
         answering, at = self._answering, len(self._calls) - 1
-        found = (await asyncio.shield(answering))[at]  # who goes away takes nobody along
+        found = (await asyncio.shield(answering))[at]  # a cancelled caller must not cancel the others
         if isinstance(found, self._spoils):
             raise found
         return found  # type: ignore[no-any-return]
@@ -100,7 +105,7 @@ class Batch(Generic[Call, Answer]):
                 await asyncio.sleep(early_s)
             self._next_at = clock() + PACE_S
             if calls is self._calls:
-                self._answering = None  # who comes from now on is too late for these
+                self._answering = None  # later calls start a new batch
             try:
                 return await self._work(calls)
             except self._spoils:
@@ -117,15 +122,17 @@ log = logging.getLogger(__name__)
 
 Connection = psycopg.AsyncConnection[TupleRow]
 Pool = AsyncConnectionPool[Connection]
-WAIT_S = 5.0  # for a free connection, or a server that starts again
+WAIT_S = 5.0  # how long to wait for a free connection or for a restarting database
 
 
 class Unkeepable(ValueError):
-    """Somebody gave what no table can keep: a NUL, half of a pair, a number without end.  Theirs, not ours."""
+    """The caller sent a value that no table can store: a NUL, a lone surrogate or an infinite number."""
 
 
 def _pool(url: str, most: int, setting: str = "", **given: Any) -> Pool:
-    """`setting` is set by a statement: a pooler in between (PgBouncer) passes no options on."""
+    """`setting` is applied with a SET statement, because a pooler such as PgBouncer does not forward connection
+    options.
+    """
 
     async def configure(connection: Connection) -> None:
         if setting:
@@ -137,11 +144,11 @@ def _pool(url: str, most: int, setting: str = "", **given: Any) -> Pool:
 
 
 class ServerClock:
-    """The wall clock of PostgreSQL, carried on between two looks by the steady one of this computer."""
+    """PostgreSQL's wall clock. Between two reads, this computer's monotonic clock advances it."""
 
     def __init__(self, own: Clock) -> None:
         self.now = own.now
-        self._ahead_s = own.wall() - own.now()  # until the first look
+        self._ahead_s = own.wall() - own.now()  # until the first read
 
     def wall(self) -> float:
         return self.now() + self._ahead_s
@@ -151,24 +158,26 @@ class ServerClock:
 
 
 class Database:
-    """Times are PostgreSQL's own, the same for every process.  `clock`: a test gives them instead."""
+    """The connection to PostgreSQL. All times come from PostgreSQL's clock, so that all processes agree; tests pass
+    their own `clock`.
+    """
 
     def __init__(self, url: str, clock: Clock | None = None, most: int = 10, name: str = "atlasbridge") -> None:
         if not url.startswith(("postgresql://", "postgres://")):
-            kind = url.partition("://")[0] if "://" in url else "that"  # the rest may hold a password
+            kind = url.partition("://")[0] if "://" in url else "that"  # the rest of the URL can contain a password
             raise ConfigError(f"{kind!r} is no PostgreSQL database", "write it as postgresql://user@host/name")
         self.url = url
         self.clock = clock or ServerClock(SystemClock())
-        self._name = {"application_name": name}  # as PostgreSQL lists its connections
+        self._name = {"application_name": name}  # the name in PostgreSQL's list of connections
         self._pool = _pool(url, most, **self._name)
-        # a statement alone needs no BEGIN and no COMMIT, and is planned once, not for each of its values
+        # A single statement needs no BEGIN and COMMIT. It is planned once, not for each set of values.
         generic = "plan_cache_mode = force_generic_plan"
         self._single = _pool(url, most, generic, autocommit=True, prepare_threshold=0, **self._name)
-        # what is told may be lost: nobody waits until it is on disk
+        # Notifications can be lost anyway, so they do not wait for the disk.
         self._notification = _pool(url, 1, "synchronous_commit = off", autocommit=True, **self._name)
         self.strangers = Strangers()
         self._together: dict[Any, Batch[Any, Any]] = {}
-        self._teller = 0  # the server's process that says what this one tells
+        self._teller = 0  # the backend process that sends this process's notifications
         self._looking: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -183,7 +192,7 @@ class Database:
         await self.set_clock()
 
     async def _fault(self) -> str:
-        """Why no connection could be made, in PostgreSQL's own words."""
+        """PostgreSQL's own message about why no connection could be made."""
         try:
             connection = await psycopg.AsyncConnection.connect(self.url, connect_timeout=int(WAIT_S))
         except psycopg.Error as error:
@@ -192,7 +201,7 @@ class Database:
         return "it did not answer in time"
 
     async def check_session(self) -> None:
-        """Whether a connection is one session of the server: notifications and locks need that."""
+        """Check that a connection is one PostgreSQL session, which notifications and advisory locks need."""
         name = f"atlasbridge_check_{new_nonce()[:16]}"
         heard = asyncio.Event()
         ready = asyncio.Event()
@@ -214,7 +223,7 @@ class Database:
             await asyncio.gather(listening, return_exceptions=True)
 
     async def set_clock(self) -> None:
-        """From time to time: clocks drift."""
+        """Read PostgreSQL's clock again, because clocks drift. Called from time to time."""
         if isinstance(self.clock, ServerClock):
             before = self.clock.now()
             (found,) = await self.rows("SELECT extract(epoch FROM clock_timestamp())::float8 AS at")
@@ -232,17 +241,19 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
-        """Committed at its end, or not at all.  StoreError: PostgreSQL is away."""
+        """A transaction that is committed at the end of the block or rolled back. Raises StoreError if PostgreSQL is
+        unavailable.
+        """
         async with self._borrowed(self._pool) as connection:
             yield connection
 
     async def rows(self, query: Any, *parameters: Any) -> list[dict[str, Any]]:
-        """One statement, committed by itself."""
+        """Run one statement and commit it."""
         async with self._borrowed(self._single) as connection:
             return await rows(connection, query, *parameters)
 
     async def together(self, work: Callable[[Database, list[Call]], Awaitable[Sequence[Answer]]], call: Call) -> Answer:
-        """`work` for this call, and for all others that come before it can begin."""
+        """Run `work` for this call together with all calls that arrive before it starts."""
         known = self._together.get(work) or self._together.setdefault(work, Batch(partial(work, self), Unkeepable))
         return await known(call)  # type: ignore[no-any-return]
 
@@ -252,7 +263,7 @@ class Database:
             await connection.execute("SELECT pg_notify(%s, key) FROM unnest(%s::text[]) AS key", (channel, keys))
 
     async def listen(self, channel: str, hear: Callable[[str], None], ready: Callable[[], None]) -> None:
-        """Hear what other processes tell until the connection ends (StoreError)."""
+        """Receive notifications of other processes until the connection ends, which raises StoreError."""
         self._teller = 0
         try:
             connection = await psycopg.AsyncConnection.connect(self.url, autocommit=True, connect_timeout=int(WAIT_S))
@@ -279,13 +290,13 @@ class Database:
             raise Unkeepable(_first_line(error)) from None
 
     async def _look(self) -> None:
-        """The server started again: none of the connections from before is handed out any more."""
+        """Drop broken connections from the pools, for example after PostgreSQL was restarted."""
         for pool in (self._pool, self._single, self._notification):
             await pool.check()
 
 
 async def rows(connection: Connection, query: Any, *parameters: Any) -> list[dict[str, Any]]:
-    """`parameters`: one after the other, or one mapping by name."""
+    """Run a query. `parameters` are positional values, or one mapping of named values."""
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(query, parameters[0] if parameters and isinstance(parameters[0], dict) else parameters)
         return await cursor.fetchall() if cursor.description else []
@@ -300,13 +311,15 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-# Whose turn it is: of several server processes one carries the chats.  A lock of PostgreSQL, held by a connection.
+# The leader lock: one of several server processes serves the chats. It is an advisory lock that belongs to a
+# connection.
 #
-# It ends with the process, however that ends.  A process that hangs loses it, too: its connection must be heard of.
+# PostgreSQL releases the lock when the process ends for any reason. A process that hangs loses it, too, because its
+# connection must stay active.
 
 LOCK = 0x61746C63
 BEAT_S = 3.0
-SILENT_S = 15.0  # so long without a word, and PostgreSQL gives the lock to another
+SILENT_S = 15.0  # PostgreSQL releases the lock of a connection that is idle for this long
 _KEEP_ALIVE: dict[str, Any] = {
     "keepalives_idle": 5,
     "keepalives_interval": 3,
@@ -316,7 +329,7 @@ _KEEP_ALIVE: dict[str, Any] = {
 
 
 class LeaderLock:
-    """`lost` ends (StoreError) when it is not this process's turn any more."""
+    """The lock while this process has it. `lost` raises StoreError as soon as the lock can be lost."""
 
     def __init__(self, connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
         self._connection = connection
@@ -333,7 +346,9 @@ class LeaderLock:
 
 @contextlib.asynccontextmanager
 async def turn(url: str) -> AsyncIterator[LeaderLock | None]:
-    """None: another process has it.  StoreError: PostgreSQL is away."""
+    """Try to take the leader lock. Yields None if another process has it. Raises StoreError if PostgreSQL is
+    unavailable.
+    """
     try:
         connection = await psycopg.AsyncConnection.connect(
             url, autocommit=True, connect_timeout=int(WAIT_S), **_KEEP_ALIVE
@@ -343,7 +358,7 @@ async def turn(url: str) -> AsyncIterator[LeaderLock | None]:
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(connection.close)
         try:
-            with contextlib.suppress(psycopg.errors.UndefinedObject):  # PostgreSQL 13 does not know it
+            with contextlib.suppress(psycopg.errors.UndefinedObject):  # PostgreSQL 13 does not have this setting
                 await connection.execute(f"SET idle_session_timeout = '{int(SILENT_S)}s'")
             cursor = await connection.execute("SELECT pg_try_advisory_lock(%s)", (LOCK,))
             found = await cursor.fetchone()
@@ -353,7 +368,7 @@ async def turn(url: str) -> AsyncIterator[LeaderLock | None]:
 
 
 async def carried(database: Database) -> bool:
-    """Whether any process carries the chats just now."""
+    """Whether any process serves the chats now."""
     found = await database.rows(
         "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = 0 AND objid = %s"
         " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
@@ -362,14 +377,14 @@ async def carried(database: Database) -> bool:
     return bool(found)
 
 
-# What one server process tells the others: LISTEN and NOTIFY.  A word may be lost (a server that starts again); then
-# everybody who waits looks once more, and besides, everybody looks from time to time.
+# Notifications between server processes, with LISTEN and NOTIFY. One can be lost while PostgreSQL restarts. Therefore
+# all waiters wake up after a reconnect, and each also checks at regular intervals.
 
 CHANNEL = "atlasbridge_server"
-BOARD = "board"  # something that the page shows has changed
+BOARD = "board"  # something on the page has changed
 RETRY_S = 0.5
-GATHER_S = 0.02  # the first of many things is told at once, the others together
-LONGEST_KEY = 200  # PostgreSQL takes 8000 bytes, and machines choose parts of a key
+GATHER_S = 0.02  # the first notification is sent at once, later ones are collected for this long
+LONGEST_KEY = 200  # PostgreSQL allows 8000 bytes, and machines choose parts of a key
 
 
 class Wakeups:
@@ -386,7 +401,7 @@ class Wakeups:
 
     @contextlib.contextmanager
     def waiting(self, *keys: str) -> Iterator[asyncio.Event]:
-        """An event that is set by every word about one of these."""
+        """An event that is set by every notification for one of these keys."""
         event = asyncio.Event()
         keys = tuple(map(_bounded, keys))
         for key in keys:
@@ -400,7 +415,9 @@ class Wakeups:
                     del self._waiting[key]
 
     def tell(self, *keys: str) -> None:
-        """After the commit: whoever waits for this looks again, here at once, in other processes a moment later."""
+        """Wake up all waiters for these keys: here at once, in other processes a moment later. Call it after the
+        commit.
+        """
         for key in map(_bounded, keys):
             self._hear(key)
             self._to_tell.add(key)
@@ -436,5 +453,5 @@ class Wakeups:
 
 
 def _bounded(key: str) -> str:
-    """The same for everybody, and short enough to be told, whatever a machine put into it."""
+    """A short form of the key that is the same in all processes, because a machine can choose parts of it."""
     return key if len(key) <= LONGEST_KEY and key.isprintable() else f"digest:{digest_text(ascii(key))}"

@@ -1,6 +1,6 @@
-"""Decisions: proposed here by a person, decided by the machine's hub, and closed by its word.
+"""Decisions: a person proposes one here, the machine's hub decides, and the hub's outcome closes it.
 
-Of two people at two servers one gets the row; a decision is sent until the hub has said what became of it.
+If two people answer at once, one of them gets the row. A decision is sent until the hub has reported the outcome.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from atlasbridge.fleet.server.people import ALLOWED
 LONGEST_VALUE = 4000
 _MAY_ANSWER = ALLOWED.replace("%(person)s", "d.person").replace("%(may)s", "'answer'")
 
-# Rows are locked in one order everywhere, prompts by their key and decisions by their id: two servers that take several
-# at once never wait for each other.
+# All statements lock rows in the same order (prompts by key, decisions by id), so that two servers that update several
+# rows at once do not deadlock.
 _WIN = f"""
 WITH wish AS (
     SELECT * FROM json_to_recordset(%s) AS d (id text, machine_id text, prompt_id text, person text, value text,
@@ -93,7 +93,7 @@ SELECT id, machine_id FROM closed
 
 @frozen
 class Proposal:
-    """What a person wants answered."""
+    """The answer that a person wants to give."""
 
     machine_id: str
     prompt_id: str
@@ -101,7 +101,7 @@ class Proposal:
     value: str
     as_text: bool = False
     place: str = ""
-    request_key: str = ""  # the same key again is the same decision
+    request_key: str = ""  # a repeated key means the same decision
 
 
 @frozen
@@ -137,7 +137,7 @@ def _wished(decision_id: str, wish: Proposal) -> dict[str, Any]:
 
 
 async def _explain(database: Database, wish: Proposal) -> Decision | Refused:
-    """Why this one did not win: it did so before, may not, or came too late."""
+    """Why this proposal did not win: it is a repeat, the person is not allowed to answer, or it came too late."""
     same = "SELECT * FROM decisions WHERE person = %s AND request_key = %s"
     for known in await database.rows(same, wish.person, wish.request_key):
         if (known["machine_id"], known["prompt_id"]) != (wish.machine_id, wish.prompt_id):
@@ -163,14 +163,15 @@ def _refusal(seen: list[dict[str, Any]]) -> Refused:
 
 
 async def release(database: Database, machine_id: str, sent: Iterable[str]) -> list[dict[str, Any]]:
-    """What this machine has not said anything about yet, but for those that were `sent`, oldest first.  Written down
-    before it goes out: what was never sent and whose person may not answer any more does not go (`goes`)."""
+    """The open decisions of this machine that are not in `sent`, oldest first. They are marked as sent before they go
+    out. `goes` is false for a decision that was never sent and whose person is no longer allowed to answer.
+    """
     return await database.together(_release, (machine_id, frozenset(sent)))
 
 
 async def _release(database: Database, calls: list[tuple[str, frozenset[str]]]) -> list[list[dict[str, Any]]]:
     known: dict[str, frozenset[str]] = {}
-    for machine_id, sent in calls:  # a link that takes over has sent nothing yet
+    for machine_id, sent in calls:  # a link that takes over has not sent anything yet
         known[machine_id] = known.get(machine_id, sent) & sent
     found = await database.rows(_RELEASE, list(known), [one for sent in known.values() for one in sent])
     found.sort(key=lambda one: (one["made_at"], one["id"]))
@@ -181,7 +182,7 @@ async def _release(database: Database, calls: list[tuple[str, frozenset[str]]]) 
 
 
 async def void_unallowed(database: Database, machine_id: str = "") -> list[str]:
-    """The ids of decisions that wait for their machine and whose person has lost the right meanwhile."""
+    """Refuse the unsent decisions of people who have lost the permission to answer, and return their ids."""
     now = database.now()
     async with database.transaction() as connection:
         found = await rows(
@@ -207,7 +208,7 @@ async def void_unallowed(database: Database, machine_id: str = "") -> list[str]:
 
 
 async def settle(database: Database, entered: Entered, message: Mapping[str, Any]) -> None:
-    """The machine's word closes it, unless it was closed already or is not this machine's to speak of."""
+    """Close the decision with the machine's outcome, unless it is closed already or belongs to another machine."""
     ok, decision_id = bool(message["ok"]), str(message["id"])
     said = {
         "id": decision_id,
@@ -238,7 +239,7 @@ async def find(database: Database, decision_id: str, person: str) -> Decision | 
 
 
 async def find_by_key(database: Database, person: str, request_key: str) -> Decision | None:
-    """What became of a request of which nobody has heard; None: it never arrived."""
+    """The decision of a request whose response was lost. None means that the request never arrived."""
     found = await database.rows("SELECT * FROM decisions WHERE person = %s AND request_key = %s", person, request_key)
     return _decision(found[0]) if found else None
 

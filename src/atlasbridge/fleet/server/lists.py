@@ -1,6 +1,7 @@
-"""What the page lists: open prompts with filters, machines, and what was decided; each only as far as a person may see.
+"""The lists on the page: open prompts, sessions, machines and past decisions, each limited to what the person is
+allowed to see.
 
-Filtering and cutting to a page is PostgreSQL's work: with thousands of open prompts the answer stays small.
+PostgreSQL filters and pages, so that a response stays small with thousands of open prompts.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.people import ALLOWED, ALLOWED_SOMEWHERE
 
 PAGE, MOST, MOST_SESSIONS = 50, 200, 500
-SILENT_S = 60.0  # a machine that was not heard of for so long is shown as silent
+SILENT_S = 60.0  # a machine is shown as silent after this time without a message
 
 _FILTERS = {
     "machine": "m.name = %(machine)s",
@@ -36,7 +37,7 @@ _SESSION = "LEFT JOIN sessions s ON (s.machine_id, s.session_id) = (p.machine_id
 
 
 async def find_prompts(database: Database, person: str, query: Mapping[str, str]) -> dict[str, Any]:
-    """A page of the open ones, with the session of each."""
+    """One page of the open prompts, each with its session."""
     given = {name: query[name] for name in _FILTERS if query.get(name)}
     where = " AND ".join(["p.is_open", ALLOWED, *(_FILTERS[name] for name in given)])
     values = {**given, "person": person, "may": "see", "limit": _limit(query), "offset": _number(query, "offset")}
@@ -53,7 +54,7 @@ async def find_prompts(database: Database, person: str, query: Mapping[str, str]
 
 
 async def find_prompt(database: Database, person: str, machine_id: str, prompt_id: str) -> dict[str, Any] | None:
-    """One, open or not, as far as the person may see it."""
+    """One prompt, open or not, if the person is allowed to see it."""
     found = await database.rows(
         f"SELECT {_SHOWN} {_JOINED} {_SESSION}"
         f" WHERE p.machine_id = %(machine)s AND p.prompt_id = %(prompt)s AND {ALLOWED}",
@@ -65,7 +66,7 @@ async def find_prompt(database: Database, person: str, machine_id: str, prompt_i
 async def list_sessions(
     database: Database, person: str, include_ended: bool, machine_id: str = "", session_id: str = ""
 ) -> list[dict[str, Any]]:
-    """Those that run, newest first; `machine_id` and `session_id`: this one alone."""
+    """Active sessions, or all with `include_ended`. `machine_id` and `session_id` select one of them."""
     return await database.rows(
         f"""SELECT s.machine_id, s.session_id, s.body, s.state, m.name AS machine
         FROM sessions s JOIN machines m ON m.id = s.machine_id,
@@ -88,7 +89,7 @@ def _told(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def list_machines(database: Database, person: str) -> list[dict[str, Any]]:
-    """Those of which the person may see at least one folder."""
+    """The machines of which the person is allowed to see at least one folder."""
     now = database.now()
     async with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(
@@ -103,8 +104,8 @@ async def list_machines(database: Database, person: str) -> list[dict[str, Any]]
     return [{**_told(one), "silent": quiet} for one, quiet in zip(found, silent, strict=True)]
 
 
-# Rights are judged once for each folder of a machine, and each has its newest decisions at hand: a page of history
-# costs the same after a million decisions, also for a person who can see none of them.
+# Permissions are checked once for each folder of a machine, and each folder has an index of its newest decisions. A
+# page of history costs the same after a million decisions, even for a person who can see none of them.
 _HISTORY = f"""
 WITH allowed AS MATERIALIZED (
     SELECT p.id, p.folder, m.name AS machine FROM places p JOIN machines m ON m.id = p.machine_id
@@ -123,7 +124,7 @@ FROM page JOIN prompts p USING (machine_id, prompt_id) ORDER BY page.made_at DES
 
 
 async def list_history(database: Database, person: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
-    """What was decided in the fleet, newest first; `before` is the moment of the last one of the page before."""
+    """Decisions of the fleet, newest first. `before` is the time of the last decision of the previous page."""
     limit, by, before = _limit(query), query.get("person", ""), _moment(query.get("before", ""))
     first_page = not by and before is None
     values = {"person": person, "may": "see", "by": by, "limit": limit, "places": limit if first_page else None}

@@ -1,5 +1,7 @@
-"""One machine's link, as the server has it: who it is, what it tells, what it is told.  One per machine: a new link
-fences the old one off, in whichever process that one is.
+"""The server's side of one machine's connection: it authenticates the machine, takes its messages and sends it
+decisions and requests.
+
+Each machine has one link. A new link replaces the old one, even if that one is in another process.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from atlasbridge.fleet.server.machines import Entered
 from atlasbridge.fleet.server.prompts import Fenced
 from atlasbridge.fleet.server.signature import Identity, proves
 
-# What a machine's link is to do besides decisions: one look for all of it, at every link from time to time.
+# The work for a machine's link besides decisions. One query finds it for all links of this process.
 
 _LOOK = """
 SELECT m.id, m.generation, m.proved_count AS proved,
@@ -37,15 +39,15 @@ FROM machines m WHERE m.id = ANY(%s) AND m.gone_at IS NULL
 
 @frozen
 class PendingWork:
-    asks: frozenset[str]  # the open prompts for which somebody is asked in a chat of the server
-    proofs: tuple[str, ...]  # requests for a proof of its audit log
-    proved: int  # so far that log was followed
-    is_watched: bool  # somebody looks at one of its screens, or did
-    rules: str  # the digest of the newest
+    asks: frozenset[str]  # open prompts that are sent to a chat of the server
+    proofs: tuple[str, ...]  # open requests to prove its audit log
+    proved: int  # how many entries of that log are verified
+    is_watched: bool  # a person watches one of its screens, or did
+    rules: str  # the digest of the newest rules
 
 
 async def look(database: Database, entered: Entered) -> PendingWork | None:
-    """None: another link has taken its place, or the machine was sent away."""
+    """The pending work. None means that another link has replaced this one or that the machine was removed."""
     return await database.together(_look, entered)
 
 
@@ -62,13 +64,13 @@ def _jobs(found: dict[str, Any]) -> PendingWork:
 
 log = logging.getLogger(__name__)
 
-NONSENSE = (ValueError, KeyError, TypeError, OverflowError)  # what a machine's own words can lead to
+NONSENSE = (ValueError, KeyError, TypeError, OverflowError)  # what an invalid message can raise
 KINDS = frozenset(["entered", "up", "told", "outcome", "beat", "proof", "screen", "notice", "policy", "leave"])
-LOOK_S = 5.0  # as often everybody looks, even if nobody calls
+LOOK_S = 5.0  # how often each link checks for work without a notification
 
 
 async def serve_link(context: ServerContext, socket: WebSocket) -> None:
-    """The whole life of one connection."""
+    """Serve one connection from its challenge to its end."""
     await socket.accept()
     try:
         nonce, identity = new_nonce(), await context.read_identity()
@@ -83,7 +85,7 @@ async def serve_link(context: ServerContext, socket: WebSocket) -> None:
             await _tell_heads(context, socket, first, nonce, identity)
         await socket.close()
     except (WebSocketDisconnect, TimeoutError, RuntimeError):
-        pass  # it is gone: it will dial again
+        pass  # the machine disconnected; it will connect again
     except NONSENSE as error:
         log.warning("a machine said something that makes no sense: %.300r", error)
         await _end(socket, 1003)
@@ -96,7 +98,7 @@ async def _end(socket: WebSocket, code: int) -> None:
     try:
         await socket.close(code)
     except (RuntimeError, WebSocketDisconnect):
-        pass  # it was quicker
+        pass  # the machine has closed it already
 
 
 async def _hear(socket: WebSocket) -> dict[str, Any]:
@@ -126,7 +128,7 @@ async def _join(
 
 
 async def _recognise(context: ServerContext, message: dict[str, Any], nonce: str, identity: Identity) -> Refused | None:
-    """None: the machine has the key that it joined with."""
+    """Check the machine's signature. None means that it has the key with which it joined."""
     machine_id = str(message["machine"])
     key = await machines.key_of(context.database, machine_id)
     text = signing_text(str(message["m"]), nonce, machine_id, identity.public_key)
@@ -141,7 +143,7 @@ async def _recognise(context: ServerContext, message: dict[str, Any], nonce: str
 async def _tell_heads(
     context: ServerContext, socket: WebSocket, message: dict[str, Any], nonce: str, identity: Identity
 ) -> None:
-    """For `audit verify` on a machine: the heads of its log that are kept here."""
+    """Send the machine the heads of its log that are stored here, for `audit verify`."""
     if refused := await _recognise(context, message, nonce, identity):
         return await _refuse(socket, refused)
     machine_id = str(message["machine"])
@@ -179,7 +181,9 @@ async def _enter(
 
 
 async def _ask_again(socket: WebSocket) -> dict[str, Any]:
-    """What the machine remembers, said now: a connection that died long ago says nothing any more."""
+    """Ask the machine for its state again. Only a live connection answers, so an old message that arrives late does not
+    count.
+    """
     nonce = new_nonce()
     await socket.send_text(encode_message("recall", nonce=nonce))
     said = await _hear(socket)
@@ -200,9 +204,9 @@ class MachineLink:
         self._context = context
         self._socket = socket
         self._entered = entered
-        self._sent: set[str] = set()  # decisions that went out on this link and are not settled
-        self._asked: set[str] = set()  # proofs that were asked for on this link
-        self._asks: frozenset[str] = frozenset()  # prompts for which the machine knows that somebody is asked in a chat
+        self._sent: set[str] = set()  # decisions that were sent on this link and have no outcome yet
+        self._asked: set[str] = set()  # proofs that were requested on this link
+        self._asks: frozenset[str] = frozenset()  # prompts that the machine knows are in a chat
         self._rules = ""
         self._is_full = False
         self._watched: set[str] = set()
@@ -221,7 +225,7 @@ class MachineLink:
                 await self._hear_loop()
                 notification.cancel()
         except* (Fenced, WebSocketDisconnect, TimeoutError, RuntimeError):
-            pass  # sent away, replaced by a newer link, or gone
+            pass  # the machine was removed, replaced by a newer link or disconnected
         except* (*NONSENSE, StoreError) as group:
             fault = group.exceptions[0]
             log.warning("the link of %s ended: %.300r", self._entered.machine_id, fault)
@@ -231,7 +235,7 @@ class MachineLink:
             await machines.parted(self._context.database, self._entered)
             self._context.wakeups.tell(BOARD)
 
-    # what the machine says
+    # messages from the machine
 
     async def _hear_loop(self) -> None:
         while True:
@@ -240,7 +244,7 @@ class MachineLink:
                 return
 
     async def _take(self, message: dict[str, Any]) -> bool:
-        """True: it leaves."""
+        """Handle one message. Returns True when the machine leaves the fleet."""
         context, entered = self._context, self._entered
         context.metrics.messages.labels(message["m"] if message["m"] in KINDS else "other").inc()
         match message["m"]:
@@ -259,7 +263,7 @@ class MachineLink:
                 self._sent.discard(str(message["id"]))
                 context.wakeups.tell(f"decision:{message['id']}", BOARD)
             case "beat":
-                opened = await prompts.take(context.database, entered, {**message, "seq": 0, "items": ()})  # it lives
+                opened = await prompts.take(context.database, entered, {**message, "seq": 0, "items": ()})  # alive
                 await self._mind_limit(opened)
                 await self._send("beat", chats=await carried(context.database))
             case "proof":
@@ -284,7 +288,9 @@ class MachineLink:
         return False
 
     async def _mind_limit(self, opened: int) -> None:
-        """Said when it is reached; once there is room again, the machine tells everything anew."""
+        """Tell the machine when it reaches the limit of open prompts. When there is room again, it sends everything
+        again.
+        """
         if opened >= prompts.MOST_OPEN and not self._is_full:
             self._is_full = True
             await machines.set_limited(self._context.database, self._entered, prompts.FULL)
@@ -294,10 +300,10 @@ class MachineLink:
             await machines.set_limited(self._context.database, self._entered, "")
             await self._send("again")
 
-    # what the machine is told
+    # messages to the machine
 
     async def _tell_loop(self) -> None:
-        """A decision calls for itself; everything else is rarer, and looked for from time to time as well."""
+        """Send decisions as soon as they are made. All other work is rarer and is also checked at regular intervals."""
         wakeups, name = self._context.wakeups, self._entered.machine_id
         rest = (f"job:{name}", f"asks:{name}")
         with wakeups.waiting(f"machine:{name}", *rest) as called, wakeups.waiting(*rest) as job:

@@ -1,4 +1,6 @@
-"""The machines of the server: invited, joined, entered, gone.  Who a machine is, is its key; its name is for people."""
+"""The machines of the fleet: invitations, joining, connecting and removal, and the rules for all machines. A machine is
+identified by its key; its name is for people.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,10 @@ from atlasbridge.fleet.server.audit import note, note_stranger
 from atlasbridge.fleet.server.database import Connection, Database, row, rows
 from atlasbridge.fleet.server.signature import hashed, new_token
 
-SENT = "sent"  # the stage of a decision that went out to its machine and has no other yet
+SENT = "sent"  # the stage of a decision that was sent and has no outcome yet
 ARE_YOU_THERE = "are_you_there"
 MOST_NAMED = 1000
-EPHEMERAL_S = 600.0  # so long an ephemeral machine may be silent before it is gone
+EPHEMERAL_S = 600.0  # an ephemeral machine is removed after this time without a message
 
 
 @frozen
@@ -30,16 +32,16 @@ class Entered:
     name: str
     generation: int
     acked: int
-    epoch: str = ""  # of the machine's numbers; another one than before: it tells everything anew
-    token: str = ""  # of this meeting
-    notice: str = ""  # what its people should know
-    opened: tuple[str, ...] = ()  # at the beginning of an epoch: what was open here so far
+    epoch: str = ""  # of the machine's sequence numbers; after a change it sends everything again
+    token: str = ""  # of this connection; proves at the next one that no store went back
+    notice: str = ""  # a message for the people at the machine
+    opened: tuple[str, ...] = ()  # at the start of an epoch: the prompts that were open here before
 
 
 async def invite(
     database: Database, by: str, *, name: str = "", ephemeral: bool = False, ttl_s: float = 3600.0, uses: int = 1
 ) -> str:
-    """A token; only its hash is kept."""
+    """Create an invitation token. Only its hash is stored."""
     token, now = new_token(), database.now()
     async with database.transaction() as connection:
         await connection.execute(
@@ -52,7 +54,7 @@ async def invite(
 
 
 async def invitations(database: Database) -> list[dict[str, Any]]:
-    """Those that can still be used."""
+    """Invitations that can still be used."""
     return await database.rows(
         "SELECT left(token_hash, 16) AS id, made_by, made_at, expires_at, name, ephemeral, uses_left FROM invitations"
         " WHERE uses_left > 0 AND expires_at > %s ORDER BY made_at",
@@ -73,7 +75,7 @@ async def revoke_invitation(database: Database, invitation_id: str, by: str) -> 
 
 
 async def join(database: Database, token: str, name: str, key: str, ephemeral: bool) -> tuple[str, str] | Refused:
-    """(id, name) of the new machine.  A token is used up in the same transaction."""
+    """Add a machine and return its id and name. The token is used up in the same transaction."""
     wanted = escape_controls(name[:64], keep_lines=False).strip() or "machine"
     if len(from_text(key)) != 32:
         return Refused("bad_key", "That is no key.")
@@ -108,7 +110,7 @@ async def _free_name(connection: Connection, wanted: str) -> str:
 
 
 async def key_of(database: Database, machine_id: str) -> str | Refused:
-    """The key a machine must prove to have."""
+    """The public key that a machine must prove to have."""
     found = await database.rows("SELECT public_key, gone_why FROM machines WHERE id = %s", machine_id[:64])
     if not found:
         return Refused("unknown", "This server does not know this machine.")
@@ -131,11 +133,11 @@ async def enter(
     address: str = "",
     is_there: bool = True,
 ) -> Entered | Refused:
-    """Its new link is the only one that may write from now on.
+    """Connect a machine. From now on only its new link is allowed to write.
 
-    What both sides remember of their last meeting, and what the machine says is open, is compared first: any difference
-    begins a new epoch, in which it tells everything anew.  `is_there`: it has answered on this connection; words that
-    the network delivers late are no second machine.
+    First the server compares what both sides know of their last connection and which prompts are open. Any difference
+    starts a new epoch, in which the machine sends everything again. `is_there` says that the machine has answered on
+    this connection, because messages that the network delivers late must not look like a second machine.
     """
     async with database.transaction() as connection:
         known = await row(connection, "SELECT * FROM machines WHERE id = %s AND gone_at IS NULL FOR UPDATE", machine_id)
@@ -188,7 +190,7 @@ async def enter(
 
 
 async def _enter_to_leave(connection: Connection, known: dict[str, Any]) -> Entered | Refused:
-    """Where several had one key, one of them must not take the others' place away."""
+    """Connect a machine that leaves. While several machines use one key, none of them can remove it for the others."""
     if known["held"] or known["expelled"]:
         return Refused(
             "expelled", f"Other machines had this key: {known['name']} stays on the list until it is revoked."
@@ -203,7 +205,7 @@ async def _enter_to_leave(connection: Connection, known: dict[str, Any]) -> Ente
 
 
 def _presented(about: dict[str, Any], address: str, database: Database) -> dict[str, Any]:
-    """What a machine says of itself; numbers that are none count as nothing."""
+    """The machine's description of itself. Invalid numbers count as 0."""
     numbers = {name: about[name] if type(about.get(name)) is int else 0 for name in ("told_until", "newest")}
     texts = {name: str(about.get(name, ""))[:200].replace("\x00", "") for name in ("epoch", "token", "digest", "host")}
     host = escape_controls(texts["host"][:64], keep_lines=False)
@@ -216,8 +218,11 @@ def meeting_of(token: str) -> int:
 
 
 def judge_return(known: Mapping[str, Any], given: Mapping[str, Any], is_live: bool) -> str:
-    """ "": both stores go on where they were.  "server", "accepted": a store went back, and it goes on all the same.
-    "restored", "cloned", "expelled": it does not, until a person decides."""
+    """Whether a machine that connects again continues where it was.
+
+    "" means that both stores agree. "server" and "accepted" mean that one store went back and the machine continues
+    anyway. "restored", "cloned" and "expelled" mean that it has to wait until a person decides.
+    """
     token = given["token"]
     if token and token in known["expelled"]:
         return "expelled"
@@ -230,7 +235,7 @@ def judge_return(known: Mapping[str, Any], given: Mapping[str, Any], is_live: bo
             return "server"
         return "cloned" if is_live else "restored"
     if given["epoch"] != known["epoch"] or not known["epoch"]:
-        return ""  # it tells everything anyway
+        return ""  # it sends everything anyway
     if given["newest"] < known["acked"]:
         return "restored"
     return "server" if given["told_until"] > known["acked"] else ""
@@ -252,7 +257,9 @@ _HELD = {
 async def _hold(
     connection: Connection, known: dict[str, Any], given: dict[str, Any], verdict: str, database: Database
 ) -> Refused:
-    """Nobody's answer must reach the wrong machine: this one waits, and where there are two, both do."""
+    """Refuse the machine until a person decides, because an answer must not reach the wrong machine. Of two clones,
+    both have to wait.
+    """
     name, machine_id = known["name"], known["id"]
     refused = Refused(verdict, _HELD[verdict].format(name=name))
     came = {key: given[key] for key in ("token", "host", "address", "at")}
@@ -293,7 +300,7 @@ async def _note_return(
 
 
 async def open_digest(connection: Connection, machine_id: str) -> str:
-    """Of what this database believes to be open there; see `fleet_wire.digest_open`."""
+    """The digest of what is open on the machine according to this database; see `fleet_wire.digest_open`."""
     prompts = await rows(connection, "SELECT prompt_id FROM prompts WHERE machine_id = %s AND is_open", machine_id)
     sessions = await rows(
         connection, "SELECT session_id FROM sessions WHERE machine_id = %s AND state = 'active'", machine_id
@@ -302,8 +309,9 @@ async def open_digest(connection: Connection, machine_id: str) -> str:
 
 
 async def _begin_epoch(connection: Connection, machine_id: str, epoch: str) -> tuple[str, ...]:
-    """Another store, or one that went back: numbers begin anew.  What was open so far, so that the machine says what
-    became of it; what it does not speak of is closed (`sweep`)."""
+    """Start a new epoch, because a store is new or went back: sequence numbers start again. Returns the prompts that
+    were open, so that the machine reports each of them; `sweep` closes the ones that it does not report.
+    """
     await connection.execute(
         "UPDATE machines SET epoch = %s, epochs = epochs + 1, acked = 0 WHERE id = %s", (epoch, machine_id)
     )
@@ -314,7 +322,7 @@ async def _begin_epoch(connection: Connection, machine_id: str, epoch: str) -> t
 
 
 async def confirm(database: Database, entered: Entered, token: str) -> None:
-    """The machine has written down the token of this meeting."""
+    """Record that the machine has stored the token of this connection."""
     await database.rows(
         "UPDATE machines SET token = token_offered WHERE id = %s AND generation = %s AND token_offered = %s",
         entered.machine_id,
@@ -324,7 +332,7 @@ async def confirm(database: Database, entered: Entered, token: str) -> None:
 
 
 async def sweep(database: Database, entered: Entered) -> None:
-    """The machine has told everything that is open: what it did not speak of in this epoch is over."""
+    """Close what the machine did not report in this epoch. Called after it has reported everything that is open."""
     mine = (entered.machine_id, entered.machine_id, entered.generation)
     newest = "machine_id = %s AND epochs < (SELECT m.epochs FROM machines m WHERE m.id = %s AND m.generation = %s)"
     async with database.transaction() as connection:
@@ -337,7 +345,7 @@ async def sweep(database: Database, entered: Entered) -> None:
 
 
 async def accept_restore(database: Database, name: str, by: str) -> str | None:
-    """A person says: that was me.  Whom it lets in, in words; None: no such machine waits for it."""
+    """Accept a machine's restored state for a person. Returns the machine's description, or None if none waits."""
     async with database.transaction() as connection:
         known = await _held(connection, name)
         if known is None or not known["others"]:
@@ -352,14 +360,14 @@ async def accept_restore(database: Database, name: str, by: str) -> str | None:
 
 
 async def sides(database: Database, name: str) -> list[str]:
-    """Who uses this machine's key, in words; the first is the one that was there before."""
+    """Descriptions of the machines that use this key, the original one first."""
     async with database.transaction() as connection:
         known = await _held(connection, name)
     return [] if known is None else [_place(known), *(_place(one) for one in known["others"])]
 
 
 async def split(database: Database, name: str, keep: int, by: str) -> str | None:
-    """The one of that number goes on; all others have to join anew.  Which one it is, in words."""
+    """Keep the machine with this number; all others have to join again. Returns a description of the kept one."""
     async with database.transaction() as connection:
         known = await _held(connection, name)
         if known is None or not 0 <= keep <= len(known["others"]):
@@ -398,7 +406,9 @@ async def close_prompts(connection: Connection, machine_id: str, database: Datab
 
 
 async def remove(database: Database, name_or_id: str, by: str, why: str) -> str | None:
-    """Its key is worth nothing from now on, and every row of its ends.  Its id; None: there is none of that name."""
+    """Remove a machine: revoke its key and close its prompts and decisions. Returns its id, or None if the name is
+    unknown.
+    """
     now = database.now()
     async with database.transaction() as connection:
         found = await row(
@@ -425,7 +435,7 @@ async def remove(database: Database, name_or_id: str, by: str, why: str) -> str 
 
 
 async def reap(database: Database) -> list[str]:
-    """Ephemeral machines that were not heard of for too long leave by themselves; logins and tokens that ended go."""
+    """Remove ephemeral machines that were silent for too long, and delete expired logins and old invitations."""
     now = database.now()
     silent = await database.rows(
         "SELECT id FROM machines WHERE ephemeral AND gone_at IS NULL AND coalesce(seen_at, joined_at) < %s",
@@ -469,7 +479,7 @@ async def allow_screens(database: Database, name: str, allowed: bool) -> bool:
     return bool(found)
 
 
-# Rules for all machines: the newest is sent to each, by its digest; each says whether it took it, or why not.
+# Rules for all machines: each gets the newest rules, identified by their digest, and reports whether it accepted them.
 
 
 @frozen
@@ -480,7 +490,7 @@ class TeamRules:
 
 
 async def set_rules(database: Database, body: str, by: str) -> str:
-    """The digest.  Whether the rules make sense is checked before, and again by every machine."""
+    """Store the rules and return their digest. The caller has validated them, and each machine validates them again."""
     digest, now = digest_text(body), database.now()
     async with database.transaction() as connection:
         await connection.execute(

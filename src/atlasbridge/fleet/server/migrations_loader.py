@@ -1,7 +1,7 @@
-"""Brings the server's tables to the newest schema: forward only, one process at a time, and never without a backup.
+"""Migrates the server's tables to the newest schema: forward only, and one process at a time.
 
-A new database is filled at once.  An older one is changed only where somebody says that it was saved; one that is
-newer than this AtlasBridge is refused.  A user of the database who may not change tables can still serve.
+A new database is set up at once. An older one is changed only after somebody has confirmed a backup, and one that is
+newer than this AtlasBridge is refused. A database user without permission to change tables can still run the server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from atlasbridge.core.store.migrate import Migration, load_migrations
 from atlasbridge.fleet.server.database import Connection, Database, row
 
 FOLDER = Path(__file__).with_name("migrations")
-LOCK = 0x61746C61  # an advisory lock of PostgreSQL: one migrates, the others wait
+LOCK = 0x61746C61  # an advisory lock: one process migrates, the others wait
 
 
 async def version_of(connection: Connection) -> int:
@@ -30,7 +30,7 @@ async def version_of(connection: Connection) -> int:
 
 
 async def migrate(database: Database, saved: bool = False, steps: Sequence[Migration] | None = None) -> int:
-    """The version reached.  `saved`: somebody says that there is a backup."""
+    """Migrate and return the version. `saved` confirms that there is a backup."""
     known = load_migrations(FOLDER) if steps is None else tuple(steps)
     async with database.transaction() as connection:
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
@@ -83,7 +83,7 @@ async def _make_identity(connection: Connection) -> None:
     await connection.execute("INSERT INTO desk_identity (private_key, public_key) VALUES (%s, %s)", (private, public))
 
 
-# What a user of the database needs to serve, and nothing more: no table is made, and no audit entry is changed.
+# The permissions that a database user needs to run the server. They exclude creating tables and changing audit entries.
 WRITES = "machines, invitations, people, team_members, rights, logins, sessions, prompts, decisions, proofs, rulebook"
 WRITES += ", places, notices"
 CHATS = "chat_deliveries, chat_steps, chat_wakes, chat_inbox, chat_notes"

@@ -1,4 +1,4 @@
-"""What machines tell people without asking (`atlasbridge notify`), and how long anything that has ended is kept."""
+"""Notices that machines send to people (`atlasbridge notify`), and the deletion of old rows."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from atlasbridge.fleet.server.machines import Entered
 from atlasbridge.fleet.server.people import ALLOWED_SOMEWHERE
 
 LONGEST = 2000
-MOST_IN_A_MINUTE = 30  # of one machine: whatever runs there can send them
+MOST_IN_A_MINUTE = 30  # for each machine, because any program there can send them
 BATCH = 1000
 
-# Each removes a batch, oldest first; in this order nothing is left that names what is gone.
+# Each statement deletes one batch, oldest first. The order makes sure that no row refers to a deleted one.
 _OLD = """DELETE FROM {table} c USING (
         SELECT machine_id, prompt_id FROM prompts WHERE NOT is_open AND ended_at < %(before)s
         ORDER BY ended_at LIMIT %(batch)s
@@ -45,7 +45,7 @@ _PROOFS = "DELETE FROM proofs WHERE done_at < %(before)s"
 
 
 async def take(database: Database, entered: Entered, message: str) -> None:
-    """Kept for the page and the chats; a flood is cut."""
+    """Store a notice for the page and the chats. The number per minute is limited."""
     now = database.now()
     since = now - timedelta(minutes=1)
     text = escape_controls(message[:LONGEST]).strip()
@@ -72,7 +72,9 @@ async def newest(database: Database, person: str, limit: int = 20) -> list[dict[
 
 
 async def uncarried(database: Database) -> list[dict[str, Any]]:
-    """What the chats have not told yet, with the people in chats who can see something of that machine."""
+    """The notices that the chats have not sent yet, each with the people in chats who can see something of its machine.
+    They are marked as sent.
+    """
     allowed = ALLOWED_SOMEWHERE.replace("%(person)s", "x.name").replace("%(may)s", "'see'")
     return await database.rows(
         f"""UPDATE notices n SET carried = true FROM machines m
@@ -84,7 +86,9 @@ async def uncarried(database: Database) -> list[dict[str, Any]]:
 
 
 async def clean(database: Database, keep_s: float) -> int:
-    """One batch of what ended so long ago; how many prompts and sessions went.  Audit entries stay for ever."""
+    """Delete one batch of old rows and return how many prompts and sessions it removed. Audit entries are never
+    deleted.
+    """
     given = {"before": database.now() - timedelta(seconds=keep_s), "batch": BATCH}
     gone = 0
     async with database.transaction() as connection:

@@ -1,7 +1,7 @@
-"""Log in with OpenID Connect: authorization code with PKCE, groups to teams.
+"""Login with OpenID Connect: authorization code with PKCE, and groups that map to teams.
 
-The provider says who somebody is; who may do what stays in the fleet's own rows.  A login that began waits in a table,
-so that it can come back to another server process.
+The provider identifies a person; permissions are stored in the fleet's own tables. A login attempt is stored in a
+table, so that another server process can complete it.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from atlasbridge.web.guard import LOOPBACK
 log = logging.getLogger(__name__)
 
 CALLBACK = "/login/oidc/callback"
-COOKIE = "atlasbridge_oidc"  # binds the way back to the browser in which the login began
+COOKIE = "atlasbridge_oidc"  # ties the callback to the browser that started the login
 ATTEMPT_S = 600.0
-KNOWN_S = 3600.0  # so long the provider's addresses and keys are believed
+KNOWN_S = 3600.0  # how long the provider's metadata and keys are cached
 PATIENCE_S = 10.0
 LEEWAY_S = 60
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
@@ -50,15 +50,15 @@ ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 class OidcSettings:
     issuer: str
     client_id: str
-    client_secret: str = ""  # "": a public client, which PKCE alone protects
-    label: str = ""  # on the button
+    client_secret: str = ""  # "" means a public client, which only PKCE protects
+    label: str = ""  # the text of the login button
     scopes: str = "openid profile email"
     name_claim: str = "preferred_username"
     groups_claim: str = "groups"
-    teams: Mapping[str, str] = field(default_factory=dict)  # group to team
+    teams: Mapping[str, str] = field(default_factory=dict)  # maps a group to a team
     admin_groups: tuple[str, ...] = ()
-    allowed_groups: tuple[str, ...] = ()  # (): whoever the provider lets in
-    hours: float = 12.0  # then the provider is asked again
+    allowed_groups: tuple[str, ...] = ()  # () allows everybody whom the provider accepts
+    hours: float = 12.0  # after this time the person has to log in again
 
     def check(self) -> None:
         found = urlsplit(self.issuer)
@@ -67,11 +67,11 @@ class OidcSettings:
 
 
 class Denied(Exception):
-    """Somebody is not let in; the text says why, for people."""
+    """The login is refused. The text explains why to the person."""
 
 
 class Provider:
-    """The provider's addresses and keys, asked for when they are needed."""
+    """The provider's metadata and keys, fetched when they are needed."""
 
     def __init__(self, settings: OidcSettings, clock: Any) -> None:
         self._settings = settings
@@ -106,7 +106,9 @@ class Provider:
             return self._metadata
 
     async def verify(self, id_token: str) -> dict[str, Any]:
-        """The claims of a token that this provider has signed; it may have changed its keys since we looked."""
+        """The claims of a token that this provider has signed. The keys are fetched again in case the provider has
+        rotated them.
+        """
         try:
             return self._decode(id_token)
         except (JoseError, ValueError):
@@ -205,7 +207,7 @@ class OidcLogin:
             return await people.let_in(connection, self._database, person, place, ttl_s, "oidc")
 
     async def _attempt(self, state: str) -> dict[str, Any]:
-        """Each is good once."""
+        """Take the stored attempt. Each one can be used once."""
         since = self._database.now() - timedelta(seconds=ATTEMPT_S)
         found = await self._database.rows(
             "DELETE FROM oidc_attempts WHERE state_hash = %s AND made_at > %s RETURNING nonce, verifier",
@@ -252,10 +254,12 @@ class OidcLogin:
         if isinstance(audience, list) and len(audience) > 1 and claims.get("azp") != self._settings.client_id:
             raise Denied("This answer was meant for another program.")
 
-    # who it is here
+    # the person in the fleet
 
     async def _person(self, connection: Connection, claims: Mapping[str, Any]) -> str:
-        """Known by the provider's own id for them, which nobody chooses; a name alone proves nothing."""
+        """Find or add the person by the provider's subject id. A matching name alone proves nothing, because people can
+        choose it.
+        """
         subject = str(claims["sub"])
         identity = f"oidc:{subject}"
         if not subject.isprintable() or " " in subject or len(subject) > 190:
@@ -287,7 +291,9 @@ class OidcLogin:
         return {str(one) for one in found} if isinstance(found, list) else {found} if isinstance(found, str) else set()
 
     async def _follow_groups(self, connection: Connection, person: str, claims: Mapping[str, Any]) -> None:
-        """Teams and the role are as the groups say, where the settings speak of them; all else is left alone."""
+        """Update the person's teams and role from the groups. Teams and roles that the settings do not mention stay as
+        they are.
+        """
         groups, now = self._groups(claims), self._database.now()
         wanted = {team for group, team in self._settings.teams.items() if group in groups}
         followed = set(self._settings.teams.values())
@@ -307,7 +313,7 @@ class OidcLogin:
 
 
 def login_page(message: str, label: str, status: int = 200) -> Response:
-    """Without a script: it is shown when something does not work, too."""
+    """The login page. It uses no script, because it also reports errors."""
     button = f'<p><a href="/login/oidc">Log in with {escape(label)}</a></p>' if label else ""
     body = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>AtlasBridge fleet</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/base.css"></head>

@@ -217,7 +217,7 @@ class FleetOperations:
     def notices(self) -> Notices:
         """What machines told without asking, newest first."""
 
-    # who calls
+    # the caller
 
     login = HubOperations.login
     logout = HubOperations.logout
@@ -280,7 +280,7 @@ class FleetOperations:
     def revoke_invitation(self, invitation_id: ShortText) -> Changed:
         """Take an invitation back."""
 
-    # people; a name can have any character, so it stands in the body
+    # people; a name can contain any character, so it is sent in the body
 
     @operation("GET /people", scope="admin", name="fleet.people")
     def people(self) -> People:

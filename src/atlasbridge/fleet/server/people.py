@@ -1,4 +1,4 @@
-"""People, teams, who may see or answer for which machine and folder, and their logins to the page."""
+"""People, teams, permissions for machines and folders, and logins to the page."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from atlasbridge.fleet.server.signature import hashed, new_token
 LINK_S = 900.0
 BROWSER_S = 30 * 86_400.0
 TOKEN_S = 365 * 86_400.0
-SEEN_S = 60.0  # so exactly it is known when a login was last used
+SEEN_S = 60.0  # precision of the time of last use
 KINDS = ("browser", "token")
-PREFIX = "abf_"  # of a token, so that people and scanners recognise one
+PREFIX = "abf_"  # starts each token, so that people and secret scanners recognise it
 
-# The one place that says what a person may.  `m` is the machine, `p` has the folder; answering includes seeing.
+# The only place that decides permissions. `m` is the machine, `p` has the folder. Permission to answer includes seeing.
 _ALLOWED = """(
     EXISTS (SELECT 1 FROM people who WHERE who.name = %(person)s AND who.gone_at IS NULL AND who.role = 'admin')
     OR EXISTS (
@@ -31,26 +31,26 @@ _ALLOWED = """(
     )
 )"""
 ALLOWED = _ALLOWED.replace("FOLDER", "AND (p.folder LIKE r.folder_like OR p.folder LIKE r.folder_like || '/%%')")
-ALLOWED_SOMEWHERE = _ALLOWED.replace("FOLDER", "")  # of a machine: at least in one folder
+ALLOWED_SOMEWHERE = _ALLOWED.replace("FOLDER", "")  # allowed in at least one folder of the machine
 
 
-SCOPES = ("read", "ask", "answer", "admin")  # each includes those before it
+SCOPES = ("read", "ask", "answer", "admin")  # each includes the ones before it
 
 
 @frozen
 class Caller:
-    """Somebody who is logged in, or a program with their token."""
+    """A person who is logged in, or a program with a person's token."""
 
     name: str
     role: str
     login: str  # the hash of the browser's or the program's token
     login_id: str = ""
     is_program: bool = False
-    scope: str = "admin"  # of this login; see `may`
-    device: str = ""  # its name, or the token's
+    scope: str = "admin"  # the limit of this login; see `may`
+    device: str = ""  # the name of the browser or of the token
 
     def may(self, scope: str) -> bool:
-        """As far as the login goes, and no further than the person."""
+        """Whether both the login's scope and the person's role allow this scope."""
         own = SCOPES.index("admin" if self.role == "admin" else "answer")
         return min(SCOPES.index(self.scope), own) >= SCOPES.index(scope)
 
@@ -72,7 +72,7 @@ async def add(database: Database, name: str, role: str, by: str) -> None:
 
 
 async def remove(database: Database, name: str, by: str) -> bool:
-    """Logged out everywhere, at once."""
+    """Remove a person: delete their permissions and log them out everywhere at once."""
     now = database.now()
     async with database.transaction() as connection:
         gone = await row(
@@ -88,7 +88,9 @@ async def remove(database: Database, name: str, by: str) -> bool:
 
 
 async def allow(database: Database, holder: str, machine: str, folder: str, may: str, by: str) -> None:
-    """A pattern goes by names; a name without `*` means the machine that has it now, and no later one of that name."""
+    """Give a permission. A pattern with `*` matches names. A plain name means the machine that has it now, not a later
+    one.
+    """
     async with database.transaction() as connection:
         await _known_holder(connection, holder)
         meant = None if "*" in machine else await _machine_called(connection, machine)
@@ -103,7 +105,7 @@ async def allow(database: Database, holder: str, machine: str, folder: str, may:
 
 
 async def _known_holder(connection: Connection, holder: str) -> None:
-    """A person, or a team that has somebody in it."""
+    """Check that the holder is a person, or a team with at least one member."""
     if holder.startswith("@"):
         query = (
             "SELECT 1 FROM team_members t JOIN people p ON p.name = t.person AND p.gone_at IS NULL WHERE t.team = %s"
@@ -158,7 +160,7 @@ async def set_team(database: Database, team: str, person: str, member: bool, by:
 
 
 async def set_identity(database: Database, name: str, identity: str, has: bool, by: str) -> None:
-    """Under which a chat knows them; an identity belongs to one person."""
+    """Set the identity by which a chat knows a person. An identity belongs to one person."""
     channel, colon, who = identity.partition(":")
     if not (colon and channel and who) or not identity.isprintable() or len(identity) > 200 or " " in identity:
         raise ConfigError(f"{identity!r} is no identity", "write it as telegram:1001, slack:T1/U2 or matrix:@ada:host")
@@ -188,7 +190,7 @@ async def set_identity(database: Database, name: str, identity: str, has: bool, 
 
 
 async def set_quiet(database: Database, name: str, spans: tuple[str, ...], zone: str, by: str) -> None:
-    """When they want no sound, where they live."""
+    """Set the hours in which a person wants no sound, in their time zone."""
     try:
         for span in spans:
             parse_quiet(span)
@@ -229,11 +231,11 @@ async def listing(database: Database) -> list[dict[str, Any]]:
     ]
 
 
-# Logins: a link is traded once for a browser's; a program has a token, with a scope.
+# Logins: a link is exchanged once for a browser login. A program has a token with a scope.
 
 
 async def login_link(database: Database, person: str) -> str:
-    """A token that is traded once, within a quarter of an hour."""
+    """Create a login token that can be exchanged once, within 15 minutes."""
     token = new_token()
     async with database.transaction() as connection:
         await _insert_login(connection, database, token, person, "link", LINK_S)
@@ -267,7 +269,7 @@ async def _insert_login(
 
 
 async def trade_link(database: Database, token: str, place: str) -> str | None:
-    """The browser's token: the link is worth nothing afterwards."""
+    """Exchange a login link for a browser token. The link cannot be used again."""
     async with database.transaction() as connection:
         found = await row(
             connection,
@@ -282,7 +284,7 @@ async def trade_link(database: Database, token: str, place: str) -> str | None:
 
 
 async def let_in(connection: Connection, database: Database, person: str, place: str, ttl_s: float, proof: str) -> str:
-    """A new login for a browser; `proof` says by what it is known whose it is."""
+    """Create a browser login. `proof` says how the person was identified."""
     browser = new_token()
     await _insert_login(connection, database, browser, person, "browser", ttl_s, place)
     await note(connection, database.now(), "LOGGED_IN", person=person, place=place, proof=proof)
@@ -290,7 +292,7 @@ async def let_in(connection: Connection, database: Database, person: str, place:
 
 
 async def add_token(database: Database, person: str, name: str, scope: str, by: str) -> tuple[str, str]:
-    """(its secret, which is kept nowhere, and its id)."""
+    """Create a token. Returns its secret, of which only the hash is stored, and its id."""
     if not name or not name.isprintable() or len(name) > 64:
         raise ConfigError(f"{name!r} is no name for a token", "up to 64 characters")
     token = new_token()
@@ -308,7 +310,7 @@ async def add_token(database: Database, person: str, name: str, scope: str, by: 
 
 
 async def logins(database: Database, person: str = "", kinds: tuple[str, ...] = KINDS) -> list[dict[str, Any]]:
-    """Browsers and tokens that are let in, of one person or of all."""
+    """Active browser logins and tokens, of one person or of everybody."""
     return await database.rows(
         "SELECT l.id, l.person, l.kind, l.name, l.made_at, l.seen_at, l.expires_at, l.token_hash,"
         " CASE WHEN p.role = 'admin' OR l.scope <> 'admin' THEN l.scope ELSE 'answer' END AS scope"
@@ -324,7 +326,7 @@ async def logins(database: Database, person: str = "", kinds: tuple[str, ...] = 
 async def end_login(
     database: Database, login_id: str, by: str, person: str = "", kinds: tuple[str, ...] = KINDS
 ) -> bool:
-    """At once, everywhere.  `person`: only if it is theirs."""
+    """End a login everywhere at once. With `person`, only if it belongs to that person."""
     async with database.transaction() as connection:
         gone = await row(
             connection,
@@ -369,7 +371,7 @@ async def _who(database: Database, tokens: list[str]) -> list[Caller | None]:
 
 
 async def is_logged_in(database: Database, caller: Caller) -> bool:
-    """Still: a stream that is open does not ask for its login by itself."""
+    """Whether the login is still valid. An open stream has to check this itself."""
     found = await database.rows(
         "SELECT 1 AS there FROM logins l JOIN people p ON p.name = l.person AND p.gone_at IS NULL"
         " WHERE l.token_hash = %s AND l.expires_at > %s",

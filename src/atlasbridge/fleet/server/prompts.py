@@ -1,5 +1,7 @@
-"""Prompts and sessions of all machines, as their hubs tell them.  Keyed by the machine that proved who it is: whatever
-a hub says, it can only write rows of its own.  What is told again, or late, changes nothing.
+"""Prompts and sessions of all machines, as their hubs report them.
+
+Rows are keyed by the authenticated machine, so a hub can only write its own rows. Repeated and late messages change
+nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +21,13 @@ from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.machines import Entered
 
 LONGEST_ID = 64
-MOST_OPEN = 2000  # prompts of one machine that are open at once
+MOST_OPEN = 2000  # limit of open prompts for each machine
 LONGEST_BODY = 400_000  # characters of one prompt
 FULL = f"This machine has {MOST_OPEN:,} open prompts here; further ones are not shown until some of them end."
 _ROWS = ("sessions", "prompts", "hidden")
 
-# Only the newest link of a machine moves it, and only what a machine that moved says is taken.  A head that is
-# to be anchored, or goes back (not `plain`), is looked at afterwards; see `anchors.py`.
+# Only the newest link of a machine can update it, and only the data of an updated machine is stored. `look_at_head`
+# handles a head that has to be anchored or that went back (`plain` is false).
 _TAKE = f"""
 WITH said AS (
     SELECT * FROM json_to_recordset(%(said)s) AS s (machine_id text, generation bigint, seq bigint, entries bigint,
@@ -82,7 +84,7 @@ SELECT id, plain, opened FROM known
 
 
 class Fenced(Exception):
-    """Another link of the same machine has taken over, or the machine was sent away: this one may not write."""
+    """Another link of this machine has replaced this one or the machine was removed, so this link must not write."""
 
 
 Row = dict[str, Any]
@@ -90,7 +92,7 @@ Row = dict[str, Any]
 
 @frozen
 class Told:
-    """What one message of a machine says, as rows."""
+    """One message of a machine, as rows."""
 
     entered: Entered
     seq: int
@@ -101,7 +103,9 @@ class Told:
 
 
 async def take(database: Database, entered: Entered, message: Mapping[str, Any]) -> int:
-    """All of a message at once; how many prompts of the machine were open before.  ValueError: it makes no sense."""
+    """Store a whole message. Returns how many prompts of the machine were open before. Raises ValueError for an invalid
+    message.
+    """
     opened = await database.together(_take, _read(entered, message, database.now()))
     if opened is None:
         raise Fenced
@@ -127,7 +131,7 @@ async def _take(database: Database, messages: list[Told]) -> list[int | None]:
 
 
 def _newest(messages: list[Told]) -> list[Told]:
-    """Of two links of one machine that speak at once the older one may not write."""
+    """The messages of each machine's newest link. An older link is not allowed to write."""
     last: dict[str, int] = {}
     for one in messages:
         last[one.entered.machine_id] = max(last.get(one.entered.machine_id, 0), one.entered.generation)
@@ -155,7 +159,7 @@ def _read(entered: Entered, message: Mapping[str, Any], now: datetime) -> Told:
 
 
 def bounded(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is too long to be kept is left out from the least important on, and the rest says that it is not whole."""
+    """Shorten a body that is too long: drop the least important fields first and mark the rest as incomplete."""
     lesser: tuple[dict[str, Any], ...] = ({"screen": "", "evidence": []}, {"subject": None, "choices": []})
     for left_out in lesser:
         if len(json.dumps(body)) <= LONGEST_BODY:
@@ -188,7 +192,7 @@ def _prompt(body: Mapping[str, Any], ttl_s: float, now: datetime) -> Row:
 
 
 def _last_key(age_s: Any, now: datetime) -> str | None:
-    """By our clock: when somebody typed at that terminal."""
+    """When a person last typed at that terminal, by the server's clock."""
     return None if age_s is None else (now - timedelta(seconds=min(max(float(age_s), 0.0), 86_400.0))).isoformat()
 
 
@@ -199,13 +203,13 @@ def _text(given: object) -> str:
 
 
 def _kept(body: Mapping[str, Any]) -> dict[str, Any]:
-    """As it came, where a table can keep it: that is seen sooner than every text in it is looked at."""
-    text = json.dumps(body)  # in ASCII: what is odd stands there as its number
+    """The body in a form that a table can store. A search for escapes is cheaper than cleaning every text."""
+    text = json.dumps(body)  # ASCII, so odd characters are escapes
     return _clean(dict(body)) if "\\u0000" in text or "\\ud" in text else dict(body)
 
 
 def _clean(value: Any) -> Any:
-    """PostgreSQL keeps no NUL, and no half of a pair, in a text."""
+    """Replace NULs and lone surrogates, which PostgreSQL does not store in a text."""
     if isinstance(value, str):
         return value.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
     if isinstance(value, dict):

@@ -1,8 +1,9 @@
-"""Questions that programs ask the fleet's people at the server itself (MCP over HTTP), without a machine of their own.
+"""Questions that programs ask the fleet's people through the server itself (MCP over HTTP), without a machine of their
+own.
 
-A server process that is asked becomes a short-lived machine of the fleet: its questions are prompts like others, with
-the same rights, chats and decisions. If the process dies, that machine falls silent and leaves by itself, and what it
-asked ends unanswered.
+The server process becomes an ephemeral machine of the fleet, so its questions are normal prompts with the same
+permissions, chats and decisions. If the process dies, its machine becomes silent and is removed, and its questions end
+without an answer.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from atlasbridge.web.access import Caller
 from atlasbridge.web.api import problem
 from atlasbridge.web.guard import Readers
 
-BEAT_S = 20.0  # how often a process with open questions says that it lives
+BEAT_S = 20.0  # how often a process with open questions reports that it is alive
 TTL_S = 600.0
 MOST_READERS = 200
 _OWN = Reject(Refusal.SELF, "A program cannot answer its own question.")
@@ -52,7 +53,9 @@ class _Asked:
 
 
 class FleetQuestions:
-    """`core.ports.Integrations` at a fleet server, and what MCP over HTTP asks of it (`web.mcp_api.McpHost`)."""
+    """Implements `core.ports.Integrations` for a fleet server, and the host that MCP over HTTP needs
+    (`web.mcp_api.McpHost`).
+    """
 
     def __init__(self, context: ServerContext) -> None:
         self._context = context
@@ -62,7 +65,7 @@ class FleetQuestions:
         self._open: dict[str, _Asked] = {}
         self._entering, self._deciding = asyncio.Lock(), asyncio.Lock()
         self.readers = Readers(MOST_READERS)
-        self.cut = asyncio.Event()  # never set: a server that ends closes its connections
+        self.cut = asyncio.Event()  # never set: a server that stops closes its connections
 
     def routes(self) -> list[Route]:
         return [Route(mcp_api.PATH, mcp_api.McpEndpoint(self).serve, methods=mcp_api.METHODS)]
@@ -85,7 +88,7 @@ class FleetQuestions:
         await notices.take(self._database, await self._enter(), message)
         self._context.wakeups.tell(BOARD)
 
-    # the short-lived machine
+    # the ephemeral machine
 
     async def _enter(self) -> Entered:
         async with self._entering:
@@ -102,14 +105,14 @@ class FleetQuestions:
                 await connection.execute(
                     "INSERT INTO machines (id, name, public_key, ephemeral, joined_at, seen_at, generation, screens)"
                     " VALUES (%s, %s, %s, true, %s, %s, 1, false)",
-                    (machine_id, name, f"none:{machine_id}", now, now),  # no link can prove that it has this key
+                    (machine_id, name, f"none:{machine_id}", now, now),  # no link can prove to have this key
                 )
                 await note(connection, now, "JOINED", machine=machine_id, name=name, key="", invited_by="server")
             self._entered = Entered(machine_id, name, 1, 0)
             return self._entered
 
     async def _show(self, entered: Entered, asked: _Asked, ttl_s: float = 0.0) -> None:
-        """Write the question and its session as they are now."""
+        """Store the current state of the question and its session."""
         self._seq += 2
         seq, session = self._seq, asked.session
         body = {**session.to_json(), "state": session.state.value}
@@ -177,7 +180,7 @@ class FleetQuestions:
         await self._show(entered, asked)
 
     async def _take_decisions(self, entered: Entered) -> None:
-        """Whoever waits takes all of them; the others are woken."""
+        """Settle all new decisions, also those for other waiting questions, whose tasks are then woken."""
         async with self._deciding:
             for one in await decisions.release(self._database, entered.machine_id, ()):
                 if one["goes"]:
@@ -211,7 +214,7 @@ class FleetQuestions:
     # the rest of core.ports.Integrations
 
     def withdraw(self, session_id: str) -> bool:
-        """A question ends with the stream that asked it."""
+        """Nothing to do: a question ends with the stream that asked it."""
         return False
 
     def owner(self, session_id: str) -> str:

@@ -1,5 +1,6 @@
-"""Live screens: who looks at which session, and what it shows.  Kept in tables that are not logged and never backed
-up, and emptied when nobody looks any more.
+"""Live screens: which person watches which session, and the last screen of that session.
+
+The tables are unlogged and not backed up. A screen is deleted when nobody watches it any more.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ LOOK_S = 20.0
 
 
 async def look(database: Database, machine_id: str, session_id: str, person: str, first: bool) -> bool:
-    """For a little while; False: there is no such session, it may not be shown, or not to this person."""
+    """Record for a short time that a person watches a session. False: the session is unknown, or this person is not
+    allowed to see it.
+    """
     now = database.now()
     async with database.transaction() as connection:
         cursor = await connection.execute(
@@ -49,7 +52,7 @@ async def look_away(database: Database, machine_id: str, session_id: str, person
 
 
 async def watched(database: Database, machine_id: str) -> set[str]:
-    """The sessions of this machine that somebody looks at now; what nobody looks at is emptied."""
+    """The sessions of this machine that are being watched now. Deletes the screens of all others."""
     async with database.transaction() as connection:
         await connection.execute("DELETE FROM looks WHERE machine_id = %s AND until < %s", (machine_id, database.now()))
         cursor = await connection.execute("SELECT DISTINCT session_id FROM looks WHERE machine_id = %s", (machine_id,))
@@ -61,7 +64,7 @@ async def watched(database: Database, machine_id: str) -> set[str]:
 
 
 async def take(database: Database, entered: Entered, message: Mapping[str, Any]) -> None:
-    """Only what somebody looks at is kept at all."""
+    """Store a screen, but only while somebody watches the session."""
     session_id = str(message["session_id"])
     async with database.transaction() as connection:
         await connection.execute(

@@ -1,4 +1,6 @@
-"""`atlasbridge fleet serve`: opens the database, looks at its schema, listens, and ends in order on a signal."""
+"""`atlasbridge fleet serve`: opens the database, migrates it, serves the ASGI application and stops cleanly on a
+signal.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ SERVING = "atlasbridge fleet serve"
 
 @frozen
 class Address:
-    """Where to listen, and under which address the server is known."""
+    """The address to listen on, the public URL, and the other options of the server."""
 
     host: str = "127.0.0.1"
     port: int = 8460
@@ -61,8 +63,8 @@ class Address:
     key: str = ""
     metrics_token: str = ""
     connections: int = 10
-    keep_s: float = 90 * 86_400.0  # what has ended
-    oidc: OidcSettings | None = None  # where people log in, besides by link
+    keep_s: float = 90 * 86_400.0  # how long ended prompts and sessions are kept
+    oidc: OidcSettings | None = None  # a second way to log in, besides links
 
     @property
     def known_as(self) -> str:
@@ -70,7 +72,7 @@ class Address:
 
 
 def refuse_open_sockets(place: Address) -> None:
-    """Tokens and answers never cross a network in the clear."""
+    """Require TLS, because tokens and answers must not cross a network unencrypted."""
     if place.host not in ("127.0.0.1", "::1", "localhost") and not place.cert and not place.url.startswith("https:"):
         raise ConfigError(
             f"listening on {place.host} without TLS would send tokens in the clear",
@@ -79,7 +81,7 @@ def refuse_open_sockets(place: Address) -> None:
 
 
 def run(serving: Coroutine[Any, Any, None]) -> None:
-    """With uvloop, where there is one: a request takes a third of the processor."""
+    """Run with uvloop where it is installed, because a request then needs a third of the processor time."""
     try:
         import uvloop
     except ImportError:  # Windows
@@ -95,7 +97,9 @@ async def serve(
     read_plan: ReadPlan | None = None,
     trace: Trace | None = None,
 ) -> None:
-    """`read_plan`: which chats this process can carry; None: it carries none. `trace` collects spans of prompts."""
+    """Run the server until a signal stops it. `read_plan` gives the chats that this process can serve; None means no
+    chats. `trace` collects spans of prompts.
+    """
     refuse_open_sockets(place)
     database = Database(database_url, most=place.connections, name=SERVING)
     await database.open()
@@ -110,7 +114,7 @@ async def serve(
         await context.open()
         context.trace = trace or context.trace
         if read_plan is not None:
-            read_plan((await load_directory(database)).by_channel())  # what is wrong with it is said now
+            read_plan((await load_directory(database)).by_channel())  # raises an error now if it is invalid
             context.chats = Chats(context, read_plan)
         working = asyncio.create_task(context.run(), name="office")
         server = FleetServer(server_settings(context, place))
@@ -156,27 +160,27 @@ def server_settings(context: ServerContext, place: Address) -> uvicorn.Config:
 class FleetServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self):  # type: ignore[no-untyped-def]
-        """Ours: see `stop_on_signals`."""
+        """Do nothing, because `stop_on_signals` installs the handlers."""
         yield
 
 
 def stop_on_signals(server: uvicorn.Server) -> None:
     def stop() -> None:
-        server.force_exit = server.should_exit  # a second one does not wait
+        server.force_exit = server.should_exit  # a second signal stops at once
         server.should_exit = True
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
 
 
-# The ASGI application: routes, static files, and the link.  It keeps nothing between two requests.
+# The ASGI application: routes, static files and the machine link. It keeps no state between two requests.
 
 NO_OIDC = "Log in with a link: an administrator makes one with atlasbridge fleet people link NAME."
-PROBES = ("/health", "/ready", "/metrics")  # called by address; /metrics shows nothing without its token
+PROBES = ("/health", "/ready", "/metrics")  # reachable under any host name; /metrics needs a token
 
 
 def build_application(context: ServerContext, metrics_token: str = "", oidc: OidcSettings | None = None) -> ASGIApp:
-    files = read_page("atlasbridge.fleet.server")  # a hub's page; only the way to its API is the server's own
+    files = read_page("atlasbridge.fleet.server")  # the page of a hub, with its own API client
     probes = Probes(context, metrics_token)
     routes: list[BaseRoute] = [
         Route("/metrics", probes.metrics),
@@ -219,7 +223,7 @@ def _login_routes(context: ServerContext, oidc: OidcSettings | None) -> list[Rou
 
 
 class Measured:
-    """Around every request: its duration, and an id that its answer and its lines in the log carry."""
+    """Measures each request and gives it an id, which appears in its response and its log lines."""
 
     def __init__(self, app: ASGIApp, context: ServerContext) -> None:
         self._app = app
@@ -244,7 +248,7 @@ class Measured:
 
 
 class Probes:
-    """Whether this server is well, and its figures."""
+    """Health, readiness and metrics."""
 
     def __init__(self, context: ServerContext, token: str) -> None:
         self._context = context
@@ -264,7 +268,7 @@ class Probes:
         return Response(figures, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def health(self, request: Request) -> Response:
-        """It lives; and whether it is the one that carries the chats."""
+        """The process is alive. Also says whether it serves the chats."""
         return JSONResponse({"ok": True, "chats": self._carries})
 
     @property
@@ -273,10 +277,10 @@ class Probes:
         return chats is not None and bool(chats.health()["carried_here"])
 
     async def ready(self, request: Request) -> Response:
-        """It can work: PostgreSQL answers."""
+        """The server can work: PostgreSQL responds."""
         try:
             await self._context.database.rows("SELECT 1")
-        except StoreError as error:  # anybody can probe: which server and why is for the log
+        except StoreError as error:  # anybody can call this, so details go only to the log
             log.warning("not ready: %s", error)
             return JSONResponse({"ok": False, "message": "The database cannot be reached."}, 503)
         return JSONResponse({"ok": True})
@@ -296,8 +300,9 @@ async def _odd(request: Request, error: Exception) -> Response:
 
 def _away_of(context: ServerContext):  # type: ignore[no-untyped-def]
     async def away(request: Request, error: Exception) -> Response:
-        """Which server, which user and why is for the log: anybody can ask.  A commit may have come through although
-        its answer was lost: of a request that changes something nobody knows, until it is asked about by its key."""
+        """Anybody can send a request, so the details go only to the log. If the response to a commit was lost, it is
+        unknown whether a change was stored; the client has to look it up by its request key.
+        """
         context.metrics.database_faults.inc()
         log.warning("a request was not served: %s", error)
         if request.method in ("GET", "HEAD"):

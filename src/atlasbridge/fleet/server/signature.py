@@ -1,4 +1,4 @@
-"""The server's own Ed25519 key, and machines known by theirs; tokens, which are kept only as their hash."""
+"""The server's Ed25519 key, the signatures of machines, and tokens, of which only a hash is stored."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from atlasbridge.fleet.server.database import Connection, Database, row, rows
 class Identity:
     private_key: str
     public_key: str
-    chat_secret: str = ""  # buttons in chats are made with it
-    keys: tuple[tuple[str, str, str], ...] = ()  # (old key, new key, the old one's signature), for who knows an old one
+    chat_secret: str = ""  # signs the buttons in chats
+    keys: tuple[tuple[str, str, str], ...] = ()  # (old key, new key, signature by the old key) of each rotation
 
     def sign(self, text: bytes) -> str:
         return to_text(Ed25519PrivateKey.from_private_bytes(from_text(self.private_key)).sign(text))
@@ -27,14 +27,14 @@ class Identity:
 
 async def identity_of(connection: Connection) -> Identity:
     found = await row(connection, "SELECT private_key, public_key, chat_secret FROM desk_identity")
-    assert found is not None  # made with the tables
+    assert found is not None  # created with the tables
     known = await rows(connection, "SELECT old_key, new_key, endorsed FROM server_keys ORDER BY made_at")
     keys = tuple((one["old_key"], one["new_key"], one["endorsed"]) for one in known)
     return Identity(found["private_key"], found["public_key"], found["chat_secret"], keys)
 
 
 async def rotate_key(database: Database, by: str) -> str:
-    """A new key in the place of the old one, whose private half is forgotten; the new public one."""
+    """Replace the server's key and return the new public one. The old private key is deleted."""
     async with database.transaction() as connection:
         await connection.execute("SELECT 1 FROM desk_identity FOR UPDATE")
         old, now = await identity_of(connection), database.now()
@@ -62,5 +62,5 @@ def new_token() -> str:
 
 
 def hashed(token: str) -> str:
-    """Tokens are long and random: no salt is needed, and a copy of the table opens nothing."""
+    """The hash of a token. Tokens are long and random, so they need no salt, and a copy of the table is useless."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

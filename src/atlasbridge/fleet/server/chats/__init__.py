@@ -1,1 +1,1 @@
-"""The server's chats: the channels of a hub, carried for all machines by one server process at a time."""
+"""The server's chats: one server process at a time runs the channels for all machines."""

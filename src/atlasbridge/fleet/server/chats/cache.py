@@ -1,6 +1,7 @@
-"""The server's rows for the chats, in memory: channels ask without waiting, and the cache fetches what has changed.
+"""The rows that the chats need, cached in memory: channels read without waiting, and the cache fetches what has
+changed.
 
-All of it can be read again from the tables. `chat_store.py` writes what must not be lost before anybody is told.
+The cache can be rebuilt from the tables at any time. `chat_store.py` stores what must survive a restart.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from atlasbridge.fleet.server.chats.mapping import FleetPrompt, Key, chat_id, re
 from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.people import ALLOWED
 
-# The people of the server who are in chats: who has which identity, who wants quiet, who may see what.
+# The people of the server who use chats: their identities, quiet hours and permissions.
 
-HERE = "server"  # as whom a machine knows a person who answered at the server: "server:alice"
+HERE = "server"  # the channel in the identity of a person who answered at the server, such as "server:alice"
 
 _CHAT_PEOPLE = "SELECT name FROM people WHERE gone_at IS NULL AND cardinality(identities) > 0"
 _MAY_SEE = ALLOWED.replace("%(person)s", "x.name").replace("%(may)s", "'see'")
-# Whatever can change what somebody may see; where it is the same, nothing is asked anew.
+# A digest of everything that affects permissions. While it stays the same, permissions are not read again.
 _RIGHTS = """
 SELECT md5(concat_ws('/',
     (SELECT string_agg(concat_ws('|', name, role, gone_at, identities, quiet, zone), ',' ORDER BY name) FROM people),
@@ -44,7 +45,9 @@ class Directory:
     mark: str = ""
 
     def find(self, identity: str) -> str:
-        """The person's name; "": nobody's.  A machine says `server:NAME` of who answered here."""
+        """The name of the person with this identity, or "". Machines use `server:NAME` for a person who answered at the
+        server.
+        """
         channel, _, who = identity.partition(":")
         if channel == HERE:
             return who
@@ -61,7 +64,7 @@ class Directory:
         return frozenset(self.book.person_of(one) for one in self.identities(channel))
 
     def named(self, words: Iterable[str]) -> tuple[str, ...]:
-        """People, and the members of `@team`s."""
+        """The people with these names, and the members of `@team` names."""
         found: dict[str, None] = {}
         for word in words:
             members = [person for team, person in self.teams if f"@{team}" == word]
@@ -78,7 +81,7 @@ async def load_directory(database: Database) -> Directory:
     mark = (await database.rows(_RIGHTS))[0]["mark"]
     try:
         book = PeopleBook.of(*(_person(one) for one in people))
-    except ValueError as error:  # somebody changed the rows by hand
+    except ValueError as error:  # only after a manual change of the rows
         raise StoreError(
             f"the people of the server make no sense: {error}", "see: atlasbridge fleet people list"
         ) from None
@@ -104,7 +107,9 @@ async def session_readers(database: Database, keys: list[Key]) -> dict[Key, froz
 async def _readers(
     database: Database, source: str, name: str, folder: str, keys: list[Key]
 ) -> dict[Key, frozenset[str]]:
-    """Who of those in a chat may see each of them.  Rights go by machine and folder: each pair is judged once."""
+    """The chat users who are allowed to see each item. Permissions depend on machine and folder, so each pair is
+    checked once.
+    """
     if not keys:
         return {}
     async with database.transaction() as connection:
@@ -130,8 +135,9 @@ async def _readers(
 
 
 def chat_policy(plan: ChatPlan, directory: Directory) -> PolicySettings:
-    """The plan's settings with the server's people.  `@team` in an escalation policy means its members; a team of which
-    nobody is left still means somebody in particular, not everybody."""
+    """The plan's settings with the server's people. `@team` in an escalation policy becomes its members. The name of an
+    empty team stays, because an empty list would mean everybody.
+    """
     escalation = tuple(
         replace(one, steps=tuple(replace(step, who=directory.named(step.who) or step.who) for step in one.steps))
         for one in plan.policy.attention.escalation
@@ -141,7 +147,7 @@ def chat_policy(plan: ChatPlan, directory: Directory) -> PolicySettings:
     return replace(plan.policy, allowed=allowed, attention=attention)
 
 
-KEPT_ENDED = 1000  # prompts that are over and may still be asked about: who comes too late hears what became of it
+KEPT_ENDED = 1000  # ended prompts stay available, so that a late answer gets the outcome
 
 _PROMPTS = """
 SELECT p.machine_id, p.prompt_id, p.seq, p.state, m.name AS machine,
@@ -174,7 +180,7 @@ class ChatCache:
     def __init__(self, database: Database, clock: Clock, secret: str) -> None:
         self._database = database
         self._clock = clock
-        self._secret = secret  # of which nonces are made
+        self._secret = secret  # the secret for the nonces
         self.directory = Directory()
         self._prompts: dict[str, FleetPrompt] = {}
         self._by_key: dict[Key, str] = {}
@@ -186,7 +192,7 @@ class ChatCache:
         self._short: dict[str, set[str]] = {}
 
     async def refresh(self) -> list[FleetPrompt]:
-        """Fetch what changed; those prompts that are new, or are not as they were."""
+        """Fetch what has changed, and return the prompts that are new or different."""
         mark = await rights_mark(self._database)
         anew = mark != self.directory.mark
         if anew:
@@ -199,7 +205,7 @@ class ChatCache:
     # prompts
 
     def asked(self, prompt_id: str) -> FleetPrompt | None:
-        """By full or short id; None also where a short one is ambiguous."""
+        """Find a prompt by its full or short id. Returns None if a short id is ambiguous."""
         if prompt_id in self._prompts:
             return self._prompts[prompt_id]
         begun = self._short.get(prompt_id, set())
@@ -235,13 +241,13 @@ class ChatCache:
     def _keep(self, found: Iterable[FleetPrompt]) -> None:
         for given in sorted(found, key=lambda one: one.raised_at):
             asked = self._named(given)
-            self._prompts.pop(asked.chat_id, None)  # behind all others: the first are those that changed long ago
+            self._prompts.pop(asked.chat_id, None)  # moves it to the end, so that old prompts come first
             self._prompts[asked.chat_id] = asked
             self._by_key[asked.key] = asked.chat_id
             self._short.setdefault(short_id(asked.chat_id), set()).add(asked.chat_id)
 
     def _named(self, asked: FleetPrompt) -> FleetPrompt:
-        """Who was asked first keeps the beginning of its id: another machine's prompt cannot make it ambiguous."""
+        """The first prompt with a short id keeps it, so that another machine's prompt cannot make it ambiguous."""
         known = self._by_key.get(asked.key)
         taken = self._short.get(short_id(asked.chat_id), set()) - {asked.chat_id}
         if known is None and not taken:
@@ -259,7 +265,7 @@ class ChatCache:
                 del self._short[short_id(asked.chat_id)]
 
     async def load_ended(self) -> None:
-        """After a start: what was shown lately and is over, for who taps it now."""
+        """Load ended prompts that were shown recently, because people can still tap their buttons after a restart."""
         rows = await self._database.rows(
             "SELECT DISTINCT machine_id, prompt_id FROM (SELECT machine_id, prompt_id FROM chat_deliveries WHERE over"
             " ORDER BY shown_at DESC LIMIT %s) AS last",
@@ -277,7 +283,7 @@ class ChatCache:
         return [self._sessions[one] for one in self._running if one in self._sessions]
 
     def session(self, session_id: str) -> SessionRecord | None:
-        """By full or short id."""
+        """Find a session by its full or short id."""
         if session_id in self._sessions:
             return self._sessions[session_id]
         begun = [one for name, one in self._sessions.items() if len(session_id) >= 8 and name.startswith(session_id)]
@@ -306,7 +312,7 @@ class ChatCache:
         self._forget_sessions({chat_id(key) for key in listed})
 
     def _forget_sessions(self, listed: set[str]) -> None:
-        """Of what has ended, those whose prompts are still spoken of stay."""
+        """Drop ended sessions, except those of prompts that are still in the cache."""
         needed = listed | {asked.record.session_id for asked in self._prompts.values()}
         for session_id in [one for one in self._sessions if one not in needed]:
             del self._sessions[session_id]

@@ -1,6 +1,7 @@
-"""What the chats must not lose, in tables: what was shown where, which steps were taken, what came in, small notes.
+"""What the chats must not lose, stored in tables: shown messages, escalation steps, incoming updates and small notes.
 
-Read once when a process takes the chats over, and kept beside the rows from then on: only one process writes them.
+A process reads the tables once when it takes over the chats and then keeps a copy in memory, because only one process
+writes them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Place = tuple[Key, str]  # a prompt in a channel
 @frozen
 class Delivered:
     message_id: str
-    told: str = ""  # the state that its message says
+    told: str = ""  # the prompt's state that the message shows
 
 
 @frozen
@@ -44,7 +45,7 @@ class ChatStore:
         self.over: dict[Place, list[str]] = {}
         self.steps: dict[Key, set[tuple[int, str]]] = {}
         self.wakes: dict[Key, list[Wake]] = {}
-        self.heard: list[tuple[str, float]] = []  # (person, when): sounds of the last hour before this process
+        self.heard: list[tuple[str, float]] = []  # (person, time) of sounds in the last hour before this process
         self._inbox: dict[str, dict[str, str]] = {}
         self._notes: dict[str, str] = {}
         self._unwritten: dict[str, str] = {}
@@ -52,7 +53,9 @@ class ChatStore:
         self._writing = asyncio.Event()
 
     async def load(self) -> None:
-        """Everything as the last process left it.  What it took on and never showed is to be done again."""
+        """Load the state that the last process left. Steps that it recorded but never sent are deleted, so that they
+        run again.
+        """
         database = self._database
         for row in await database.rows("SELECT * FROM chat_deliveries WHERE NOT over"):
             place = ((row["machine_id"], row["prompt_id"]), row["channel"])
@@ -81,13 +84,13 @@ class ChatStore:
             self._inbox.setdefault(row["channel"], {})[row["update_id"]] = row["payload"]
         self._notes = {row["key"]: row["value"] for row in await database.rows("SELECT key, value FROM chat_notes")}
 
-    # what was shown
+    # shown messages
 
     def message_ids(self, key: Key, channel: str) -> list[str]:
         return [*self.shown.get((key, channel), {}), *self.over.get((key, channel), ())]
 
     async def add_shown(self, key: Key, channel: str, message_id: str, state: str) -> None:
-        """`state`: of the prompt as it was shown."""
+        """Record a message that shows a prompt. `state` is the prompt's state in that message."""
         await self._database.rows(
             "INSERT INTO chat_deliveries (machine_id, prompt_id, channel, message_id, shown_at, told)"
             " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
@@ -100,7 +103,7 @@ class ChatStore:
         self.shown.setdefault((key, channel), {})[message_id] = Delivered(message_id, state)
 
     async def add_told(self, key: Key, channel: str, state: str, over: bool) -> None:
-        """Its messages say that it is so."""
+        """Record the state that the prompt's messages show now."""
         await self._database.rows(
             "UPDATE chat_deliveries SET told = %s, over = %s WHERE machine_id = %s AND prompt_id = %s AND channel = %s",
             state,
@@ -119,7 +122,7 @@ class ChatStore:
     # the escalation policy
 
     async def take_steps(self, key: Key, steps: Iterable[int], channel: str, heard: Iterable[str]) -> set[int]:
-        """Those that nobody took before: whoever writes the row sends."""
+        """Record these steps and return the ones that are new. Only the process that wrote the row sends."""
         now = self._database.now()
         async with self._database.transaction() as connection:
             taken = await rows(
@@ -140,7 +143,7 @@ class ChatStore:
         return mine
 
     async def promise(self, keys: list[Key]) -> None:
-        """Somebody will be asked for these, now or at a later step."""
+        """Record that the chats ask for these prompts, now or at a later step."""
         await self._database.rows(
             "UPDATE prompts p SET chats_ask = true FROM unnest(%s::text[], %s::text[]) AS w (machine, name)"
             " WHERE (p.machine_id, p.prompt_id) = (w.machine, w.name) AND NOT p.chats_ask",
@@ -160,11 +163,11 @@ class ChatStore:
         self.wakes.setdefault(key, []).append(Wake(person, due_at))
 
     def forget(self, key: Key) -> None:
-        """It is over, and all who were shown it know."""
+        """Drop a prompt that has ended and whose messages show this."""
         self.steps.pop(key, None)
         self.wakes.pop(key, None)
 
-    # what came in
+    # incoming updates
 
     async def accept(self, channel: str, update_id: str, payload: str) -> bool:
         fresh = await self._database.rows(
@@ -195,7 +198,7 @@ class ChatStore:
             "DELETE FROM chat_inbox WHERE at < %s", self._database.now() - timedelta(days=INBOX_DAYS)
         )
 
-    # small notes, and entries of the log: said at once, written a moment later
+    # small notes and audit entries: available at once, written a moment later
 
     def remember(self, key: str, value: str) -> None:
         if self._notes.get(key) != value:
@@ -211,7 +214,7 @@ class ChatStore:
             self._writing.set()
 
     async def write(self) -> None:
-        """For as long as it is asked to."""
+        """Write pending notes and entries until the task is cancelled."""
         while True:
             await self._writing.wait()
             self._writing.clear()

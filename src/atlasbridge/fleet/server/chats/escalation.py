@@ -1,7 +1,7 @@
-"""Leads every open prompt of every machine up its escalation policy, and edits the messages that show it when it ends.
+"""Runs the escalation policy for the open prompts of all machines, and edits their messages when they end.
 
-What is due is decided in `core.policy`, and `core.routing` sends it, as in a hub.  Here are the rows: a step is written
-before it is sent, and only the process that wrote it sends it.
+As in a hub, `core.policy` decides what is due and `core.routing` sends it. This module stores each step before it is
+sent; only the process that stored it sends it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ FINAL = frozenset({"resolved", "withdrawn", "canceled", "failed", GONE})
 
 
 def is_over(asked: FleetPrompt) -> bool:
-    """Nothing more will be said of it; a time that ran out can still be followed by the safe default."""
+    """Whether no further change is possible. After a timeout, the safe default can still follow."""
     return asked.state in FINAL or (asked.state == "expired" and not asked.record.decided_value)
 
 
 def receipt_of(asked: FleetPrompt, receipts: Receipts) -> Receipt:
-    """For a prompt that is not open any more."""
+    """The receipt for a prompt that is no longer open."""
     if asked.state == GONE:
         return Receipt("withdrawn", f"The machine {asked.machine} has left the server.")
     return receipts.of(asked.record)
@@ -44,8 +44,9 @@ def receipt_of(asked: FleetPrompt, receipts: Receipts) -> Receipt:
 def routes_for(
     asked: FleetPrompt, session: SessionRecord, channels: Mapping[str, bool], policy: PolicySettings
 ) -> tuple[Route, ...]:
-    """Where it can be shown: only to people who are allowed to see it.  A room that several people read needs all of
-    them to be.  `channels`: whether each person has a chat of their own there."""
+    """The routes on which a prompt can be shown: only people who are allowed to see it. In a room that several people
+    read, all of them must be allowed. `channels` says whether each person has a chat of their own there.
+    """
     audience = decide_audience(asked.record.prompt, session, ((name, True) for name in channels), policy)
     found = []
     for name in (*audience.ask, *audience.tell):
@@ -67,7 +68,7 @@ class ChatEscalation:
         self._clock = clock
         self._receipts = Receipts(server)
         self._attendance = Attendance(router.policy.attention)
-        self.channels: dict[str, bool] = {}  # those that are carried: whether each person has a chat of their own
+        self.channels: dict[str, bool] = {}  # active channels: whether each person has a chat of their own
         self._look_at: dict[str, float] = {}
         self._on_its_way: set[tuple[Key, str, str]] = set()  # (prompt, channel, state)
         self._promised: set[Key] = set()
@@ -75,17 +76,17 @@ class ChatEscalation:
             self._attendance.remember(person, clock.now() - max(0.0, clock.wall() - at))
 
     def start_over(self) -> None:
-        """Other channels, escalation or people: everything is looked at again."""
+        """Check all prompts again, after channels, escalation policy or people have changed."""
         self._attendance.use(self._router.policy.attention)
         self._look_at.clear()
 
     def changed(self, chat_ids: Iterable[str]) -> None:
-        """They are not as they were: they are looked at now."""
+        """Check these prompts at the next look, because they have changed."""
         for chat_id in chat_ids:
             self._look_at.pop(chat_id, None)
 
     async def look(self) -> set[str]:
-        """Whatever is due, of all prompts.  The machines for whose prompts somebody is asked, if they do not know."""
+        """Send everything that is due. Returns the machines that have to learn that the chats ask for their prompts."""
         fresh: list[Key] = []
         for asked in self._cache.open_asked():
             if self._look_at.get(asked.chat_id, 0.0) <= self._clock.now() and await self._escalate(asked):
@@ -97,7 +98,9 @@ class ChatEscalation:
         return {key[0] for key in fresh}
 
     async def _escalate(self, asked: FleetPrompt) -> bool:
-        """Whether somebody is asked for it, now or later, and that was not known yet."""
+        """Send the due steps of one prompt. Returns whether the chats ask for it and the machine does not know this
+        yet.
+        """
         session = self._cache.session(asked.record.session_id)
         if session is None:
             return False
@@ -126,10 +129,10 @@ class ChatEscalation:
         policy = decide_escalation(asked.record.prompt, session, self._router.policy)
         return self._attendance.decide(policy, life, routes, outlook)
 
-    # what became of it
+    # endings
 
     def _tell_endings(self) -> None:
-        """Edit the messages that show a prompt, in every channel, until they say how it is now."""
+        """Edit the messages that show a prompt in every channel until they show its final state."""
         for key, name in list(self._memory.shown):
             asked = self._cache.by_key(key)
             if asked is not None and asked.record.state not in OPEN:

@@ -1,7 +1,7 @@
-"""`core.ports.HubApi` over the rows of all machines: what chats ask while the server carries them.
+"""`core.ports.HubApi` over the rows of all machines, for the chats that the server runs.
 
-Chats ask without waiting, so the answers come from the cache; a view of one person has only what that person is
-allowed to see (`seen_by`).
+Chats read without waiting, so the answers come from the cache. `seen_by` gives a view that contains only what one
+person is allowed to see.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ async def _no_screen(session: Key, person: str) -> dict[str, Any] | None:
 
 
 class FleetHubApi:
-    """`look_again` has the escalation policy look at a prompt; `show_screen` asks a machine what a session shows, for
-    a person."""
+    """The hub API for chats. `look_again` makes the escalation policy check a prompt again; `show_screen` requests a
+    session's screen from its machine for a person.
+    """
 
-    router: PromptRouter  # set once there is one: it keeps here what is shown where
+    router: PromptRouter  # set later, because the router needs this object
 
     def __init__(self, cache: ChatCache, memory: ChatStore, clock: Clock) -> None:
         self._cache = cache
@@ -52,7 +53,7 @@ class FleetHubApi:
         self.look_again: Callable[[FleetPrompt], None] = lambda asked: None
         self.show_screen: Callable[[Key, str], Awaitable[dict[str, Any] | None]] = _no_screen
         self.trace: Trace = no_trace
-        self.notices: dict[str, frozenset[str]] = {}  # a machine's notice in the place of a session: who can see it
+        self.notices: dict[str, frozenset[str]] = {}  # for each notice (instead of a session): its readers
 
     def seen_by(self, identity: str, alone: bool = True) -> FleetHubApi:
         directory = self._cache.directory
@@ -89,7 +90,7 @@ class FleetHubApi:
         return self._memory.message_ids(asked.key, channel) if asked else []
 
     def when_durable(self, consequence: Callable[[], object]) -> None:
-        """What is sent was written before."""
+        """Run the consequence at once, because rows are written before anything is sent."""
         consequence()
 
     def record_shown(self, prompt_id: str, channel: str, message_id: str) -> asyncio.Future[None]:
@@ -139,13 +140,13 @@ class FleetHubApi:
     def history(
         self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
     ) -> list[PromptRecord]:
-        """Nobody in particular asks: then nothing is told."""
+        """Return nothing without a person, because permissions belong to people. `OneView` has the history."""
         return []
 
     def note(self, event: str, **fields: object) -> None:
         self._memory.note(event, fields)
 
-    # what a chat has with its own machine only
+    # only available at the machine itself
 
     def folder(self, session_id: str) -> str:
         return ""
@@ -167,25 +168,25 @@ class FleetHubApi:
         return HubAs(self._perform, caller)
 
     async def _perform(self, operation: Operation[..., Any], caller: Caller, given: Mapping[str, Any]) -> Any:
-        """The one rule: an operation that has no method here (`do_NAME`) is done at the machine itself."""
+        """Run the method `do_NAME` of an operation. Operations without one are only available at the machine itself."""
         function = getattr(self, f"do_{operation.key}", None)
         return Refused("unavailable", AT_MACHINE) if function is None else await function(caller, **given)
 
     async def do_snooze(self, caller: Caller, prompt_id: str, for_s: float) -> Kept | Refused:
-        """Until then nobody is told of it again.  How long it waits is its machine's to say, so it must be before."""
+        """Pause notifications of this prompt. The machine sets the prompt's deadline, so the pause must be shorter."""
         asked, person = self._cache.asked(prompt_id), self._cache.directory.find(caller.identity)
         if asked is None or person not in asked.readers:
             return Refused("unknown_prompt", "There is no such prompt.")
         left_s = asked.record.deadline - self._clock.now()
         if not SHORTEST_SNOOZE_S <= for_s < left_s:
             return Refused("bad_value", f"Its machine waits {max(0, int(left_s // 60))} more minutes at most.")
-        await self._memory.add_wake(asked.key, person, self._clock.wall() + for_s)  # it is said once it is kept
+        await self._memory.add_wake(asked.key, person, self._clock.wall() + for_s)  # stored before it is confirmed
         self.look_again(asked)
         return Kept("snoozed", f"{person} wants to be asked again in {int(for_s // 60)} minutes.", "")
 
 
 class OneView(FleetHubApi):
-    """The same for one person: what they may not see does not exist."""
+    """The same API for one person. What they are not allowed to see does not exist."""
 
     def __init__(self, whole: FleetHubApi, person: str, others: frozenset[str]) -> None:
         super().__init__(whole._cache, whole._memory, whole._clock)
@@ -194,13 +195,13 @@ class OneView(FleetHubApi):
         self.show_screen = whole.show_screen
         self._whole = whole
         self._person = person
-        self._all = others | {person}  # who reads along
+        self._all = others | {person}  # everybody who reads the chat
 
     def seen_by(self, identity: str, alone: bool = True) -> FleetHubApi:
         return self._whole.seen_by(identity, alone)
 
     async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
-        """As it is now; what scrolled off it stays at its machine."""
+        """The current screen. Scrollback is only available at the machine."""
         key = self._cache.session_key(session_id)
         if key is None or past or not self._sees(chat_id(key)):
             return None
@@ -244,14 +245,16 @@ class OneView(FleetHubApi):
         return bool(self._person) and self._all <= self._cache.session_readers(session_id)
 
 
-# A reply from a chat becomes a proposal like one from the page: the same row picks the winner, the machine decides.
+# A reply from a chat becomes a proposal like one from the page: the same row selects the winner, and the machine
+# decides.
 #
-# Here is checked what only a chat has (whose identity, which key of a button); rights and the race are PostgreSQL's.
+# This class checks only what is specific to a chat (the identity and the nonce of a button). PostgreSQL checks
+# permissions and selects the winner.
 
 log = logging.getLogger(__name__)
 
 AGAIN_S = 1.0
-WAIT_S = 8.0  # a toast that comes later is lost
+WAIT_S = 8.0  # a chat drops a later toast
 SECRET = "A secret is never taken in a chat: answer at the machine itself."
 _UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
 _REASONS = {"secret": Refusal.NOT_ALLOWED, "unknown_prompt": Refusal.UNKNOWN_PROMPT, "bad_request": Refusal.BAD_VALUE}
@@ -288,7 +291,9 @@ class ChatReplies:
         return made if isinstance(made, Refused) else await self._context.pass_on(made, wish.person, WAIT_S)
 
     async def _find_out(self, person: str, key: str) -> Decision | None:
-        """The connection broke while it was written down: the database is asked until it says whether it was."""
+        """Ask the database until it says whether the answer was stored, because the connection broke while it was
+        written.
+        """
         while True:
             await asyncio.sleep(AGAIN_S)
             try:
@@ -297,7 +302,7 @@ class ChatReplies:
                 log.warning("what became of an answer is not known yet: %s", error)
 
     def _refuse(self, asked: FleetPrompt | None, reply: InboundReply, person: str) -> Reject | None:
-        """What the rows cannot know.  First of all whether there is such a thing for this person."""
+        """Check what the rows do not contain. A prompt that this person cannot see is reported as unknown."""
         if not person or asked is None or person not in asked.readers:
             return _UNKNOWN
         record = asked.record
@@ -310,7 +315,7 @@ class ChatReplies:
         return refuse_moment(record, nonce=reply.nonce, now=self._clock.now())
 
     async def _note(self, asked: FleetPrompt | None, reply: InboundReply, person: str, refusal: Reject) -> None:
-        """The machine and the prompt are named as the server knows them."""
+        """Record the refusal with the server's names of the machine and the prompt."""
         machine, prompt_id = asked.key if asked else ("", reply.prompt_id[:64])
         who = person or escape_controls(reply.identity[:80], keep_lines=False)
         await note_alone(

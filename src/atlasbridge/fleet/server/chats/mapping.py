@@ -1,6 +1,6 @@
-"""Rows of the server as the values that channels know: a prompt with its life, a session with its machine.  Pure.
+"""Converts rows of the server to the values that channels use: prompts and sessions. All functions are pure.
 
-A machine may call its prompts as it likes, also as another machine calls its own: here an id is made of both.
+Two machines can use the same id, so an id here is made from the machine and its own id.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import frozen, replace
 
 SCORES = {"high": 0.9, "med": 0.7, "low": 0.5}
-LONGEST, MOST = 100_000, 200  # characters of a text, and how many of anything
+LONGEST, MOST = 100_000, 200  # longest text in characters, and longest list
 _FLAGS = ("secret", "idle", "commands", "multi_select", "allows_other", "scrolls", "disagrees")
 _NUMBERS = ("max_length", "min_choice", "max_choice", "missing_lines")
-GONE = "gone"  # the server's own word for what a machine left open when it went
+GONE = "gone"  # the server's state for prompts that a removed machine left open
 _HEX = re.compile(r"[0-9a-f]{8}")
 
-Key = tuple[str, str]  # the machine, and its own id
+Key = tuple[str, str]  # the machine, and the id that it uses
 
 
 @frozen
 class FleetPrompt:
-    """A prompt of some machine, as the chats know it."""
+    """A prompt of a machine, as the chats use it."""
 
     key: Key
     seq: int
     machine: str
     folder: str
-    state: str  # as the machine, or the server, says
+    state: str  # the machine's or the server's word
     record: PromptRecord
-    raised_at: float  # on the wall
+    raised_at: float  # wall-clock time
     agreed: tuple[str, ...] = ()
-    last_key_at: float | None = None  # on the wall
-    readers: frozenset[str] = frozenset()  # who may see it, of those who are in a chat
-    deciding: str = ""  # whose answer its machine has not said anything about
+    last_key_at: float | None = None  # wall-clock time
+    readers: frozenset[str] = frozenset()  # chat users who are allowed to see it
+    deciding: str = ""  # the person whose answer the machine has not confirmed yet
 
     @property
     def chat_id(self) -> str:
@@ -59,7 +59,9 @@ class FleetPrompt:
 
 
 def chat_id(key: Key, own: bool = True) -> str:
-    """The beginning is the machine's own, so that what a chat shows can be typed there; the rest nobody can forge."""
+    """The id that chats show. It starts like the machine's own id, so that people can type it there. The rest is a
+    digest, which a machine cannot choose.
+    """
     digest = hashlib.sha256("\0".join(key).encode()).hexdigest()
     first = key[1][:8].lower()
     text = (first if own and _HEX.fullmatch(first) else digest[:8]) + digest[8:32]
@@ -67,7 +69,7 @@ def chat_id(key: Key, own: bool = True) -> str:
 
 
 def nonce_of(secret: str, key: Key) -> str:
-    """The same in every server process, and after a restart."""
+    """The nonce of a prompt. It is the same in every server process and after a restart."""
     return hmac.digest(secret.encode(), "\0".join(("nonce", *key)).encode(), "sha256").hex()[:32]
 
 
@@ -103,7 +105,7 @@ def read_asked(row: Mapping[str, Any], secret: str, clock: Clock) -> FleetPrompt
 
 
 def read_state(state: str) -> PromptState:
-    """What this version does not know has ended, so far as a chat is concerned."""
+    """The state of a prompt. For a chat, an unknown state means that the prompt has ended."""
     try:
         return PromptState(state)
     except ValueError:
@@ -111,7 +113,9 @@ def read_state(state: str) -> PromptState:
 
 
 def read_prompt(body: Mapping[str, Any]) -> Prompt:
-    """Whatever a machine told: what makes no sense is left out, and one machine's nonsense stops nobody's chat."""
+    """Read a prompt as a machine sent it. Invalid fields are left out, so that one faulty machine does not break a
+    chat.
+    """
     choices, evidence = _list(body.get("choices")), _list(body.get("evidence"))
     return Prompt(
         _type(body.get("type")),
@@ -130,12 +134,12 @@ def read_prompt(body: Mapping[str, Any]) -> Prompt:
 
 
 def _is_cut(body: Mapping[str, Any]) -> bool:
-    """What is too long to be taken whole must not pass for whole."""
+    """Whether a text is too long and was cut. Such a prompt must not count as whole."""
     return any(isinstance(body.get(name), str) and len(body[name]) > LONGEST for name in ("question", "excerpt"))
 
 
 def _constraints(told: Any) -> dict[str, Any]:
-    """Those that this version knows, each of its kind."""
+    """The constraints that this version knows, if their types are right."""
     given = told if isinstance(told, dict) else {}
     found: dict[str, Any] = {name: True for name in _FLAGS if given.get(name) is True}
     found |= {name: given[name] for name in _NUMBERS if type(given.get(name)) is int and given[name] >= 0}
@@ -151,7 +155,7 @@ def _constraints(told: Any) -> dict[str, Any]:
 
 
 def _subject(told: Any) -> Any:
-    """What may be shown of it is all that came."""
+    """The subject of a prompt. The machine sends only what people are allowed to see, so all of it is shown."""
     found = told_subject(told)
     if found is None:
         return None
@@ -212,7 +216,7 @@ def _text(value: Any, most: int = 0) -> str:
 
 
 def _moment(value: Any) -> str:
-    """A time as every machine writes it, or ""."""
+    """The time, if it has the format that machines use, or "" otherwise."""
     try:
         parse_iso(_text(value, 40))
     except (ValueError, OverflowError):

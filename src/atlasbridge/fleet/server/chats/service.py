@@ -1,4 +1,6 @@
-"""The life of the chats in one server process: wait for the turn, take over what is there, carry, and let go."""
+"""Runs the chats in one server process: waits for the leader lock, loads the stored state, runs the channels and stops
+them.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,10 @@ from atlasbridge.fleet.server.database import BOARD, LeaderLock, turn
 
 log = logging.getLogger(__name__)
 
-ASK_S = 2.0  # as often a process that waits asks whether it is its turn
-LOOK_S = 1.0  # as often the escalation policy is looked at, even if nothing happened
+ASK_S = 2.0  # how often a waiting process tries to get the leader lock
+LOOK_S = 1.0  # how often the escalation policy is checked without a notification
 CALM_S = 0.05
-REST = 4  # after a long look a long rest: with thousands of prompts the chats take a fifth of a processor at most
+REST = 4  # pause after each round, as a multiple of its duration: the chats use a fifth of a processor at most
 LONGEST_REST_S = 5.0
 CLEAN_S = 3600.0
 STOP_S = 2.0
@@ -35,14 +37,14 @@ NOTICES_KEPT = 1000
 
 
 class Chats:
-    """`read_plan` is called whenever the people of the server change."""
+    """Runs the chats. `read_plan` is called whenever the people of the server change."""
 
     def __init__(self, context: ServerContext, read_plan: ReadPlan) -> None:
         self._context = context
         self._read_plan = read_plan
         self._clock = context.database.clock
         self._router: PromptRouter | None = None
-        self._keys: list[str] = []  # of the channels that are carried: where one changes, all begin anew
+        self._keys: list[str] = []  # keys of the active channels; after a change all channels restart
         self.carries = False
 
     def health(self) -> dict[str, Any]:
@@ -59,7 +61,7 @@ class Chats:
                         await self._carry(mine)
             except* StoreError as group:
                 log.warning("the chats wait: %s", _first(group))
-            except* Exception:  # the channel boundary: whatever goes wrong there, the page and the links go on
+            except* Exception:  # the channel boundary: after any fault there, the page and the links continue
                 log.exception("the chats begin anew")
             await asyncio.sleep(ASK_S)
 
@@ -113,10 +115,10 @@ class Chats:
                     async with asyncio.timeout(LOOK_S):
                         await called.wait()
                 except TimeoutError:
-                    pass  # a step may be due
+                    pass  # a step can be due
 
     async def _carry_notices(self, channels: Mapping[str, bool], server: FleetHubApi) -> None:
-        """What machines tell goes to those who can see something of them."""
+        """Send machines' notices to the people who can see something of the machine."""
         for one in await notices.uncarried(self._context.database):
             place = SessionRecord(f"notice:{one['id']}", "notify", (), "", 0, 0, "", machine=one["machine"])
             readers = server.notices[place.session_id] = frozenset(one["readers"])
@@ -131,7 +133,7 @@ class Chats:
     def _plan(self, cache: ChatCache) -> ChatPlan:
         try:
             return self._read_plan(cache.directory.by_channel())
-        except AtlasBridgeError as error:  # it was good when the server started: somebody's identity, say, is not
+        except AtlasBridgeError as error:  # it was valid at the start; for example, an identity is not
             log.error("the chats stand still: %s (%s)", error, error.hint)
             return ChatPlan()
 
@@ -170,13 +172,16 @@ def _first(group: BaseExceptionGroup[StoreError]) -> BaseException:
     return found
 
 
-# One look at a session's screen, for a chat: as on the page it is asked of the machine, by right, and logged.
+# A single view of a session's screen for a chat. As on the page, it needs permission, comes from the machine and is
+# logged.
 
 PATIENCE_S = 4.0
 
 
 async def glance(context: ServerContext, session: Key, person: str) -> dict[str, Any] | None:
-    """None: it may not be looked at, or the machine does not show it in time."""
+    """The session's screen as text. None if this person is not allowed to see it or the machine does not send it in
+    time.
+    """
     if not await screens.look(context.database, *session, person, first=True):
         return None
     try:
