@@ -116,7 +116,7 @@ async def test_it_shows_prompts_carries_replies_and_is_told(pager: SpecifiedChan
 
 
 def test_a_channel_that_knows_its_name_is_built_as_ever() -> None:
-    assert not isinstance(build_channel("memory", {}, cast(HubApi, OneRoomHubApi())), SpecifiedChannel)
+    assert not isinstance(build_channel("local", {}, cast(HubApi, OneRoomHubApi())), SpecifiedChannel)
 
 
 def test_its_operator_may_answer_though_no_person_is_named_in_the_configuration() -> None:

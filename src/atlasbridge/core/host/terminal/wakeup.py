@@ -4,48 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import socket
-
-# For systems that can wait only for sockets: the same interface with a socket pair.
-
-
-class SocketWakeup:
-    def __init__(self) -> None:
-        self._reader, self._writer = socket.socketpair()
-        self._reader.setblocking(False)
-        self._writer.setblocking(False)
-
-    def __del__(self) -> None:
-        self._reader.close()
-        self._writer.close()
-
-    def fileno(self) -> int:
-        return self._reader.fileno()
-
-    @property
-    def write_fd(self) -> int:
-        return self._writer.fileno()
-
-    def set(self) -> None:
-        try:
-            self._writer.send(b"!")
-        except BlockingIOError:
-            pass  # the buffer is full of calls already
-
-    def clear(self) -> None:
-        self.take()
-
-    def take(self) -> bytes:
-        try:
-            return self._reader.recv(65536)
-        except BlockingIOError:
-            return b""
-
-    def wait(self, timeout_s: float | None) -> bool:
-        ready, _, _ = select.select([self._reader], [], [], None if timeout_s is None else max(0.0, timeout_s))
-        if ready:
-            self.clear()
-        return bool(ready)
 
 
 class Wakeup:
@@ -91,6 +49,49 @@ class Wakeup:
         if woken:
             self.clear()
         return woken
+
+
+class SocketWakeup:
+    """The same with a socket pair, for systems that can wait only for sockets."""
+
+    def __init__(self) -> None:
+        from socket import socketpair  # late: `socket` costs a client several milliseconds
+
+        self._reader, self._writer = socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
+
+    def __del__(self) -> None:
+        self._reader.close()
+        self._writer.close()
+
+    def fileno(self) -> int:
+        return self._reader.fileno()
+
+    @property
+    def write_fd(self) -> int:
+        return self._writer.fileno()
+
+    def set(self) -> None:
+        try:
+            self._writer.send(b"!")
+        except BlockingIOError:
+            pass  # the buffer is full of calls already
+
+    def clear(self) -> None:
+        self.take()
+
+    def take(self) -> bytes:
+        try:
+            return self._reader.recv(65536)
+        except BlockingIOError:
+            return b""
+
+    def wait(self, timeout_s: float | None) -> bool:
+        ready, _, _ = select.select([self._reader], [], [], None if timeout_s is None else max(0.0, timeout_s))
+        if ready:
+            self.clear()
+        return bool(ready)
 
 
 if not hasattr(select, "poll"):  # Windows
