@@ -1,1 +1,1 @@
-"""What is asked: which question, menu or box stands on a picture of the screen, and which keys answer it.  Pure."""
+"""Recognises which question, menu or input box is on the screen, and which keys answer it. All code here is pure."""

@@ -1,7 +1,6 @@
-"""A tool's way of asking, as data: what blinks, what says "busy", which lines ask what, and how its menus are chosen.
+"""A tool's dialect as data: what blinks, what says "busy", which lines ask what, and how its menus are chosen.
 
-Reading files, refusing what is wrong in them, and which dialect belongs to which tool is left to
-`adapters/dialect_files.py`.
+`adapters/dialect_files.py` reads and validates the files and selects the dialect of a tool.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from functools import cache, lru_cache
 from atlasbridge.core.values import frozen, replace
 from atlasbridge.core.vocabulary import languages
 
-# Arrows, angles and hands.  What is a bullet as well points only where more speaks for it.
+# Arrows, angle brackets and hands. A sign that is also a bullet counts as a pointer only with further evidence.
 POINTERS = "❯❱❭❩❥⟩⟫〉》›»>⊳▸▹▶▷►▻⏵‣→⇒⇛⇝⇢⇨⇾⟶↦↪↳➔➙➛➜➝➞➟➠➡➢➣➤➥➦➧➨➩➪➭➮➯➱➲➳➵➸➺➻➼➽➾⮕⮞⯈🠖🡒☛☞👉"
 
 
 @frozen
 class Rule:
-    """A pattern in a region that says what is asked.  The named group `ask`, where there is one, is the question."""
+    """A pattern in a region that says what is asked. The named group `ask`, if there is one, is the question."""
 
     id: str
     pattern: str
@@ -31,78 +30,79 @@ class Rule:
     idle: bool = False
     multiline: bool = False
     before_text: str = ""  # keys to type before the text
-    before_shows: str = ""  # what must stand on the screen once they have worked
+    before_shows: str = ""  # text that must be on the screen after they have worked
     after_text: str = ""  # keys that end the text instead of Enter
-    rests: bool = False  # an Enter right behind the text is a part of it: it comes a while later
-    popup: bool = False  # a list of completions may take the first Enter
+    rests: bool = False  # an Enter right after the text would be part of it, so it is sent a while later
+    popup: bool = False  # a list of completions can take the first Enter
     programs: str = ""  # a pattern for the name of the program that waits
-    unless: str = ""  # a pattern on the screen that forbids it
-    deaf_s: float = 0.0  # what has stood there for less is only on its way to something else
+    unless: str = ""  # if this pattern is on the screen, the rule does not apply
+    deaf_s: float = 0.0  # a match that is younger than this is only a transition
     yes: str = ""
     no: str = ""
 
 
 @frozen
 class MenuRule:
-    """How a menu that looks like this is chosen.  Keys are names (`enter`, `right`, `esc`) with blanks between them."""
+    """How a menu of this kind is chosen. Keys are names (`enter`, `right`, `esc`) that are separated by blanks."""
 
     id: str
-    needs: str = ""  # a pattern in the menu's surroundings
-    top: str = ""  # the line above the menu where its dialog begins
-    topmost: bool = False  # of several such lines the first: what the dialog is about may look like one
-    boxed: bool = False  # the dialog shows what it is about in a box of its own
-    most_rows: int = 0  # from that line to the menu: a dialog so high leaves rows out without a word; 0: none does
-    most_share: float = 0.0  # of the window's rows for the dialog's frame: one so high scrolls inside itself
+    needs: str = ""  # a pattern that must be on the screen
+    top: str = ""  # the line above the menu where its dialog starts
+    topmost: bool = False  # use the first of several such lines, because the subject can contain a similar one
+    boxed: bool = False  # the dialog shows its subject in a box of its own
+    most_rows: int = 0  # from that line to the menu: a dialog this high leaves out rows without notice; 0: no limit
+    most_share: float = 0.0  # share of the window's rows: a dialog whose frame is this high scrolls inside
     choose: str = "arrows"
     priority: int = 50
     score: float = 0.9
-    cancel: str = ""  # keys that refuse where no choice does
+    cancel: str = ""  # keys that refuse if no choice does
     refuse: str = ""  # labels that refuse in this menu, instead of the dialect's words
     text_choice: str = ""  # labels that open a text field
-    text_keys: str = ""  # keys before the text; "" : the keys of the choice
-    text_typed: bool = False  # own words are typed as they are, wherever the highlight stands
-    text_reach: str = ""  # keys that lead to it where it is scrolled out of sight
-    toggle: str = "space"  # what marks a box in a list where several may be chosen; "digit": its number, or its place
-    submit: str = "enter"  # what ends such a list
-    text_submit: str = ""  # what ends own words in such a list; "": it takes none
+    text_keys: str = ""  # keys before the text; "" means the keys of the choice
+    text_typed: bool = False  # free text is typed directly, wherever the highlight is
+    text_reach: str = ""  # keys that lead to it if it is scrolled out of sight
+    toggle: str = "space"  # the key that marks a box in a multiple-choice list; "digit": its number or position
+    submit: str = "enter"  # the key that submits such a list
+    text_submit: str = ""  # the key that submits free text in such a list; "": it takes none
     hotkeys: str = r"\((\w|esc)\)\s*$"
-    across: bool = False  # the choices stand side by side
-    apart: bool = False  # empty rows may stand between it and the input box at the foot
-    wraps_back: bool = False  # a choice that has no room goes on in the column of the pointer
-    unpointed: bool = False  # nothing points at the highlighted choice: rows that count are enough
-    labels: str = ""  # their labels, where nothing else tells them apart from other words in the row; with the groups
-    # `key` and `label` where each has a key of its own: `[y] Approve`
-    deaf_s: float = 0.0  # keys that come sooner after it has appeared are ignored by the tool
-    permission: bool = False  # it asks whether something may be done: people want to know in which folder
-    follow: str = ""  # a choice label that opens a second dialog
-    follow_keys: str = ""  # what takes it: `enter?Words_of_the_second_dialog enter`; a second Enter on the next
-    # permission would allow that, so it is typed only where those words stand
-    refuse_keys: str = ""  # what takes a choice that `refuse` names, wherever the highlight stands
+    across: bool = False  # the choices are side by side
+    apart: bool = False  # empty rows are allowed between it and the input box at the foot
+    wraps_back: bool = False  # a choice that is too long continues in the pointer's column
+    unpointed: bool = False  # nothing points at the highlighted choice: numbered rows suffice
+    labels: str = ""  # the labels, if nothing else separates them from other words in the row; with the groups
+    # `key` and `label` if each has its own key: `[y] Approve`
+    deaf_s: float = 0.0  # the tool ignores keys that come sooner after the menu has appeared
+    permission: bool = False  # it asks for permission: people want to know the folder
+    follow: str = ""  # the label of a choice that opens a second dialog
+    follow_keys: str = ""  # the keys that take it: `enter?Words_of_the_second_dialog enter`; a second Enter on the next
+    # permission would allow it, so it is typed only where those words are shown
+    refuse_keys: str = ""  # the keys that take a choice that `refuse` matches, wherever the highlight is
 
 
 @frozen
 class SubjectRule:
-    """Where a dialog says what it is about.  With neither `after` nor `first` it stands in the dialog's own box."""
+    """Where a dialog shows its subject. Without `after` and `first`, the subject is in the dialog's own box."""
 
     menus: str  # a pattern for the ids of the menus
-    kind: str  # of subject
+    kind: str  # the kind of subject
     when: str = ""  # a pattern in the dialog's text
-    after: str = ""  # it begins below this row
-    first: str = ""  # it begins in this row, behind what matches
-    hang: int = -1  # columns in front of the rows below that one; -1: as many as in front of it
-    gutter: str = ""  # a bar that the tool draws in front of every row when there are several
-    until: str = ""  # it ends above the last row like this; "": above the menu
-    indent: int = 0  # columns that the tool leaves free on either side
+    after: str = ""  # the subject starts below this row
+    first: str = ""  # the subject starts in this row, after the match
+    hang: int = -1  # indentation of the rows below that one; -1: the same as the match
+    gutter: str = ""  # a bar that the tool draws before each row if there are several
+    until: str = ""  # the subject ends above the last row like this; "": above the menu
+    indent: int = 0  # columns that the tool leaves free on each side
     boxed: bool = False
     target: str = ""  # group 1: the file or the address
-    elsewhere: bool = False  # the dialog only names it: what it is stands further up, or nowhere
+    elsewhere: bool = False  # the dialog only names the subject: its content is further up, or not shown
 
 
 @frozen
 class Mark:
-    """A pattern in a region that says something about the whole tool: busy, or a state in its window title.
+    """A pattern in a region that gives the state of the whole tool: a busy mark, or a state in its window title.
 
-    `background`: something that it has started works on while it rests."""
+    The state `background` means that the tool is idle while something it started continues to work.
+    """
 
     pattern: str
     region: str = "footer"
@@ -111,32 +111,36 @@ class Mark:
 
 @frozen
 class SecretWords:
-    """One language's: a question that has an ask of them, once `unless` is taken out of it, asks for a secret."""
+    """The words of one language that ask for a secret. A question asks for a secret if a pattern of `asks` matches
+    it after the matches of `unless` were removed.
+    """
 
-    signs: tuple[str, ...]  # parts of words in small letters; a question without any of them is not looked at further
+    signs: tuple[str, ...]  # parts of words in lower case; a question without any of them is not checked further
     asks: tuple[str, ...]
     unless: tuple[str, ...]
 
 
 @frozen
 class Dialect:
-    """`idles`: the tool has an input box of its own, so a line or a screen that it does not know is no question yet."""
+    """A tool's dialect. `idles` says that the tool has its own input box, so a line or screen that the dialect does
+    not know is not a question yet.
+    """
 
     name: str
     extends: str = ""
     versions: tuple[str, ...] = ()
     not_versions: tuple[str, ...] = ()  # of another program with the same name
     commands: tuple[str, ...] = ()
-    blinking: str = ""  # characters that come and go while nothing happens
-    counting: tuple[str, ...] = ()  # stretches that count by themselves
-    passing: tuple[str, ...] = ()  # questions that say themselves that they go on without an answer
-    noise: tuple[str, ...] = ()  # lines that tell a person nothing: left out of excerpts
+    blinking: str = ""  # characters that appear and disappear while nothing happens
+    counting: tuple[str, ...] = ()  # parts of the text that count by themselves
+    passing: tuple[str, ...] = ()  # questions that say that they continue without an answer
+    noise: tuple[str, ...] = ()  # lines without information for a person, which excerpts omit
     refuse: tuple[str, ...] = ()
     always: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
-    not_secret: tuple[str, ...] = ()  # taken out of a question before `secret` is looked for
+    not_secret: tuple[str, ...] = ()  # removed from a question before `secret` is searched for
     pointers: str = POINTERS
-    quiet_programs: tuple[str, ...] = ()  # live displays: they redraw, and wait for nobody
+    quiet_programs: tuple[str, ...] = ()  # live displays, which redraw and wait for nobody
     screen_programs: tuple[str, ...] = ()  # full-screen programs that wait for keys
     marks: tuple[Mark, ...] = ()
     rules: tuple[Rule, ...] = ()
@@ -145,7 +149,9 @@ class Dialect:
 
     @property
     def says_busy(self) -> bool:
-        """The tool says on its screen when it works: what it fetches beside its empty input box is no work."""
+        """Whether the tool shows a busy mark while it works. Then other activity beside its empty input box is not
+        work.
+        """
         return any(mark.state == "busy" for mark in self.marks)
 
     @property
@@ -154,7 +160,7 @@ class Dialect:
 
     @property
     def secret_words(self) -> tuple[SecretWords, ...]:
-        """Those of all languages, read when the first question is looked at."""
+        """The secret words of all languages, read when the first question is checked."""
         return _secret_words()
 
 
@@ -166,17 +172,17 @@ def _secret_words() -> tuple[SecretWords, ...]:
 
 @lru_cache(maxsize=1024)
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Patterns are compiled when first used: a session host starts before it needs them."""
+    """Compile a pattern when it is first used, because a session host starts before it needs any."""
     return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
 
 
-@lru_cache(maxsize=512)  # labels and rows stand on the screen for many looks
+@lru_cache(maxsize=512)  # labels and rows are on the screen for many looks
 def matches_any(patterns: tuple[str, ...], text: str) -> bool:
     return any(compiled(pattern).search(text) for pattern in patterns)
 
 
 def steady(dialect: Dialect, text: str) -> str:
-    """The text without what blinks and counts by itself."""
+    """The text without parts that blink or count by themselves."""
     return "\n".join([_steady_row(dialect.blinking, dialect.counting, row) for row in text.split("\n")])
 
 
@@ -189,7 +195,7 @@ def _steady_row(blinking: str, counting: tuple[str, ...], row: str) -> str:
 
 
 def extend(child: Dialect, parent: Dialect) -> Dialect:
-    """`child` first, `parent` behind it: of two rules of equal priority the child's wins."""
+    """Combine two dialects. Of two rules with equal priority, the child's wins."""
     lists = "counting noise refuse always secret not_secret quiet_programs screen_programs marks rules menus subjects"
     merged = {name: getattr(child, name) + getattr(parent, name) for name in (*lists.split(), "blinking", "pointers")}
     merged["rules"] = tuple(sorted(merged["rules"], key=lambda rule: -rule.priority))

@@ -1,4 +1,4 @@
-"""Where do the keys go?  The check a typist makes before Enter: is this the choice that is highlighted now?"""
+"""Finds the highlighted choice. The typist checks before Enter that it is the one to choose."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _FIELD_MARKS = ">❯›"
 
 
 def is_highlighted(view: View, label: str, among: tuple[str, ...] = ()) -> bool:
-    """Whether `label` is the highlighted choice.  `among`: the labels of the prompt that is answered.
+    """Whether `label` is the highlighted choice. `among` are the labels of the prompt that is being answered.
 
-    The list that has them decides: an arrow, or a word that begins alike, in what was said before or stands below it
-    tells nothing.  Else a menu that has the label among its items, else what it looks like.  "Yes" is not "Yes,
-    always": only where no item is exactly this may one of them be cut short.
+    The list that contains them decides, because an arrow or a similar word in other text means nothing. Without such
+    a list, a menu that contains the label decides, and without that the style of the label. "Yes" is not "Yes,
+    always": a prefix matches only if no item is exactly equal.
     """
     form = find_form(view) if label.endswith(":") else None
     if form is not None:
@@ -40,12 +40,12 @@ def is_highlighted(view: View, label: str, among: tuple[str, ...] = ()) -> bool:
         return menu.current in _places(menu, wanted)
     lit, others = _lit_rows(view, label), [one for one in among if not _alike(_squeezed(one), wanted)]
     rest = [row for other in others for row in _lit_rows(view, other)]
-    here = _boxes(view, max((*lit, *rest), default=0))  # what was answered in a box above tells nothing
+    here = _boxes(view, max((*lit, *rest), default=0))  # an answered box above does not count
     return any(_boxes(view, row) == here for row in lit) and not any(_boxes(view, row) == here for row in rest)
 
 
 def _deciding(view: View, wanted: str, own: dict[str, int], among: tuple[str, ...]) -> Menu | None:
-    """The menu whose highlight counts: the prompt's own, else the first that has the label."""
+    """The menu whose highlight counts: the prompt's own, or else the first one that contains the label."""
     for mine in (_own_list(view, own), find_across(view, _side_by_side(among)) if len(among) >= 2 else None):
         if mine is not None and mine.current >= 0 and _places(mine, wanted):
             return mine
@@ -67,8 +67,9 @@ def _side_by_side(labels: tuple[str, ...]) -> str:
 
 
 def _own_list(view: View, own: dict[str, int]) -> Menu | None:
-    """The lowest rows that hold nothing but the prompt's own labels, each once and in their order, one of them pointed
-    at."""
+    """The lowest rows that contain only the prompt's own labels, each once and in order, with a pointer at one of
+    them.
+    """
     pattern = row_pattern(POINTERS)
     found: list[Item] = []
     for at, row in reversed(list(enumerate(unframed(view.lines)))):
@@ -79,7 +80,7 @@ def _own_list(view: View, own: dict[str, int]) -> Menu | None:
         if found and (place >= own[_squeezed(found[-1].label)] or item.col != found[-1].col):
             if len(found) >= 2:
                 break  # another list further up
-            found = []  # a word that happens to be one of them
+            found = []  # a word that happens to be one of the labels
         found.append(item)
     pointed = [at for at, item in enumerate(found) if item.pointed]
     return Menu(tuple(found), pointed[0], "pointer") if len(found) >= 2 and len(pointed) == 1 else None
@@ -92,7 +93,7 @@ def _places(menu: Menu, wanted: str) -> list[int]:
 
 
 def _menus(view: View) -> Iterator[Menu]:
-    """Everything on the picture that could be a menu, as each of the finders sees it."""
+    """Everything on the screen that could be a menu, as each finder sees it."""
     frame = find_frame(view)
     if frame is not None:
         buttons = find_buttons(view, frame)
@@ -120,7 +121,7 @@ def _boxes(view: View, row: int) -> list[Frame]:
 
 
 def _stands_out(view: View, row: int, label: str) -> bool:
-    """The cursor is on it, or it looks different from the words beside, above and below it."""
+    """Whether the cursor is on the label, or it looks different from the words beside, above and below it."""
     words = label.split()
     col = view.lines[row].find(words[0]) if words else -1
     if col < 0:
@@ -139,5 +140,5 @@ def _stands_out(view: View, row: int, label: str) -> bool:
 
 
 def _squeezed(text: str) -> str:
-    """Without blanks, and without the mark that a choice gets in front of its words where it becomes a field."""
+    """The text without blanks, and without the mark that a choice gets before its words when it becomes a field."""
     return "".join(text.split()).lstrip(_FIELD_MARKS)

@@ -1,6 +1,6 @@
-"""What words say: does a label refuse, is it for ever, does a question ask to choose, or for a secret?
+"""What words mean: whether a label refuses or applies for ever, and whether a question asks for a secret.
 
-By a dialect's words, then by every language's: they stand in the dialects and in `words/*.toml`.
+The words come from the dialect first, then from all languages (`words/*.toml`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from atlasbridge.core.values import replace
 
 
 def refuses(label: str, dialect: Dialect, own: str = "") -> bool:
-    """`own`: a menu's own pattern, instead of all words."""
+    """Whether a label refuses. `own` is a menu's own pattern, which replaces all other words."""
     if own:
         return matches_any((own,), label)
     if matches_any(dialect.refuse, label):
@@ -28,7 +28,7 @@ def is_always(label: str, dialect: Dialect) -> bool:
 
 
 def decides(labels: list[str], dialect: Dialect) -> bool:
-    """One of them refuses and another agrees: words that stand side by side for another reason do not."""
+    """Whether one label refuses and another agrees. Words that are side by side for another reason do not."""
     return any(refuses(one, dialect) for one in labels) and any(vocabulary.begins("agree", one) for one in labels)
 
 
@@ -37,7 +37,9 @@ def choice_of(value: str, label: str, steps: tuple[Step, ...], dialect: Dialect,
 
 
 def asks_for_secret(question: str, dialect: Dialect) -> bool:
-    """What speaks of something else ("country code", "press any key") is taken out before the words are looked for."""
+    """Whether a question asks for a secret. Phrases with another meaning ("country code", "press any key") are
+    removed first.
+    """
     low = question.lower()
     languages = [
         (words.asks, words.unless) for words in dialect.secret_words if any(sign in low for sign in words.signs)
@@ -54,7 +56,7 @@ def _asks(question: str, asks: tuple[str, ...], unless: tuple[str, ...]) -> bool
 
 
 def with_secrecy(found: Finding, dialect: Dialect) -> Finding:
-    """A question for any text that asks for a secret says so."""
+    """Mark a free-text question that asks for a secret."""
     known = found.constraints.get("secret") or found.constraints.get("idle")
     if known or found.type is not PromptType.TYPE_FREE_TEXT or not asks_for_secret(_question(found), dialect):
         return found
@@ -62,7 +64,7 @@ def with_secrecy(found: Finding, dialect: Dialect) -> Finding:
 
 
 def _question(found: Finding) -> str:
-    """The line that asks, or, where that is a bare marker, the last words above it."""
+    """The line that asks, or the last words above it if the line is only a mark."""
     if any(map(str.isalpha, found.core)):
         return found.core
     rows = [row.strip() for row in found.excerpt.split("\n")]

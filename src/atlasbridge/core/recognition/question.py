@@ -1,6 +1,7 @@
-"""What is asked, as text: the screen's own characters in reading order, row by row, with nothing left out between.
+"""Extracts the text of a question: the characters on the screen in reading order, with nothing left out in between.
 
-Rows are joined only where the terminal wrapped them.  Where a question begins is decided here; what it is, elsewhere.
+Rows are joined only where the terminal wrapped them. This module decides where a question starts; the widgets decide
+what it is.
 """
 
 from __future__ import annotations
@@ -26,27 +27,27 @@ OUT_OF_SIGHT = "(what is asked has no room on the screen)"
 
 @frozen
 class Asked:
-    """`text` begins in `row`; not `whole`: something of it is not on the screen."""
+    """The text of a question. It starts in `row`; `whole` is false if a part of it is not on the screen."""
 
     text: str = ""
     row: int = 0
     whole: bool = True
-    near: str = ""  # of it, what stands right at the line that asks
+    near: str = ""  # the part right at the line that asks
 
 
 def leaves_out(text: str) -> bool:
-    """The tool says that there is more of it than it shows, in one row or in two of a narrow window."""
+    """Whether the tool says that it does not show all of it, in one row or in two rows of a narrow window."""
     return HIDDEN.search(text) is not None or HIDDEN.search(" ".join(text.split())) is not None
 
 
 def ends_in_dots(text: str) -> bool:
-    """A row of it ends as tools end what they have no room for; between two such dots a tool says something itself."""
+    """Whether a row ends in dots, as tools cut a text. A row that also starts with dots is a message of the tool."""
     rows = [row.strip() for row in text.split("\n")]
     return any(row.endswith(dots) and not row.startswith(dots) for row in rows for dots in _DOTS)
 
 
 def block(rows: Sequence[str]) -> str:
-    """Rows as they stand, without the margin that all of them have and the empty ones around them."""
+    """The rows without their common margin and without empty rows around them."""
     kept = [row.rstrip() for row in rows]
     while kept and not kept[0]:
         kept.pop(0)
@@ -57,7 +58,7 @@ def block(rows: Sequence[str]) -> str:
 
 
 def logical_rows(view: View, rows: Sequence[str], first: int, end: int) -> list[str]:
-    """These rows, joined where the terminal wrapped them."""
+    """The rows, joined where the terminal wrapped them."""
     spaced = dict(view.spaced)
     out: list[str] = []
     begun = ""
@@ -73,13 +74,14 @@ def logical_rows(view: View, rows: Sequence[str], first: int, end: int) -> list[
 
 
 def _lacks(view: View, first: int, end: int) -> bool:
-    """Some text of these rows is gone."""
+    """Whether some text of these rows is gone."""
     return any(first <= row < end for row in view.cut)
 
 
 def dialog_above(view: View, top: int, rule: MenuRule) -> Asked:
-    """Everything between the line where the dialog begins and its menu; the words above the menu where no such line is
-    named or there."""
+    """The text between the line where the dialog starts and its menu. If there is no such line, the words above the
+    menu.
+    """
     rows = peeled(view.lines, top)
     first = dialog_top(view, top, rule)
     gone = first < 0 and bool(rule.top) and view.lines[0].strip() != ""  # its head has left the screen
@@ -89,7 +91,7 @@ def dialog_above(view: View, top: int, rule: MenuRule) -> Asked:
         return Asked(OUT_OF_SIGHT, top, False) if unseen else replace(above, whole=above.whole and not rule.top)
     first = max(first, 0)
     box = own_box(rows, first, top) if rule.boxed else None
-    rows = without(rows, box) if box else rows  # the lines of the tool's own box are no text
+    rows = without(rows, box) if box else rows  # the lines of the tool's own box are not text
     taken = logical_rows(view, rows, first, top)
     margin = min((_indent(row) for row in taken if row.strip() and not is_rule(row)), default=0)
     kept = [row for row in taken if not (is_rule(row) and _indent(row) < max(1, margin))]
@@ -99,27 +101,30 @@ def dialog_above(view: View, top: int, rule: MenuRule) -> Asked:
 
 
 def _is_doubtful(view: View, first: int, top: int, rule: MenuRule) -> bool:
-    """Words that look like a dialog's head, where the true head may have left the screen above them.  Of a dialog in a
-    frame nothing has: no text inside it reaches the columns of its sides."""
+    """Whether the row only looks like a dialog's head and the real head has possibly left the screen. This cannot
+    happen to a dialog in a frame, because no text inside reaches the columns of its sides.
+    """
     if not rule.topmost or any(one.top <= first and top < one.bottom for one in find_frames(view.lines)):
         return False
     head = view.lines[first].strip()
     if head[:1] in SIDES and head[:1] == head[-1:]:
-        return True  # it stands in a frame of which the beginning is gone
+        return True  # it is in a frame whose beginning is gone
     above = first > 0 and view.lines[first - 1].strip() != "" and not is_drawn(view.lines[first - 1])
-    margin = _indent(view.lines[first])  # all of a dialog is set in so far: what is not ends the talk above it
+    margin = _indent(view.lines[first])  # a dialog is indented at least this far; other text is conversation
     outside = any(line.strip() and _indent(line) < margin for line in view.lines[:first])
     return above or (view.scrolled > 0 and not outside)
 
 
 def dialog_top(view: View, top: int, rule: MenuRule) -> int:
-    """The row where the dialog of a menu begins, -1 where no such row is named or there."""
+    """The row where the dialog of a menu starts, or -1 if there is none."""
     begins = [at for at in range(top) if rule.top and _begins(view, at, top, rule.top)]
     return -1 if not begins else begins[0] if rule.topmost else begins[-1]
 
 
 def _begins(view: View, at: int, top: int, pattern: str) -> bool:
-    """A bar begins a dialog only if it stands out to the left of what it heads: text is set further in."""
+    """Whether a dialog starts in this row. A bar starts one only if it extends further left than the menu, because
+    text is indented more.
+    """
     line = view.lines[at]
     if not compiled(pattern).search(line):
         return False
@@ -131,13 +136,13 @@ def _indent(row: str) -> int:
 
 
 def own_box(rows: tuple[str, ...], first: int, end: int) -> Frame | None:
-    """The widest box inside the dialog is the tool's own: one that stands in a text is set further in."""
+    """The widest box inside the dialog, which is the tool's own. A box that is part of a text is indented more."""
     frames = [frame for frame in find_frames(rows) if first < frame.top and frame.bottom < end]
     return max(frames, key=lambda frame: (frame.right - frame.left, frame.top), default=None)
 
 
 def question_above(view: View, top: int) -> Asked:
-    """The words above a menu: its paragraph, and the one before when that is the question."""
+    """The words above a menu: its paragraph, and the one before if that is the question."""
     rows = peeled(view.lines, top)
     first, row, blanks, size = top, top, 0, 0
     for at in range(top - 1, max(-1, top - 1 - max(numbers.QUESTION_ROWS, len(rows))), -1):
@@ -157,14 +162,15 @@ def question_above(view: View, top: int) -> Asked:
         if size > numbers.ENOUGH:
             break
     text = block(logical_rows(view, rows, first, top))
-    gone = first == 0 and view.scrolled > 0  # what stood above the first row
+    gone = first == 0 and view.scrolled > 0  # text above the first row is gone
     missing = size > numbers.ENOUGH or gone or _lacks(view, first, top) or _more_above(view, rows, first)
     return Asked(text, row, not missing and not leaves_out(text))
 
 
 def question_in_box(view: View, top: int) -> Asked | None:
-    """All words between the head of the box that a menu stands in and the menu: what stands above the box is talk.
-    None where it stands in no box, or in one without words."""
+    """The words between the top of the box around a menu and the menu; text above the box is conversation. None
+    without a box, or if the box has no words.
+    """
     around = [frame for frame in find_frames(view.lines) if frame.top < top < frame.bottom]
     if not around:
         return None
@@ -174,7 +180,7 @@ def question_in_box(view: View, top: int) -> Asked | None:
 
 
 def _more_above(view: View, rows: Sequence[str], first: int) -> bool:
-    """Words stand above it that nobody has answered: they may belong to it, or be of something long past."""
+    """Whether unanswered words are above it. They can belong to it or to something long past."""
     drawn = False
     for at in range(first - 1, -1, -1):
         if view.is_answered(at) or view.is_ticked(at):
@@ -186,18 +192,18 @@ def _more_above(view: View, rows: Sequence[str], first: int) -> bool:
 
 
 def _divides(view: View, row: str) -> bool:
-    """A bar from one side of the screen to the other."""
+    """Whether the row is a bar across the whole screen."""
     return is_rule(row) and len(row.strip()) >= view.cols - numbers.MARGIN
 
 
 def stands_first(view: View, row: int) -> bool:
-    """Nothing at all stands above it, in a window that may have had more to show than it has room for."""
+    """Whether nothing is above it, in a window that possibly had more to show than fits."""
     moved = view.scrolled > 0 or view.alternate
     return moved and not any(line.strip() and not is_drawn(line) for line in view.lines[:row])
 
 
 def stands_alone(view: View, row: int) -> bool:
-    """Nothing but empty rows and what has been answered stands above it."""
+    """Whether only empty rows and answered lines are above it."""
     for at in range(row - 1, max(-1, row - 1 - numbers.CONTEXT_ROWS), -1):
         if view.is_answered(at):
             return True
@@ -212,8 +218,9 @@ def _enough(text: str) -> bool:
 
 
 def context_above(view: View, row: int, question: str) -> Asked:
-    """What a program has said down to the line that asks, since something was answered: its paragraph, and those above
-    it that are near.  What is further away makes it not whole."""
+    """The output since the last answer down to the line that asks: its paragraph and the ones shortly above it. If
+    more output is further away, the result is not whole.
+    """
     rows = peeled(view.lines, row)
     first, size, seen, cut = row, len(question), 0, view.scrolled > 0
     for at in range(row - 1, -1, -1):
@@ -231,5 +238,5 @@ def context_above(view: View, row: int, question: str) -> Asked:
         size += len(rows[at].strip()) + 1
     text = block([*logical_rows(view, rows, first, row), question])
     missing = cut or _lacks(view, first, row + 1)
-    bare = sum(char.isalpha() for char in question) < 10  # such as `>`: it says nothing without what stands above
+    bare = sum(char.isalpha() for char in question) < 10  # such as `>`: it says nothing without the text above
     return Asked(text, first, not missing, text if bare or "\n" in question else text.rpartition("\n\n")[2])

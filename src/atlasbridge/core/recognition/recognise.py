@@ -1,8 +1,8 @@
-"""Which prompt stands on a picture?  The finders, one per kind of widget, in the order in which they are believed;
-where none finds its widget, the line that asks.
+"""Recognises the prompt on the screen. It runs the finders, one for each kind of widget, in order of trust; if none
+matches, it uses the line that asks.
 
-A finder is a function of the picture, the facts about the terminal and the dialect; it says what it has found, or None.
-Pure: the same picture, facts and dialect always give the same finding.
+A finder is a function of the view, the facts about the terminal and the dialect, and returns a finding or None. All
+functions are pure.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from atlasbridge.core.values import frozen, replace
 
 SILENT = "(the program waits, and has written nothing)"
 MAYBE_SILENT = "(the program has written nothing, and may wait for input)"
-_SILENT = {  # a program reads, or may read, and nothing was ever written: the person must know what was started
+_SILENT = {  # a program reads, or can read, and has written nothing: the person must know what was started
     False: Finding("silent", PromptType.TYPE_FREE_TEXT, numbers.SILENCE, SILENT, SILENT),
     True: Finding("silent", PromptType.TYPE_UNKNOWN, numbers.SILENCE, MAYBE_SILENT, MAYBE_SILENT),
 }
-GUESSES = ("line", "bare-line")  # an AI CLI's dialog that nobody knows is not answered by words and Enter
+GUESSES = ("line", "bare-line")  # an unknown dialog of an AI CLI is not answered by words and Enter
 
 
 Find = Callable[[View, Facts, Dialect], Finding | None]
@@ -45,9 +45,11 @@ Find = Callable[[View, Facts, Dialect], Finding | None]
 
 @frozen
 class Finder:
-    """`drawn`: only where the program draws its screen itself, never where the terminal edits a line for it.
+    """A finder and where it applies. With `drawn`, only where the program draws its screen itself, not where the
+    terminal edits a line for it.
 
-    `chats`: also in a tool whose dialect knows its input box: what such a tool frames or lights up, it only says.
+    With `chats`, it also applies to a tool whose dialect knows its input box. Without, it does not, because such a
+    tool frames and highlights ordinary output.
     """
 
     widget: str
@@ -81,7 +83,9 @@ FINDERS: tuple[Finder, ...] = (
 
 
 def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding:
-    """What asks on this picture; where nothing does, the picture itself: whoever rests there may wait for a person."""
+    """The prompt on this screen. If nothing asks, the screen itself, because a program that is idle there possibly
+    waits for a person.
+    """
     return with_secrecy(_recognise(view, facts, dialect), dialect)
 
 
@@ -103,15 +107,16 @@ def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding:
     guessed = found and found.rule in GUESSES and (found.detached or found.rule == "bare-line") and not found.structural
     if found is None or (drawn and guessed):
         return replace(whole_screen(view, facts, dialect), rule=DRAWN_SCREEN)
-    offers = found.type is PromptType.TYPE_CONFIRM_ENTER and "esc" in found.core.lower()  # what Enter takes, it hides
+    offers = found.type is PromptType.TYPE_CONFIRM_ENTER and "esc" in found.core.lower()  # Enter's effect is hidden
     if (found.rule in GUESSES or offers) and dialect.idles and facts.canonical is False:
         return replace(found, type=PromptType.TYPE_UNKNOWN)
     return found
 
 
 def _over_rows(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A question that names its answers, in rows that an editor of lines has filled one after the other: it goes on in
-    the next one by itself, and the terminal cannot tell that from two lines."""
+    """A question that names its answers, over several rows that a line editor has filled. The editor wraps by
+    itself, which the terminal cannot distinguish from separate lines.
+    """
     first = view.row
     while first > 0 and len(view.lines[first - 1]) >= view.cols and not is_drawn(view.lines[first - 1]):
         first -= 1

@@ -1,1 +1,3 @@
-"""One module per kind of widget: what it sees, what speaks for and against it, and which keys answer it."""
+"""One module for each kind of widget: what it looks like, the evidence for and against it, and the keys that answer
+it.
+"""

@@ -1,8 +1,8 @@
-"""A framed dialog of a full-screen program: which frame, its words, and what it holds: buttons, a list, a field.
+"""Framed dialogs of full-screen programs: finds the frame, its words, and its buttons, list or field.
 
-Buttons stand side by side at the foot of a box, `<Yes>  <No>`, `[ OK ]`, or words of which one is lit; against: a word
-in brackets that is no button's name, tags in a text.  A list in a box has one row in another colour, or boxes.
-Answered by arrows that are seen to arrive, and Enter.
+Buttons are side by side at the foot of a box: `<Yes>  <No>`, `[ OK ]`, or words of which one is highlighted. A word
+in brackets that is not the name of a button, or a tag in a text, is no button. A list in a box has one row in
+another colour, or boxes. The answer is arrows, each checked on the screen, and Enter.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ALONE = lazy(r"ok|okay|continue|close|done|dismiss|got it", re.IGNORECASE)
 _OTHERWISE = lazy(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|apply|submit", re.IGNORECASE)
 _NO_ROW = lazy(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
 _SCROLL_MARK = lazy(r"(?<=\S)\s{2,}+[\^v↑↓▲▼▮▯▒░█#]$")
-_BRANCH = lazy(r"^(?:[│├└╰|]\s*+[─╌-]*+\s*+)+")  # of a tree, in front of what grows there
+_BRANCH = lazy(r"^(?:[│├└╰|]\s*+[─╌-]*+\s*+)+")  # the branches of a tree before an item
 _POINTED = lazy(rf"[{POINTERS}]\s\S")
 _BOX_LIST = MenuRule("box-list")
 _BUTTONS = MenuRule("box-buttons", across=True)
@@ -49,10 +49,10 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     buttons = find_buttons(view, frame)
     listed = find_list(view, frame, buttons)
     here = frame.top < view.row < (buttons[0].row if buttons else frame.bottom)
-    field = here and frame.left < view.col <= frame.right and view.cursor_visible  # to type into
+    field = here and frame.left < view.col <= frame.right and view.cursor_visible  # a field to type into
     sheet = field and is_sheet(view, frame)
     if not buttons and not view.alternate and view.bottom() - frame.bottom > numbers.FOOT_ROWS:
-        return None  # it was said, as a welcome is, and much has been said since
+        return None  # earlier output, such as a welcome message
     text = words_of(view, frame, buttons, listed, view.row if field and not sheet and listed is None else -1)
     focus = re.search(r"[─━]\| .* \|[─━]", view.lines[frame.top]) is not None  # drawn by prompt_toolkit
     if listed is not None and focus and listed.items[0].box:
@@ -77,14 +77,14 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
 
 
 def _has_a_lit_row(view: View, frame: Frame, end: int) -> bool:
-    """One row above the buttons has a ground of its own: a list that could not be read."""
+    """Whether one row above the buttons has its own background: a list that could not be read."""
     rows = [(at, unframed(view.lines)[at][: frame.right]) for at in range(frame.top + 1, end)]
     cells = [view.style(at, len(row) - len(row.lstrip())) for at, row in rows if row.strip()]
     return odd_bar(cells) >= 0
 
 
 def find_frame(view: View) -> Frame | None:
-    """The smallest box with buttons, else the smallest box; the lowest of several."""
+    """The smallest box with buttons, or else the smallest box. Of several, the lowest."""
     frames = list(find_frames(view.lines))
     with_buttons = [frame for frame in frames if find_buttons(view, frame)]
     candidates = with_buttons or frames
@@ -92,8 +92,9 @@ def find_frame(view: View) -> Frame | None:
 
 
 def is_sheet(view: View, frame: Frame) -> bool:
-    """The cursor stands in a frame of several rows inside the box: a form of several fields, or an editor.  One line of
-    text and Enter would fill in half of it, and send it."""
+    """Whether the cursor is in a frame of several rows inside the box: a form with several fields, or an editor. One
+    line of text and Enter would submit it half filled in.
+    """
     return any(
         frame.top < one.top < view.row < one.bottom < frame.bottom and one.left < view.col < one.right
         for one in find_frames(view.lines)
@@ -102,7 +103,7 @@ def is_sheet(view: View, frame: Frame) -> bool:
 
 
 def cleared(found: Finding, view: View, frame: Frame) -> Finding:
-    """A field that comes filled in is emptied first: backspace is the one key that all of them know."""
+    """Clear a field that is already filled in. Backspace is the one key that all fields know."""
     filled = re.split(r"[│┃║|x]", view.before_cursor()[frame.left :])[-1].strip(" _")
     if not filled or ":" in filled:
         return found
@@ -122,7 +123,7 @@ def words_of(view: View, frame: Frame, buttons: list[Item], listed: Menu | None,
 
 
 def _text_of(view: View, buttons: list[Item], listed: Menu | None, frame: Frame, field_row: int) -> str:
-    """The words in the box that are neither its list nor its buttons nor what was typed into its field."""
+    """The words in the box except for its list, its buttons and the text in its field."""
     skip = {item.row for item in buttons} | (_rows_of(view, listed, frame) if listed else set())
     lines = []
     for at, line in enumerate(inside(view.lines, frame), frame.top + 1):
@@ -136,7 +137,7 @@ def _text_of(view: View, buttons: list[Item], listed: Menu | None, frame: Frame,
 
 
 def _rows_of(view: View, listed: Menu, frame: Frame) -> set[int]:
-    """The rows of a list, with those of the frame that is drawn around nothing else."""
+    """The rows of a list, including an inner frame that contains only the list."""
     rows = {item.row for item in listed.items}
     inner = [
         range(one.top, one.bottom + 1)
@@ -159,8 +160,9 @@ def find_buttons(view: View, frame: Frame) -> list[Item]:
 
 
 def ends_in_buttons(view: View, frame: Frame) -> bool:
-    """Below its first row a row of buttons and nothing else, set apart by blanks: `<ul><li>` may be anybody's text, and
-    so may one word in brackets that is no button's name."""
+    """Whether the box has, below its first row, a row of only buttons that are separated by blanks. `<ul><li>` can
+    be ordinary text, and so can one word in brackets that is not the name of a button.
+    """
     buttons = find_buttons(view, frame)
     if not buttons or buttons[0].row == frame.top + 1:
         return False
@@ -192,7 +194,7 @@ def buttons_finding(view: View, buttons: list[Item], text: str, frame: Frame, di
 
 
 def current_button(view: View, buttons: list[Item]) -> int:
-    """The button the keys go to: the one the cursor stands on, else the one that looks different."""
+    """The button that gets the keys: the one with the cursor, or else the one that looks different."""
     edges = [_edges(view.lines[item.row], item) for item in buttons]
     for at, (left, right) in enumerate(edges):
         if view.row == buttons[at].row and left <= view.col <= right:
@@ -203,7 +205,7 @@ def current_button(view: View, buttons: list[Item]) -> int:
 
 
 def _edges(line: str, button: Item) -> tuple[int, int]:
-    """The columns of a button's brackets; of its words where it has none."""
+    """The columns of a button's brackets, or of its words if it has none."""
     left = max(line.rfind("<", 0, button.col + 1), line.rfind("[", 0, button.col + 1))
     ends = [at for at in (line.find(">", button.col), line.find("]", button.col)) if at >= 0]
     bare = left < 0 or not ends or line[left + 1 : button.col].strip()
@@ -211,14 +213,16 @@ def _edges(line: str, button: Item) -> tuple[int, int]:
 
 
 def says_yes_or_no(buttons: list[Item]) -> bool:
-    """Such a box takes no text, whatever it is about: `Change the password of root?`"""
+    """Whether the buttons are yes and no. Such a box takes no text, whatever it is about: `Change the password of
+    root?`
+    """
     labels = [item.label for item in buttons]
     said = [[label for label in labels if answers_as(label, word)] for word in ("agree", "refuse")]
     return len(labels) == 2 and all(said)
 
 
 def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
-    """Rows in the box of which exactly one is coloured differently: a list with its highlight."""
+    """The rows in the box of which exactly one has a different colour: a list with its highlight."""
     last = buttons[0].row if buttons else frame.bottom
     rows: list[Item] = []
     groups: list[list[Item]] = []
@@ -243,12 +247,12 @@ def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
             if current >= 0 and aligned and not any("│" in item.label for item in group):
                 return Menu(tuple(group), current, "colour")
             if not buttons:
-                return None  # what stands above the lowest rows is what is asked
+                return None  # the rows above are the question
     return None
 
 
 def _without_bar(group: list[Item]) -> list[Item]:
-    """Without the marks of a scroll bar, which stand in one column behind the labels."""
+    """The items without the marks of a scroll bar, which are in one column after the labels."""
     marks = [_SCROLL_MARK.search(item.label) for item in group]
     ends = {item.col + len(item.label) for item, mark in zip(group, marks, strict=True) if mark}
     if len(ends) != 1 or sum(mark is not None for mark in marks) < 2:
@@ -257,7 +261,7 @@ def _without_bar(group: list[Item]) -> list[Item]:
 
 
 def _current_row(view: View, group: list[Item]) -> int:
-    """By colour; among rows with boxes also by the cursor, or by the one that is marked."""
+    """The current row by its colour. Among rows with boxes also by the cursor, or by the only mark."""
     current = odd_one(view, [(item.row, item.col) for item in group])
     if not all(item.box for item in group):
         return current
@@ -273,7 +277,7 @@ def _list_item(at: int, column: int, text: str) -> Item:
 
 
 def focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Dialect) -> Finding:
-    """prompt_toolkit's lists: Enter only marks; the focus must go to the first button and Enter again."""
+    """A list of prompt_toolkit: Enter only marks. Then the focus must move to the first button, and Enter follows."""
     found = menu_finding(view, listed, _BOX_LIST, Asked(text, frame.top), dialect)
     leave = (Step(b"\t", When.CHANGED), Step(ENTER))
     if found.constraints.get("multi_select"):
@@ -283,11 +287,12 @@ def focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Dia
     return replace(found, choices=choices)
 
 
-# Fields to type into: a form of several, or one in a frame with a caret that the program draws itself.
+# Fields to type into: a form with several, or one field in a frame with a caret that the program draws itself.
 #
-# A form is rows of `Label: value`, one of which has the keys, and a button that sends it.  Answered in words,
-# `Label: value; Label: value`: each field is seen to have the keys before it is emptied, and seen to hold the words.
-# Where no button is seen, a field hides what is typed, or nothing says what for, a person must look.
+# A form consists of rows `Label: value`, one of which has the focus, and a button that submits it. The answer is
+# `Label: value; Label: value`. The typist checks that each field has the focus before it is cleared, and that it then
+# contains the words. A person must look if there is no button, if a field hides typed text, or if the purpose is
+# unknown.
 
 _FIELD = lazy(r"^\s*+(?P<label>[^\W\d_][^:]{0,38}):(?=\s|_|$)[\s_]*+(?P<value>.*)$")
 _WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12})\s*+$")
@@ -305,21 +310,21 @@ _SENDS = lazy(r"ok|okay|save|apply|submit|next|done|continue|create|log ?in|sign
 @frozen
 class FieldRow:
     row: int
-    col: int  # of the label
+    col: int  # the label's column
     label: str
     value: str
-    at: int  # where the value begins; -1: nothing stands there
+    at: int  # where the value starts; -1: the field is empty
 
 
 @frozen
 class Form:
     rows: tuple[FieldRow, ...]
-    current: int  # index of the field that has the keys
-    sends: str  # the label of the button that sends it, "": none is seen
+    current: int  # index of the field that has the focus
+    sends: str  # the label of the button that submits it, "" if there is none
 
 
 def find_form(view: View) -> Form | None:
-    """The fields around the cursor; where it is hidden, the lowest ones of which one label stands out."""
+    """The fields around the cursor. If the cursor is hidden, the lowest group in which one label is highlighted."""
     groups = [group for group in _groups(view) if len(group) > 1]
     for group in reversed(groups):
         here = [at for at, one in enumerate(group) if one.row == view.row and view.col > one.col + len(one.label)]
@@ -337,7 +342,7 @@ def find_form(view: View) -> Form | None:
 
 
 def _groups(view: View) -> list[list[FieldRow]]:
-    """Fields whose labels begin in one column, with nothing but empty rows between them."""
+    """Groups of fields whose labels start in the same column, with only empty rows between them."""
     groups: list[list[FieldRow]] = [[]]
     for at, text in enumerate(unframed(view.lines)):
         match = _FIELD.match(text)
@@ -362,12 +367,13 @@ def way_out(view: View, row: int) -> str:
 
 
 def recognise_drawn_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A field or a button between two bars of blocks, or a tree with one row lit, on a full screen: which keys lead on
-    from it is not known."""
+    """A field or button between two bars of blocks, or a tree with one highlighted row, on a full screen. The keys
+    that lead on from it are unknown.
+    """
     lines = view.lines
     fields = [at for at in range(1, len(lines) - 1) if "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]]
     twigs = [at for at in range(len(lines)) if _TWIG.search(lines[at])]
-    tree = [twigs[0] - 1, *twigs] if twigs and twigs[0] else twigs  # with what they grow from
+    tree = [twigs[0] - 1, *twigs] if twigs and twigs[0] else twigs  # including the root
     lit = odd_bar([view.style(at, max(0, len(lines[at]) - 1)) for at in tree])
     if not view.alternate or not (fields or (len(twigs) > 1 and lit >= 0)):
         return None
@@ -380,13 +386,13 @@ def recognise_form(view: View, facts: Facts, dialect: Dialect) -> Finding | None
     frames = sum(one.top < rows.start and rows.stop <= one.bottom for one in find_frames(view.lines))
     if form is None or not (frames or (view.alternate and form.sends)):
         return None
-    boxes = any(_BOXED.match(one.value) for one in form.rows)  # words are not typed into those
+    boxes = any(_BOXED.match(one.value) for one in form.rows)  # these do not take words
     certain = form.sends and not boxes and not any(asks_for_secret(f"{one.label}:", dialect) for one in form.rows)
     above = question_above(view, rows.start)
     own = block([unframed(view.lines)[one.row] for one in form.rows])
     question = "\n".join(part for part in (above.text, own) if part)
     labels = [one.label for one in form.rows]
-    leaves = NAMED["tab"] if frames > 1 else arrow("down", view.application_cursor)  # fields in a frame of their own
+    leaves = NAMED["tab"] if frames > 1 else arrow("down", view.application_cursor)  # each field has its own frame
     core = "\0".join((above.text, *labels, form.sends))
     kind = PromptType.TYPE_FREE_TEXT if certain else PromptType.TYPE_UNKNOWN
     return Finding(
@@ -406,7 +412,7 @@ def _field(view: View, form: Form, at: int) -> FormField:
     starts = {other.at for other in form.rows if other.at >= 0} | ({view.col} if current.at < 0 else set())
     start = one.at if one.at >= 0 else starts.pop() if len(starts) == 1 else -1
     before = view.lines[one.row].ljust(start)[one.col : start] if start > one.col else ""
-    erase = NAMED["backspace"] * len(one.value) + NAMED["delete"] * len(one.value)  # wherever in it the cursor stands
+    erase = NAMED["backspace"] * len(one.value) + NAMED["delete"] * len(one.value)  # wherever the cursor is in it
     clear = (Step(erase, Stands(f"{before} ")),) if one.value else ()
     lead = () if one is current else (below,) if at > form.current else (above,)
     return FormField(one.label, lead, (below,), clear, before)
@@ -423,14 +429,14 @@ def recognise_caret_field(view: View, facts: Facts, dialect: Dialect) -> Finding
         found = _text_field(view, box, frame)
     asks = found.type is PromptType.TYPE_YES_NO or found.question.endswith(("?", ":", "？", "："))
     if not asks and not view.alternate:
-        return None  # a command has written this, and may write more
+        return None  # a command has written this and can write more
     if asks_for_secret(found.question, dialect):
         found = replace(found, type=PromptType.TYPE_UNKNOWN)
     return replace(found, row=found.row + frame.top + 1, line_mode=False, structural=asks)
 
 
 def recognise_marked_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """`› Type your answer` below a question and above `enter to submit`: a field of an agent's own, still empty."""
+    """`› Type your answer` below a question and above `enter to submit`: an agent's own field, still empty."""
     rows, foot = unframed(view.lines), view.bottom()
     told = next((at for at in range(foot, max(0, foot - numbers.EDGE_ROWS), -1) if _SUBMITS.search(rows[at])), 0)
     marked = [
@@ -461,7 +467,7 @@ def _frame_around(here: View) -> Frame | None:
 
 
 def inner(here: View, frame: Frame) -> View:
-    """The box as a picture of its own."""
+    """The inside of the box as a view of its own."""
     return View(
         tuple(row.rstrip() for row in inside(here.lines, frame)),
         here.row - frame.top - 1,
@@ -472,7 +478,9 @@ def inner(here: View, frame: Frame) -> View:
 
 
 def _text_field(view: View, box: View, frame: Frame) -> Finding:
-    """What is asked: the title, the words above, a label before the caret.  What else stands there can be emptied."""
+    """A text field: its question is the title, the words above and a label before the caret. Other text before the
+    caret can be cleared.
+    """
     title = unframed(view.lines)[frame.top][frame.left : frame.right].strip()
     typed = box.before_cursor().strip()
     label = typed if typed.endswith(("?", ":", "？", "：")) else ""

@@ -1,7 +1,7 @@
-"""The box at the foot of the screen in which an AI CLI that no dialect knows takes the next instruction.
+"""The box at the foot of the screen in which an AI CLI without a dialect takes the next instruction.
 
-What stands above it was said: quoted lists and questions in it ask nothing.  Where a list with a pointer stands right
-above the box nobody can tell who gets the keys: a person must look.
+The text above it is conversation: quoted lists and questions there ask nothing. If a list with a pointer is right
+above the box, it is unclear which of them gets the keys, so a person must look.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ _SPEAKER = lazy(r"^\W{0,4}([^\W\d_]{1,12})\s?[:>❯›»：]$")
 
 
 def find_input_box(view: View) -> Frame | None:
-    """As wide as the screen, a few rows high, near its foot, with a mark that invites to type, and without buttons:
-    with them it is a dialog, and what its text begins with invites to nothing."""
+    """A box as wide as the screen, a few rows high, near its foot, with a mark that invites input. A box with
+    buttons is a dialog instead, and a mark at the start of its text means nothing.
+    """
     foot = view.bottom()
     wide = view.cols - numbers.MARGIN
     for frame in find_frames(view.lines):
@@ -47,20 +48,21 @@ def find_input_box(view: View) -> Frame | None:
     if len(rules) >= 2 and _fits(view, rules[-2], rules[-1], foot, 0):
         return Frame(rules[-2], rules[-1], 0, view.cols)
     if rules and rules[-1] == view.row - 1 and view.row == foot and _INVITES.fullmatch(view.lines[foot].strip()):
-        return Frame(view.row - 1, view.row + 1, 0, view.cols)  # a bar above it is all that it has
+        return Frame(view.row - 1, view.row + 1, 0, view.cols)  # a bar above it is its only frame
     here = view.at_caret()
     idles = _with_placeholder(here, drawn_by_the_terminal=view.cursor_visible) or _in_a_chat(view)
     return Frame(here.row - 1, here.row + 1, 0, view.cols) if idles else None
 
 
 def _is_around(view: View, ruled: list[int], at: int) -> bool:
-    """One of two equal bars, with the cursor between them: such a box may be as narrow as its tool likes."""
+    """Whether it is one of two equal bars with the cursor between them. Such a box can be narrower than the screen."""
     return any(min(at, other) < view.row < max(at, other) and view.lines[at] == view.lines[other] for other in ruled)
 
 
 def _with_placeholder(view: View, drawn_by_the_terminal: bool) -> bool:
-    """The cursor stands at the beginning of faded words that say what may be typed: they speak of a message, or they
-    stand apart from what was said above, and the tool says something of itself below."""
+    """Whether the cursor is at the start of dimmed placeholder words. They must mention a message, or be separate
+    from the text above and have a status row of the tool below.
+    """
     row, words = view.row, view.after_cursor().strip(" │┃")
     if any(map(str.isalnum, view.before_cursor())) or not any(map(str.isalpha, words)):
         return False
@@ -75,13 +77,13 @@ def _with_placeholder(view: View, drawn_by_the_terminal: bool) -> bool:
 
 
 def _in_a_chat(view: View) -> bool:
-    """`You:` in an editor of lines: whoever is called so there is the one who speaks next."""
+    """Whether the line is `You:` or similar in a line editor: a chat in which the named person speaks next."""
     said = _SPEAKER.match(view.before_cursor().strip()) if view.bracketed_paste and not view.after_cursor() else None
     return said is not None and vocabulary.answers_as(said[1], "speaker")
 
 
 def _rows_of_work(view: View, box: Frame) -> tuple[int, ...]:
-    """The tool says beside its input box that it can be interrupted, or turns a wheel there."""
+    """The rows beside the input box in which the tool says that it can be interrupted, or shows a spinner."""
     above = range(max(0, box.top - numbers.BESIDE_BOX_ROWS), box.top)
     beside = (*above, *range(box.bottom + 1, len(view.lines)))
     wheels = [at for at in above if _WHEEL.match(view.lines[at])]
@@ -89,8 +91,9 @@ def _rows_of_work(view: View, box: Frame) -> tuple[int, ...]:
 
 
 def _inner_question(view: View, box: Frame, facts: Facts, dialect: Dialect) -> Finding | None:
-    """Above the box a command runs in a terminal of its own, and asks: its caret stands behind a question that names
-    its answers.  Which keys lead there is not known: a person must look."""
+    """A question of a command that runs in an inner terminal above the box: its caret is after a question that names
+    its answers. The keys that lead there are unknown, so a person must look.
+    """
     above = [frame for frame in find_frames(view.lines) if frame.bottom < box.top]
     frame = max(above, key=lambda frame: frame.bottom, default=None)
     rows = range(frame.top + 1, frame.bottom) if frame else range(0)
@@ -100,7 +103,7 @@ def _inner_question(view: View, box: Frame, facts: Facts, dialect: Dialect) -> F
     if frame and found and found.type is PromptType.TYPE_YES_NO and found.score >= numbers.SURE:
         asked = block(inside(view.lines, frame))
         inner_question = to_look_at("question-above-box", numbers.SURE, asked, frame.top + 1, found.core)
-        return replace(inner_question, foot=len(view.lines))  # whatever the tool says of itself: the command waits
+        return replace(inner_question, foot=len(view.lines))  # no status row of the tool counts: the command waits
     return None
 
 
@@ -123,8 +126,8 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
     if asked:
         return asked
     at_work = _rows_of_work(view, box)
-    said = block(view.lines[max(0, box.top - numbers.CONTEXT_ROWS) : box.top])  # its last words
-    gap = view.lines[menu.bottom + 1 : box.top] if menu else ()  # between it and the list: hardly a row, or no word
+    said = block(view.lines[max(0, box.top - numbers.CONTEXT_ROWS) : box.top])  # the last words of the tool
+    gap = view.lines[menu.bottom + 1 : box.top] if menu else ()  # between the box and the list: few rows, or no words
     near = len(gap) < numbers.BESIDE_BOX_ROWS or not any(map(str.isalnum, "".join(gap)))
     if menu and menu.how == "pointer" and menu.bottom <= box.top and near:
         found = to_look_at("list-above-box", numbers.LOOK, said, menu.top)

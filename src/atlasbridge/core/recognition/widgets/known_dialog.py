@@ -1,8 +1,9 @@
-"""What a tool's own dialect knows: its dialogs (`[[menu]]`) and what they are about, words in a region of its screen
-(`[[rule]]`), and what it says of itself (`[[busy]]`, `[[title]]`).
+"""What a tool's own dialect knows: its dialogs (`[[menu]]`) and their subjects, words in a region of its screen
+(`[[rule]]`), and its state (`[[busy]]`, `[[title]]`).
 
-The dialect's `[[subject]]` entries say where the command, the file or the page stands in it, row by row as it is drawn.
-What the screen says of it is never complete: nobody can tell a line break or a blank from one that the tool made.
+The dialect's `[[subject]]` entries say where in the dialog the command, the file or the page is shown. A subject
+from the screen is never complete, because line breaks and blanks of the tool cannot be distinguished from the
+original ones.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from atlasbridge.core.values import replace
 
 
 def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A menu that one of the dialect's entries knows by what stands around it."""
+    """A menu that one of the dialect's entries recognises by the text around it."""
     if not dialect.menus:
         return None
     text = "\n".join(unframed(view.lines))
@@ -44,7 +45,7 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
             continue
         asked = dialog_above(view, menu.top, rule)
         if not asked.text:
-            continue  # a dialog has words: this is what somebody writes into the input box
+            continue  # a dialog has words: this is text in the input box
         found = menu_finding(view, menu, rule, asked, dialect)
         named = _rule_for(asked, rule, dialect)
         about = subject_on_screen(view, menu.top, asked, named) if named else None
@@ -57,13 +58,17 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
 
 
 def _fits(view: View, menu: Menu, rule: MenuRule) -> bool:
-    """It stands at the end of the screen, and has digits where these choose: what was said before may look like one."""
+    """Whether the menu is at the end of the screen, and has digits if these choose. Earlier output can look like a
+    menu.
+    """
     below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip() or not rule.apart]
     return len(below) <= numbers.FOOT_ROWS and (menu.numbered or rule.choose != "digit")
 
 
 def _is_clipped(view: View, menu: Menu, asked: Asked, rule: MenuRule) -> bool:
-    """It is as high as the tool makes any: what it has no room for is left out, or scrolls, without a word."""
+    """Whether the dialog has the tool's greatest height. Then it leaves out what does not fit, or scrolls, without
+    notice.
+    """
     around = [frame for frame in find_frames(view.lines) if frame.top <= asked.row and menu.bottom < frame.bottom]
     height = max((frame.bottom - frame.top + 1 for frame in around), default=len(view.lines))
     return 0 < rule.most_rows <= menu.top - asked.row or 0 < int(rule.most_share * len(view.lines)) <= height
@@ -83,7 +88,7 @@ def subject_on_screen(view: View, end: int, asked: Asked, rule: SubjectRule) -> 
 
 
 def _is_only_named(rule: SubjectRule, about: Subject | None) -> bool:
-    """What it is about stands elsewhere, or in a box that is not drawn to its end yet."""
+    """Whether the subject is elsewhere, or in a box that is not completely drawn yet."""
     return rule.elsewhere or (rule.boxed and about is None)
 
 
@@ -95,7 +100,7 @@ def _rule_for(asked: Asked, menu: MenuRule, dialect: Dialect) -> SubjectRule | N
 
 
 def _names(found: list[str], rule: SubjectRule) -> list[str]:
-    """What the dialog only names: a name per mark, and what a row has no room for goes on below it."""
+    """The names that the dialog shows: one for each mark. A name that is too long continues in the next row."""
     names = [found[0].strip()]
     for row in found[1:]:
         mark = compiled(rule.first).search(row)
@@ -107,7 +112,7 @@ def _names(found: list[str], rule: SubjectRule) -> list[str]:
 
 
 def _between(view: View, asked: Asked, end: int, rule: SubjectRule) -> list[str] | None:
-    """From the row below `after`, or from the row with `first`, to the last row before `until`."""
+    """The rows from the one below `after`, or from the one with `first`, to the last one before `until`."""
     rows = logical_rows(view, peeled(view.lines, end), asked.row, end)
     begins = [at for at, row in enumerate(rows) if compiled(rule.after or rule.first).search(row)]
     ends = [at for at, row in enumerate(rows) if rule.until and compiled(rule.until).search(row)]
@@ -126,12 +131,12 @@ def _between(view: View, asked: Asked, end: int, rule: SubjectRule) -> list[str]
     while taken and not taken[-1].strip():
         taken.pop()
     while rule.after and taken and not taken[0].strip():
-        taken.pop(0)  # between the head and what follows it
+        taken.pop(0)  # between the head and the text below it
     return [row.rstrip() for row in taken] or None
 
 
 def _past_gutter(rows: list[str], gutter: str) -> list[str]:
-    """Without the bar in front of every row; text that has bars of its own in some rows keeps them."""
+    """The rows without the bar before each one. A text with bars in only some of its rows keeps them."""
     bar = gutter.rstrip()
     if not gutter or not all(row.startswith(gutter) or row.rstrip() == bar for row in rows if row.strip()):
         return rows
@@ -139,7 +144,7 @@ def _past_gutter(rows: list[str], gutter: str) -> list[str]:
 
 
 def _set_back(row: str, columns: int) -> str:
-    """The row without the columns that the tool puts in front; one that is not set in so far keeps what it has."""
+    """The row without the indentation of the tool. A row with less indentation loses only what it has."""
     return row[columns:] if not row[:columns].strip() else row.lstrip(" ")
 
 
@@ -150,7 +155,7 @@ def recognise_region(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         text, top = region_text(view, rule.region)
         match = compiled(rule.pattern).search(text)
         if match and not (rule.unless and compiled(rule.unless).search("\n".join(view.lines))):
-            above = rule.idle or rule.type == "unknown"  # what was said last tells a person more than the box below it
+            above = rule.idle or rule.type == "unknown"  # the last output tells a person more than the box below it
             shown = text[: match.start()] if above else text[: match.end()].rstrip()
             return _region_finding(rule, view, facts, dialect, match.group().strip(), top + shown.count("\n"))
     return None
@@ -172,17 +177,17 @@ def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, aske
         core = rule.id if rule.idle else f"{rule.id}\0{steady(dialect, said)}"
         return replace(found, excerpt=said or cut(plain), question=said, core=core)
     if rule.type != "free_text":
-        return replace(found, core=f"{found.core}\0{steady(dialect, found.question)}")  # what is shown is compared
+        return replace(found, core=f"{found.core}\0{steady(dialect, found.question)}")  # the shown text is compared
     lines = [line.strip() for line in unframed(tuple(asked.split("\n")))]
     question = next((line for line in reversed(lines) if line), asked)
     said = last_words(view, row + 1, dialect)
-    still = "\n".join(row.rstrip() for row in steady(dialect, said).split("\n"))  # what stands above may turn or count
+    still = "\n".join(row.rstrip() for row in steady(dialect, said).split("\n"))  # the text above can spin or count
     core = f"{rule.id}: {question}\0{still}"
     return replace(found, excerpt=said, question=said, core=core)
 
 
 def last_words(view: View, row: int, dialect: Dialect) -> str:
-    """What the tool said last above its input box: what a person wants to know before the next instruction."""
+    """The tool's last output above its input box, which a person wants to know before the next instruction."""
     taken: list[str] = []
     for at in range(row - 1, max(-1, row - 40), -1):
         text = unframed(view.lines)[at].strip()
@@ -194,7 +199,7 @@ def last_words(view: View, row: int, dialect: Dialect) -> str:
 
 
 def region_text(view: View, region: str) -> tuple[str, int]:
-    """The text of a region, and the row it begins on."""
+    """The text of a region, and the row where it starts."""
     if region == "title":
         return view.title, 0
     if region == "screen":
@@ -206,7 +211,7 @@ def region_text(view: View, region: str) -> tuple[str, int]:
 
 
 def stated(view: View, dialect: Dialect) -> str:
-    """What the tool says about itself in its title or on the screen: "busy", "idle", "blocked", or ""."""
+    """The tool's state according to its title or screen: "busy", "idle", "blocked", or "" if unknown."""
     return titled(view, dialect) or next((state for state, _ in marked_rows(view, dialect)), "")
 
 
@@ -216,7 +221,7 @@ def titled(view: View, dialect: Dialect) -> str:
 
 
 def marked_rows(view: View, dialect: Dialect) -> Iterator[tuple[str, range]]:
-    """Where on the screen words stand that the tool writes while it works, and what they say."""
+    """The rows on the screen that match a mark of the dialect, with the state that each means."""
     for mark in dialect.marks:
         text, top = region_text(view, mark.region) if mark.region != "title" else ("", 0)
         for match in compiled(mark.pattern).finditer(text):

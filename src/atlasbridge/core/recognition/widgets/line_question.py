@@ -1,9 +1,9 @@
 """Questions at the cursor of a line: yes or no, press Enter, one of a list, a secret, or any text.
 
-The dialect's rules name the patterns.  Choices stand in the line itself, as keys and words in brackets or codes in a
-sentence, or in a numbered or lettered list above it.  For such a list: the line's words, or a bare mark right below a
-list whose head asks; against it: a shell's prompt, words between list and line, a list that has had its answer.
-Answered by key, number or letter, with Enter where the terminal takes lines.
+The dialect's rules contain the patterns. Choices are in the line itself, as keys and words in brackets or codes in a
+sentence, or in a numbered or lettered list above it. Evidence for such a list: the words of the line, or a bare mark
+right below a list whose heading asks. Evidence against it: a shell prompt, words between list and line, a list that
+is already answered. The answer is a key, number or letter, with Enter if the terminal takes lines.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 from atlasbridge.core.vocabulary import first_label, speaks, spoken_in
 
-# The words and keys that a question offers in itself: `(eu, us, ap)`, `[y,n,q,?]`, `(Y)es/(N)o`, `(df) Show diff`.
+# The words and keys that a question offers: `(eu, us, ap)`, `[y,n,q,?]`, `(Y)es/(N)o`, `(df) Show diff`.
 #
-# Also what must be typed for yes and for no: the letter, or the word as the question spells it, and its default.
+# Also the text to type for yes and for no (the letter, or the word as the question spells it) and the default.
 
 _CODED = lazy(r"[\[(]([A-Za-z?]{1,3})[\])]\s+([^\s(),:][^(),:]{0,60}?)\s*(?=,|:|\?|$|[\[(])")
-_OFFER = r"(?:\^\w|\w\(\w{1,20}\)|\[?\(?[\w?.*+!-]{1,24}\)?\]?)"  # of a group: `y`, `[yes]`, `d(iff)`, `^C`
+_OFFER = r"(?:\^\w|\w\(\w{1,20}\)|\[?\(?[\w?.*+!-]{1,24}\)?\]?)"  # one part of a group: `y`, `[yes]`, `d(iff)`, `^C`
 _GROUP = lazy(rf"[\[({{<]((?:{_OFFER}(?:\s*[,/|]\s*|\s+or\s+)){{1,30}}{_OFFER})[\])}}>]")
 _KEYS = lazy(r"[\[(]((?:[^\s,\])]{1,2},){2,}[^\s,\])]{1,2})[\])]")  # `[y,n,j,J,/,e,?]`: any sign is a key
 _SLASHED = lazy(r"((?:[A-Z][A-Za-z']{1,15}/){1,5}[A-Z][A-Za-z']{1,15})\s*[?:]\s*$")  # `Retry/Ignore/Cancel?`
@@ -54,7 +54,7 @@ _TOLD_YES = lazy(r"\b(?:type|enter|write|answer)(?:\s+in)?\s+(yes)\b(?!\W{1,3}(?
 
 
 def coded_choices(view: View, row: int, question: str) -> tuple[tuple[str, str], ...]:
-    """`(p) Postpone, (df) Show diff, (e) Edit:` in the question and the rows of its sentence above it."""
+    """`(p) Postpone, (df) Show diff, (e) Edit:` in the question and in the rows of its sentence above it."""
     if not question.endswith((":", "?")):
         return ()
     items = [(match[1], match[2]) for match in _CODED.finditer(question)]
@@ -67,7 +67,7 @@ def coded_choices(view: View, row: int, question: str) -> tuple[tuple[str, str],
 
 
 def inline_choices(text: str) -> list[str]:
-    """The words a question offers in brackets, as they are written."""
+    """The words that a question offers in brackets, as they are written."""
     slashed = _SLASHED.match(text)
     if slashed:
         return slashed[1].split("/")
@@ -98,12 +98,14 @@ def inline_choices(text: str) -> list[str]:
 
 
 def _ends_asking(rest: str) -> bool:
-    """Behind the brackets nothing but a default and signs, or words that lead up to a sign: `(1/2) and Enter:`."""
+    """Whether the text after the brackets is only a default and signs, or words that end in a sign: `(1/2) and
+    Enter:`.
+    """
     return not any(map(str.isalnum, rest)) or rest.rstrip().endswith((":", "?", ">", "]", ")"))
 
 
 def marked_words(text: str) -> list[str]:
-    """`(m)odified or (d)eleted`, `a)utorename A)utorename-all`: words of a sentence, each with the letter to type."""
+    """`(m)odified or (d)eleted`, `a)utorename A)utorename-all`: words of a sentence, each with its key."""
     found = (re.sub(r"^'(\w)'", r"(\1)", word) for word in _MARKED_WORD.findall(text))
     words = [word if word[0] in "([" else f"({word}" for word in found]
     words = words or [one[0] for one in _KEY_BEHIND.finditer(text) if one[2].lower() in one[1].lower()]
@@ -112,13 +114,14 @@ def marked_words(text: str) -> list[str]:
 
 
 def key_of(word: str) -> str:
-    """The letter to type of a word that marks it."""
+    """The key of a word that marks it."""
     return next(char for at, char in enumerate(word) if at and word[at - 1] in "([")
 
 
 def _are_keys(letters: str) -> bool:
-    """`yn`, `nyae`, `yaxH`, `abh`: each letter once, with y and n, a default in capitals, or the h for help.  `Rome`
-    and `bash` are words: the default of a line."""
+    """`yn`, `nyae`, `yaxH`, `abh`: each letter once, with y and n, a default in capitals, or an h for help. `Rome`
+    and `bash` are words: the default of a line.
+    """
     once = len(set(letters.lower())) == len(letters)
     marked = letters != letters.lower() and not letters.isupper() and not letters.istitle()
     known = {"y", "n"} <= set(letters.lower()) or marked or letters.endswith(("h", "?"))
@@ -126,7 +129,7 @@ def _are_keys(letters: str) -> bool:
 
 
 def typing_hint(view: View) -> str:
-    """`Type "yes" or "no"` at the foot of a full screen says what must be typed into its line."""
+    """A row like `Type "yes" or "no"` at the foot of a full screen, which says what to type into its line."""
     for at in range(view.row + 1, len(view.lines)):
         if _QUOTED_YES.search(view.lines[at]) and re.search(r"\b(?:type|enter)\b", view.lines[at], re.IGNORECASE):
             return view.lines[at]
@@ -134,8 +137,9 @@ def typing_hint(view: View) -> str:
 
 
 def keys_below(view: View) -> list[tuple[str, str]]:
-    """An editor's ` O Oui`, ` N Non` and `^C Annuler` at the foot of the screen: keys and what they say, the one for
-    yes and the one for no first; none where it is not these two that are told."""
+    """The keys at the foot of an editor's screen and their meaning, such as ` O Oui`, ` N Non` and `^C Annuler`:
+    first the key for yes, then the key for no. Empty unless there is exactly one of each.
+    """
     rows = view.lines[view.row + 1 :]
     listed = [(match[1], match[2]) for row in rows for match in _KEYS_BELOW.finditer(row)]
     yes = [one for one in listed if vocabulary.begins("agree", one[1])]
@@ -153,7 +157,7 @@ def yes_no_choices(
         if one_key or (raw and named_key(word)):
             return (Step(named_key(word) or word[:1].encode()),)
         if raw and len(word) == 1:
-            return (*clear, Step(word.encode(), When.MAY_LEAVE), Step(ENTER))  # many libraries take the letter at once
+            return (*clear, Step(word.encode(), When.MAY_LEAVE), Step(ENTER))  # many libraries need no Enter
         return (*clear, *typed_line(word, raw))
 
     choices = [
@@ -169,7 +173,7 @@ def yes_no_choices(
 
 
 def spoken_words(text: str) -> tuple[str, str]:
-    """What must be typed for yes and for no: the letter, or the word as the question spells it."""
+    """The text to type for yes and for no: the letter, or the word as the question spells it."""
     if re.search(r"\bcapital|upper ?case", text, re.IGNORECASE):
         return "YES", "NO"
     quoted = _QUOTED_YES.search(text)
@@ -195,16 +199,16 @@ def _yes_no_default(text: str) -> str:
 
 
 def _capital(text: str, yes: str, no: str) -> str:
-    """The default of `[j/N]`: the letter that is written in capitals."""
+    """The default of `[j/N]`: the letter in upper case."""
     pair = re.search(rf"({re.escape(yes)})\W+({re.escape(no)})\b", text, re.IGNORECASE)
     if not pair or len(yes) > 1 or pair[1].isupper() == pair[2].isupper():
         return ""
     return "y" if pair[1].isupper() else "n"
 
 
-# The line that asks, without the answer that is filled in already, and the prompt it makes with the words above it.
+# The line that asks, without text that is already filled in, and the prompt that it makes with the words above it.
 #
-# Also which lines ask nothing: those of something that takes commands, where what is typed is run.
+# Also the lines that ask nothing, because the program there takes commands and runs what is typed.
 
 BACKSPACE = b"\x7f"  # the one key that every field knows
 _LIMIT = lazy(
@@ -221,7 +225,7 @@ _REPL = lazy(
     re.IGNORECASE,
 )
 _SHELL_MARKS = ("$", "%", "#", "❯", "➜", "λ", ">>>", "...", "=>")
-_ASK_ENDS = lazy(r"(?:(?<=^#)|(?<=..))[:?>]\s++(?=[^\s'\"])")  # `Name: `, with a value behind it
+_ASK_ENDS = lazy(r"(?:(?<=^#)|(?<=..))[:?>]\s++(?=[^\s'\"])")  # `Name: `, followed by a value
 _CHOICE_BEHIND = lazy(r"^(?P<asked>.{2,}[\])]\s+)(?P<word>\w+)$")
 _BRACKETS = "[](){}<>"
 _BEGUN = lazy(r"\w{1,20}")
@@ -241,7 +245,9 @@ def line_finding(view: View, line: Line, facts: Facts, rule: str, kind: PromptTy
 
 
 def typed_key(key: str, facts: Facts) -> tuple[Step, ...]:
-    """A raw program may take a single key at once: then an Enter behind it would answer the next prompt."""
+    """The keys for a choice. A raw program can accept a single key at once, and then an Enter after it would answer
+    the next prompt.
+    """
     if facts.canonical is False and (named := named_key(key)):
         return (Step(named),)
     if facts.one_key and len(key) == 1:
@@ -252,7 +258,7 @@ def typed_key(key: str, facts: Facts) -> tuple[Step, ...]:
 
 
 def limits(text: str) -> dict[str, object]:
-    """Limits that the question itself names."""
+    """The limits that the question itself names."""
     out: dict[str, object] = {}
     size = _LIMIT.search(text)
     if size:
@@ -275,31 +281,31 @@ def secret_finding(view: View, line: Line, score: float, rule: str) -> Finding:
 
 
 def is_bare(question: str) -> bool:
-    """A mark and nothing else: a shell, a calculator or a program that takes anything."""
+    """Whether the line is only a mark: of a shell, a calculator or a program that takes anything."""
     return BARE.match(question) is not None or is_shell(question)
 
 
 def is_shell(question: str) -> bool:
-    """The line of something that takes commands: what is typed there is run."""
+    """Whether the line is the prompt of a program that takes commands and runs what is typed."""
     return len(question.split()) <= 3 and (question.endswith(_SHELL_MARKS) or _REPL.match(question) is not None)
 
 
 @frozen
 class Line:
-    """The line that asks: its text without what is already filled in, and where it stands."""
+    """The line that asks: its text without what is already filled in, and its position."""
 
     text: str
     row: int
     filled: str = ""
-    detached: bool = False  # the cursor stands on an empty line below it
+    detached: bool = False  # the cursor is on an empty line below it
 
 
 def asking_line(view: View, facts: Facts) -> Line | None:
-    """The logical line of the cursor; on an empty line the last line above it that says something."""
+    """The logical line of the cursor. If that is empty, the last line above it with text."""
     before = view.before_cursor()
     start = view.line_start(view.row)
     if not view.cursor_visible and facts.canonical is False:
-        before = _ANSWER_SO_FAR.sub("", view.lines[view.row])  # a hidden cursor says nothing
+        before = _ANSWER_SO_FAR.sub("", view.lines[view.row])  # a hidden cursor means nothing
     if not is_drawn(before):
         filled = _prefilled(before) if facts.canonical is False and not before.endswith(" ") else None
         value = (filled["value"] or filled["word"]) if filled else ""
@@ -307,14 +313,14 @@ def asking_line(view: View, facts: Facts) -> Line | None:
             return Line((filled["ask"] or filled["asked"]).strip(), start, value)
         above = view.lines[start - 1].strip() if start and facts.canonical is False and before.startswith("  ") else ""
         if above.endswith(("?", ":")) and before.strip()[-1] not in ":?>])…%#$":
-            return Line(above, start - 1, before.strip())  # a field of its own below the question
+            return Line(above, start - 1, before.strip())  # a separate field below the question
         return _below_its_question(view, before, start, facts) or Line(before.strip(), start)
-    told = view.after_cursor()  # a field and nothing else: what it says may be typed is all that is asked
+    told = view.after_cursor()  # only a field: its placeholder is the question
     return _last_words(view, view.row) or (Line(told, view.row) if told else None)
 
 
 def _prefilled(text: str) -> Mapping[str, str] | None:
-    """A question with a value behind it, which has no brackets: what is asked and the value."""
+    """The question and the value after it, which has no brackets."""
     after = max(map(text.rfind, _BRACKETS))
     ends = [found.end() for found in _ASK_ENDS.finditer(text, max(0, after))]
     if ends and ends[-1] > after:
@@ -324,7 +330,7 @@ def _prefilled(text: str) -> Mapping[str, str] | None:
 
 
 def _below_its_question(view: View, before: str, start: int, facts: Facts) -> Line | None:
-    """A letter or a word alone, below a question that ended its own line: the answer to it, half typed."""
+    """A single letter or word below a question that ended its own line: a partly typed answer."""
     word = before.strip()
     if facts.canonical is not False or not view.cursor_visible or not _BEGUN.fullmatch(word):
         return None
@@ -342,8 +348,9 @@ def _last_words(view: View, row: int) -> Line | None:
 
 
 def _may_be_filled(found: Mapping[str, str]) -> bool:
-    """Behind choices in brackets only one of them stands by itself; other words go on with the sentence, as they do
-    behind a key in angles (`Type <RET> for more`)."""
+    """Whether the value is a filled-in answer. After choices in brackets, only one of them is. Other words continue
+    the sentence, as they do after a key in angle brackets (`Type <RET> for more`).
+    """
     if found["ask"] and _ANGLED.search(found["ask"]):
         return False
     offered = inline_choices(found["asked"]) if found["asked"] else []
@@ -352,17 +359,17 @@ def _may_be_filled(found: Mapping[str, str]) -> bool:
 
 _ABROAD = Rule(ASKS_ABROAD, "", "yes_no", score=numbers.LIKELY, yes="y", no="n")
 _CONTINUE = Rule("press-enter-abroad", "", "confirm_enter", score=numbers.SURE)
-_NOTHING_YET = ("›", "»", "·", "…", "‣")  # the cursor stands right behind the sign that ends the question
+_NOTHING_YET = ("›", "»", "·", "…", "‣")  # the cursor is right after the sign that ends the question
 _IN_WORDS = lazy(r"\(yes or no\)", re.IGNORECASE)  # on a full screen that otherwise takes single keys
 _BY_NUMBER = lazy(r"\b(?:type|enter)\b.{0,12}\bnumber\b", re.IGNORECASE)
 _DATE = lazy(r"\d{4}-\d\d-\d\d[ \d:]{0,12}$")
-_REMARK = lazy(r"^\s*+[⚠✖✘×▲!>›(\[]")  # what was wrong with the last answer, a hint in brackets
+_REMARK = lazy(r"^\s*+[⚠✖✘×▲!>›(\[]")  # an error about the last answer, or a hint in brackets
 _FIELD_SIGN = lazy(r"^\s*+[⊙⦿◯◉]\s+\S")
 _LABELLED = lazy(r"^(?:\s|[>❯›»]\s)\s*+[^\W\d_][^:]{0,30}:(?:\s|$)")
 _MARKER = lazy(r"[>»›❯](?:\s|$)")
 _PICKS = lazy(r"\b(?:choice|option|select(?:ion)?|choose|pick)\b[^,]*$", re.IGNORECASE)
-MOST_NUMBERS = 9  # choices that the documents extract
-_GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line has not ended yet
+MOST_NUMBERS = 9  # the specification's limit for extracted choices
+_GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line is not complete yet
 
 _EDGES = ("│", "┃", "║")
 _NUMBERED = lazy(
@@ -370,7 +377,7 @@ _NUMBERED = lazy(
     r"(\S++(?:\s++\S++)*?)(?=\s{2,}+[\[(]?\d{1,3}[\]).:]\s|\s*+$)"
 )
 _TABLED = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s{3,}+(\S.*)$")
-_NUMBER_FIRST = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s++(\S.*)$")  # believed only where the numbers are complete
+_NUMBER_FIRST = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s++(\S.*)$")  # trusted only if the numbers are complete
 _LETTERED = lazy(
     r"^\s*[\[(]([A-Za-z])[\])]\s+(\S.*)$|^\s*([A-Za-z])[).:]\s+(\S.*)$|^\s{2,8}([a-zA-Z])\s{2,}(?![:=-]\s)(\S.*)$"
     r"|^\s*([A-Za-z])(?: or [A-Za-z])?\s+[:=-]\s+(\S.*)$"
@@ -389,7 +396,9 @@ _TAKES_SEVERAL = lazy(r"separated by (?:spaces|blanks)|(?:space|blank)[- ]separa
 
 
 def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = False) -> Finding | None:
-    """`strict`: only what a rule knows; on a full screen a line with the cursor behind it says nothing."""
+    """The question at the cursor. With `strict`, only what a rule knows, because on a full screen a line with the
+    cursor after it means nothing.
+    """
     view = view.at_caret() if facts.canonical is False else view
     line = asking_line(view, facts)
     line = line and _asked_above(view, line, facts, dialect)
@@ -421,14 +430,16 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
 
 
 def _is_one_field(view: View) -> bool:
-    """`> Name:` above `  Age:`: which keys lead from one to the next and out of them is not known."""
+    """Whether the line is one of several fields, such as `> Name:` above `  Age:`. The keys that lead from one to
+    the next and out of them are unknown.
+    """
     return all(_LABELLED.match(row) for row in (view.lines[view.row], *view.lines[view.row + 1 : view.row + 2]))
 
 
 def _is_more_than_a_line(view: View, line: Line) -> bool:
-    """A date that keys count up and down; or rows below that belong to it and are no remark, or one of several fields
-    with the same sign: a form, a scale, a sheet to fill in.  What is typed there does not simply stand behind the
-    question."""
+    """Whether typed text would not simply follow the question: a date that keys change, one of several fields with
+    the same sign, or rows below that belong to it and are not a remark (a form, a scale, a sheet).
+    """
     below = next((row for row in view.lines[view.row + 1 : view.row + 3] if row.strip()), "")
     fields = [row for row in view.lines[max(0, view.row - 1) : view.row + 1] if _FIELD_SIGN.match(row)]
     more = len(fields) == 2 or (below != "" and not _REMARK.match(below))
@@ -436,7 +447,7 @@ def _is_more_than_a_line(view: View, line: Line) -> bool:
 
 
 def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line:
-    """A marker alone in its line (`>`) below a question that names its answers: together they ask."""
+    """Join a mark alone in its line (`>`) with the question above it that names its answers."""
     above = next((at for at in (line.row - 1, line.row - 2) if at >= 0 and view.lines[at].strip()), -1)
     if line.detached or not _MARKER.match(line.text) or above < 0 or view.is_answered(above):
         return line
@@ -449,7 +460,7 @@ def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line
 
 
 def _asked_over_command(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
-    """`Run bash command? (y/n)` above the line of the command, `  $ git push`, which ends what is written."""
+    """`Run bash command? (y/n)` above the line of the command, `  $ git push`, which is the last output."""
     above = line.row - 1
     if not line.text.startswith("$ ") or above < 0 or not view.lines[above].strip() or view.is_answered(above):
         return None
@@ -464,7 +475,7 @@ def _asked_over_command(view: View, line: Line, facts: Facts, dialect: Dialect) 
 def _on_full_screen(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
     ruled = by_rule(view, line, facts, dialect)
     if ruled and not view.cursor_visible and ruled.score < numbers.KNOWN_WORDS:
-        return None  # words that nobody points at may stand anywhere
+        return None  # words without a cursor can be anywhere
     listed = typed_list_finding(view, line, facts, dialect) if _BY_NUMBER.search(line.text) else None
     return listed or ruled or offered_finding(view, line, facts, dialect)
 
@@ -484,7 +495,7 @@ def by_rule(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding |
 
 
 def _asked_abroad(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
-    """Yes or no in another language, with no hint what to type: y and n are what all of them take."""
+    """A yes-or-no question in another language without named keys. All such programs accept y and n."""
     told = keys_below(view) if facts.canonical is False else []
     yes, no = (told[0][0], told[1][0]) if told else ("", "")
     language = spoken_in("confirm", "asks", line.text)
@@ -498,7 +509,7 @@ def _asked_abroad(view: View, line: Line, facts: Facts, dialect: Dialect) -> Fin
 
 
 def _in_its_words(rule: Rule, match: re.Match[str]) -> Rule:
-    """A rule whose groups `yes` and `no` say what must be typed: single letters in small, words as they are."""
+    """A rule with the text to type from its groups `yes` and `no`: single letters in lower case, words unchanged."""
     said = match.groupdict()
     if not said.get("yes"):
         return rule
@@ -507,7 +518,7 @@ def _in_its_words(rule: Rule, match: re.Match[str]) -> Rule:
 
 
 def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding:
-    """What a matching rule means at this line."""
+    """The finding of a matching rule at this line."""
     found = line_finding(view, line, facts, rule.id, PromptType(rule.type), rule.score)
     clear = found.text_steps
     if rule.type == "yes_no":
@@ -532,7 +543,7 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
 
 
 def _by_numbers(found: Finding, facts: Facts) -> Finding:
-    """`Enter choice [1-4]:` without a list: its numbers are the choices."""
+    """The numbers of `Enter choice [1-4]:` as choices, if there is no list."""
     low, high = found.constraints.get("min_choice"), found.constraints.get("max_choice")
     if not isinstance(low, int) or not isinstance(high, int) or high - low >= MOST_NUMBERS:
         return found
@@ -541,7 +552,7 @@ def _by_numbers(found: Finding, facts: Facts) -> Finding:
 
 
 def plain_line(view: View, line: Line, facts: Facts) -> Finding:
-    """Somebody reads a line here, and nothing says what: any text."""
+    """A line that a program reads without any hint what it wants: any text."""
     asks = line.text[-1:] in (":", "?", ">", "»", "›", "❯", "：", "？")
     asks = asks or (line.text[-1:] in ("]", ")", "$", "#", "%", "=", "】") and view.cursor_visible)
     asks = asks or _GOES_ON.match(line.text) is not None
@@ -555,7 +566,7 @@ def plain_line(view: View, line: Line, facts: Facts) -> Finding:
 
 
 def spelled_out(view: View, line: Line) -> list[str] | None:
-    """Words with the letter to type, in the question or in the sentence above it, unless they are yes and no."""
+    """The words with marked keys, in the question or in the sentence above it, unless they are yes and no."""
     words = marked_words(line.text)
     if line.row > 0 and line.text.endswith(("?", ":")):
         above = marked_words(view.joined_text(view.line_start(line.row - 1), line.row))
@@ -566,7 +577,7 @@ def spelled_out(view: View, line: Line) -> list[str] | None:
 def offered_finding(
     view: View, line: Line, facts: Facts, dialect: Dialect, spelled: list[str] | None = None
 ) -> Finding | None:
-    """The choices stand in the line itself: `(eu, us, ap) [eu]:`, `[y,n,q,?]?`, `(Y)es/(N)o/(A)ll`."""
+    """A question whose choices are in the line itself: `(eu, us, ap) [eu]:`, `[y,n,q,?]?`, `(Y)es/(N)o/(A)ll`."""
     words = spelled or inline_choices(line.text)
     if len(words) < 2:
         return None
@@ -582,7 +593,7 @@ def offered_finding(
         steps = (Step(named_key(key) or key.encode()),) if single else (*found.text_steps, *typed_key(key, facts))
         is_default = default.lower() in (key.lower(), label.lower()) if default else False
         choices.append(choice_of(key, label, steps, dialect, is_default))
-    every = dialect.idles and any(choice.label.lower() == "all" for choice in choices)  # of what, is told elsewhere
+    every = dialect.idles and any(choice.label.lower() == "all" for choice in choices)  # "all" is explained elsewhere
     return replace(found, choices=tuple(choices), whole=found.whole and not every)
 
 
@@ -596,7 +607,9 @@ def coded_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Fin
 
 
 def keyed(word: str, as_written: bool = False, cased: bool = False) -> tuple[str, str]:
-    """`(D)on't ask` -> d, Don't ask; a plain word is its own key.  `cased`: small and capital letters differ here."""
+    """The key and label of a word: `(D)on't ask` gives d and Don't ask. A plain word is its own key. With `cased`,
+    upper and lower case differ.
+    """
     marked = re.search(r"[\[(](\w)[\])]", word)
     if marked and len(word) > 3:
         label = word if as_written else word.replace(marked[0], marked[1]).strip()
@@ -608,7 +621,7 @@ def keyed(word: str, as_written: bool = False, cased: bool = False) -> tuple[str
 
 @frozen
 class Listed:
-    """`items` are (what is typed, label), in the order of their keys; `current` is the key of the marked one."""
+    """A list. `items` are pairs of key and label in the order of their keys; `current` is the key of the marked one."""
 
     kind: str  # "numbers" or "letters"
     items: tuple[tuple[str, str], ...]
@@ -618,7 +631,7 @@ class Listed:
 
 
 def listed_choices(view: View, row: int, question: str) -> Listed | None:
-    """The list that ends shortly above `row`, if the line or the list's head asks to choose of it."""
+    """The list that ends shortly above `row`, if the line or the heading of the list asks to choose from it."""
     numbered = ((_NUMBERED, "numbers"), (_TABLED, "numbers"))
     for pattern, kind in (*numbered, (_LETTERED, "letters"), (_KEYED, "letters"), (_NUMBER_FIRST, "numbers")):
         found = _collect(view, row, pattern, kind, spread=pattern is _KEYED)
@@ -629,13 +642,13 @@ def listed_choices(view: View, row: int, question: str) -> Listed | None:
 
 
 def _is_complete(found: Listed, row: int) -> bool:
-    """Row by row down to the question, none left out."""
+    """Whether the list goes down to the question row by row, without gaps."""
     numbers = [int(key) for key, _ in found.items]
     return found.row + len(numbers) == row and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str, spread: bool = False) -> Listed | None:
-    """`spread`: every choice may be a paragraph of its own."""
+    """Collect the items above `row`. With `spread`, each choice can be a separate paragraph."""
     items: dict[str, str] = {}
     gap, top, bottom, current, seen = 0, row, row, "", False
     for at in range(row - 1, -1, -1):
@@ -651,7 +664,7 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str, spread: 
         if seen and not text.startswith("   ") and not (spread and not text.strip()):
             break
         if not seen and _CHOSEN.search(text) and _CHOOSING.search(text):
-            break  # that list has had its answer
+            break  # that list is already answered
         gap += 0 if seen else 1
         if gap > numbers.GAP_ROWS:
             break
@@ -660,7 +673,9 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str, spread: 
 
 
 def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """By number.  Numbers of several columns must be complete; gaps are for lists that count downwards row by row."""
+    """The items by number. Numbers in several columns must be complete; gaps are allowed only if they ascend row by
+    row.
+    """
     numbers = sorted(int(key) for key in items)
     found = [int(key) for key in items]  # from the bottom up
     complete = numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else False
@@ -671,18 +686,20 @@ def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
-    """The line asks for one of a list; or it is a mark without words, right below a list whose head asks."""
+    """Whether the line asks for an item of the list, or is a mark without words right below a list whose heading
+    asks.
+    """
     if _CHOOSING.search(question) or speaks("choose", "asks", question):
         return True
     if found.bottom == row - 1 and _is_menu(found, question):
         return True
-    last_row = bool(found.items) and question.endswith(found.items[-1][1])  # nothing stands below the list
+    last_row = bool(found.items) and question.endswith(found.items[-1][1])  # nothing is below the list
     if not (BARE.match(question) or last_row) or any(
         not is_drawn(view.lines[at]) for at in range(found.bottom + 1, row)
     ):
         return False
     if view.lines[found.row].lstrip()[:1] in _EDGES:
-        return True  # nobody frames what he only tells
+        return True  # programs do not frame ordinary output
     head = " ".join(view.lines[max(0, found.row - numbers.HINT_ROWS) : found.row])
     if found.kind == "letters" and _HEADS.search(head):
         return True
@@ -692,8 +709,9 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
 
 
 def _is_menu(found: Listed, question: str) -> bool:
-    """Short labels that count from one, right above a line that asks, whatever its words are: a question, the number of
-    one of them as what is taken by default, or numbers as `select` of a shell writes them."""
+    """Whether these are short labels that count from one, right above a line that is a question or
+    has one of the numbers as its default.
+    """
     keys, default = [key for key, _ in found.items], default_in(question)
     counts = found.kind == "numbers" and keys == [str(at) for at in range(1, len(keys) + 1)]
     short = all(len(label) <= numbers.LONGEST_LABEL for _, label in found.items)
@@ -701,18 +719,19 @@ def _is_menu(found: Listed, question: str) -> bool:
 
 
 def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A list above, and a line that asks for one of it."""
+    """A list above, and a line that asks for one of its items."""
     if is_shell(line.text):
         return None
     listed = listed_choices(view, view.row if line.detached else line.row, line.text)
-    if not listed and line.filled.isdigit():  # a number stands there already: the default, if the list has it
+    if not listed and line.filled.isdigit():  # a number is already filled in: the default, if the list contains it
         listed = listed_choices(view, line.row, f"{line.text} ({line.filled})")
         listed = listed if listed and line.filled in dict(listed.items) else None
     if not listed:
         return None
     found = line_finding(view, line, facts, "list-" + listed.kind, PromptType.TYPE_MULTIPLE_CHOICE, numbers.SURE)
     default = default_in(line.text)
-    # Places; its own numbers where taking one for the other could turn a no into a yes.
+    # Values are positions. If a choice refuses, they are the list's own numbers, because a mix-up could turn a no into
+    # a yes.
     placed = listed.kind == "numbers" and not any(refuses(label, dialect) for _, label in listed.items)
     choices = []
     for at, (key, label) in enumerate(listed.items, 1):
@@ -721,7 +740,7 @@ def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -
         shown = label if key == str(at) else f"{key}: {label}"
         choices.append(replace(choice, value=str(at), label=shown) if placed else choice)
     head, said = question_above(view, listed.row), context_above(view, listed.row, "")
-    head = said if said.whole and not head.whole else head  # all that was said since the last answer is near
+    head = said if said.whole and not head.whole else head  # everything since the last answer is near
     between = [row.rstrip() for row in view.lines[listed.bottom + 1 : line.row] if not is_drawn(row)]
     own = block([*between, line.text])
     question = "\n".join(part for part in (head.text, own) if part)
@@ -734,7 +753,7 @@ def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -
 
 
 def _several(found: Finding, listed: Listed) -> Finding:
-    """The line takes several keys, with blanks between them, and one Enter at its end."""
+    """The line takes several keys that are separated by blanks, and one Enter at the end."""
     choices = tuple(
         replace(choice, steps=(Step(f"{key} ".encode(), When.DRAINED),), default=False)
         for choice, (key, _) in zip(found.choices, listed.items, strict=True)

@@ -1,6 +1,6 @@
-"""What a row of a list looks like: pointer, box, number, label; and the rows around one that belong with it.
+"""The rows of a list: pointer, box, number and label, the rows that belong to an item, and which row is highlighted.
 
-Which row is highlighted is told by `highlight_of`; which lists there are, and how they are answered, by the widgets.
+Also the prompt that a list makes, with the keys for its choices. The widgets decide which lists there are.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import BACKGROUND, View
 from atlasbridge.core.values import frozen, replace
 
-WRAPPED = "\0"  # a row that goes on with the one above it: the terminal has wrapped it
+WRAPPED = "\0"  # a row that continues the one above, because the terminal wrapped it
 BOXES = "◌◯○◉●◎◻◼☐☑☒⬚⬜⬛⬡⬢□■▢▣✔✓✘✗✖✕"
 CHECKED = "◉●◼☑☒⬛⬢■▣✔✓xX*"
 _BEHIND_NUMBER = r"\s++)?"
@@ -34,10 +34,10 @@ _ROW = (
     + _BEHIND_NUMBER
     + r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s++)?(?P<label>\S.*)$"
 )
-SCROLL_MARKS = tuple("↑↓▲▼⇡⇣△▽▴▾")  # alone in its row: the list goes on there, out of sight
+SCROLL_MARKS = tuple("↑↓▲▼⇡⇣△▽▴▾")  # alone in its row: the list continues there, out of sight
 _KEY = lazy(r"[\[(]?(\w)(?:[\])][.:]?|[.:])?\s+(?=\S)")
-APART = lazy(r"\s{2,}")  # between a label and what explains it
-COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
+APART = lazy(r"\s{2,}")  # between a label and its explanation
+COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # the "3/120" of a fuzzy finder below its list
 DISABLED = lazy(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
 HINT_ROW = lazy(
     r"^\W*(?:use (?:the )?(?:arrow|↑)|(?:press|hit) (?:space|enter|return|esc|tab|any|a key|ctrl|<)"
@@ -50,13 +50,13 @@ ARROWS = lazy(r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:sel
 @frozen
 class Item:
     row: int
-    col: int  # of the label
+    col: int  # the label's column
     label: str
     number: str = ""
     pointed: bool = False
-    box: str = ""  # the mark in front of it, if it has one
-    detail: str = ""  # the words beside it and the lines below it that explain it
-    start: int = -1  # where its label begins in the row, in characters; -1: its label is as it stands there
+    box: str = ""  # the mark before it, if there is one
+    detail: str = ""  # its explanation: the words beside it and the lines below it
+    start: int = -1  # where its label starts in the row, in characters; -1: use the label as it is
 
     @property
     def checked(self) -> bool:
@@ -67,9 +67,9 @@ class Item:
 class Menu:
     items: tuple[Item, ...]
     current: int  # index of the highlighted item, -1 when it cannot be seen
-    how: str  # "pointer", "colour", "radio", "mark": the only mark shows it, and goes where the arrows go
-    upwards: bool = False  # the first item stands lowest, as in fuzzy finders
-    gaps: bool = False  # there are rows between the items on which the arrows may stop or not
+    how: str  # "pointer", "colour", "radio" or "mark"; "mark": the only mark shows it and moves with the arrows
+    upwards: bool = False  # the first item is lowest, as in fuzzy finders
+    gaps: bool = False  # between the items are rows on which the arrows possibly stop
 
     @property
     def top(self) -> int:
@@ -85,7 +85,7 @@ class Menu:
 
     @property
     def several(self) -> bool:
-        """A list where more than one may be marked: square boxes, a mark beside the pointer, several marks or none."""
+        """Whether more than one item can be marked: square boxes, marks beside a pointer, several marks or none."""
         boxes = [item.box for item in self.items if item.box]
         if self.how == "mark":
             return False
@@ -97,26 +97,26 @@ class Menu:
 
 @lru_cache(maxsize=8)
 def row_pattern(pointers: str, tight: bool = False) -> re.Pattern[str]:
-    """`tight`: there may be no room for the blank behind a number."""
+    """The pattern of a row. With `tight`, the blank after a number can be missing."""
     row = _ROW.replace(_BEHIND_NUMBER, r"(?:\s++|(?=[^\W\d])))?", 1) if tight else _ROW
     return re.compile(row.replace("{pointers}", re.escape(pointers)))
 
 
-@lru_cache(maxsize=512)  # a row is read by many, and stands there at the next look
+@lru_cache(maxsize=512)  # several finders read a row, and it is still there at the next look
 def read_row(pattern: re.Pattern[str], row: str) -> re.Match[str] | None:
     return pattern.match(row)
 
 
 @lru_cache(maxsize=256)
 def headed(line: str, row: str) -> str:
-    """A row of the sketch with the mark that heads it, where a frame has such a mark as well."""
+    """The row with the mark at its start, which was removed because frames use the same mark."""
     mark = line.lstrip()[:1]
     place = line.find(mark)
     return row[:place] + mark + row[place + 1 :] if mark in ("◆", "◇") else row
 
 
 def is_full(view: View, at: int, below: str) -> bool:
-    """Whether the row had no room for the first word of the one below it: the tool itself has wrapped it."""
+    """Whether the row had no room for the first word of the next one, so that the tool itself wrapped it."""
     line = view.lines[at].rstrip()
     framed = line[-1:] in SIDES
     if framed and len(line) < view.cols - 4 * numbers.MARGIN:
@@ -156,7 +156,7 @@ def walk(
     boxed: bool,
     spaced: bool = False,
 ) -> list[Item]:
-    """`spaced`: a blank row stands between any two of them."""
+    """The items in this order of rows. With `spaced`, a blank row is between any two of them."""
     found: list[Item] = []
     blanks = 0
     for at in order:
@@ -171,7 +171,7 @@ def walk(
             found = found[:-1]  # of several rows: a paragraph
             break
         if spaced and order.step < 0 and rows[at].rstrip().endswith(("?", ":", "？", "：")):
-            break  # what is asked
+            break  # the question
         match = None if HINT_ROW.match(rows[at]) or COUNTER.match(rows[at]) else read_row(pattern, rows[at])
         if rows[at].strip() in SCROLL_MARKS:
             break
@@ -182,7 +182,7 @@ def walk(
             found.append(item_of(at, match))
             blanks = 0
         elif not numbered and DISABLED.match(rows[at]) and len(rows[at]) - len(rows[at].lstrip()) >= column - 2:
-            continue  # a line between groups, or a choice that cannot be taken
+            continue  # a line between groups, or a disabled choice
         elif not (numbered and match and match.start("label") > column):
             if numbered and found and order.step > 0 and blanks == 0 and match and match.start("label") >= column:
                 continue
@@ -193,14 +193,14 @@ def walk(
 
 
 def _explains(rows: list[str], pattern: re.Pattern[str], at: int, column: int) -> bool:
-    """Text in the column of the numbers, between two choices that follow each other: it explains the upper one."""
+    """Whether text in the column of the numbers is between two consecutive choices. Then it explains the upper one."""
     above = _nearest_number(rows, pattern, range(at, max(-1, at - numbers.EXPLAINED_ROWS), -1), column)
     below = _nearest_number(rows, pattern, range(at, min(len(rows), at + numbers.EXPLAINED_ROWS)), column)
     return above > 0 and below == above + 1
 
 
 def _nearest_number(rows: list[str], pattern: re.Pattern[str], order: range, column: int) -> int:
-    """The number of the first choice that way; 0 when something else comes before it."""
+    """The number of the first choice in this direction; 0 if something else comes first."""
     for at in order:
         if rows[at] == WRAPPED:
             continue
@@ -213,7 +213,7 @@ def _nearest_number(rows: list[str], pattern: re.Pattern[str], order: range, col
 
 
 def find_numbered(view: View, pointers: str) -> Menu | None:
-    """The lowest rows that count from 1, with no pointer: only a dialect can say that they are a menu."""
+    """The lowest rows that count from 1 without a pointer. Only a dialect can say that they are a menu."""
     pattern = row_pattern(pointers)
     sketch = [headed(line, row) for line, row in zip(view.lines, unframed(view.lines), strict=True)]
     rows = [WRAPPED if at - 1 in view.joined else row for at, row in enumerate(sketch)]
@@ -229,8 +229,9 @@ def find_numbered(view: View, pointers: str) -> Menu | None:
 
 
 def honest(items: list[Item]) -> list[Item]:
-    """Where every row has the same tick, only its colour says which is on: none is taken for marked.  A tick here and a
-    cross there say yes and no, and mark nothing."""
+    """The items with reliable marks. If every row has the same tick, only its colour shows its state, so none counts
+    as marked. If there are both ticks and crosses, they mean yes and no and mark nothing.
+    """
     signs = {item.box for item in items}
     if signs & set("✔✓") and signs & set("✘✗✖✕"):
         return [replace(item, box="") for item in items]
@@ -239,7 +240,7 @@ def honest(items: list[Item]) -> list[Item]:
 
 
 def without_keys(items: list[Item]) -> list[Item]:
-    """`(a) Approve`, `1 Yes`: what all of them begin with, one after the other, is no part of the label."""
+    """The items without the keys that all of them start with, in order: `(a) Approve`, `1 Yes`."""
     keys = [_KEY.match(item.label) for item in items]
     said = "".join(key[1] for key in keys if key).lower()
     if not all(keys) or not (said in "123456789" or said in "abcdefghijklmnop"):
@@ -251,7 +252,7 @@ def without_keys(items: list[Item]) -> list[Item]:
 
 
 def verbatim(view: View, menu: Menu | None) -> Menu | None:
-    """With labels as they stand on the screen, and what stands beside and below each of them."""
+    """The menu with labels as they are on the screen, and the text beside and below each."""
     if menu is None:
         return None
     rows = peeled(view.lines, menu.items[max(menu.current, 0)].row)
@@ -276,14 +277,14 @@ def _as_written(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: b
 
 
 def _had_no_room(view: View, rows: tuple[str, ...], item: Item, size: int, below: str) -> bool:
-    """The first word below would not have fitted behind the label: the tool itself has wrapped it."""
+    """Whether the first word below would not have fitted after the label, so that the tool itself wrapped it."""
     room = view.cols - 2 * item.start if rows[item.row] != view.lines[item.row] else view.cols - item.start
     last = size % max(room, 1) if size > room else size
     return last + 1 + len(below.split()[0]) > room
 
 
 def _below(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: bool) -> list[str]:
-    """The rows between a choice and the next, or right below the last, that stand where its label stands."""
+    """The rows between a choice and the next, or right below the last one, that are indented like its label."""
     item = menu.items[at]
     following = menu.items[at - 1 : at] if menu.upwards else menu.items[at + 1 : at + 2]
     below = [other.row for other in following]
@@ -304,7 +305,7 @@ def _below(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: bool) 
 
 
 def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
-    """The index of the one cell that looks different from all others; -1 when none or several do."""
+    """The index of the only cell that looks different from all others; -1 if there is none or several."""
     looks = [view.style(row, col) for row, col in cells]
     count = Counter(looks)
     if len(count) < 2:
@@ -314,11 +315,11 @@ def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
     rare = [at for at, look in enumerate(looks) if count[look] == 1]
     if len(rare) == 1:
         return rare[0]
-    return odd_bar(looks)  # the others may have a colour of their own, such as red for a no
+    return odd_bar(looks)  # the others can have a colour of their own, such as red for a no
 
 
 def odd_bar(looks: list[int]) -> int:
-    """The one of three or more with a ground of its own."""
+    """The index of the only one of three or more with its own background, or -1."""
     bars = [ground_of(look) for look in looks]
     lit = [at for at, bar in enumerate(bars) if bars.count(bar) == 1]
     return lit[0] if len(lit) == 1 and len(set(bars)) == 2 else -1
@@ -329,14 +330,15 @@ def ground_of(style: int) -> int:
 
 
 def _weight(style: int) -> int:
-    """How much a style stands out: reverse and a background colour most, dim least."""
+    """How much a style stands out: most for reverse and a background colour, least for dim."""
     reverse, background = bool(style & REVERSE), bool(style >> BACKGROUND)
     return 8 * reverse + 4 * background + 2 * bool(style & 0x01) - bool(style & 0x02) + bool(style >> 8 & 0x3FFFFFF)
 
 
-# A list as a prompt: the question, the choices, what refuses and what is for ever, its limits, and the keys.
+# A list as a prompt: the question, the choices (with those that refuse or apply for ever), its limits, and the keys.
 #
-# A choice is taken by its digit, its hot key, or arrows that are seen to arrive; own words go into its text field.
+# A choice is taken by its digit, its hot key, or arrows that are checked on the screen. Free text goes into its text
+# field.
 
 _TOGGLE_HINT = lazy(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
 _MORE = lazy(
@@ -349,24 +351,25 @@ _OTHER_KEY_MARKS = lazy(
     re.IGNORECASE,
 )
 _SORTED = lazy(r"\bto (?:sort|re-?order|rank)\b", re.IGNORECASE)
-_MORE_SIGN = lazy(r"more|MORE|[…▼▾↓⇣▮▒+]|\.\.\.")  # in every row that `_MORE` could find
+_MORE_SIGN = lazy(r"more|MORE|[…▼▾↓⇣▮▒+]|\.\.\.")  # in every row that `_MORE` can match
 ARROWS_CHOOSE = MenuRule("arrow-menu", score=numbers.SURE)
 
 
 def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: Dialect) -> Finding:
     several = menu.several or (any(item.box for item in menu.items) and are_switched(view, menu))
     if (menu.how == "mark" and (menu.current < 0 or several)) or _SORTED.search(asked.text):
-        return unclear(rule, asked)  # nothing tells which row has the keys, or more is asked than one of them
-    fields = sum(item.label.endswith(":") for item in menu.items)  # each has something of its own to be filled in
+        return unclear(rule, asked)  # unclear which row has the focus, or more is asked than one of them
+    fields = sum(item.label.endswith(":") for item in menu.items)  # each has a field of its own to fill in
     if (several and rule.toggle == "space" and _is_marked_otherwise(view, menu)) or fields > 1:
         return unclear(rule, asked)
-    # Positions; its own numbers where taking one for the other could turn a no into a yes.
+    # Values are positions. If a choice refuses, they are the list's own numbers, because a mix-up could turn a no into
+    # a yes.
     own = menu.numbered and any(refuses(item.label, dialect, rule.refuse) for item in menu.items)
     choices = []
     for at, item in enumerate(menu.items):
         steps = toggle_steps(view, menu, at, rule) if several else choose_steps(view, menu, at, rule)
         if rule.text_choice and not rule.text_keys and compiled(rule.text_choice).search(item.label):
-            steps = ()  # its key opens a text field: it is no answer by itself
+            steps = ()  # its key opens a text field: it is not an answer by itself
         if several and not item.box:
             steps = ()  # a way out of the list, not one of its boxes
         label = item.label if not several else re.sub(r"^\[[ xX✔✓]\]\s*", "", item.label)
@@ -377,10 +380,10 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
         choices.append(Choice("cancel", "Cancel", named_steps(view, rule.cancel), refuses=True))
     constraints: dict[str, object] = {"min_choice": 1, "max_choice": len(menu.items)}
     if any(map(_goes_on, view.lines[max(0, menu.top - 2) : menu.bottom + 4])):
-        constraints["scrolls"] = True  # only what is visible can be chosen by a word
+        constraints["scrolls"] = True  # only visible items can be chosen by a word
     if several:
         constraints["multi_select"] = True
-    ending = named_steps(view, rule.submit, last=When.REDRAWN)  # what is shown in between is no prompt of its own
+    ending = named_steps(view, rule.submit, last=When.REDRAWN)  # what appears in between is not a separate prompt
     takes_words = bool(rule.text_submit) or not several
     text_steps = own_words_steps(view, menu, rule) if takes_words else ()
     if text_steps:
@@ -397,12 +400,12 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
 
 @lru_cache(maxsize=256)
 def _goes_on(line: str) -> bool:
-    """Whether a row in or beside a list says that there is more of it."""
+    """Whether a row in or beside a list says that the list continues."""
     return _MORE_SIGN.search(line) is not None and _MORE.search(line) is not None
 
 
 def as_yes_no(found: Finding) -> Finding:
-    """A menu of yes and no and nothing else is answered by y and n."""
+    """Turn a menu of only yes and no into a yes-or-no question with the values y and n."""
     if sorted(choice.label.lower() for choice in found.choices) != ["no", "yes"]:
         return found
     choices = tuple(replace(choice, value=choice.label.lower()[0]) for choice in found.choices)
@@ -410,18 +413,20 @@ def as_yes_no(found: Finding) -> Finding:
 
 
 def unclear(rule: MenuRule, asked: Asked) -> Finding:
-    """A list of which cannot be told which keys take one of it."""
+    """A finding for a list whose keys are unknown."""
     return replace(to_look_at(rule.id, rule.score, asked.text, asked.row), whole=asked.whole)
 
 
 def are_switched(view: View, menu: Menu) -> bool:
-    """A hint near the list says that boxes are switched on and off."""
+    """Whether a hint near the list says that boxes can be toggled."""
     around = "\n".join(view.lines[max(0, menu.top - numbers.HINT_ROWS) : view.bottom() + 1])
     return _TOGGLE_HINT.search(around) is not None
 
 
 def _is_marked_otherwise(view: View, menu: Menu) -> bool:
-    """What is said beside it names another key than a blank that marks a box: nobody can tell what sends the list."""
+    """Whether the text beside the list names another key than the space bar for marking. Then the key that submits
+    is unknown.
+    """
     rows = (*view.lines[max(0, menu.top - 1) : menu.top], *view.lines[menu.bottom + 1 : view.bottom() + 1])
     said = "\n".join(rows).lower()
     return _OTHER_KEY_MARKS.search(said) is not None and "space" not in said
@@ -430,7 +435,7 @@ def _is_marked_otherwise(view: View, menu: Menu) -> bool:
 def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:
     item = menu.items[at]
     if rule.refuse_keys and rule.refuse and compiled(rule.refuse).search(item.label):
-        second = "?" in rule.refuse_keys  # a dialog that is no question of its own, until the tool has left it
+        second = "?" in rule.refuse_keys  # a second dialog that is not a separate question
         return named_steps(view, rule.refuse_keys, last=When.CHANGED if second else When.AT_ONCE)
     if rule.choose == "hotkey":
         key = compiled(rule.hotkeys).search(item.label)
@@ -443,19 +448,20 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
     if rule.choose == "digit_shows" and item.number:
         return (Step(item.number.encode(), Shows(item.label[:60])), Step(ENTER))
     moves = move_steps(view, menu.current, at, rule.across, item.label, menu.upwards)
-    if moves and (menu.gaps or rule.labels):  # a labelled row may be drawn anew, and its highlight begin again
+    if moves and (menu.gaps or rule.labels):  # a redraw can reset the highlight of such a row
         moves = (Step(moves[-1].keys, Reach(item.label[:60])),)
     moves = _seen_moves(menu, at, moves)
     if item.box.startswith("(") and not item.checked and menu.how != "mark":
-        return (*moves, Step(b" ", When.DRAINED), Step(ENTER))  # a radio list: Enter takes the one that was marked
+        return (*moves, Step(b" ", When.DRAINED), Step(ENTER))  # a radio list: Enter takes the marked one
     if rule.follow and compiled(rule.follow).search(item.label):
         return (*moves, *named_steps(view, rule.follow_keys, last=When.CHANGED))
     return (*moves, Step(ENTER))
 
 
 def _seen_moves(menu: Menu, at: int, moves: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Where a pointer shows it, each arrow is seen to have moved it: a spinner beside the list changes the screen, too,
-    and a program that gets two arrows at once may take them for one key."""
+    """Check after each arrow that the pointer has moved. A spinner beside the list changes the screen, too, and a
+    program that receives two arrows at once can take them for one key.
+    """
     if menu.how != "pointer" or menu.current < 0 or menu.gaps or len(moves) < 2:
         return moves
     way = 1 if at > menu.current else -1
@@ -469,12 +475,13 @@ def _seen_moves(menu: Menu, at: int, moves: tuple[Step, ...]) -> tuple[Step, ...
 def move_steps(
     view: View, current: int, target: int, across: bool, label: str, upwards: bool = False
 ) -> tuple[Step, ...]:
-    """Arrows from where the highlight is, one by one, and a look whether it arrived before anything is taken.  What is
-    far away is reached by the same key until it is: a long list has short ways, too."""
+    """Arrows from the highlight to the target, one by one, with a check of the highlight before anything is taken. A
+    distant target is reached by repeating the key until it is highlighted.
+    """
     distance = target - max(current, 0)
     shows = Shows(label[:60])
     if distance == 0:
-        return () if current >= 0 else (Step(b"", shows),)  # a highlight that cannot be seen may be anywhere
+        return () if current >= 0 else (Step(b"", shows),)  # an invisible highlight can be anywhere
     if upwards:
         distance = -distance
     forward, back = ("right", "left") if across else ("down", "up")
@@ -485,7 +492,9 @@ def move_steps(
 
 
 def toggle_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:
-    """The last step marks the box, those before it lead there from the box above; see `answer._several`."""
+    """The keys that mark a box. The last step marks it, the ones before lead there from the box above; see
+    `answer._several`.
+    """
     item = menu.items[at]
     if rule.toggle == "digit":
         return (Step((item.number or str(at + 1)).encode(), When.CHANGED),)
@@ -495,10 +504,10 @@ def toggle_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
 
 
 def named_steps(view: View, keys: str, last: Until = When.AT_ONCE) -> tuple[Step, ...]:
-    """Keys of a dialect: names or characters with blanks between them, each seen to work before the next.
+    """The keys of a dialect: names or characters that are separated by blanks, each checked before the next.
 
-    `down>Some_label` is the key again and again until that label is highlighted; after `right?Some_words` the rest is
-    typed only where those words stand: elsewhere another question has come.
+    `down>Some_label` repeats the key until that label is highlighted. After `right?Some_words` the rest is typed
+    only if those words are shown, because otherwise another question has appeared.
     """
     names = keys.split()
     out = []

@@ -1,7 +1,8 @@
-"""A list with a pointer: `❯ Yes` above `  No`.
+"""Lists with a pointer, such as `❯ Yes` above `  No`, and lists whose only mark is a highlight or a bullet.
 
-Sees a pointer and the rows that are aligned with what it points at.  For: the foot of the screen, a hint that arrows
-choose, words above it.  Against: a question further down, two pointers.  Answered by arrows that are seen to arrive.
+It finds a pointer and the rows that are aligned with its label. Evidence for a list: the foot of the screen, a hint
+about arrow keys, words above it. Evidence against it: a question further down, two pointers. The answer is arrows
+that are checked on the screen.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ from atlasbridge.core.screen.style import REVERSE, is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
-# Lists whose only mark is the highlight, or a bullet in front of one row: words below each other, buttons in a row,
-# what matches a line to type into.
+# Lists whose only mark is the highlight or a bullet before one row: words below each other, buttons in a row, matches
+# of a filter line.
 #
-# Only small ones: a browser of files, mails or commits also has a highlighted row, and is no question; text uses
-# bullets.
-# What matches a line stands right below it, or beside a count like `3/120`; answered by arrows, or by its number.
+# Only small ones count, because a browser of files, mails or commits has a highlighted row as well, and text uses
+# bullets. The matches of a filter line are right below it, or beside a count like `3/120`. The answer is arrows or a
+# number.
 
 _PUSHED = lazy(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
 _RULE = MenuRule("lit-list", score=numbers.SURE)
@@ -75,18 +76,18 @@ def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | 
 
 
 def _in_the_text(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """Below the lines that were written before: only where the cursor stands in the list itself."""
+    """A list below earlier output. It counts only if the cursor is in the list itself."""
     menu = find_lit_here(view)
     if menu is None or dialect.idles or facts.canonical is not False:
         return None
     asked, lit = question_above(view, menu.top), menu.items[menu.current]
     if not view.cursor_visible and lit.col and view.style(lit.row, lit.col - 1) & REVERSE:
-        return unclear(_RULE, asked)  # the room in front may be for marks: then Enter sends those, and takes no row
+        return unclear(_RULE, asked)  # the column before it can be for marks: then Enter submits those and takes no row
     return menu_finding(view, menu, _RULE, asked, dialect) if asked.text else None
 
 
 def find_lit_here(view: View) -> Menu | None:
-    """Rows below each other around the cursor, down to the last one, of which one is reversed."""
+    """Rows below each other around the cursor, down to the last row, of which one is reversed."""
     for rows_here in _blocks(view):
         around = rows_here and rows_here[0].row <= view.row <= rows_here[-1].row and rows_here[-1].row == view.bottom()
         if around and len(rows_here) <= numbers.LIT_ITEMS:
@@ -95,14 +96,15 @@ def find_lit_here(view: View) -> Menu | None:
 
 
 def _with_one_lit(view: View, items: list[Item]) -> Menu | None:
-    """Two or more of which exactly one is reversed."""
+    """A menu of two or more items of which exactly one is reversed."""
     lit = [at for at, item in enumerate(items) if view.style(item.row, item.col) & REVERSE]
     return Menu(tuple(items), lit[0], "colour") if len(items) >= 2 and len(lit) == 1 else None
 
 
 def find_button_bar(view: View) -> Menu | None:
-    """`[ New ]  [ Quit ]  [ Help ]` near the foot of the screen, one of them reversed; or words with hardly anything
-    else on the screen, one of them lit."""
+    """`[ New ]  [ Quit ]  [ Help ]` near the foot of the screen with one of them reversed. Or, on an almost empty
+    screen, words of which one is highlighted.
+    """
     for at in range(view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
         found = [Item(at, match.start(1), match[1]) for match in _BUTTON.finditer(view.lines[at])]
         bar = _with_one_lit(view, found)
@@ -127,7 +129,7 @@ def find_lit_list(view: View) -> Menu | None:
 
 
 def _blocks(view: View) -> Iterator[list[Item]]:
-    """Short labels that begin in the same column of rows below each other."""
+    """Groups of short labels that start in the same column of consecutive rows."""
     block: list[Item] = []
     torn, framed = -1, False
     for at, text in enumerate(unframed(view.lines)):
@@ -141,7 +143,7 @@ def _blocks(view: View) -> Iterator[list[Item]]:
         )
         plain = plain and (not block or framed == bool(pushed))
         if label and not plain and (not block or col == block[-1].col):
-            block, torn = [], col  # with something longer in its column it is no short list
+            block, torn = [], col  # with a longer text in its column, it is not a short list
         elif block and not (plain and col == block[-1].col):
             yield block
             block = []
@@ -153,9 +155,10 @@ def _blocks(view: View) -> Iterator[list[Item]]:
 
 
 def find_marked(view: View) -> Menu | None:
-    """`* Java` above `  Rust` and `  Go`: the lowest row with a mark, and the rows that begin where its words begin.
+    """`* Java` above `  Rust` and `  Go`: the lowest row with a mark, and the rows that start in the column of its
+    words.
 
-    Only where the cursor is hidden or stands in the list: `git branch` marks one of its rows as well.
+    It counts only if the cursor is hidden or in the list, because `git branch` marks one of its rows as well.
     """
     lowest = view.bottom()
     for at in range(lowest, -1, -1):
@@ -174,7 +177,7 @@ def find_marked(view: View) -> Menu | None:
 
 
 def _rows(view: View, order: range, column: int | None = None) -> list[Item]:
-    """One below or above the other, up to an empty one, a hint, or one that begins in another column."""
+    """Consecutive rows up to an empty one, a hint, or one that starts in another column."""
     found: list[Item] = []
     for at in order:
         text = unframed(view.lines)[at]
@@ -186,7 +189,9 @@ def _rows(view: View, order: range, column: int | None = None) -> list[Item]:
 
 
 def recognise_bulleted(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A mark that text uses as well: only of a program that reads, and with words above it."""
+    """A list with a mark that ordinary text uses as well. It counts only if the program reads and there are words
+    above it.
+    """
     menu = find_marked(view) if facts.reading else None
     asked = question_above(view, menu.top) if menu else Asked()
     return menu_finding(view, menu, ARROWS_CHOOSE, asked, dialect) if menu and asked.text else None
@@ -207,7 +212,7 @@ def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding
 
 
 def find_counted(view: View) -> Menu | None:
-    """A fuzzy finder that marks by colour alone: a line to type into, beside it a count, then the matches."""
+    """A fuzzy finder that marks only by colour: a line to type into, a count beside it, then the matches."""
     for step, end in ((-1, -1), (1, len(view.lines))):
         count = view.row + step
         if 0 <= count < len(view.lines) and COUNTER.match(unframed(view.lines)[count]):
@@ -218,7 +223,7 @@ def find_counted(view: View) -> Menu | None:
 
 
 def find_below(view: View) -> Menu | None:
-    """A list directly under the line with the cursor, of which one row is coloured: what a filter offers."""
+    """A list right below the cursor's line with one coloured row: the matches of a filter."""
     rows = range(view.row + 1, len(view.lines))
     first = _rows(view, rows[:1])
     return _with_one_odd(view, _rows(view, rows, first[0].col)) if first else None
@@ -230,7 +235,7 @@ def _with_one_odd(view: View, items: list[Item], upwards: bool = False) -> Menu 
 
 
 def recognise_filtered(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A line to type into, and below it what matches: a list with a highlight, or numbers to type."""
+    """A line to type into with its matches below: a list with a highlight, or numbers to type."""
     asked = view.before_cursor().strip()
     if not asked or view.alternate:
         return None
@@ -244,11 +249,11 @@ def recognise_filtered(view: View, facts: Facts, dialect: Dialect) -> Finding | 
     return None
 
 
-LIT = (find_below, find_marked, find_counted, find_lit_list, find_lit_here)  # as `highlight` looks for them
+LIT = (find_below, find_marked, find_counted, find_lit_list, find_lit_here)  # the finders that `highlight` uses
 
 
 SEPARATOR = lazy(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
-_SCROLLS = lazy(r"^(\s*+)(?:[↑↓▲▼⇡⇣](?=\s{2})|(?<!\s)[v^](?=\s\S))")  # beside a choice: the list goes on there
+_SCROLLS = lazy(r"^(\s*+)(?:[↑↓▲▼⇡⇣](?=\s{2})|(?<!\s)[v^](?=\s\S))")  # beside a choice: the list continues there
 _HINT = lazy(
     r"use (?:the )?arrow|arrow[- ]keys|↑|↓|to navigate|enter to (?:select|confirm|submit)|press (?:space|enter|<space>)"
     r"|space to|to toggle|esc to cancel|tab to amend",
@@ -257,14 +262,15 @@ _HINT = lazy(
 _GOES_ON = lazy(r"\s*+(?:[a-z]|\((?!\w{1,2}\)))(?!\w?[.):])")
 _DULL = ("·", "∙", "•", "◦")
 _NO_BLANK = lazy(r"^\s*+(?:\S\s++)?\d{1,2}[.)][^\W\d]")
-_OPEN_MARKS = "●○◉◯◻◼☐☑"  # of choices; a tick or a cross may tell what was done
+_OPEN_MARKS = "●○◉◯◻◼☐☑"  # of choices; a tick or cross can report what was done
 BULLETS = "●◉◈◆◇■◼▪•∙·✓✔☑☒✘✗✖⬛⬢▣✦✱★❖*+=~"
-_BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
+_BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them before their messages
 
 
 def find_menu(view: View, pointers: str, back: bool = False, bullets: bool = False) -> Menu | None:
-    """The lowest menu on the screen.  `back`: a choice that has no room goes on in the column of the pointer.
-    `bullets`: marks that text uses as well may point, too."""
+    """The lowest menu on the screen. With `back`, a choice that is too long continues in the pointer's column. With
+    `bullets`, marks that ordinary text uses can be pointers, too.
+    """
     pattern = row_pattern(pointers)
     sketch = unframed(view.lines)
     rows = [
@@ -277,13 +283,13 @@ def find_menu(view: View, pointers: str, back: bool = False, bullets: bool = Fal
             menu = menu or _around(view, joined_back(rows, at, start) if back else rows, pattern, at, start)
             if menu:
                 lower = find_box_rows(view, rows, pattern, below=menu.bottom)
-                return list_rows.verbatim(view, lower or menu)  # an arrow above boxes, as before a name, was said
+                return list_rows.verbatim(view, lower or menu)  # an arrow above boxes is earlier output
     found = (_bulleted(view, rows, pointers) if bullets else None) or find_box_rows(view, rows, pattern)
     return list_rows.verbatim(view, found)
 
 
 def _tight(view: View, rows: list[str], pointers: str, at: int) -> Menu | None:
-    """A list that counts, and has no room for the blank behind some of its numbers: `2.Yes` below `1. Yes`."""
+    """A numbered list without room for the blank after some of its numbers: `2.Yes` below `1. Yes`."""
     if not any(map(_NO_BLANK.match, rows)):
         return None
     usual, tight = row_pattern(pointers), row_pattern(pointers, tight=True)
@@ -295,8 +301,9 @@ def _tight(view: View, rows: list[str], pointers: str, at: int) -> Menu | None:
 
 
 def joined_back(rows: list[str], at: int, start: re.Match[str]) -> list[str]:
-    """The rows of a list in which a choice goes on in the column of the pointer, with such rows as a part of it, and
-    the empty ones between them and the next choice."""
+    """The rows of a list whose long choices continue in the pointer's column. Such rows, and empty ones between them
+    and the next choice, count as a part of the choice.
+    """
     edge, column = start.start("pointer"), start.start("label")
     begins = [len(row) - len(row.lstrip()) if row.strip() else -1 for row in rows]
     wrapped: list[int] = []
@@ -312,8 +319,9 @@ def joined_back(rows: list[str], at: int, start: re.Match[str]) -> list[str]:
 
 
 def _first_choice(begins: list[int], at: int, edge: int, column: int) -> int:
-    """Upwards from the pointer: right above a choice stands another, or, with empty rows between them or not, rows in
-    the pointer's column that another stands right above."""
+    """The first choice, searched upwards from the pointer. Right above a choice is another one, or there are rows in
+    the pointer's column (with or without empty rows between) with another choice right above them.
+    """
     while True:
         above = next((place for place in range(at - 1, -1, -1) if begins[place] != -1), -1)
         head = next((place for place in range(above, -1, -1) if begins[place] != edge), -1)
@@ -324,13 +332,16 @@ def _first_choice(begins: list[int], at: int, edge: int, column: int) -> int:
 
 @lru_cache(maxsize=256)
 def _row(line: str, sketch: str) -> str:
-    """A row without its frame, without the arrow that says that the list goes on, and with a bar cut short."""
+    """The row without its frame and without the arrow that says that the list continues, and with a short form of a
+    bar.
+    """
     return SEPARATOR.sub(r"\1- -", line) if SEPARATOR.match(line) else _SCROLLS.sub(r"\1 ", sketch)
 
 
 def _bulleted(view: View, rows: list[str], pointers: str) -> Menu | None:
-    """A mark that text uses as well, in front of one row alone: it points where the rows count, have boxes, or where
-    that row is lit, too."""
+    """A menu with a mark that ordinary text uses as well, before one row only. It is a pointer if the rows are
+    numbered or have boxes, or if that row is highlighted, too.
+    """
     pattern = row_pattern(pointers + BULLETS)
     rows = [headed(line, row) for line, row in zip(view.lines, rows, strict=True)]
     tries = numbers.BULLETS_TRIED
@@ -345,10 +356,10 @@ def _bulleted(view: View, rows: list[str], pointers: str) -> Menu | None:
 
 
 def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, start: re.Match[str]) -> Menu | None:
-    """The rows above and below a pointer that are aligned with what it points at."""
+    """The menu around a pointer: the rows above and below that are aligned with its label."""
     first = item_of(at, start)
     if first.label.startswith("• ") and are_switched(view, Menu((first,), 0, "pointer")):
-        rows = [row.replace("•", "◻", 1) for row in rows]  # a bullet behind the pointer is a box that is not marked
+        rows = [row.replace("•", "◻", 1) for row in rows]  # a bullet after the pointer is an unmarked box
         start = read_row(pattern, rows[at]) or start
         first = item_of(at, start)
     column = list_rows.column_of(start)
@@ -382,7 +393,7 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
 
 
 def _without_dull_mark(row: str, place: int) -> str:
-    """A row of a list in which those that nothing points at have a mark of their own in the pointer's column."""
+    """The row without the mark that unselected items have in the pointer's column."""
     dull = row[place : place + 1] in _DULL and row[place + 1 : place + 2] == " " and not row[:place].strip()
     return f"{row[:place]} {row[place + 1 :]}" if dull else row
 
@@ -392,7 +403,7 @@ def _is_short(label: str) -> bool:
 
 
 def _counted(rows: list[str], first: Item, others: list[Item], step: int) -> list[Item]:
-    """Those that count on from the pointed one: a list that stands near it in the text counts for itself."""
+    """The items that continue the numbering of the pointed one. Another list near it has its own numbering."""
     out: list[Item] = []
     last = first
     for item in others:
@@ -405,9 +416,9 @@ def _counted(rows: list[str], first: Item, others: list[Item], step: int) -> lis
 
 
 def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str]:
-    """The rows of a list whose choices have words below them that are faded or set further in, without those, and
-    without the empty rows between such choices.  Where all but the pointed one are faded, that is only how the others
-    look."""
+    """The rows without the dimmed or indented words below each choice, and without the empty rows between such
+    choices. If all rows except the pointed one are dimmed, that is only the style of the other choices.
+    """
     end = below = _next(rows, at)
     start = _begins(rows[below])
     if start < column or not (start > column or is_faded(view.style(below, start))):
@@ -438,8 +449,9 @@ def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str
 
 
 def _one_row_each(view: View, rows: list[str], column: int) -> list[str]:
-    """Without rows that go on with the label above them: it had no room for their first word, and they begin nothing
-    of their own, as a capital or a key would."""
+    """The rows without continuations of the label above. A continuation had no room in the row above and does not
+    start like a new item, with a capital or a key.
+    """
     out = list(rows)
     for at in range(1, len(rows)):
         above = rows[at - 1]
@@ -453,17 +465,17 @@ def _one_row_each(view: View, rows: list[str], column: int) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _begins(row: str) -> int:
-    """The column of its first word."""
+    """The column of the row's first word."""
     return next((place for place, char in enumerate(row) if char.isalnum() or char in "([{<\"'`"), -1)
 
 
 def _next(rows: list[str], at: int) -> int:
-    """The row below, without what the terminal has wrapped."""
+    """The next row that is not a continuation."""
     return next((place for place in range(at + 1, len(rows)) if rows[place] != list_rows.WRAPPED), len(rows) - 1)
 
 
 def _without_header(view: View, items: list[Item]) -> list[Item]:
-    """A fuzzy finder's header stands behind its last item, in a colour of its own."""
+    """The items without the header of a fuzzy finder, which follows its last item and has its own colour."""
     looks = [view.style(item.row, item.col) for item in items if not item.pointed]
     usual = Counter(looks).most_common(1)[0][0] if len(looks) > 1 else None
     while len(items) > 2 and usual is not None and not items[-1].pointed:
@@ -483,7 +495,7 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
     if not _believable(view, menu, hinted=dialect.idles and not menu.numbered) or _asked_below(view, menu):
         return None
     if view.cursor_visible and menu.top <= view.row <= menu.bottom and _between_bars(view, menu):
-        return None  # an instruction of several lines, not sent yet
+        return None  # an instruction of several lines that is not sent yet
     asked = question_above(view, menu.top)
     if not asked.text:
         below = block(unframed(view.lines)[menu.bottom + 1 :])
@@ -492,7 +504,7 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
     found = menu_finding(view, menu, ARROWS_CHOOSE, asked, dialect)
     if view.alternate and not asked.text.endswith(("?", ":", "？", "：")) and not _HINT.search(_beside(view, menu)):
         decides = any(choice.refuses for choice in found.choices)
-        found = replace(found, structural=decides)  # a live display has a row to point at, too
+        found = replace(found, structural=decides)  # a live display can have a pointer, too
     sends = way_out(view, menu.bottom) if view.alternate and found.constraints.get("multi_select") else ""
     if not sends:
         return found
@@ -501,7 +513,9 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
 
 
 def _in_a_frame(view: View, menu: Menu | None) -> Menu | None:
-    """What a chat says it puts in no frame: there a bullet in front of one of several rows that count points at it."""
+    """The menu, if it is numbered and in a frame. A chat does not frame its messages, so there a bullet before one
+    row is a pointer.
+    """
     framed = menu and any(one.top < menu.top and menu.bottom < one.bottom for one in find_frames(view.lines))
     return menu if menu and menu.numbered and framed else None
 
@@ -511,7 +525,9 @@ def _between_bars(view: View, menu: Menu) -> bool:
 
 
 def _believable(view: View, menu: Menu, hinted: bool) -> bool:
-    """A menu of no known tool: the end of the screen, or a hint that arrows choose (`hinted`: it must have one)."""
+    """Whether a menu of an unknown tool counts: it is at the end of the screen, or has a hint about arrow keys. With
+    `hinted`, it must have the hint.
+    """
     if hinted:
         return bool(list_rows.ARROWS.search(_beside(view, menu)))
     explains = menu.items[-1].detail.split("\n")
@@ -527,7 +543,7 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
 
 
 def _beside(view: View, menu: Menu) -> str:
-    """The rows above and below a list in which a tool says how it is answered."""
+    """The rows above and below a list in which a tool says how to answer."""
     rows = (
         *view.lines[max(0, menu.top - numbers.HINT_ROWS) : menu.top],
         *view.lines[menu.bottom + 1 : view.bottom() + 1],
@@ -536,20 +552,20 @@ def _beside(view: View, menu: Menu) -> str:
 
 
 def _asked_right_above(view: View, menu: Menu) -> bool:
-    """The cursor stands behind words in the row above the menu; what stands at the foot of the screen explains it."""
+    """Whether the cursor is after words in the row above the menu. Then the foot of the screen only explains it."""
     asks = view.cursor_visible and view.row == menu.top - 1 and not view.after_cursor()
     return asks and menu.how == "pointer" and any(map(str.isalpha, view.before_cursor()))
 
 
 def _asked_below(view: View, menu: Menu) -> bool:
-    """The cursor stands behind a question further down: what looks like a menu is what was written before."""
+    """Whether the cursor is after a question further down. Then the apparent menu is earlier output."""
     below = view.cursor_visible and view.row > menu.bottom and not menu.upwards
-    asks = re.search(r"[^\W\d_]{3}.*[?:)\]>]", view.before_cursor())  # half an answer may stand behind it
+    asks = re.search(r"[^\W\d_]{3}.*[?:)\]>]", view.before_cursor())  # half an answer can follow it
     return below and asks is not None and not list_rows.ARROWS.search("\n".join(view.lines))
 
 
 def _goes_on_from(rows: list[str], pattern: re.Pattern[str], at: int, below: Item) -> bool:
-    """Right above this row, with nothing but such rows between them, stands a choice of the same list."""
+    """Whether a choice of the same list is above this row, with only such rows between them."""
     for up in range(at - 1, max(-1, at - 1 - numbers.EXPLAINED_ROWS), -1):
         match = read_row(pattern, rows[up])
         if match is None or match.start("label") < below.col - 2:
@@ -561,7 +577,7 @@ def _goes_on_from(rows: list[str], pattern: re.Pattern[str], at: int, below: Ite
 
 
 def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: int = -1) -> Menu | None:
-    """Rows that all begin with a mark: the filled one, or the one in another colour, is where the keys go."""
+    """Rows that all start with a mark. The filled one, or the one in another colour, has the focus."""
     block: list[Item] = []
     for at in range(len(rows) - 1, below, -1):
         if rows[at] == list_rows.WRAPPED:
@@ -572,7 +588,7 @@ def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: 
             item = item_of(at, match)
             block.append(replace(item, pointed=False, box=item.box or match["pointer"] or ""))
         elif block and match and (match.start("label") > block[-1].col or _goes_on_from(rows, pattern, at, block[-1])):
-            continue  # set further in: it explains the choice above it; or that goes on here
+            continue  # indented more: it explains or continues the choice above
         elif len(block) >= 2:
             break
         elif rows[at].strip():
@@ -580,10 +596,10 @@ def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: 
     if len(block) < 2:
         return None
     if any(item.box in "✘✗✖✕" for item in block):
-        return None  # what passed and what failed
+        return None  # a report of what passed and failed
     items = tuple(list_rows.honest(list(reversed(block))))
     if any(item.label.startswith("▌") for item in items):
-        return Menu(items, -1, "mark")  # a button in blocks: only its colour says whether it is on
+        return Menu(items, -1, "mark")  # a button made of blocks: only its colour shows its state
     filled = [at for at, item in enumerate(items) if item.checked]
     odd = list_rows.odd_one(view, [(item.row, item.col) for item in items])
     here = [at for at, item in enumerate(items) if item.row == view.row and view.cursor_visible]

@@ -1,6 +1,8 @@
-"""Pagers, editors and other full-screen programs: the line in which they ask, or, at rest, that a person must look.
+"""Pagers, editors and other full-screen programs: the line in which they ask, or, if none asks, a finding that a
+person must look.
 
-They ask in a bar, in the last row, apart near the foot, or in a box without buttons.  The cursor may stand elsewhere.
+They ask in a bar, in the last row, in a separate line near the foot, or in a box without buttons. The cursor can be
+elsewhere.
 """
 
 from __future__ import annotations
@@ -23,17 +25,17 @@ from atlasbridge.core.values import replace
 _ASKED_BELOW = lazy(r"^(?P<ask>\W{0,3}[^\W\d_][^:?]{1,60}(?:\[[^\]]*\])?[:?])\s(?P<filled>\S.*)?$")
 _APART = "   "  # between the keys that a row explains and the line to type into
 _FILL_IN = lazy(r"^\W{0,3}(?:please )?(?:enter|type|input|give|specify)\b.{2,100}:$", re.IGNORECASE)
-_BAR = lazy(r"[─━═=_*-]{2}.*[─━═=_*-]{2}$|~$")  # between what is shown and the line that asks
+_BAR = lazy(r"[─━═=_*-]{2}.*[─━═=_*-]{2}$|~$")  # between the content and the line that asks
 _BOX_ROWS = 12  # of a box that asks: a higher one is a part of the screen
 
 
 def has_bar(view: View) -> bool:
-    """A reversed bar in the last row, with the cursor in it: a pager that does without a screen of its own."""
+    """Whether the last row is a reversed bar with the cursor in it: a pager without an alternate screen."""
     return view.row == len(view.lines) - 1 and bool(view.style(view.row, 0) & REVERSE)
 
 
 def whole_screen(view: View, facts: Facts, dialect: Dialect) -> Finding:
-    """A full-screen program at rest of which nothing is known: a person must look."""
+    """A finding for an unknown full-screen program that does not change: a person must look."""
     name = f" ({facts.command})" if facts.command else ""
     row = min(view.row, max(0, view.bottom()))
     text = view.text()
@@ -43,8 +45,9 @@ def whole_screen(view: View, facts: Facts, dialect: Dialect) -> Finding:
 
 
 def _glimpse(view: View, row: int) -> str:
-    """What stands around the cursor, as much as fits; from the cursor on where it is high up, else up to it.  What an
-    editor says in its last row stands first; columns there explain keys."""
+    """The text around the cursor, as much as fits: from the cursor on if it is high up, otherwise up to it. An
+    editor's message in the last row comes first, unless that row explains keys in columns.
+    """
     last = view.lines[-1].strip() if row < len(view.lines) - 1 and view.lines[-1].count("  ") < 2 else ""
     above, below = (without_drawing("\n".join(lines)) for lines in (view.lines[:row], view.lines[row:]))
     if len(below) < EXCERPT_LIMIT:
@@ -53,7 +56,7 @@ def _glimpse(view: View, row: int) -> str:
 
 
 def recognise_foot(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """The line that asks on a full screen: the last one of a box, the cursor's, or one of the last two."""
+    """The line that asks on a full screen: the last one of a box, the cursor's line, or one of the last two."""
     box = _box(view)
     found = recognise_line(box, facts, dialect, strict=True) if box else None
     if found is not None and found.score >= numbers.SURE:
@@ -75,7 +78,9 @@ def recognise_foot(view: View, facts: Facts, dialect: Dialect) -> Finding | None
 
 
 def _by_itself(found: Finding) -> Finding:
-    """Its line is all that is asked, whatever moves elsewhere; what it is about may be the row that is lit above."""
+    """The finding with its line as the whole question, whatever changes elsewhere. Its subject is possibly the
+    highlighted row above.
+    """
     if not found.choices:
         return found
     asked = found.question or found.core
@@ -83,12 +88,13 @@ def _by_itself(found: Finding) -> Finding:
 
 
 def _below_bar(view: View, row: int) -> View:
-    """The picture without what stands above the lowest bar or gap over this row: that is shown, and not asked.  Where
-    the row is a bar itself, it is all that asks."""
+    """The view without the text above the lowest bar or gap over this row, because that is content and not a
+    question. If the row itself is a bar, only the row remains.
+    """
     ends = row - 1 if _is_ground(view, row) else -1
     ends = next((at for at in range(row - 1, -1, -1) if _is_bar(view, at)), -1) if ends < 0 else ends
     if ends < 0:
-        return view  # the same picture: what is known of its rows is not looked for again
+        return view  # the same view, so that cached results for its rows stay valid
     first = ends + 1
     return replace(view, lines=("",) * first + view.lines[first:], scrolled=0)
 
@@ -99,13 +105,13 @@ def _is_bar(view: View, at: int) -> bool:
 
 
 def _is_ground(view: View, at: int) -> bool:
-    """The row has a ground of its own from end to end."""
+    """Whether the row has its own background from end to end."""
     row = view.lines[at]
     return bool(row) and all(ground_of(view.style(at, col)) for col in (0, len(row) // 2, len(row) - 1))
 
 
 def _box(view: View) -> View | None:
-    """A small box in front of everything else, with the cursor behind its last words."""
+    """A small box in front of everything else, as a view with the cursor after its last words."""
     boxes = [one for one in find_frames(view.lines) if one.bottom - one.top <= _BOX_ROWS]
     boxes = [one for one in boxes if not view.cursor_visible or one.top < view.row < one.bottom]
     if not view.alternate or len(boxes) != 1:
@@ -116,7 +122,7 @@ def _box(view: View) -> View | None:
 
 
 def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """Full-screen programs ask in a bar, or in the very last row: `File Name to Write: out.txt`."""
+    """The question of a full-screen program in a bar or in the last row: `File Name to Write: out.txt`."""
     bar = bool(view.style(view.row, 0) & REVERSE) or view.row == len(view.lines) - 1 or _stands_apart(view)
     keys, gap, line = view.before_cursor().rpartition(_APART)
     line = line if not {":", "?"} & set(keys) else f"{keys}{gap}{line}"
@@ -125,7 +131,7 @@ def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | No
 
 
 def _fill_in(view: View, asked: str, filled: str, facts: Facts) -> Finding:
-    """Any text, in place of what stands there before and behind the cursor."""
+    """A free-text finding that replaces the text before and after the cursor."""
     line = Line(asked, view.row)
     found = line_finding(view, line, facts, FOOTER, PromptType.TYPE_FREE_TEXT, numbers.LIKELY)
     behind = view.behind_cursor()
@@ -136,6 +142,8 @@ def _fill_in(view: View, asked: str, filled: str, facts: Facts) -> Finding:
 
 
 def _stands_apart(view: View) -> bool:
-    """Near the foot of the screen, with nothing right above it but a frame; what stands below it explains keys."""
+    """Whether the line is near the foot of the screen, with nothing right above it but a frame. Rows below it
+    explain keys.
+    """
     above = view.lines[view.row - 1] if view.row else ""
     return view.row >= len(view.lines) - numbers.EDGE_ROWS and is_drawn(above) and not view.behind_cursor()

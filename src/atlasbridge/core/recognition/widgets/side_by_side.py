@@ -1,8 +1,8 @@
-"""Choices in one row, one of them lit: `● Yes / ○ No`, `no / yes` behind an arrow, words apart from each other.
+"""Choices in one row with one of them highlighted: `● Yes / ○ No`, `no / yes` after an arrow, or separate words.
 
-Words are choices where one of them agrees and one refuses, or where the cursor stands on the lit one.  Answered by left
-and right; where more rows of words stand below, a person must look.  Also menus of single keys: `[y] Approve  [n] Deny`
-in one row, `Press q to quit.` in two rows or more.
+Words are choices if one agrees and one refuses, or if the cursor is on the highlighted one. The answer is left and
+right; if more rows of words follow, a person must look. Also menus of single keys: `[y] Approve  [n] Deny` in one
+row, `Press q to quit.` in two rows or more.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _ASKS = lazy(r"[?:›»…‣]\s*$")
 _LIT_RUN = lazy(r"^\s*+(?:\S++(?:\s{1,10}(?=\S))?)+")
 _APART = lazy(r"\S++(?> \S++)*")
 _TOGGLE = lazy(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
-_SWITCH = lazy(r"^\?\s.*\s(Yes)\s?/\s?(No)\s*$", re.IGNORECASE)  # one of them is lit, and no cursor is shown
-_WHEEL = lazy("[⠁-⣿]")  # turns beside what a tool does, not in what it asks
+_SWITCH = lazy(r"^\?\s.*\s(Yes)\s?/\s?(No)\s*$", re.IGNORECASE)  # one of them is highlighted, and the cursor is hidden
+_WHEEL = lazy("[⠁-⣿]")  # spins beside the tool's work, not in a question
 _ROW_RULE = MenuRule("side-by-side", across=True)
 _GUTTER_KEY = lazy(r"^│\s+(\w)\s{2,}([^\s│][^│]*)$")
 _PRESS = lazy(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s+(.+?)\.?$", re.IGNORECASE)
@@ -58,8 +58,9 @@ def find_across(view: View, labels: str) -> Menu | None:
 
 
 def _lit_label(view: View, words: list[Item]) -> int:
-    """The one that looks different from all others; of two the one that has not the ground of the cells between and
-    beside them, or the only one whose ground has a colour."""
+    """The one that looks different from all others. Of two, the one whose background differs from the cells between
+    and beside them, or the only one with a coloured background.
+    """
     looks = [view.style(item.row, item.col) for item in words]
     taken = {col for item in words for col in range(item.col - 1, item.col + len(item.label) + 1)}
     near = range(max(0, words[0].col - 3), min(view.cols, words[-1].col + len(words[-1].label) + 3))
@@ -72,14 +73,14 @@ def _lit_label(view: View, words: list[Item]) -> int:
 
 
 def _labelled(at: int, match: re.Match[str]) -> Item:
-    """The groups `label` and `key`, where the pattern has them: `[y] Approve`."""
+    """An item from the groups `label` and `key`, if the pattern has them: `[y] Approve`."""
     named = match.groupdict()
     start = match.start("label") if "label" in named else match.start()
     return Item(at, start, named.get("label") or match.group(), named.get("key") or "")
 
 
 def find_row(view: View) -> Menu | None:
-    """Choices side by side in the lowest row that has them: `● Yes / ○ No`, or `no / yes` behind an arrow."""
+    """Choices side by side in the lowest row that has them: `● Yes / ○ No`, or `no / yes` after an arrow."""
     for at in range(view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
         marked = [Item(at, m.start(2), m[2].strip(), box=m[1]) for m in _RADIO_IN_A_ROW.finditer(view.lines[at])]
         worded = all(any(map(str.isalnum, item.label)) for item in marked)  # a scale has bars between its marks
@@ -94,13 +95,13 @@ def find_row(view: View) -> Menu | None:
 
 
 def _begins_the_row(view: View, at: int, mark: str) -> bool:
-    """Nothing but a bar or the question itself stands in front: behind other words it is a mode in a status row."""
+    """Whether only a bar or the question is before it. After other words, it is a mode in a status row."""
     before = view.lines[at].partition(mark)[0]
     return not any(map(str.isalnum, before)) or _ASKS.search(before) is not None
 
 
 def find_lit_words(view: View) -> Menu | None:
-    """The lowest row near the foot with words apart from each other, one of them lit: `Allow once   Reject`."""
+    """The lowest row near the foot with separate words of which one is highlighted: `Allow once   Reject`."""
     rows = range(view.bottom(), max(-1, view.bottom() - numbers.FOOT_ROWS), -1)
     return next(filter(None, (lit_words_in(view, at) for at in rows)), None)
 
@@ -115,7 +116,7 @@ def lit_words_in(view: View, at: int) -> Menu | None:
 
 
 def _has_the_cursor(view: View, menu: Menu) -> bool:
-    """It stands on the lit word, of which every letter is lit: a caret covers one."""
+    """Whether the cursor is on the highlighted word and every letter of it is highlighted; a caret covers only one."""
     lit = menu.items[menu.current]
     cells = (view.col, lit.col, lit.col + len(lit.label) - 1)
     return view.cursor_visible and view.row == lit.row and len({view.style(lit.row, col) for col in cells}) == 1
@@ -126,7 +127,7 @@ def recognise_side_by_side(view: View, facts: Facts, dialect: Dialect) -> Findin
     if menu is None:
         return _recognise_words(view, facts, dialect)
     asked = question_above(view, menu.top)
-    if menu.how == "colour":  # the question stands in the same row
+    if menu.how == "colour":  # the question is in the same row
         asked = Asked(view.lines[menu.top].strip(), menu.top)
     return as_yes_no(menu_finding(view, menu, _ROW_RULE, asked, dialect))
 
@@ -139,13 +140,13 @@ def _recognise_words(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     plain = facts.canonical is False and not view.alternate and not dialect.idles
     here = plain and _has_the_cursor(view, menu)
     if here and view.bottom() > menu.bottom:
-        return unclear(_ROW_RULE, asked)  # what stands below it is reached by other keys
+        return unclear(_ROW_RULE, asked)  # the rows below are reached by other keys
     asks = here or decides([item.label for item in menu.items], dialect)
     return menu_finding(view, menu, _ROW_RULE, asked, dialect) if asks else None
 
 
 def find_key_row(view: View) -> tuple[Menu, list[bytes]] | None:
-    """A row near the foot that holds nothing but keys and what they do; with the keys."""
+    """A row near the foot that contains only keys and their meaning, and the keys."""
     rows = unframed(view.lines)
     for at in range(view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
         found = list(_KEY_IN_A_ROW.finditer(rows[at]))
@@ -156,8 +157,9 @@ def find_key_row(view: View) -> tuple[Menu, list[bytes]] | None:
 
 
 def recognise_key_row(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """`[y] Approve   [n] Deny` below a question: each is one key, one agrees and one refuses.  Where none does, as in
-    `[q] Quit   [r] Refresh`, a display only says which keys it knows."""
+    """`[y] Approve   [n] Deny` below a question: each is one key, one agrees and one refuses. Otherwise, as in `[q]
+    Quit   [r] Refresh`, a display only lists its keys.
+    """
     row = find_key_row(view)
     if row is None:
         return None
@@ -171,8 +173,9 @@ def recognise_key_row(view: View, facts: Facts, dialect: Dialect) -> Finding | N
 
 
 def recognise_told_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """`Enter to submit · Esc to cancel` at the foot, and nothing that is known: what Enter would take there nobody can
-    tell, so a person must look."""
+    """`Enter to submit · Esc to cancel` at the foot of an unknown screen. It is unclear what Enter would take, so a
+    person must look.
+    """
     rows = [] if view.cursor_visible else unframed(view.lines)
     for at in range(len(rows) and view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
         told = {match[1].lower()[:3]: match[2] for match in _TOLD_KEY.finditer(rows[at])} if rows else {}
@@ -184,7 +187,7 @@ def recognise_told_keys(view: View, facts: Facts, dialect: Dialect) -> Finding |
 
 
 def _is_typed_into(view: View, first: int) -> bool:
-    """The cursor stands in a line below these rows, or a framed field of one row right above them."""
+    """Whether the cursor is in a line below these rows, or a framed field of one row is right above them."""
     framed = any(one.bottom - one.top == 2 and one.bottom == first - 1 for one in find_frames(view.lines))
     return framed or (view.row > first and bool(view.before_cursor().strip()))
 
@@ -199,7 +202,7 @@ def recognise_key_rows(view: View, facts: Facts, dialect: Dialect) -> Finding | 
     if len(rows) < 2 or view.bottom() - rows[-1][0] > numbers.EDGE_ROWS:
         return None
     if _is_typed_into(view, rows[0][0]) and all(named_key(key[1]) for _, key in rows):
-        return None  # these keys only end what is typed
+        return None  # these keys only end the input
     choices = tuple(
         choice_of(match[1], match[2], (Step(named_key(match[1]) or match[1].encode()),), dialect) for _, match in rows
     )
