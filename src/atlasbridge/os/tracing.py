@@ -1,9 +1,8 @@
-"""Traces of prompts with OpenTelemetry: used where the extra `tracing` is installed and OTEL_EXPORTER_OTLP_ENDPOINT (or
-OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) says where to send them. Nothing imports this module otherwise.
+"""Traces of prompts with OpenTelemetry. Imported only if the extra `tracing` is installed and an OTLP endpoint is
+set.
 
-A prompt is one trace. The ids of the trace and of its first span are derived from the prompt's id, so the hub and the
-fleet server add spans to the same trace without telling each other anything. A span has ids, names and times, and
-never the text of a question or an answer.
+A prompt is one trace. Its ids are derived from the prompt's id, so the hub and the fleet server add spans to the
+same trace without any exchange. A span has ids, names and times, never the text of a question or an answer.
 """
 
 from __future__ import annotations

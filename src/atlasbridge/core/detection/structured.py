@@ -1,8 +1,8 @@
 """What the tool reports about itself: OSC 7501 program status, desktop notifications, hooks and event APIs.
 
-None of these covers every dialog, and all can be late, lost, repeated or wrong. So they raise the confidence and add
-details to a prompt, but never raise or withdraw one alone. Messages in the output stream are only hints, because any
-displayed text could have written them. A hook's subject counts only if the dialog shows the same.
+All of these can be missing, late, repeated or wrong. They raise the confidence and add details, but never raise or
+withdraw a prompt alone. The output stream gives only hints, because any displayed text could have written them. A
+hook's subject counts only if the dialog shows the same.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Decides whether to raise a prompt now, with one table: what the probe says, what is seen, how long it must last,
-and why.
+"""Decides whether to raise a prompt now, with one table: the probe's answer, the evidence, the time, and the reason.
 
 The first matching row decides. docs/detection.md is generated from these rows, and a test checks them all.
 `core/recognition` says what is on the screen, `screen_history` how long it has been there.

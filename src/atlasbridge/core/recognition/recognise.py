@@ -1,8 +1,7 @@
-"""Recognises the prompt on the screen. It runs the finders, one for each kind of widget, in order of trust; if none
-matches, it uses the line that asks.
+"""Recognises the prompt on the screen: runs the finders, one for each kind of widget, in order of trust.
 
-A finder is a function of the view, the facts about the terminal and the dialect, and returns a finding or None. All
-functions are pure.
+A finder is a pure function of the view, the facts about the terminal and the dialect, and returns a finding or None.
+If no finder matches, the line that asks is used.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The fleet server: a web application on PostgreSQL.  It proposes decisions; each machine's hub decides."""
+"""The fleet server: a web application on PostgreSQL. It proposes decisions; each machine's hub decides."""

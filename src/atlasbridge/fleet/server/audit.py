@@ -1,8 +1,8 @@
-"""The server's own audit log. Each event is written in the transaction that it belongs to and is sealed into a hash
-chain right afterwards.
+"""The server's own audit log, in the format of a hub's log. An event is written in the transaction that it belongs
+to.
 
-The chain has the same format as a hub's log. Entries are sealed in batches by one server process at a time, so that
-concurrent decisions do not wait for each other. The restricted database role can add entries but cannot change them.
+One server process at a time seals pending entries into the hash chain, in batches, so that concurrent decisions do
+not wait for each other. The restricted database role can add entries but cannot change them.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ FROM machines m WHERE m.id = ANY(%s) AND m.gone_at IS NULL
 
 @frozen
 class PendingWork:
-    asks: frozenset[str]  # open prompts that are sent to a chat of the server
+    asks: frozenset[str]  # open prompts about which a chat of the server asks
     proofs: tuple[str, ...]  # open requests to prove its audit log
     proved: int  # how many entries of that log are verified
     is_watched: bool  # a person watches one of its screens, or did
@@ -206,7 +206,7 @@ class MachineLink:
         self._entered = entered
         self._sent: set[str] = set()  # decisions that were sent on this link and have no outcome yet
         self._asked: set[str] = set()  # proofs that were requested on this link
-        self._asks: frozenset[str] = frozenset()  # prompts that the machine knows are in a chat
+        self._asks: frozenset[str] = frozenset()  # the same, as far as the machine knows
         self._rules = ""
         self._is_full = False
         self._watched: set[str] = set()

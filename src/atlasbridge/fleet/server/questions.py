@@ -1,9 +1,7 @@
-"""Questions that programs ask the fleet's people through the server itself (MCP over HTTP), without a machine of their
-own.
+"""Questions that programs ask the fleet's people through the server itself (MCP over HTTP). They need no machine.
 
-The server process becomes an ephemeral machine of the fleet, so its questions are normal prompts with the same
-permissions, chats and decisions. If the process dies, its machine becomes silent and is removed, and its questions end
-without an answer.
+The server process becomes an ephemeral machine, so its questions are normal prompts with the same permissions. If
+the process dies, its machine becomes silent and is removed, and its questions end without an answer.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""What a tool's own dialect knows: its dialogs (`[[menu]]`) and their subjects, words in a region of its screen
-(`[[rule]]`), and its state (`[[busy]]`, `[[title]]`).
+"""What a tool's dialect knows: dialogs (`[[menu]]`) with their subjects (`[[subject]]`), words in a region of the
+screen (`[[rule]]`), and the tool's state (`[[busy]]`, `[[title]]`).
 
-The dialect's `[[subject]]` entries say where in the dialog the command, the file or the page is shown. A subject
-from the screen is never complete, because line breaks and blanks of the tool cannot be distinguished from the
-original ones.
+A subject from the screen is never complete, because the tool's line breaks look the same as the original ones.
 """
 
 from __future__ import annotations

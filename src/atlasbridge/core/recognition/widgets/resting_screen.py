@@ -1,5 +1,4 @@
-"""Pagers, editors and other full-screen programs: the line in which they ask, or, if none asks, a finding that a
-person must look.
+"""Pagers, editors and other full-screen programs: the line in which they ask, or else the whole screen for a person.
 
 They ask in a bar, in the last row, in a separate line near the foot, or in a box without buttons. The cursor can be
 elsewhere.

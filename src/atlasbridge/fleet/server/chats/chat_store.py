@@ -143,7 +143,7 @@ class ChatStore:
         return mine
 
     async def promise(self, keys: list[Key]) -> None:
-        """Record that the chats ask for these prompts, now or at a later step."""
+        """Record that the chats ask people about these prompts, now or at a later step."""
         await self._database.rows(
             "UPDATE prompts p SET chats_ask = true FROM unnest(%s::text[], %s::text[]) AS w (machine, name)"
             " WHERE (p.machine_id, p.prompt_id) = (w.machine, w.name) AND NOT p.chats_ask",

@@ -86,7 +86,7 @@ class ChatEscalation:
             self._look_at.pop(chat_id, None)
 
     async def look(self) -> set[str]:
-        """Send everything that is due. Returns the machines that have to learn that the chats ask for their prompts."""
+        """Send everything that is due. Returns the machines that must learn that the chats ask about their prompts."""
         fresh: list[Key] = []
         for asked in self._cache.open_asked():
             if self._look_at.get(asked.chat_id, 0.0) <= self._clock.now() and await self._escalate(asked):
@@ -98,9 +98,7 @@ class ChatEscalation:
         return {key[0] for key in fresh}
 
     async def _escalate(self, asked: FleetPrompt) -> bool:
-        """Send the due steps of one prompt. Returns whether the chats ask for it and the machine does not know this
-        yet.
-        """
+        """Send the due steps of one prompt. Returns whether the chats ask about it and its machine does not know."""
         session = self._cache.session(asked.record.session_id)
         if session is None:
             return False

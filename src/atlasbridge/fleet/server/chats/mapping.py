@@ -45,7 +45,7 @@ class FleetPrompt:
     seq: int
     machine: str
     folder: str
-    state: str  # the machine's or the server's word
+    state: str  # set by the machine or the server
     record: PromptRecord
     raised_at: float  # wall-clock time
     agreed: tuple[str, ...] = ()

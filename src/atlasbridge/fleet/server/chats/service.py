@@ -133,7 +133,7 @@ class Chats:
     def _plan(self, cache: ChatCache) -> ChatPlan:
         try:
             return self._read_plan(cache.directory.by_channel())
-        except AtlasBridgeError as error:  # it was valid at the start; for example, an identity is not
+        except AtlasBridgeError as error:  # valid at the start, but not now: an identity, for example
             log.error("the chats stand still: %s (%s)", error, error.hint)
             return ChatPlan()
 
