@@ -1,4 +1,4 @@
-"""What words mean: whether a label refuses or applies for ever, and whether a question asks for a secret.
+"""What words mean: whether a label refuses or decides permanently, and whether a question asks for a secret.
 
 The words come from the dialect first, then from all languages (`words/*.toml`).
 """

@@ -345,7 +345,7 @@ async def sweep(database: Database, entered: Entered) -> None:
 
 
 async def accept_restore(database: Database, name: str, by: str) -> str | None:
-    """Accept a machine's restored state for a person. Returns the machine's description, or None if none waits."""
+    """Let a restored machine in after a person has confirmed it. Returns its description, or None if none waits."""
     async with database.transaction() as connection:
         known = await _held(connection, name)
         if known is None or not known["others"]:

@@ -1,4 +1,4 @@
-"""Questions that programs ask the fleet's people through the server itself (MCP over HTTP). They need no machine.
+"""Questions that programs ask the fleet's people through the server itself (MCP over HTTP).
 
 The server process becomes an ephemeral machine, so its questions are normal prompts with the same permissions. If
 the process dies, its machine becomes silent and is removed, and its questions end without an answer.

@@ -1,6 +1,4 @@
-"""`atlasbridge fleet serve`: opens the database, migrates it, serves the ASGI application and stops cleanly on a
-signal.
-"""
+"""`atlasbridge fleet serve`: opens the database, checks its schema, serves the application and stops on a signal."""
 
 from __future__ import annotations
 
@@ -176,7 +174,7 @@ def stop_on_signals(server: uvicorn.Server) -> None:
 # The ASGI application: routes, static files and the machine link. It keeps no state between two requests.
 
 NO_OIDC = "Log in with a link: an administrator makes one with atlasbridge fleet people link NAME."
-PROBES = ("/health", "/ready", "/metrics")  # reachable under any host name; /metrics needs a token
+PROBES = ("/health", "/ready", "/metrics")  # reachable under any host name; /metrics needs a token or a login
 
 
 def build_application(context: ServerContext, metrics_token: str = "", oidc: OidcSettings | None = None) -> ASGIApp:

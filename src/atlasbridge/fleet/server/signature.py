@@ -18,7 +18,7 @@ from atlasbridge.fleet.server.database import Connection, Database, row, rows
 class Identity:
     private_key: str
     public_key: str
-    chat_secret: str = ""  # signs the buttons in chats
+    chat_secret: str = ""  # for the nonces of buttons in chats
     keys: tuple[tuple[str, str, str], ...] = ()  # (old key, new key, signature by the old key) of each rotation
 
     def sign(self, text: bytes) -> str:

@@ -335,7 +335,7 @@ def _weight(style: int) -> int:
     return 8 * reverse + 4 * background + 2 * bool(style & 0x01) - bool(style & 0x02) + bool(style >> 8 & 0x3FFFFFF)
 
 
-# A list as a prompt: the question, the choices (with those that refuse or apply for ever), its limits, and the keys.
+# A list as a prompt: the question, the choices (which refuse, which are permanent), its limits, and the keys.
 #
 # A choice is taken by its digit, its hot key, or arrows that are checked on the screen. Free text goes into its text
 # field.
