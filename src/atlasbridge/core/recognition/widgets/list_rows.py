@@ -213,7 +213,7 @@ def _nearest_number(rows: list[str], pattern: re.Pattern[str], order: range, col
 
 
 def find_numbered(view: View, pointers: str) -> Menu | None:
-    """The lowest rows that count from 1 without a pointer. Only a dialect can say that they are a menu."""
+    """The lowest rows that count from 1. This alone does not prove a menu: callers need further evidence."""
     pattern = row_pattern(pointers)
     sketch = [headed(line, row) for line, row in zip(view.lines, unframed(view.lines), strict=True)]
     rows = [WRAPPED if at - 1 in view.joined else row for at, row in enumerate(sketch)]

@@ -513,8 +513,8 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
 
 
 def _in_a_frame(view: View, menu: Menu | None) -> Menu | None:
-    """The menu, if it is numbered and in a frame. A chat does not frame its messages, so there a bullet before one
-    row is a pointer.
+    """The menu, if it is numbered and in a frame. A chat does not frame its messages, so a bullet before
+    one row inside a frame is a pointer.
     """
     framed = menu and any(one.top < menu.top and menu.bottom < one.bottom for one in find_frames(view.lines))
     return menu if menu and menu.numbered and framed else None
