@@ -200,6 +200,8 @@ def test_an_adapter_that_cannot_be_loaded_says_why(packages: Path, hub: HubProce
 
 
 FAULTY = """
+import asyncio
+
 from atlasbridge.adapters.base import AdapterInjectionError, ReplayAttackError, make_idempotency_key
 from atlasbridge.adapters.pty import PtyAdapter
 from atlasbridge.core.ids import new_id
@@ -223,6 +225,8 @@ class FaultyAdapter(PtyAdapter):
         if WRONG == "os error once" and self.times == 1:
             raise OSError("no such device")
         await super().inject_reply(reply)
+        if WRONG == "slow":
+            await asyncio.sleep(2)
 
     async def detect_prompt(self, buffer):
         if WRONG == "detect":
@@ -284,6 +288,20 @@ def test_an_adapter_that_refuses_a_reply_is_heard_and_the_question_is_asked_agai
     value, identity, nonce = log.read_text().splitlines()[0].split()
     assert (value, identity) == ("y", f"cli:{os.environ.get('USER', 'root')}") or identity.startswith("cli:")
     assert len(nonce) == 32
+
+
+def test_a_next_prompt_that_is_reported_before_the_reply_is_done_does_not_make_it_stale(
+    packages: Path, hub: HubProcess
+) -> None:
+    faulty_adapter(hub, "slow")
+    with outside(packages, hub) as terminal:
+        terminal.wait_until(hub.is_asked, "the prompt")
+        done = hub.cli("reply", hub.ask("prompts")["prompts"][0]["prompt_id"], "y")
+        assert done.returncode == 0 and "Sent" in done.stdout, done
+        terminal.wait_for("overwrite=y")
+        terminal.wait_until(
+            lambda: [p["type"] for p in hub.ask("prompts")["prompts"]] == ["free_text"], "the second prompt"
+        )
 
 
 @pytest.mark.parametrize("wrong", ["detect", "read"])

@@ -30,7 +30,8 @@ PAUSES: dict[str, int] = {
     "support/fake_ntfy.py": 1,
     "support/fake_server.py": 2,
     "prompt_lab/test_scenarios.py": 1,  # as the document's own scenario does
-    "support/hostile_tool.py": 3,  # the hub looks meanwhile, and nothing tells the attacker when
+    "channels/test_telegram_channel.py": 1,  # longer than an edit of the time that is left takes to come
+    "support/hostile_tool.py": 5,  # the hub looks meanwhile, and nothing tells the attacker when
 }
 # Looks at the inside, by file; whoever takes one away takes its number down.
 INSIDE: dict[str, int] = {

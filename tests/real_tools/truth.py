@@ -183,8 +183,9 @@ def compare(asked: Nasty, shown: dict[str, Any], did: str | None) -> tuple[Agree
     if subject.get("complete"):
         same = _same_edit(text, did) if asked.file else text == escape_controls(did)
         return (Agreement.WHOLE, said) if same else (Agreement.WRONG, f"complete, but not the same\n{said}")
-    if not shown["whole"] or shown["constraints"].get("missing_lines"):
-        return Agreement.CUT, f"{shown['constraints'].get('missing_lines', 'some')} lines missing\n{said}"
+    missing = shown.get("constraints", {}).get("missing_lines", 0)
+    if not shown["whole"] or missing:
+        return Agreement.CUT, f"{missing or 'some'} lines missing\n{said}"
     wanted = did.split("\n") if asked.file else [did]
     have = _flat(f"{text}\n{question}")
     if "\t" not in did and all(_flat(escape_controls(line)) in have for line in wanted):

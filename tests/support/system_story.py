@@ -322,8 +322,7 @@ def attack_alone(name: str) -> Any:
     os.chown(folder, pwd.getpwnam("dev").pw_uid, -1)
     words = [sys.executable, "-P", hostile_tool.__file__, name, str(Path(SOCKET).parent), str(folder)]
     assert as_dev("run", "--detach", "--", *words)["code"] == 0
-    until((folder / "done").exists, name)
-    return json.loads((folder / "done").read_text())
+    return json.loads(until(lambda: (folder / "done").exists() and (folder / "done").read_text(), name))
 
 
 def install_over_a_link(own: Path) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Nursery:
     def __init__(self) -> None:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._one_at_a_time = threading.Lock()
-        kept = {name: value for name, value in os.environ.items() if name not in ("TEST_RUN", "PYTEST_CURRENT_TEST")}
+        kept = {name: value for name, value in _AT_FIRST.items() if name not in ("TEST_RUN", "PYTEST_CURRENT_TEST")}
         with theirs:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.support.warm", str(theirs.fileno())],
@@ -61,6 +61,7 @@ class Nursery:
 
 _STARTERS = ("run", "attach", "hub", "demo", "ask", "mcp", "acp", "setup", "debug", "doctor", "version", "update")
 _OF_PYTHON = ("PYTHON", "LC_", "LANG", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "LINES", "TZ", "HOME", "PATH")
+_AT_FIRST = dict(os.environ)  # what the warm process has; a test may change its own
 _nursery: Nursery | None = None
 _made_once = threading.Lock()
 
@@ -69,8 +70,8 @@ def may_fork(words: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Not where a command starts others or looks at its own process, or where something is read before `main`."""
     if sys.platform != "linux" or (words and words[0] in _STARTERS and tuple(words[:2]) != ("hub", "stop")):
         return False
-    early = {name for name in {*environ, *os.environ} if name.startswith(_OF_PYTHON)}
-    return all(environ.get(name) == os.environ.get(name) for name in early)
+    early = {name for name in {*environ, *_AT_FIRST} if name.startswith(_OF_PYTHON)}
+    return all(environ.get(name) == _AT_FIRST.get(name) for name in early)
 
 
 def nursery() -> Nursery:

@@ -1189,7 +1189,7 @@ class HubOperations:
     def resume(self, session_id: SessionId) -> Resumed:
         """Resume a session that Ctrl-Z has stopped."""
 
-    @operation("POST /sessions/{session_id}/size", scope="admin", page=True)
+    @operation("POST /sessions/{session_id}/size", scope="admin")
     def lend_size(
         self,
         session_id: SessionId,

@@ -34,7 +34,7 @@ from atlasbridge.core.host.zygote.environment_fingerprint import (
 )
 from atlasbridge.core.host.zygote.fork_server import ForkServer, Serving, claim
 from atlasbridge.core.host.zygote.spawn_request import CWD, encode_request, parse_request, request_length
-from atlasbridge.core.peer import Peer, read_peer
+from atlasbridge.core.peer import Peer, meet
 
 WORDS = st.binary(min_size=0, max_size=30).filter(lambda word: b"\0" not in word)
 NAMES = WORDS.filter(lambda name: name and b"=" not in name)
@@ -257,7 +257,9 @@ def test_a_spare_refuses_another_user_and_the_next_caller_is_served(
 ) -> None:
     stranger = tmp_path / "stranger"
     others = Peer(os.getpid(), os.getuid() + 1)
-    monkeypatch.setattr(fork_server, "read_peer", lambda link: others if stranger.exists() else read_peer(link))
+    monkeypatch.setattr(
+        fork_server, "meet", lambda link, listens: others if stranger.exists() else meet(link, listens=listens)
+    )
     with Cradle(tmp_path, yes, yes) as zygote:
         zygote.spare()
         stranger.touch()

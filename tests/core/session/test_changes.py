@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.session import changes
 
@@ -56,8 +57,22 @@ def commit(folder: Path, files: dict[str, str]) -> float:
 
 def settled() -> float:
     """The next whole second: a commit's log counts in seconds, a file system's clock in a few milliseconds."""
-    time.sleep(1.05 - time.time() % 1)
+    second = int(time.time())
+    wait_for(lambda: time.time() > second + 1.01, "the next second")
     return time.time()
+
+
+def wait_for_next_tick(folder: Path) -> None:
+    """Until the file system gives new files a later time than the files that are there."""
+    probe = folder.parent / "clock"
+    probe.touch()
+    before = probe.stat().st_mtime_ns
+
+    def has_moved() -> bool:
+        probe.touch()
+        return probe.stat().st_mtime_ns > before
+
+    wait_for(has_moved, "the clock of the file system")
 
 
 @pytest.fixture
@@ -67,7 +82,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_new_changed_and_removed_files_are_told_with_their_lines(folder: Path) -> None:
     since = commit(folder, {"a.txt": "1\n2\n3\n4\n5\n", "b/c.txt": "x\n", "same.txt": "s\n", "gone/d.txt": "d\ne\n"})
-    time.sleep(0.05)
+    wait_for_next_tick(folder)
     (folder / "a.txt").write_text("1\ntwo\n3\n4\n5\n6\n")
     (folder / "new.txt").write_text("n\n")
     (folder / "gone/d.txt").unlink()
@@ -83,7 +98,7 @@ def test_new_changed_and_removed_files_are_told_with_their_lines(folder: Path) -
 
 def test_what_was_committed_meanwhile_still_counts(folder: Path) -> None:
     since = commit(folder, {"a.txt": "1\n", "b.txt": "1\n"})
-    time.sleep(0.05)
+    wait_for_next_tick(folder)
     (folder / "a.txt").write_text("2\n")
     git(folder, "rm", "-q", "b.txt")
     git(folder, "commit", "-qam", "second")
@@ -100,7 +115,7 @@ def test_what_was_changed_before_the_session_began_is_not_its_doing(folder: Path
 def test_ignored_files_are_left_out_unless_they_are_tracked(folder: Path) -> None:
     rules = "*.log\nbuild/\n!keep.log\n/only-here.txt\ndocs/**/*.tmp\n"
     since = commit(folder, {".gitignore": rules, "tracked.log": "1\n", "build/kept.txt": "1\n"})
-    time.sleep(0.05)
+    wait_for_next_tick(folder)
     written = ("a.log", "keep.log", "tracked.log", "build/kept.txt", "only-here.txt", "docs/x/y/z.tmp", "docs/a.txt")
     for name in (*written, "sub/only-here.txt", "build2/new.txt", "deep/build/out.txt"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -112,7 +127,7 @@ def test_ignored_files_are_left_out_unless_they_are_tracked(folder: Path) -> Non
 
 def test_a_session_in_a_folder_below_tells_only_of_that_folder(folder: Path) -> None:
     since = commit(folder, {"web/a.txt": "1\n", "api/b.txt": "1\n"})
-    time.sleep(0.05)
+    wait_for_next_tick(folder)
     for name in ("web/a.txt", "api/b.txt"):
         (folder / name).write_text("2\n")
     assert by_path(look(folder / "web", since)) == {"web/a.txt": ("changed", 1, 1)}
@@ -148,7 +163,7 @@ def test_a_repository_with_longer_names_is_read(folder: Path) -> None:
         pytest.skip("this git knows no SHA-256")
     since = commit(folder, {"a.txt": "1\n", "b/c.txt": "1\n"})
     git(folder, "repack", "-adq")
-    time.sleep(0.05)
+    wait_for_next_tick(folder)
     (folder / "b/c.txt").write_text("2\n")
     assert by_path(look(folder, since)) == {"b/c.txt": ("changed", 1, 1)}
 
@@ -157,7 +172,7 @@ def test_files_that_are_not_text_links_and_pipes_are_told_without_being_followed
     since = commit(folder, {"a.txt": "1\n"})
     secret = tmp_path / "secret.txt"
     secret.write_text("do not read this")
-    time.sleep(0.05)
+    wait_for_next_tick(folder)
     (folder / "picture.png").write_bytes(b"\x89PNG\0\0")
     (folder / "link").symlink_to(secret)
     os.mkfifo(folder / "pipe")
@@ -186,7 +201,7 @@ def test_nothing_that_a_repository_names_is_run(folder: Path, tmp_path: Path) ->
         (folder / ".git/hooks").mkdir(exist_ok=True)
         (folder / ".git/hooks" / hook).write_text(program.read_text())
         (folder / ".git/hooks" / hook).chmod(0o755)
-    time.sleep(0.05)
+    wait_for_next_tick(folder)
     (folder / "a.txt").write_text("2\n")
     subprocess.run(("git", "status"), cwd=folder, env=QUIET, capture_output=True, check=False)
     assert trace.exists(), "the trap does not work"
@@ -199,7 +214,7 @@ def test_broken_and_hostile_objects_end_in_an_answer(folder: Path) -> None:
     """Every file of the repository is damaged in many ways: the names are told all the same."""
     since = commit(folder, {f"d{n}/a{n}.txt": f"{n}\n" * 50 for n in range(12)})
     git(folder, "repack", "-adq")
-    time.sleep(0.05)
+    wait_for_next_tick(folder)
     (folder / "d3/a3.txt").write_text("new\n")
     (folder / "d4/a4.txt").unlink()
     random = Random(7)
@@ -235,7 +250,7 @@ def test_a_log_that_points_elsewhere_and_a_chain_without_end_are_refused(folder:
 
 def test_large_differences_are_cut_and_say_so(folder: Path) -> None:
     since = commit(folder, {"a.txt": "".join(f"line {n}\n" for n in range(9000))})
-    time.sleep(0.05)
+    wait_for_next_tick(folder)
     (folder / "a.txt").write_text("".join(f"other {n}\n" for n in range(9000)))
     for number in range(changes.MOST_FILES + 20):
         (folder / f"n{number}.txt").write_text("x\n" * 400)

@@ -295,16 +295,16 @@ class SessionHost:
             case "leave":
                 self._attached_client.vacate(caller.attachment, "detached")
             case "injected" if self._attach_socket.is_inside(caller, self._pty.pid):
-                self._adapter.hear(caller, message)
+                self._adapter.take_result(message)
             case "structured" if message.get("kind") == "adapter" and self._attach_socket.is_inside(
                 caller, self._pty.pid
             ):
                 self._adapter_said(str(message.get("text", "")))
             case "structured" if self._attach_socket.is_inside(caller, self._pty.pid):
-                self._adapter.hear(caller, message)
-                self._analysis.tool_said(message)
-                if self._hook is not None:
-                    self._hook.offer(caller, message)
+                if self._adapter.report(caller, message):
+                    self._analysis.tool_said(message)
+                    if self._hook is not None:
+                        self._hook.offer(caller, message)
             case "structured":
                 self._journal.note("somebody outside the session spoke for its tool")
             case "continue":

@@ -28,6 +28,7 @@ class AdapterConnection:
     """The connection to an adapter in its own process, which types the answers to the prompts that it has reported.
 
     Used by the host's main thread, which receives messages, and by the typist's thread, which waits for the result.
+    The adapter's reports wait while a reply is being typed: it can report the next prompt before the result.
     """
 
     def __init__(self) -> None:
@@ -35,15 +36,32 @@ class AdapterConnection:
         self.last_told = ""  # its open prompt, as it was reported
         self._word: Outcome | None = None
         self._spoken = threading.Event()
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[str, str]] | None = None  # kind and text of the reports that wait
 
-    def hear(self, peer: AdapterPeer, message: dict[str, Any]) -> None:
-        """Handles a reported prompt, or the result of a reply."""
-        if message.get("m") == "injected":
-            failed = str(message.get("error") or "")
-            self._word = Outcome("failed", failed) if failed else Outcome("typed")
-            self._spoken.set()
-        elif message.get("kind") == "prompt" and message.get("injects") is True:
-            self._peer, self.last_told = peer, str(message.get("text", ""))
+    def take_result(self, message: dict[str, Any]) -> None:
+        failed = str(message.get("error") or "")
+        self._word = Outcome("failed", failed) if failed else Outcome("typed")
+        self._spoken.set()
+
+    def report(self, peer: AdapterPeer, message: dict[str, Any]) -> bool:
+        """Returns whether this report is to be handled now; otherwise `release` returns it."""
+        kind, text = str(message.get("kind", "")), str(message.get("text", ""))
+        with self._lock:
+            prompt = kind == "prompt" and message.get("injects") is True
+            if self._waiting is not None and (prompt or peer is self._peer):
+                self._waiting.append((kind, text))
+                return False
+            if prompt:
+                self._peer, self.last_told = peer, text
+            return True
+
+    def release(self) -> list[tuple[str, str]]:
+        """The result is recorded: returns the reports that came in the meantime."""
+        with self._lock:
+            waiting, self._waiting = self._waiting or [], None
+            self.last_told = next((text for kind, text in reversed(waiting) if kind == "prompt"), self.last_told)
+        return waiting
 
     def leave(self, peer: object) -> None:
         if self._peer is peer:
@@ -57,6 +75,8 @@ class AdapterConnection:
     def inject(self, keys: bytes, by: str, nonce: str, timeout_s: float) -> Outcome:
         """Has the adapter type the reply, and waits for the result: only then does it count as typed."""
         self._spoken.clear()
+        with self._lock:
+            self._waiting = []
         peer, said = self._peer, {"m": "inject", "keys": keys.decode("latin-1"), "by": by, "nonce": nonce}
         if peer is None or not peer.tell(said):
             return Outcome("failed", "its adapter has ended")

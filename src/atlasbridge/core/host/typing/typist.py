@@ -112,6 +112,8 @@ class Typist:
             else:
                 self._watch.refuse(prompt_id, outcome)
                 self._watch.handle(StructuredEventReceived("prompt", self._adapter.last_told, ""))
+            for kind, text in self._adapter.release():
+                self._watch.handle(StructuredEventReceived(kind, text, ""))
         return outcome
 
     def _compare_freshly(self, prompt_id: str, answer: Answer) -> Compared | Outcome:
