@@ -51,31 +51,22 @@ _MOST_CALLERS = 1024
 Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-class _PausedProtocol(asyncio.StreamReaderProtocol):
-    """Reads nothing until it is known who has come: before Linux 6.5 the first bytes are nonces."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        transport.pause_reading()
-        super().connection_made(transport)
-
-
 async def listen_at(path: str, connected: Connected, backlog: int) -> asyncio.Server:
     """At a Unix socket; `connected` calls `meet_caller` first."""
-
-    def protocol() -> asyncio.StreamReaderProtocol:
-        return _PausedProtocol(asyncio.StreamReader(limit=wire.MAX_LINE), connected)
-
-    return await asyncio.get_running_loop().create_unix_server(protocol, path, backlog=backlog)
+    return await asyncio.start_unix_server(connected, path, limit=wire.MAX_LINE, backlog=backlog)
 
 
 async def meet_caller(writer: asyncio.StreamWriter) -> Peer:
+    """Must be called in the first step of a connection's task: the event loop has read nothing yet. A pause in
+    `connection_made` would come too early, because Python before 3.11.4 adds the reader after it all the same."""
     sock = writer.get_extra_info("socket")
     peer = read_peer(sock)
     if peer.started == UNPROVEN:
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
         with socket.socket(fileno=os.dup(sock.fileno())) as link:
             peer = await asyncio.to_thread(meet, link, listens=True)
             link.setblocking(False)  # the two share that
-    writer.transport.resume_reading()  # type: ignore[attr-defined]
+        writer.transport.resume_reading()  # type: ignore[attr-defined]
     return peer
 
 
