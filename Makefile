@@ -13,13 +13,14 @@ ARGS   ?=
 # What `make test` leaves to a landing.  schemathesis is a plugin that takes seconds to load, for one file of a landing.
 QUICK  := -p no:schemathesis -m "not browser and not tools and not heavy and not landing"
 OF_RUN := $(filter-out %/test_run_zygote.py,$(wildcard tests/integration/test_run_*.py)) tests/integration/test_job_control.py tests/integration/test_attach_sessions.py
+MAIN_PATHS := tests/fleet_server/test_server_path.py tests/fleet_server/test_server_together.py tests/web/product tests/integration/test_zygote_spare.py tests/trust/test_proof_at_both_ends.py
 # A machine that forbids compiled files would compile all of the program again at every start.
 export PYTHONDONTWRITEBYTECODE :=
 # Says when a step began and how long it took: the first set-up downloads some 60 packages.
 STEP   = @step() { echo "$$1 ..."; shift; begun=$$(date +%s); "$$@" || exit; echo "  done in $$(($$(date +%s) - begun)) s"; }; step
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-landing test-zygote test-all test-tools lint lock format hooks coverage bench lab lab-real torture reference docs clean
+.PHONY: help run test test-landing test-main-paths test-zygote test-all test-tools lint lock format hooks coverage bench lab lab-real torture reference docs clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -48,6 +49,10 @@ test: $(READY) ## the tests that need Python alone: every promise, with the real
 test-landing: $(READY) ## the rest: long rounds, a fleet server on PostgreSQL, two browsers, full-screen programs
 	tools/install-extras landing
 	LANDING=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "landing or heavy or browser" $(ARGS)
+
+test-main-paths: $(READY) ## of test-landing, what every change must pass: a fleet server on PostgreSQL, the page in a browser, spares of the zygote
+	tools/install-extras main
+	LANDING=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "landing or heavy or browser" $(MAIN_PATHS) $(ARGS)
 
 test-zygote: $(READY) ## the tests of `run`, with the zygote as users have it
 	LANDING=1 WITH_ZYGOTE=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal $(QUICK) $(OF_RUN) $(ARGS)
