@@ -70,11 +70,11 @@ def press(browser: webdriver.Chrome, value: str, says: str = "") -> None:
     """Until the card has left, or says why not: the page ignores taps while its list is moving."""
 
     def pressed(it: webdriver.Chrome) -> bool:
+        if says and says in text_of(it, "[data-prompt] .word.bad:not(.proof)"):
+            return True  # looked at before the next tap, which takes the sentence away
         for button in it.find_elements("css selector", f"[data-prompt] [data-value={value}]:enabled"):
             button.click()
-        if says:
-            return says in text_of(it, "[data-prompt] .word.bad:not(.proof)")
-        return not it.find_elements("css selector", "[data-prompt]")
+        return not says and not it.find_elements("css selector", "[data-prompt]")
 
     wait(browser, pressed, f"{value} was not taken")
 
