@@ -14,9 +14,8 @@ from tests.support.session_fakes import Bench
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.events import ChildExited, ProbeAnswer, ProbeState
-from atlasbridge.core.host.typing.steps import Walk
-from atlasbridge.core.host.typing.typed import Outcome
-from atlasbridge.core.host.typing.typist import Typist
+from atlasbridge.core.host.typed import Outcome
+from atlasbridge.core.host.typist import Typist, Walk
 from atlasbridge.core.prompt.answer import encode_answer
 from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Answer, Prompt

@@ -12,7 +12,7 @@ from tests.support.hubs import LiveHub, live_hub
 
 from atlasbridge.core.ancestry import started_at
 from atlasbridge.core.daemon.sessions import TypedWord, find_unasked, read_words
-from atlasbridge.core.host.hub.connection import Words
+from atlasbridge.core.host.hub_link import Words
 from atlasbridge.core.peer import Peer
 
 HUB = (os.getpid(), started_at(os.getpid()))

@@ -14,9 +14,9 @@ from tests.support.session_fakes import Bench
 
 from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
-from atlasbridge.core.host.hub.connection import HubLink
+from atlasbridge.core.host.hub_link import HubLink
 from atlasbridge.core.host.supervisor import Beat
-from atlasbridge.core.host.typing.typed import Outcome
+from atlasbridge.core.host.typed import Outcome
 from atlasbridge.core.session.settings import SessionSettings
 
 

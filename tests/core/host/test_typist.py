@@ -16,8 +16,7 @@ from atlasbridge.core.detection.events import (
     WakeupDue,
     WithdrawPrompt,
 )
-from atlasbridge.core.host.typing.steps import Walk
-from atlasbridge.core.host.typing.typist import Typist
+from atlasbridge.core.host.typist import Typist, Walk
 from atlasbridge.core.prompt.keys import Only, Shows, Step, When
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt
 from atlasbridge.core.tty import LineFlags

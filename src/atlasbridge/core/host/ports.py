@@ -14,7 +14,7 @@ from atlasbridge.core.tty import Pty, Size
 from atlasbridge.core.values import frozen
 
 if TYPE_CHECKING:
-    from atlasbridge.core.host.typing.typist import Encode
+    from atlasbridge.core.host.typist import Encode
     from atlasbridge.core.ports import WaitingProbe
 
 

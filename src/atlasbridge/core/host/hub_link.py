@@ -5,26 +5,31 @@ The hub can disappear at any time: the host reconnects and repeats everything th
 
 from __future__ import annotations
 
+import os
 import socket
+import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from atlasbridge.core import wire
+from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.home import Home
 from atlasbridge.core.host.supervisor import Beat
-from atlasbridge.core.host.terminal.wakeup import Wakeup
-from atlasbridge.core.host.typing.typed import Outcome
-from atlasbridge.core.host.typing.typist import Typist
+from atlasbridge.core.host.typed import Outcome
+from atlasbridge.core.host.typist import Typist
 from atlasbridge.core.host.watchdog import StallWatchdog
 from atlasbridge.core.hub_connection import dial_hub
-from atlasbridge.core.peer import Peer
-from atlasbridge.core.poll import POLLERR, POLLHUP, POLLIN, POLLOUT, make_poller
+from atlasbridge.core.peer import Peer, meet, voucher
+from atlasbridge.core.poll import POLLERR, POLLHUP, POLLIN, POLLOUT, Wakeup, make_poller
+from atlasbridge.core.process import own_environ, own_python, start_alone
 from atlasbridge.core.prompt.model import Answer
 from atlasbridge.core.prompt.redact import leaves, mask_rows, mask_styled
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.system import OWN_FILE, try_share
 from atlasbridge.core.values import replace
 
 _MAX_OUTBOX = 256
@@ -422,3 +427,81 @@ def render_signal(signal: str, text: str) -> bytes:
             return f"\x1b]2;{plain}\x1b\\".encode()
         case _:
             return b""
+
+
+# Starting a hub in the background: nothing waits for it, the connection is made when it is ready. For commands that
+# need the result, there is `core.daemon.starter`.
+
+_WAITING = 4096  # a thousand hosts can connect to a new hub at once
+_vouchers: list[socket.socket] = []
+
+
+def start_hub(home: Home) -> None:
+    if not home.may_start_hub:
+        return
+    environ = own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root))
+    if not hasattr(os, "posix_spawn"):  # Windows
+        start_alone(own_python("atlasbridge.core.daemon"), environ)
+        return
+    if is_inside(trace_ancestry(os.getppid(), look_at)):
+        return  # clients would not trust this hub; the host of the outer session starts one
+    starting = hold_starting(home)
+    command = [*own_python("atlasbridge.core.daemon"), "--starting-fd", str(starting)]
+    try:
+        _vouch(_spawn(command, environ))
+    except OSError:
+        pass  # no process is available: the session continues without a hub and keeps trying to connect
+    finally:
+        if starting >= 0:
+            os.close(starting)
+
+
+def _spawn(command: list[str], environ: Mapping[str, str]) -> int:
+    """Starts a child in a session of its own. It is reaped together with the tool's orphans."""
+    nowhere = [(os.POSIX_SPAWN_OPEN, standard, os.devnull, os.O_RDWR, 0) for standard in (0, 1, 2)]
+    how: dict[str, Any] = {"file_actions": nowhere, "setsigdef": _DEFAULTS}
+    try:
+        return os.posix_spawn(command[0], command, environ, setsid=True, **how)
+    except NotImplementedError:  # the C library lacks POSIX_SPAWN_SETSID; use a new process group instead
+        return os.posix_spawn(command[0], command, environ, setpgroup=0, **how)
+
+
+def _vouch(pid: int) -> None:
+    """Confirms that we started this hub. Its clients check that no tool has started it, and only we know our own
+    child."""
+    hub = look_at(pid)
+    if sys.platform != "linux" or hub is None:
+        return
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    link.bind(voucher(os.getpid(), hub))
+    link.listen(_WAITING)
+    while _vouchers:
+        _vouchers.pop().close()
+    _vouchers.append(link)
+    threading.Thread(target=_keep_answering, args=(link,), name="hub-voucher", daemon=True).start()
+
+
+def _keep_answering(link: socket.socket) -> None:
+    while True:
+        try:
+            caller = link.accept()[0]
+        except OSError:
+            return  # a later hub has taken its place
+        with caller:
+            meet(caller, listens=True)  # that we listen is the whole confirmation
+
+
+def hold_starting(home: Home) -> int:
+    """A descriptor that shows everybody that a hub is starting. The hub closes it once it has its lock."""
+    try:
+        fd = os.open(home.starting, os.O_RDWR | os.O_CREAT | OWN_FILE, 0o600)
+        if not try_share(fd):
+            os.close(fd)
+            return -1
+        os.set_inheritable(fd, True)
+    except OSError:
+        return -1  # a full disk: only a command that stops the hub can come too early
+    return fd
+
+
+_DEFAULTS = tuple(range(1, 16))
