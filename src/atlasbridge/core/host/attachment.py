@@ -164,6 +164,7 @@ class Caller:
         self._buffer = wire.LineBuffer()
         self._fds: list[int] = []
         self.attachment: Attachment | None = None
+        self.shows = False  # another terminal took the keyboard, and this one still shows the session
         connection.setblocking(False)
 
     def fileno(self) -> int:
@@ -319,6 +320,12 @@ class AttachSocket:
         for caller in self._callers.values():
             caller.say(message)
 
+    def tell_viewers(self, message: dict[str, Any]) -> None:
+        for caller in self._callers.values():
+            if caller.shows:
+                caller.shows = False
+                caller.say(message)
+
     def shut(self) -> None:
         """Accepts no more connections; existing ones stay open."""
         if self._listener is not None and self._path is not None:
@@ -441,7 +448,7 @@ class AttachedClient:
             self.vacate(self.attachment, "stolen" if steal else "taken")
             attachment = caller.attachment = Attachment(*fds)
             attachment.ahead, attachment.end_of_file = ahead, bytes((eof,))
-            self._caller, self._own_size = caller, None
+            self._caller, self._own_size, caller.shows = caller, None, False
             with self._output.lock:
                 self.resize(size)
                 if self._output.started and attachment.output_is_terminal:
@@ -483,7 +490,7 @@ class AttachedClient:
             attachment.closed = True
             self._keyboard.switch(None)
             self._release(attachment, quietly=why == "closed", parting=why in ("detached", "taken", "stolen"))
-            caller.attachment = None
+            caller.attachment, caller.shows = None, why == "taken"
             caller.say({"m": "detached", "why": why})
             self._analysis.changed(self._size, False)
         self._analysis.wake()
