@@ -14,8 +14,8 @@ import termios
 from atlasbridge.core import wire
 from atlasbridge.core.fast_imports import signal, socket
 from atlasbridge.core.host.terminal_handover import send_with_fds
+from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.poll import Wakeup
 from atlasbridge.core.process import hide_memory, spawn_shell
 from atlasbridge.core.tty import LEFT, Ending, Size, parting_words
 

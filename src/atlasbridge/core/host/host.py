@@ -24,7 +24,7 @@ from atlasbridge.core.host.relay import DetachKey, InputRelay, InputWriter, Outp
 from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.host.supervisor import Supervisor, end_in_background
 from atlasbridge.core.host.typed import AdapterConnection
-from atlasbridge.core.poll import Wakeup
+from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.session.settings import Plan, SessionSettings
 from atlasbridge.core.tty import Pty, Size
 

@@ -20,10 +20,11 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.typed import Outcome
 from atlasbridge.core.host.typist import Typist
+from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.host.watchdog import StallWatchdog
 from atlasbridge.core.hub_connection import dial_hub
 from atlasbridge.core.peer import Peer, meet, voucher
-from atlasbridge.core.poll import POLLERR, POLLHUP, POLLIN, POLLOUT, Wakeup, make_poller
+from atlasbridge.core.poll import POLLERR, POLLHUP, POLLIN, POLLOUT, make_poller
 from atlasbridge.core.process import own_environ, own_python, start_alone
 from atlasbridge.core.prompt.model import Answer
 from atlasbridge.core.prompt.redact import leaves, mask_rows, mask_styled

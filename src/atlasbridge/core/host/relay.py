@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.host.supervisor import Beat
+from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.poll import Wakeup
 from atlasbridge.core.screen.queries import part_answers
 from atlasbridge.core.tty import Pty
 

@@ -33,9 +33,9 @@ from atlasbridge.core.host.ports import DetectorLike, Opened, Outflow
 from atlasbridge.core.host.relay import InputWriter, Ring
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.typed import Outcome, TypedBook
+from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.patterns import compile_next
-from atlasbridge.core.poll import Wakeup
 from atlasbridge.core.ports import WaitingProbe
 from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.prompt.model import FIRST_KEY, Prompt

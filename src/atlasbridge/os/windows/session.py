@@ -20,7 +20,7 @@ from atlasbridge.core.host.ports import HostParts
 from atlasbridge.core.host.relay import DetachKey, InputWriter, Ring
 from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.host.supervisor import Beat, Supervisor, end_in_background
-from atlasbridge.core.poll import Wakeup
+from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.session.settings import Plan, SessionSettings
 from atlasbridge.core.tty import Console, ConsolePty, Size
 from atlasbridge.os.windows.attach_port import AttachPort, Message, PortCaller, Whose, is_inside, is_inside_session
