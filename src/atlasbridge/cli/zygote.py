@@ -17,7 +17,7 @@ from atlasbridge import bootstrap
 from atlasbridge.cli import run
 from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
-from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.fork_server import ForkServer, Serving, claim
@@ -33,7 +33,7 @@ NEEDED = {  # all imports of a running session; a test compares this list with a
     "cli": "by_name",
     "config": "secrets session",
     "core.client": "client",
-    "core.daemon": "version_check",
+    "core.daemon": "request",
     "core.detection": "detector",
     "core.host": "analysis host hub_link launch typist watchdog",
     "core.prompt": "answer redact",

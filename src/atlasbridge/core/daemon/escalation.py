@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from atlasbridge.core.clock import iso, parse_iso
-from atlasbridge.core.daemon.fleet_outbox import LOOK_S, Delegation, without_chats
+from atlasbridge.core.clock import Clock, iso, parse_iso
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.attention import HOUR_S, Attendance, listeners
@@ -78,6 +77,51 @@ def digest_line(record: PromptRecord, session: SessionRecord) -> str:
     told = subject.shown if subject is not None and subject.shown.strip() else record.prompt.excerpt
     asked = escape_controls(told.strip(), keep_lines=False)
     return f"• {name}: “{asked[:LINE_LIMIT]}{'…' if len(asked) > LINE_LIMIT else ''}”"
+
+
+CHANNEL = "server"  # of a fleet server
+# If a fleet server notifies people in its chats, this hub's own chats stay silent.
+#
+# That requires that the server is connected, has chats at all, and confirms for each prompt that it notifies somebody.
+# Otherwise this hub runs its own escalation policy. The page, the terminal and local notifications never wait.
+
+SILENT_S = 60.0  # after this time without a message from the server, this hub uses its own chats again
+WORD_S = 10.0  # how long a new prompt waits for the server's confirmation
+LOOK_S = 5.0  # how often such a prompt is checked again
+
+
+class Delegation:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._heard_at = float("-inf")
+        self._carries = False
+        self._asked: set[str] = set()
+
+    def heard(self, carries: bool | None = None) -> bool:
+        """Records a message from the server. `carries`: whether it has chats. Returns True if it has just stopped
+        having them."""
+        self._heard_at = self._clock.now()
+        ended = self._carries and carries is False
+        self._carries = self._carries if carries is None else carries
+        return ended
+
+    def asks(self, prompt_ids: Iterable[str]) -> None:
+        self._asked.update(prompt_ids)
+
+    def forget(self, prompt_id: str) -> None:
+        self._asked.discard(prompt_id)
+
+    def holds(self, prompt_id: str, asked_at: float, session: SessionRecord) -> bool:
+        """Whether this hub's own chats stay silent about the prompt for now."""
+        if not self._carries or self._clock.now() - self._heard_at > SILENT_S:
+            return False
+        if session.channels is not None and CHANNEL not in session.channels:
+            return False  # the server does not know this session
+        return prompt_id in self._asked or self._clock.now() - asked_at < WORD_S
+
+
+def without_chats(chat_routes: tuple[Route, ...]) -> tuple[Route, ...]:
+    return tuple(chat_route for chat_route in chat_routes if not chat_route.remote or chat_route.name == CHANNEL)
 
 
 AWAY_NOTE = "attention.away_until"

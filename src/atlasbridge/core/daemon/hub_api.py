@@ -4,21 +4,23 @@ event stream."""
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock, SystemClock
-from atlasbridge.core.daemon.fleet_outbox import FleetOutbox
-from atlasbridge.core.daemon.hosts import HostBook, HostLink
+from atlasbridge.core.daemon.escalation import CHANNEL
+from atlasbridge.core.daemon.parts import EventStream, HostBook, HostLink, HubSettings
 from atlasbridge.core.daemon.passkeys import Passkeys
+from atlasbridge.core.daemon.receipts import describe_raised
 from atlasbridge.core.daemon.remote_launch import Launcher
 from atlasbridge.core.daemon.remote_questions import RemoteQuestions
 from atlasbridge.core.daemon.session_processes import CallerCheck
-from atlasbridge.core.daemon.settings import HubSettings
-from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.fleet_wire import digest_open
 from atlasbridge.core.home import Home
 from atlasbridge.core.operations import Caller, HubAs, Perform
 from atlasbridge.core.policy.attention import Tone
@@ -30,13 +32,12 @@ from atlasbridge.core.scheduler.times import minute_of_day
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.verify import AuditVerdict, Seen
-from atlasbridge.core.system import lives
+from atlasbridge.core.system import OWN_FILE, lives
 from atlasbridge.core.values import replace
 
 if TYPE_CHECKING:
-    from atlasbridge.core.daemon.instruction_queue import InstructionQueue
     from atlasbridge.core.daemon.prompts import PromptLife
-    from atlasbridge.core.daemon.scheduled_answers import ScheduledAnswers
+    from atlasbridge.core.daemon.scheduled_answers import InstructionQueue, ScheduledAnswers
 
 
 # When a person's access is revoked, everything that they had scheduled ends: scheduled answers, instructions, grants
@@ -152,6 +153,108 @@ class HubApiAttention:
     @property
     def is_away(self) -> bool:
         return self._life.escalation.away_until is not None
+
+
+SECRET_THERE = "A secret is asked for. It is answered at that machine, never here."
+
+
+class FleetOutbox:
+    """What the link to a fleet server can ask of the hub: the changes to send, in a form that is allowed to leave the
+    machine. A secret's question is sent without its text; a session that excludes the server is not sent at all."""
+
+    ledger: Ledger
+    clock: Clock
+    read_rules: Callable[[], None]  # reads the rules again from their files; set by `service`
+    key_age_s: Callable[[str], float | None]
+
+    def join(self, machine_id: str) -> str:
+        return self.ledger.membership.begin(machine_id)
+
+    def meeting(self) -> dict[str, Any]:
+        """Returns the data by which the server detects that its store, or this one, was restored from a backup."""
+        told_until, newest = self.ledger.membership.reach()
+        sessions = [one for one in self.ledger.sessions() if _goes_there(one)]
+        known = {one.session_id for one in sessions}
+        prompts = [one.prompt_id for one in self.ledger.open_prompts() if one.session_id in known]
+        digest = digest_open(prompts, known)
+        token = self.ledger.membership.token()
+        return {"token": token, "digest": digest, "told_until": told_until, "newest": newest}
+
+    def meet(self, token: str) -> None:
+        self.ledger.membership.meet(token)
+
+    def tell_again(self, epoch: str, notice: str, known: Iterable[str]) -> int:
+        return self.ledger.membership.tell_again(epoch, notice, known)
+
+    def to_tell(self, after: int, limit: int) -> list[dict[str, Any]]:
+        """Returns the items that the server has not acknowledged, oldest first, each in its current state."""
+        items = []
+        for seq, kind, name in self.ledger.membership.pending(after, limit):
+            told = self._prompt_item(name) if kind == "prompt" else self._session_item(name)
+            items.append({"seq": seq, "kind": kind, "id": name, **told})
+        return items
+
+    def acknowledge(self, seq: int) -> None:
+        self.ledger.membership.acknowledge(seq)
+
+    def backlog(self) -> int:
+        return self.ledger.membership.backlog()
+
+    def audit_head(self) -> Head:
+        return self.ledger.audit_head()
+
+    def audit_lines(self, after: int, limit: int) -> list[str]:
+        return self.ledger.membership.audit_lines(after, limit)
+
+    def told(self, prompt_id: str) -> bool:
+        """Whether the server is allowed to know of this prompt and to decide it."""
+        record = self.ledger.prompt(prompt_id)
+        return record is not None and not record.prompt.secret and self.shows(record.session_id)
+
+    def shows(self, session_id: str) -> bool:
+        session = self.ledger.session(session_id)
+        return session is not None and _goes_there(session)
+
+    def use_rules(self, path: Path, text: str, digest: str) -> None:
+        """Records the server's rules, writes them to `path` and applies them from now on."""
+        self.ledger.note(AuditEvent.POLICY_TRUSTED, path=path.name, rule_digest=digest, decided_by=CHANNEL)
+        draft = path.with_name(f".{path.name}")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(draft, path)
+        self.read_rules()
+
+    def _session_item(self, session_id: str) -> dict[str, Any]:
+        session = self.ledger.session(session_id)
+        return {"body": None} if session is None or not _goes_there(session) else {"body": session.to_json()}
+
+    def _prompt_item(self, prompt_id: str) -> dict[str, Any]:
+        record = self.ledger.prompt(prompt_id)
+        session = self.ledger.session(record.session_id) if record else None
+        if record is None or session is None or not _goes_there(session):
+            return {"body": None}
+        told = describe_raised(record, session)
+        if record.prompt.secret:
+            told = _without_words(told)
+        if "quorum" in record.prompt.constraints:
+            told["agreed"] = self.ledger.membership.agreed(prompt_id)
+        age_s = self.key_age_s(session.session_id) if session.attached else None
+        typed = {} if age_s is None else {"key_age_s": round(age_s, 1)}
+        return {"body": told, "ttl_s": self._left_s(record), **typed}
+
+    def _left_s(self, record: PromptRecord) -> float:
+        """The remaining time. A duration works even if the clocks of the two machines differ."""
+        return round(max(0.0, record.deadline - self.clock.now()), 1)
+
+
+def _goes_there(session: SessionRecord) -> bool:
+    return session.channels is None or CHANNEL in session.channels
+
+
+def _without_words(told: dict[str, Any]) -> dict[str, Any]:
+    empty: dict[str, Any] = {"excerpt": SECRET_THERE, "question": SECRET_THERE, "screen": "", "says": "", "choices": []}
+    return {**told, **empty, "subject": None, "evidence": [], "decided_value": ""}
 
 
 # Health of the sessions: whether the host is connected and answers, and whether the tool is alive.

@@ -16,16 +16,14 @@ from typing import Any
 
 from atlasbridge.core import operations as table
 from atlasbridge.core.clock import Clock, iso, parse_iso
-from atlasbridge.core.daemon.alarm import describe
 from atlasbridge.core.daemon.hub_api import LocalHubApi
-from atlasbridge.core.daemon.instruction_queue import InstructionQueue
+from atlasbridge.core.daemon.parts import EventStream, describe_alarm
 from atlasbridge.core.daemon.receipts import describe_raised
 from atlasbridge.core.daemon.replies import ReplyService
-from atlasbridge.core.daemon.rule_operations import RuleOperations
-from atlasbridge.core.daemon.scheduled_answers import ScheduledAnswers
+from atlasbridge.core.daemon.request import own_version
+from atlasbridge.core.daemon.rules import RuleOperations
+from atlasbridge.core.daemon.scheduled_answers import InstructionQueue, ScheduledAnswers
 from atlasbridge.core.daemon.session_processes import CallerCheck, identity_of
-from atlasbridge.core.daemon.stream import EventStream
-from atlasbridge.core.daemon.version_check import own_version
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import BY_NAME, Caller, Operation, Refused
@@ -577,7 +575,7 @@ class Operations:
 
     def _alarms(self) -> list[dict[str, Any]]:
         alarm = self._hub_api.ledger.alarm
-        return [{"event": "store.alarm", "at": iso(self._clock.wall()), **describe(alarm)}] if alarm else []
+        return [{"event": "store.alarm", "at": iso(self._clock.wall()), **describe_alarm(alarm)}] if alarm else []
 
 
 def _inbound(

@@ -15,7 +15,7 @@ from atlasbridge.core.clock import iso
 from atlasbridge.core.daemon.escalation import ANSWER_S, Escalation
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
-from atlasbridge.core.daemon.rule_digest import describe_decision
+from atlasbridge.core.daemon.rules import describe_decision
 from atlasbridge.core.operations import fitting_constraints
 from atlasbridge.core.policy.people import CARD, PAGE, PROOF, with_proof, with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict

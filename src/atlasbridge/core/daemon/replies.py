@@ -8,11 +8,10 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from atlasbridge.core.daemon.parts import HubParts
+from atlasbridge.core.daemon.parts import HubParts, HubSettings
 from atlasbridge.core.daemon.passkeys import Passkeys
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.receipts import RefusalLog, decision_of
-from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.choice import agrees

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from atlasbridge.core import wire
 from atlasbridge.core.ancestry import look_at, own_tool
-from atlasbridge.core.daemon.hosts import HostLink
+from atlasbridge.core.daemon.parts import HostLink
 from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.daemon.sessions import AWAITED, UNRECORDED, SessionLife
 from atlasbridge.core.errors import AtlasBridgeError

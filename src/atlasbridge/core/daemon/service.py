@@ -12,28 +12,21 @@ from typing import Any
 from atlasbridge.core.ancestry import started_at
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.daemon.alarm import StoreAlarm
 from atlasbridge.core.daemon.audit_heads import AuditHeads
-from atlasbridge.core.daemon.fleet_outbox import CHANNEL
-from atlasbridge.core.daemon.hosts import HostBook
+from atlasbridge.core.daemon.escalation import CHANNEL
 from atlasbridge.core.daemon.hub_api import LocalHubApi
-from atlasbridge.core.daemon.instruction_queue import InstructionQueue
 from atlasbridge.core.daemon.operations import Operations
-from atlasbridge.core.daemon.parts import HubParts
+from atlasbridge.core.daemon.parts import EventStream, HostBook, HubParts, HubSettings, StoreAlarm
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.receipts import RefusalLog
 from atlasbridge.core.daemon.remote_launch import Launcher
 from atlasbridge.core.daemon.remote_questions import RemoteQuestions
 from atlasbridge.core.daemon.replies import ReplyService
-from atlasbridge.core.daemon.rule_digest import RuleDigest
-from atlasbridge.core.daemon.rule_operations import RuleOperations
-from atlasbridge.core.daemon.rules import HubRules, RuleService
-from atlasbridge.core.daemon.scheduled_answers import ScheduledAnswers
+from atlasbridge.core.daemon.rules import HubRules, RuleDigest, RuleOperations, RuleService
+from atlasbridge.core.daemon.scheduled_answers import InstructionQueue, ScheduledAnswers
 from atlasbridge.core.daemon.server import HubServer, make_listener
 from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.daemon.sessions import SessionLife
-from atlasbridge.core.daemon.settings import HubSettings
-from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.ports import Channel, HubApi
