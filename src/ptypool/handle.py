@@ -14,9 +14,8 @@ from concurrent.futures import Future
 from typing import Any, Self
 from uuid import UUID, uuid4
 
-from ptypool.backend import Backend, Started, of_this_system
+from ptypool.backend import UNKNOWN_STATUS, Backend, Started, of_this_system
 from ptypool.errors import PtyInternalError
-from ptypool.exit import UNKNOWN_STATUS
 from ptypool.forms import Duration, seconds
 from ptypool.termination import DEFAULT_GRACE_S
 
