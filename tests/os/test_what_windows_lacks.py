@@ -17,7 +17,7 @@ NEEDS_UNIX = {
     *("cli.approvals_screen", "cli.system_hub", "cli.full_screen", "cli.watch", "cli.zygote"),
     *("core.client.client", "core.host.attachment", "core.host.fork_server", "core.host.host"),
     "lab.record",
-    *("os.tty.attributes", "os.tty.linux", "os.tty.macos", "os.tty.posix"),
+    *("os.tty.linux", "os.tty.macos", "os.tty.posix"),
     *(
         f"specification.{name}"
         for name in ("adapter_interface", "architecture", "claude_adapter", "pty_supervisor", "reliability")
