@@ -72,7 +72,7 @@ class TypingBench(Bench):
         for _ in range(turns):
             self.clock.advance(0.02)
             self.watch.absorb()
-            self.watch.turn(self.clock.now())
+            self.watch.step(self.clock.now())
             opened = self.watch.opened
             if opened is not None and opened.prompt_id != after:
                 return opened.prompt_id

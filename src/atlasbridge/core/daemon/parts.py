@@ -231,7 +231,7 @@ class HostBook:
         self._hold = hold
         self._links: dict[str, HostLink] = {}
         self._arrived = asyncio.Event()
-        self._words: WeakValueDictionary[str, asyncio.Future[Receipt | Reject]] = WeakValueDictionary()
+        self._results: WeakValueDictionary[str, asyncio.Future[Receipt | Reject]] = WeakValueDictionary()
 
     def get(self, session_id: str) -> HostLink | None:
         return self._links.get(session_id)
@@ -264,19 +264,19 @@ class HostBook:
         link.send("type", prompt_id=record.prompt_id, answer=answer.to_json(), by=who, nonce=record.nonce)
         return True
 
-    def word(self, prompt_id: str) -> asyncio.Future[Receipt | Reject]:
+    def result(self, prompt_id: str) -> asyncio.Future[Receipt | Reject]:
         """The future result of an order to type. It exists only while somebody references it, so get it before the
         order is sent."""
-        return self._words.setdefault(prompt_id, asyncio.get_running_loop().create_future())
+        return self._results.setdefault(prompt_id, asyncio.get_running_loop().create_future())
 
-    def tell_word(self, prompt_id: str, outcome: Receipt | Reject) -> None:
+    def tell_result(self, prompt_id: str, outcome: Receipt | Reject) -> None:
         """Publishes the result once it is on disk."""
-        self._hold(lambda: self._tell_word(prompt_id, outcome))
+        self._hold(lambda: self._tell_result(prompt_id, outcome))
 
-    def _tell_word(self, prompt_id: str, outcome: Receipt | Reject) -> None:
-        word = self._words.get(prompt_id)
-        if word is not None and not word.done():
-            word.set_result(outcome)
+    def _tell_result(self, prompt_id: str, outcome: Receipt | Reject) -> None:
+        result = self._results.get(prompt_id)
+        if result is not None and not result.done():
+            result.set_result(outcome)
 
     def remove(self, link: HostLink) -> bool:
         """Returns True if this was the session's current link."""

@@ -197,7 +197,7 @@ class PromptLife:
         if record is None:
             return
         self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
-        self.hub.hosts.tell_word(prompt_id, refusal)
+        self.hub.hosts.tell_result(prompt_id, refusal)
 
     def cancel(self, prompt_id: str, decider: Decider) -> Receipt | None:
         record = self.hub.ledger.cancel(prompt_id, decider.identity, decider.place, decider.request)
@@ -302,7 +302,7 @@ class PromptLife:
         record = self.hub.ledger.fail(prompt_id, reason)
         if record is not None:
             self._end(record, "prompt.failed", "failed", f"It can no longer be answered: {reason}.", reason=reason)
-            self.hub.hosts.tell_word(prompt_id, Reject(Refusal.UNAVAILABLE, f"It was not answered: {reason}."))
+            self.hub.hosts.tell_result(prompt_id, Reject(Refusal.UNAVAILABLE, f"It was not answered: {reason}."))
 
     def close(self, record: PromptRecord, reason: str) -> None:
         """The ledger has ended this prompt together with its session."""
@@ -313,7 +313,7 @@ class PromptLife:
                 self._end(record, "prompt.failed", "failed", f"Nothing was typed: {reason}.", reason=reason)
             case _:
                 self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
-        self.hub.hosts.tell_word(record.prompt_id, _STALE)
+        self.hub.hosts.tell_result(record.prompt_id, _STALE)
 
     def prolonged(self, record: PromptRecord) -> None:
         """The prompt has a new deadline, and possibly other people to notify."""
@@ -337,7 +337,7 @@ class PromptLife:
         receipt = self.receipts.typed(record, way)
         self._publish("prompt.injected", record, **decision_of(record), way=way)
         self.hub.router.update(record, receipt)
-        self.hub.hosts.tell_word(prompt_id, receipt)
+        self.hub.hosts.tell_result(prompt_id, receipt)
 
     def _default(self, record: PromptRecord) -> Answer | None:
         if not decide_timer_default(record.prompt, self.hub.router.policy):

@@ -78,7 +78,7 @@ class ReplyService:
             return self._refused(record, reply, outcome)
         if isinstance(outcome, Receipt):
             return outcome
-        word = self.hub.hosts.word(record.prompt_id)
+        word = self.hub.hosts.result(record.prompt_id)
         self.hub.hosts.order(record, outcome, reply.identity)
         return word
 
@@ -144,7 +144,7 @@ class ReplyService:
         receipts = self._life.receipts
         match asked.state:
             case PromptState.REPLY_RECEIVED:
-                return await self._await_typed(prompt_id, self.hub.hosts.word(prompt_id))
+                return await self._await_typed(prompt_id, self.hub.hosts.result(prompt_id))
             case PromptState.CANCELED:
                 return receipts.canceled(asked)
             case PromptState.INJECTED | PromptState.RESOLVED:
@@ -210,8 +210,8 @@ class ReplyService:
             self.hub.router.update(record, Receipt("reminder", sentence, reply.identity))
             return Receipt("voted", sentence, reply.identity)
         request = _request(reply) if reply.request_key else ""
-        together = Decider(", ".join(agreed), reply.place, request=request, noted=signed)
-        return self._write(record, reply, answer, together)
+        decider = Decider(", ".join(agreed), reply.place, request=request, noted=signed)
+        return self._write(record, reply, answer, decider)
 
     def _agreed(self, cast: list[tuple[str, str]], wanted: str) -> list[str]:
         """The people behind these votes as they are known now. A renamed person still counts once, a person who is no

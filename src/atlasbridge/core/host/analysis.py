@@ -129,7 +129,7 @@ class LazyAnalysis:
                 return
         self._parts[1].stop_changed(stopped)
 
-    def picture(self, past: bool = False, back: bool = False) -> bytes:
+    def redraw(self, past: bool = False, back: bool = False) -> bytes:
         """The screen for a terminal that attaches. `past`: preceded by the lines that scrolled off. `back`: the
         terminal left only while the tool was stopped."""
         from atlasbridge.core.screen.redraw import render_past, render_return, render_screen

@@ -453,7 +453,7 @@ class AttachedClient:
                 self.resize(size)
                 if self._output.started and attachment.output_is_terminal:
                     unchanged = back and self._output.last_output_at == self._left_at
-                    attachment.write(self._analysis.picture(past, unchanged), _PATIENCE)
+                    attachment.write(self._analysis.redraw(past, unchanged), _PATIENCE)
                 self._output.attachment = attachment
             self._keyboard.switch(attachment)
             caller.say({"m": "attached"})

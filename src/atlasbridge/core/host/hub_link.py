@@ -214,10 +214,10 @@ class HubSide:
         self._viewer = _Viewer(self._send_screen)
         self._end: Message | None = None
         self._link = HubLink(path, clock, settings, self._greet, self._receive, start_hub)
-        self._words = Words()
+        self._orders = OrderLog()
         self._heard = threading.Event()  # the hub has recorded how the session ended
         watch.tell_hub_by(self.post)
-        watch.add_viewer(self._viewer.turn)
+        watch.add_viewer(self._viewer.look)
 
     def run(self, beat: Beat) -> None:
         self._link.run(beat)
@@ -250,7 +250,7 @@ class HubSide:
                     "session": replace(self._record, open_prompt=opened.prompt_id if opened else "").to_wire(),
                     "open": opened and {"prompt_id": opened.prompt_id, "prompt": self._watch.told(opened.prompt)},
                     "typed": self._watch.outcomes(),
-                    "words": self._words.told(self._clock.now()),
+                    "words": self._orders.told(self._clock.now()),
                     "ttl_s": self._ttl_s,
                     "typed_age_s": self._watch.typed_age_s,
                     "stopped": self._stopped,
@@ -264,9 +264,10 @@ class HubSide:
     def _receive(self, message: Message) -> None:
         match message.get("m"):
             case "type":
-                self._words.keep("answer", str(message["prompt_id"]), self._link.hub, self._clock.now())
-                answer, by = Answer.from_json(message["answer"]), str(message.get("by", ""))
-                self._type(str(message["prompt_id"]), answer, by, str(message.get("nonce", "")))
+                self._orders.keep("answer", str(message["prompt_id"]), self._link.hub, self._clock.now())
+                answer, prompt_id = Answer.from_json(message["answer"]), str(message["prompt_id"])
+                by, nonce = str(message.get("by", "")), str(message.get("nonce", ""))
+                self._report(prompt_id, self._typist.type(prompt_id, answer, by, nonce))
             case "ask":
                 prompt_id = str(message["prompt_id"])
                 self._report(prompt_id, self._watch.known(prompt_id) or Outcome("none"))
@@ -278,7 +279,7 @@ class HubSide:
             case "notice":
                 self.signal_terminal(render_signal(str(message.get("signal", "")), str(message.get("text", ""))))
             case "keys":
-                self._words.keep("keys", "", self._link.hub, self._clock.now())
+                self._orders.keep("keys", "", self._link.hub, self._clock.now())
                 self._typist.type_keys(str(message["data"]).encode("latin-1", "replace"))
             case "capture":
                 self._send_screen(
@@ -300,9 +301,6 @@ class HubSide:
                 self._heard.set()
             case "kill":
                 self.end_tool(bool(message.get("force")))
-
-    def _type(self, prompt_id: str, answer: Answer, by: str, nonce: str) -> None:
-        self._report(prompt_id, self._typist.type(prompt_id, answer, by, nonce))
 
     def _report(self, prompt_id: str, known: Outcome) -> None:
         late = known.outcome in _AFTER_TYPING
@@ -346,7 +344,7 @@ class HubSide:
         would lose its last messages. A hub that is still starting gets until `until`."""
         with self._watch.lock:
             end: Message = {"m": "end", "exit_code": status if status >= 0 else 128 - status, "status": status}
-            end["words"] = self._words.told(self._clock.now())
+            end["words"] = self._orders.told(self._clock.now())
             end["typed"] = self._watch.outcomes()  # a tool can end on its last answer before the typist has reported
             if self._keep:
                 end["last"] = self._last_output()
@@ -371,7 +369,7 @@ class HubSide:
         return {"rows": screen.rows, "cols": screen.cols, "past": hidden[: len(above)], "lines": hidden[len(above) :]}
 
 
-class Words:
+class OrderLog:
     """Records what was typed and which process requested it. A later hub finds entries that none of its decisions
     explains."""
 
@@ -406,7 +404,7 @@ class _Viewer:
     def stop(self) -> None:
         self._every_s = 0.0
 
-    def turn(self, now: float, screen: Any) -> float | None:
+    def look(self, now: float, screen: Any) -> float | None:
         if not self._every_s or screen.version == self._version:
             return None
         if now >= self._next_at:

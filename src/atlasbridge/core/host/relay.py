@@ -94,7 +94,7 @@ class InputWriter:
         self._clock = clock
         self._wake = wake  # wakes the thread that polls for `flush`
         self._lock = threading.Lock()  # one writer at a time; costs a key 0.7 us of an echo of 77
-        self._turn = threading.Lock()  # one injection at a time
+        self._injecting = threading.Lock()  # one injection at a time
         self._queue = bytearray()
         self._held = bytearray()
         self._holding = False
@@ -150,7 +150,7 @@ class InputWriter:
     @contextmanager
     def injection(self, timeout_s: float) -> Iterator[None]:
         """Closes the gate: the person's keys are delayed until the end of the block."""
-        if not self._turn.acquire(timeout=timeout_s):
+        if not self._injecting.acquire(timeout=timeout_s):
             raise GateTimeout
         try:
             with self._lock:
@@ -163,7 +163,7 @@ class InputWriter:
                 if held:
                     self._put(held)
                     self._wake()  # the keyboard thread can have stopped at the backlog limit
-            self._turn.release()
+            self._injecting.release()
 
 
 _KITTY = rb"\x1b\[%d(?::\d*)*;%s(?::[12])?(?:;[\d:]*)?u"

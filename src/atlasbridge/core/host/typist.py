@@ -119,7 +119,7 @@ def _only_refuses(choice: Choice) -> bool:
 
 
 _PATIENCE_S = 0.8  # a screen that is not stable by then contains something that moves by itself
-_TURNS = 4  # a row must have changed this often by then
+_MANY_CHANGES = 4  # a row must have changed this often by then
 _DOTS = dict.fromkeys(range(0x2800, 0x2900))
 
 
@@ -154,7 +154,7 @@ class Rest:
         for at in changed:
             self._changes[at] = self._changes.get(at, 0) + 1
         late = now - self._began >= _PATIENCE_S
-        return not late or any(self._changes[at] < _TURNS for at in changed)
+        return not late or any(self._changes[at] < _MANY_CHANGES for at in changed)
 
 
 def _words(row: str) -> str:

@@ -52,7 +52,7 @@ _MAX_COMMANDS = 64  # per event: a detector that requests more has to wait for t
 
 
 Viewer = Callable[[float, Any], float | None]
-"""Called with the time and the screen after every turn; says when it wants to be called again at the latest."""
+"""Called with the time and the screen after every step; says when it wants to be called again at the latest."""
 
 
 class StallWatchdog:
@@ -230,7 +230,7 @@ class StallWatchdog:
                 return
             beat.work()
             with self.lock:
-                self.turn(self._clock.now())
+                self.step(self._clock.now())
 
     def rest(self) -> None:
         self._ring.on_output = self.wake  # set before checking, so that output in between wakes us
@@ -263,7 +263,7 @@ class StallWatchdog:
         quiet_at = output.last_output_at + settings.quiet_ms / 1000
         return min(quiet_at, (self._pending_since or now) + latest_ms / 1000)
 
-    def turn(self, now: float) -> None:
+    def step(self, now: float) -> None:
         if (self._ring.size or self._events) and self._feed_at(now) <= now:
             self.absorb()
         if self.wakeup_at is not None and now >= self.wakeup_at and not (self._ring.size or self._typing):

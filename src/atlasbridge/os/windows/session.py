@@ -313,11 +313,11 @@ class Viewers:
         with self.lock:
             self._viewers.append(viewer)
             self._changed()
-            viewer.begin(self._analysis.picture(bool(message.get("past"))))
+            viewer.begin(self._analysis.redraw(bool(message.get("past"))))
 
     def _redraw(self, draw: Callable[[bytes], None]) -> None:
         with self.lock:
-            draw(self._analysis.picture())
+            draw(self._analysis.redraw())
 
     def _type(self, viewer: Viewer, data: str) -> None:
         keys, leaves = viewer.key.feed(data.encode("latin-1", "ignore"))
