@@ -141,34 +141,18 @@ def _stty_words(attributes: list[Any]) -> str:
         flags = {"cflag": _CFLAG, "iflag": _IFLAG, "lflag": _LFLAG, "oflag": _OFLAG}
         words = [f"{name}={attributes[index]:x}" for name, index in flags.items()]
         names = (
-            "eof",
-            "eol",
-            "eol2",
-            "erase",
-            "intr",
-            "kill",
-            "lnext",
-            "min",
-            "quit",
-            "reprint",
-            "start",
-            "stop",
-            "susp",
+            *("eof", "eol", "eol2", "erase", "intr", "kill", "lnext", "min", "quit"),
+            *("reprint", "start", "stop", "susp", "time", "werase"),
         )
-        words += [f"{name}={control[getattr(termios, 'V' + name.upper())]:x}" for name in (*names, "time", "werase")]
+        words += [f"{name}={control[getattr(termios, 'V' + name.upper())]:x}" for name in names]
         return ":".join(["gfmt1", *words, f"ispeed={attributes[_ISPEED]}", f"ospeed={attributes[_OSPEED]}"])
     flags_in_order = (attributes[index] for index in (_IFLAG, _OFLAG, _CFLAG, _LFLAG))
     return ":".join(f"{value:x}" for value in (*flags_in_order, *control))
 
 
 _HANDLED = (
-    signal.SIGWINCH,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGINT,
-    signal.SIGQUIT,
-    signal.SIGTSTP,
-    signal.SIGCONT,
+    *(signal.SIGWINCH, signal.SIGTERM, signal.SIGHUP, signal.SIGINT),
+    *(signal.SIGQUIT, signal.SIGTSTP, signal.SIGCONT),
 )
 _BACKGROUND_LOOK_MS = 250.0  # how often a client that was continued with `bg` checks whether it has the terminal
 _LEAVE_S = 2.0  # how long a client that must exit waits for the host to release its terminal

@@ -44,28 +44,12 @@ CHANGES_S = 10.0  # for a look through a session's folder
 CHANGES = Path(__file__).parents[1] / "session" / "changes.py"
 
 PUBLIC_EVENTS = frozenset(
-    {
-        "prompt.raised",
-        "prompt.routed",
-        "prompt.injected",
-        "prompt.resolved",
-        "prompt.withdrawn",
-        "prompt.expired",
-        "prompt.canceled",
-        "prompt.failed",
-        "reply.received",
-        "reply.refused",
-        "reply.voted",
-        "reply.postponed",
-        "reply.revoked",
-        "prompt.snoozed",
-        "session.started",
-        "session.ended",
-        "store.alarm",
-        "store.recovered",
-        "self.refused",
-        "typed.unasked",
-    }
+    (
+        *("prompt.raised", "prompt.routed", "prompt.injected", "prompt.resolved", "prompt.withdrawn", "prompt.expired"),
+        *("prompt.canceled", "prompt.failed", "prompt.snoozed", "session.started", "session.ended", "store.alarm"),
+        *("reply.received", "reply.refused", "reply.voted", "reply.postponed", "reply.revoked", "store.recovered"),
+        *("self.refused", "typed.unasked"),
+    )
 )
 SHORTEST_ID = 8  # shortest id with which a grant can be revoked
 REPORTS_WITHIN = 50  # tenths of a second to wait for a session that was just started

@@ -21,7 +21,7 @@ from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, InboundReply, PromptRecord, PromptState, Receipt, Refusal, Reject
 from atlasbridge.core.prompt.redact import leaves
 from atlasbridge.core.rate import RateWindow
-from atlasbridge.core.routing.policy import decide_allowed, is_listed
+from atlasbridge.core.routing.policy import PolicySettings, decide_allowed, is_listed
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.store.moves import Decider
 from atlasbridge.core.store.prompts import shown
@@ -218,13 +218,9 @@ class ReplyService:
         longer allowed to answer does not count, and only each person's last vote counts."""
         last: dict[str, tuple[str, str]] = {}
         for identity, answer in cast:
-            if person := self.person_of(identity) if self._still_there(identity) else "":
+            if person := self.person_of(identity) if is_still_allowed(identity, self.hub.router.policy) else "":
                 last[person.casefold()] = (person, answer)
         return sorted(person for person, answer in last.values() if answer == wanted)
-
-    def _still_there(self, identity: str) -> bool:
-        channel = identity.partition(":")[0]
-        return channel in ("cli", LOCAL) or is_listed(channel, identity, self.hub.router.policy)
 
     def _cancel(self, record: PromptRecord, reply: InboundReply) -> Receipt | Reject:
         try:
@@ -316,6 +312,11 @@ _WHOSE = (
 _UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
 
 _GONE = Reject(Refusal.STALE, "It was accepted, but its prompt ended before the session said that it was typed.")
+
+
+def is_still_allowed(identity: str, policy: PolicySettings) -> bool:
+    channel = identity.partition(":")[0]
+    return channel in ("cli", LOCAL) or is_listed(channel, identity, policy)
 
 
 def _decider(reply: InboundReply) -> Decider:

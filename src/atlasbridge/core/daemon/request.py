@@ -65,14 +65,7 @@ def lock_holder(path: Path) -> int | None:
 
 def is_starting(path: Path) -> bool:
     """Whether a hub was just started and does not have its lock yet."""
-    try:
-        fd = os.open(path, os.O_RDWR | OWN_FILE)
-    except OSError:
-        return False
-    try:
-        return not try_lock(fd)
-    finally:
-        os.close(fd)
+    return lock_holder(path) is not None
 
 
 START_HINT = "start it with: atlasbridge hub start"

@@ -303,7 +303,7 @@ class Hub:
         self.hub_api.use_launchers(plan.launchers)
         self.rules.use(plan.rules)
         self.rules.get_ready()
-        self.hub_api.revocation.forget_strangers()
+        self.hub_api.forget_strangers()
         self._add_channels()
         self.router.start()
         for record in self.ledger.open_prompts():
