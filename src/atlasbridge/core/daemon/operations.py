@@ -407,13 +407,7 @@ class Operations:
     # records
 
     async def history(
-        self,
-        caller: Caller,
-        search: str = "",
-        limit: int = 50,
-        before: str = "",
-        session: str = "",
-        state: str = "",
+        self, caller: Caller, search: str = "", limit: int = 50, before: str = "", session: str = "", state: str = ""
     ) -> dict[str, Any]:
         found = self._hub_api.history(search, limit, before, session, state)
         return {"prompts": [self._prompt(record) for record in found]}

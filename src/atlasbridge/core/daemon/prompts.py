@@ -35,10 +35,7 @@ from atlasbridge.core.prompt.model import (
 )
 from atlasbridge.core.prompt.redact import redact_prompt
 from atlasbridge.core.prompt.timer import WARNING_S
-from atlasbridge.core.routing.policy import (
-    decide_timer_default,
-    decide_ttl,
-)
+from atlasbridge.core.routing.policy import decide_timer_default, decide_ttl
 from atlasbridge.core.scheduler.times import LIMIT, find_reset, find_zone
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.moves import Decider

@@ -154,10 +154,7 @@ class Hub:
         self.replies.passkeys.on_signed = lambda: ledger.when_durable(self.heads.send)
         self.hub_api.read_rules = lambda: self.rules.use(self._read_plan().rules)
         self.caller_check = self.hub_api.caller_check = CallerCheck(
-            parts,
-            refusals,
-            guests=lambda: self._plan.settings.guests,
-            members=lambda: self._plan.settings.members,
+            parts, refusals, guests=lambda: self._plan.settings.guests, members=lambda: self._plan.settings.members
         )
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
         self.operations = Operations(
@@ -176,10 +173,7 @@ class Hub:
         )
         self.hub_api.perform = self.operations.perform
         listener = make_listener(
-            home.socket,
-            settings.transport,
-            lambda: self._plan.settings.guests,
-            self.caller_check.peer_of,
+            home.socket, settings.transport, lambda: self._plan.settings.guests, self.caller_check.peer_of
         )
         self.server = HubServer(listener, self.sessions, self.operations.operate, self.caller_check, self.rounds)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)

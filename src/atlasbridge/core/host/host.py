@@ -115,12 +115,7 @@ class SessionHost:
         )
         self._ring = Ring(settings.ring_bytes)
         self._output = OutputRelay(
-            pty,
-            self._input_writer,
-            self._ring,
-            clock,
-            ended=self._output_ended,
-            lost=self._output_lost,
+            pty, self._input_writer, self._ring, clock, ended=self._output_ended, lost=self._output_lost
         )
         self._attached_client = AttachedClient(
             pty, size, self._output, self._keyboard, self._analysis, self._wakeup.set
