@@ -66,7 +66,6 @@ def raw_attributes(attributes: list[Any]) -> list[Any]:
 
 
 def window_size(fd: int) -> Size:
-    """The terminal's size; 0 x 0 if it has none."""
     try:
         told = fcntl.ioctl(fd, termios.TIOCGWINSZ, b"\0" * 8)
     except OSError:

@@ -178,7 +178,6 @@ class LocalHubApi:
         return True
 
     async def send(self, session_id: str, message: str, **fields: Any) -> bool:
-        """Sends a message to a session's host. Returns False if it is not connected."""
         link = self._hosts.get(session_id)
         if link is None:
             return False
@@ -324,7 +323,6 @@ class LocalHubApi:
         ]
 
     def _learnt(self, identity: str) -> str:
-        """The name that the channel itself has seen for this identity."""
         channel, _, person_id = identity.partition(":")
         return self.ledger.recall(f"{channel}.name.{person_id}") or identity
 
@@ -410,7 +408,6 @@ class LocalHubApi:
         return self.ledger.membership.audit_lines(after, limit)
 
     def told(self, prompt_id: str) -> bool:
-        """Whether the server is allowed to know of this prompt and to decide it."""
         record = self.ledger.prompt(prompt_id)
         return record is not None and not record.prompt.secret and self.shows(record.session_id)
 

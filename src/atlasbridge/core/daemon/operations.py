@@ -491,7 +491,6 @@ class Operations:
         return table.Done()
 
     async def stop(self, caller: Caller) -> table.Stopping:
-        """Stops shortly after the answer has been sent."""
         asyncio.get_running_loop().call_later(0.05, self._stop)
         return table.Stopping(os.getpid())
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 @frozen
 class Retention:
-    """How long ended items are kept."""
-
     prompts_s: float = 90 * 86_400.0
     sessions_s: float = 90 * 86_400.0
     inbox_s: float = 14 * 86_400.0
@@ -120,8 +118,6 @@ WRITE_LIMIT = 8 * 1024 * 1024  # a host with this many unread bytes is disconnec
 
 
 class HostLink:
-    """The connection to one host."""
-
     def __init__(
         self,
         session_id: str,
@@ -187,7 +183,6 @@ class HostLink:
             self.send("watch", on=False, fps=0)
 
     def screen_arrived(self, message: dict[str, Any]) -> None:
-        """Passes a `screen` message to its requester, or to all watchers."""
         screen = {name: value for name, value in message.items() if name not in ("m", "request")}
         future = self._looks.get(str(message.get("request") or ""))
         if future is not None:

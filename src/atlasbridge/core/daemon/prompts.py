@@ -285,7 +285,6 @@ class PromptLife:
                 self._end(record, "prompt.failed", "still_there", sentence, reason="still_there")
 
     def take(self, prompt_id: str, detail: str = "") -> bool:
-        """Returns False if the prompt was not known to be typed."""
         record = self.hub.ledger.resolve(prompt_id)
         if record is not None:
             self._taken(record, detail)
@@ -313,7 +312,6 @@ class PromptLife:
         self.hub.hosts.tell_result(record.prompt_id, _STALE)
 
     def prolonged(self, record: PromptRecord) -> None:
-        """The prompt has a new deadline, and possibly other people to notify."""
         self._watch(record)
         self.escalation.look(record.prompt_id)
 

@@ -163,7 +163,6 @@ class ReplyService:
         return self.hub.ledger.prompt(record.prompt_id)
 
     def _claim(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Receipt | Reject:
-        """Runs the gate and claims the prompt for an accepted reply."""
         decision = self._decide(record, reply)
         if record is None or isinstance(decision, Reject):
             return decision if isinstance(decision, Reject) else _UNKNOWN
@@ -260,7 +259,6 @@ class ReplyService:
         )
 
     def _too_fast(self, record: PromptRecord, reply: InboundReply) -> bool:
-        """Whether remote channels have exceeded the limit per minute."""
         if not self.hub.router.remote(reply.channel):
             return False
         self._recent.limit = self.settings.rate_limit_per_minute

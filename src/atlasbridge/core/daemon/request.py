@@ -64,7 +64,6 @@ def lock_holder(path: Path) -> int | None:
 
 
 def is_starting(path: Path) -> bool:
-    """Whether a hub was just started and does not have its lock yet."""
     return lock_holder(path) is not None
 
 
@@ -158,7 +157,6 @@ _FILE = "hub.version"
 
 
 def own_version() -> dict[str, Any]:
-    """The version that a hub reports."""
     return {"version": __version__, "protocol": PROTOCOL}
 
 
@@ -199,7 +197,6 @@ def compare_version(answer: Mapping[str, Any]) -> str:
 
 
 def look_at_hub(home: Home) -> str:
-    """The sentence about the running hub, if there is one."""
     if left_address(home.socket) is None:
         return ""
     if (left := read_version_file(home)) is not None:

@@ -41,8 +41,6 @@ _ASK = Verdict(Say.ASK, "", "no rule speaks of it")
 
 @frozen
 class HubRules:
-    """The rules that a person wrote, and the related settings."""
-
     policy: Policy = Policy()
     parse: ShellParser | None = None
     home: str = ""  # for `~`
@@ -160,7 +158,6 @@ class RuleService:
     # rules of projects
 
     def project_rules(self) -> list[PolicyRule]:
-        """The rules that apply to running sessions."""
         policies = [self._project_policy(session.cwd) for session in self._ledger.sessions()]
         return list(dict.fromkeys(rule for policy in policies for rule in policy.rules))
 
@@ -341,7 +338,6 @@ def describe_rule(rule: PolicyRule) -> dict[str, Any]:
 
 
 def list_decisions(ledger: Ledger) -> list[dict[str, Any]]:
-    """Returns the decisions, newest first."""
     entries = ledger.audit_entries(limit=LOOKED_THROUGH, event=AuditEvent.REPLY_RECEIVED.value, newest=True)
     own = [entry for entry in entries if str(entry.get("source", "")).startswith(AUTOMATIC)]
     return [_decision(ledger, entry) for entry in reversed(own[-MOST_DECISIONS:])]
@@ -434,7 +430,6 @@ class RuleOperations:
         return {"rules": rules, "old_grants": self._hub_api.rules.old_grants}
 
     def overview(self) -> dict[str, Any]:
-        """Returns rules, grants and their decisions, newest first, for display."""
         held = [*self._hub_api.rules.policy.rules, *self._hub_api.project_rules()]
         return {
             "rules": [describe_rule(rule) for rule in held],

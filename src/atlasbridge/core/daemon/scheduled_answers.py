@@ -95,7 +95,6 @@ class ScheduledAnswers:
         return self._told(record, "revoked", sentence, ended)
 
     def drop(self, gone: Callable[[str], bool]) -> int:
-        """Revokes everything scheduled by identities that have lost access; the prompts stay open."""
         ended = 0
         for one in [one for one in self._hub.ledger.waiting_later() if gone(one.identity)]:
             record = self._hub.ledger.prompt(one.prompt_id)
@@ -304,7 +303,6 @@ class InstructionQueue:
         return Receipt("queued", sentence, reply.identity, item["id"])
 
     def remove(self, reply: InboundReply, beginning: str) -> Receipt | Reject:
-        """Removes an instruction by its id or the beginning of its id."""
         if refusal := self._replies.refuse_stranger(reply):
             return refusal
         found = [one for one in self.listed() if beginning and one["queue_id"].startswith(beginning)]
@@ -317,7 +315,6 @@ class InstructionQueue:
         return Receipt("revoked", f"Taken back: {quote_answer(found[0]['text'])} is not typed.", reply.identity)
 
     def drop(self, gone: Callable[[str], bool]) -> int:
-        """Removes the instructions of identities that have lost access."""
         found = [one for one in self.listed() if gone(one["by"])]
         for one in found:
             self._drop(one["session_id"], one["queue_id"], "revoked", one["by"])

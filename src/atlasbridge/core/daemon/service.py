@@ -79,8 +79,6 @@ PARSER_S = 0.2  # after a verdict, when the answer has been sent
 
 @frozen
 class ChannelPlan:
-    """A configured channel, and the function that builds it for a hub."""
-
     name: str
     remote: bool
     build: Callable[[HubApi], Channel]
@@ -88,8 +86,6 @@ class ChannelPlan:
 
 @frozen
 class HubPlan:
-    """The parts of the configuration that the hub uses."""
-
     settings: HubSettings
     channels: tuple[ChannelPlan, ...]
     launchers: tuple[Launcher, ...] = ()
@@ -325,7 +321,6 @@ class Hub:
             )
 
     def _remove_old_logs(self, before: float) -> None:
-        """Removes the logs and settings files of sessions that have ended."""
         living = {session.session_id[:8] for session in self.ledger.sessions()}
         for path in (*self._home.sessions.glob("*.log"), *self._home.sessions.glob(f"*{SETTINGS_SUFFIX}")):
             if path.stem not in living and path.stat().st_mtime < before:

@@ -107,7 +107,6 @@ class CallerCheck:
         return f"in session {short_id(inside_session)}{name}{': ' + label if label else ''}"
 
     def _users(self) -> frozenset[int]:
-        """The users whose sessions exist, or could exist."""
         return frozenset({own_uid(), *self._guests(), *(link.uid for link in self._hub.hosts.all())})
 
     def _near(self, line: tuple[Process, ...]) -> list[SessionProcesses]:
@@ -154,7 +153,6 @@ def _sentence(session: SessionRecord | None, op: str) -> str:
 
 
 def identity_of(inside_session: str) -> str:
-    """The identity in the records for a caller that is not a person."""
     return _NAMELESS.get(inside_session) or f"tool:{short_id(inside_session)}"
 
 

@@ -215,7 +215,6 @@ class SessionLife:
             link.send("renew", prompt_id=record.prompt_id)
 
     def handle(self, link: HostLink, message: dict[str, Any]) -> None:
-        """Handles every message of a host after its hello."""
         match message.get("m"):
             case "raise":
                 session = self._hub.ledger.session(link.session_id)

@@ -73,7 +73,6 @@ class LazyAnalysis:
             return self._parts
 
     def run(self, beat: Beat) -> None:
-        """The task `stall_watchdog`."""
         self._get()[0].run(beat)
 
     def notice(self) -> None:
@@ -91,7 +90,6 @@ class LazyAnalysis:
         return self._events.append
 
     def adapter_said(self, told: dict[str, Any]) -> None:
-        """Handles what an external adapter reports about itself."""
         if self._parts is None:
             self._adapter |= told
         else:
@@ -110,7 +108,6 @@ class LazyAnalysis:
         self.notice()
 
     def changed(self, size: Size, attached: bool) -> None:
-        """The terminal's size has changed, or a terminal was attached or detached."""
         with self._lock:
             resized = (size.rows, size.cols) != (self._size.rows, self._size.cols)
             self._size, self._attached = size, attached
@@ -122,7 +119,6 @@ class LazyAnalysis:
         hub.state_changed(attached, size.rows, size.cols)
 
     def stopped(self, stopped: bool) -> None:
-        """Job control has stopped the tool, or it continues."""
         with self._lock:
             self._stopped = stopped
             if self._parts is None:
@@ -158,7 +154,6 @@ class LazyAnalysis:
             return otherwise
 
     def finish(self, status: int, until: float) -> None:
-        """The tool has ended: stops the analysis and tells the hub."""
         if not self._hub and self._parts is None:
             return
         watch, hub = self._get()
@@ -242,7 +237,6 @@ class BareSession:
         self._task.start()
 
     def take_in(self, chunk: bytes) -> None:
-        """Takes output that was read from the terminal, in order."""
         self._output.take_in(chunk)
         self._flush()
 
@@ -264,7 +258,6 @@ class BareSession:
         return self._typist.type(prompt_id, answer)
 
     def type_keys(self, data: bytes) -> bool:
-        """Types keys outside any prompt, unchanged."""
         return self._typist.type_keys(data)
 
     def stop(self) -> None:

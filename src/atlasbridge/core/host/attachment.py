@@ -171,7 +171,6 @@ class Caller:
         return self._connection.fileno()
 
     def read(self) -> list[dict[str, Any]] | None:
-        """Returns its messages; None if it is gone."""
         try:
             data, ancillary, _, _ = self._connection.recvmsg(65536, socket.CMSG_SPACE(_MAX_FDS * 4), _CLOEXEC)
         except BlockingIOError:
@@ -199,7 +198,6 @@ class Caller:
             self._fds.append(fd)
 
     def take_terminal(self) -> tuple[int, int] | None:
-        """The two descriptors that came with an `attach`."""
         if len(self._fds) < 2:
             return None
         stdin_fd, stdout_fd, *rest = self._fds

@@ -261,7 +261,6 @@ def check_client(connection: socket.socket) -> None:
 
 
 def _receive(connection: socket.socket) -> tuple[SpawnRequest, list[int]]:
-    """Returns the whole request and the descriptors that came with it."""
     connection.settimeout(_TIMEOUT_S)
     data, fds = b"", list[int]()
     try:

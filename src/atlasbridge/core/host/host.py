@@ -145,7 +145,6 @@ class SessionHost:
         return watch, hub
 
     def listen(self, path: Path) -> None:
-        """Opens the socket through which terminals attach."""
         self._attach_socket.open(path)
 
     def serve(self, first: socket.socket | None) -> int:

@@ -230,13 +230,11 @@ class HubSide:
         self.post({"m": "state", "attached": attached, "rows": rows, "cols": cols})
 
     def stop_changed(self, stopped: bool) -> None:
-        """Job control has stopped the tool, or it continues."""
         if stopped is not self._stopped:
             self._stopped = stopped
             self.post({"m": "state", "stopped": stopped})
 
     def adapter_said(self, told: dict[str, Any]) -> None:
-        """Handles what an adapter reports about itself: its context, or an error."""
         self._adapter |= told
         self.post({"m": "state", "adapter": self._adapter})
 
@@ -355,7 +353,6 @@ class HubSide:
         self._link.stop()
 
     def _last_output(self) -> Message:
-        """The last screen and the lines above it, redacted."""
         self._watch.absorb()
         screen, secrets = self._watch.screen, self._watch.secrets
         above, rows = screen.all_lines[-LAST_LINES:], screen.lines()

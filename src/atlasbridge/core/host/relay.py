@@ -106,7 +106,6 @@ class InputWriter:
 
     @property
     def waiting(self) -> bool:
-        """Whether bytes wait for the tool to read."""
         return bool(self._queue)
 
     def type(self, data: bytes) -> bool:
@@ -141,7 +140,6 @@ class InputWriter:
         return True
 
     def flush(self) -> None:
-        """Writes the queue, as far as the tool accepts it."""
         with self._lock:
             waiting, self._queue = bytes(self._queue), bytearray()
             if waiting:
@@ -221,7 +219,6 @@ class DetachKey:
 
     @property
     def name(self) -> str:
-        """The key in readable form."""
         code = ord(self.prefix)
         return (f"Ctrl-{chr(code ^ 0x40)}" if code < 0x20 else self.prefix.decode()) + f" {self._letter.decode()}"
 
@@ -633,7 +630,6 @@ class OutputRelay:
                 attachment.write_soon(rest)
 
     def drained(self) -> bool:
-        """Whether nothing waits to be read and nothing is in transit."""
         waiter = select.poll()
         waiter.register(self._pty.fileno(), select.POLLIN)
         return not self.blocked and not any(events & select.POLLIN for _, events in waiter.poll(0))

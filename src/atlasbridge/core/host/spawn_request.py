@@ -158,7 +158,6 @@ def request_length(data: bytes) -> int:
 
 
 def parse_request(data: bytes) -> SpawnRequest:
-    """Raises ValueError if the data is not a valid request."""
     fingerprint, umask, fds, count, *rest = data[_HEAD:].split(b"\0")
     number = int(count)
     if not 0 < number <= len(rest):

@@ -45,8 +45,6 @@ _KINDS = (SubjectKind.COMMAND, SubjectKind.EDIT, SubjectKind.FETCH, SubjectKind.
 
 
 class WaitingHook(Protocol):
-    """A connected hook that can receive a message."""
-
     def say(self, message: dict[str, Any]) -> None: ...
     def tell(self, message: dict[str, Any]) -> bool: ...
 
@@ -359,7 +357,6 @@ class Walk:
         return False
 
     def _await(self, until: Awaited, before: int) -> bool:
-        """Waits for a step's condition. Returns False on timeout."""
         return self._wait_for(self._condition(until, before), self.settings.step_timeout_s)
 
     def _wait_for(self, condition: Callable[[], bool], timeout_s: float) -> bool:
@@ -430,13 +427,11 @@ class Walk:
         return look
 
     def _settled(self, rest_s: float = 0.0) -> Callable[[], bool]:
-        """The screen has not changed for a while."""
         rest_s = max(rest_s, self.settings.inject_settle_ms / 1000)
         rest = Rest(self.clock.now())
         return lambda: rest.lasts_s(self.watch.screen, self.clock.now()) >= rest_s
 
     def _shows(self, text: str) -> bool:
-        """Whether the text is the highlighted choice."""
         with self.watch.lock:
             return is_highlighted(View.of(self.watch.screen), text, self._among)
 
@@ -621,5 +616,4 @@ def _joined(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def _longest_line(steps: tuple[Step, ...]) -> int:
-    """Length of the longest line in bytes, including its end."""
     return max(len(line) + 1 for line in _LINE_END.split(b"".join(step.keys for step in steps)))

@@ -117,7 +117,6 @@ class StallWatchdog:
         return Opened(self._open_id, prompt) if prompt is not None else None
 
     def known(self, prompt_id: str) -> Outcome | None:
-        """The outcome of the answer to this prompt; None if there was no answer."""
         with self.lock:
             return self._typed.get(prompt_id)
 
@@ -139,7 +138,6 @@ class StallWatchdog:
         return self._detector.open_prompt or opened.prompt
 
     def why(self) -> list[str]:
-        """Explains the last decision of the detector."""
         return self._detector.explain()
 
     def took_first_key(self) -> None:
@@ -368,7 +366,6 @@ class StallWatchdog:
         return self._detector.handle(ProbeAnswered(answer), now)
 
     def look(self) -> ProbeAnswer:
-        """Asks the operating system what the tool does."""
         now = self._clock.now()
         typed_at = self._input_writer.last_input_at
         age_s = None if typed_at is None else now - typed_at
