@@ -174,11 +174,15 @@ class Escalation:
 
     def ask_keyboard(self, session: SessionRecord) -> bool:
         """Asks the host when keys were last typed. Returns False if its report is current, or nobody is attached."""
-        known, now = self._presence.get(session.session_id), self._hub.clock.now()
-        link = self._hub.hosts.get(session.session_id)
-        if not session.attached or link is None or (known is not None and now - known.known_at <= FRESH_S):
+        return session.attached and self._ask_host(session.session_id)
+
+    def _ask_host(self, session_id: str) -> bool:
+        """Counts as a report, so that a host that does not answer is not asked again at once."""
+        known, now = self._presence.get(session_id), self._hub.clock.now()
+        link = self._hub.hosts.get(session_id)
+        if link is None or (known is not None and now - known.known_at <= FRESH_S):
             return False
-        self._presence[session.session_id] = Presence(known.last_key_at if known else None, now)
+        self._presence[session_id] = Presence(known.last_key_at if known else None, now)
         link.send("presence")
         return True
 
@@ -224,10 +228,7 @@ class Escalation:
             return 0.0
         presence = self._hub.router.policy.attention.presence
         until = min(known.last_key_at + presence.hold_s, asked_at(record) + presence.longest_hold_s)
-        link = self._hub.hosts.get(session.session_id)
-        if until <= now and now - known.known_at > FRESH_S and link is not None and presence.hold_s:
-            self._presence[session.session_id] = Presence(known.last_key_at, now)
-            link.send("presence")
+        if until <= now and presence.hold_s and self._ask_host(session.session_id):
             return ANSWER_S
         return max(0.0, until - now)
 
@@ -265,7 +266,9 @@ class Escalation:
         chat_routes = (
             without_chats(every) if self.delegation.holds(record.prompt_id, asked_at(record), session) else every
         )
-        if self._asks_host_first(record, session, chat_routes):
+        # a notification that was held back because somebody typed: before it is sent, the host is asked once more
+        known = session.session_id in self._presence
+        if record.prompt_id in self._held and known and self._ask_host(session.session_id):
             self._look_at(record.prompt_id, now + ANSWER_S)
             return
         plan = self._decide(record, session, chat_routes)
@@ -274,19 +277,6 @@ class Escalation:
         look_at = plan.look_at if chat_routes == every else min(now + LOOK_S, plan.look_at or record.deadline)
         if look_at is not None and look_at < record.deadline:
             self._look_at(record.prompt_id, look_at)
-
-    def _asks_host_first(self, record: PromptRecord, session: SessionRecord, chat_routes: tuple[Route, ...]) -> bool:
-        """A notification was held back because somebody typed. Before it is sent, the host is asked once more."""
-        if record.prompt_id not in self._held:
-            return False
-        known, now = self._presence.get(session.session_id), self._hub.clock.now()
-        link = self._hub.hosts.get(session.session_id)
-        if known is None or link is None or now - known.known_at <= FRESH_S:
-            return False
-        # so that the host is not asked again if it does not answer
-        self._presence[session.session_id] = Presence(known.last_key_at, now)
-        link.send("presence")
-        return True
 
     def _decide(self, record: PromptRecord, session: SessionRecord, chat_routes: tuple[Route, ...]) -> EscalationPlan:
         hub, policy = self._hub, self._hub.router.policy
