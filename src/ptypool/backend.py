@@ -202,7 +202,7 @@ class Outbox:
 
 
 class QueuedStream:
-    """What the streams of both systems share; `_taken` is called after the inbox was read."""
+    """What the streams of both systems share."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, on_end: Callable[[], None]) -> None:
         self._loop, self._on_end = loop, on_end
@@ -210,7 +210,7 @@ class QueuedStream:
         self._draining = False
 
     def _taken(self) -> None:
-        raise NotImplementedError
+        """Called after the inbox was read: there can be room for more."""
 
     @property
     def at_end(self) -> bool:

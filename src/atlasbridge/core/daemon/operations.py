@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core import operations as table
-from atlasbridge.core.clock import Clock, iso, parse_iso
+from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.daemon.hub_api import LocalHubApi
-from atlasbridge.core.daemon.parts import EventStream, describe_alarm
+from atlasbridge.core.daemon.parts import HubParts, describe_alarm
 from atlasbridge.core.daemon.receipts import describe_raised
 from atlasbridge.core.daemon.replies import ReplyService
 from atlasbridge.core.daemon.request import own_version
 from atlasbridge.core.daemon.rules import RuleOperations
 from atlasbridge.core.daemon.scheduled_answers import InstructionQueue, ScheduledAnswers
-from atlasbridge.core.daemon.session_processes import CallerCheck, identity_of
+from atlasbridge.core.daemon.session_processes import identity_of
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import BY_NAME, Caller, Operation, Refused
@@ -32,7 +32,7 @@ from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.prompt.redact import redact, redact_rows
 from atlasbridge.core.routing.policy import decide_allowed
-from atlasbridge.core.routing.router import LOCAL, PromptRouter
+from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.schema import BadValue, read, write
 from atlasbridge.core.session.model import LONGEST_NAME, SessionRecord, SessionState
 from atlasbridge.core.store.verify import Seen
@@ -62,12 +62,9 @@ Answer = dict[str, Any] | AsyncIterator[dict[str, Any]]
 class Operations:
     def __init__(
         self,
+        hub: HubParts,
         hub_api: LocalHubApi,
         replies: ReplyService,
-        router: PromptRouter,
-        stream: EventStream,
-        clock: Clock,
-        caller_check: CallerCheck,
         reload: Callable[[], None],
         stop: Callable[[], None],
         rules: RuleOperations,
@@ -77,11 +74,9 @@ class Operations:
     ) -> None:
         self._hub_api = hub_api
         self._replies = replies
-        self._router = router
-        self._stream = stream
-        self._clock = clock
-        self._started = clock.now()
-        self._caller_check = caller_check
+        self._router, self._stream, self._clock = hub.router, hub.stream, hub.clock
+        self._started = hub.clock.now()
+        self._caller_check = hub_api.caller_check
         self._reload = reload
         self._stop = stop
         self._rules = rules

@@ -154,12 +154,9 @@ class Hub:
         )
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
         self.operations = Operations(
+            parts,
             self.hub_api,
             self.replies,
-            self.router,
-            self.stream,
-            clock,
-            self.caller_check,
             self.request_reload,
             self.stop_once,
             self.rule_operations,
