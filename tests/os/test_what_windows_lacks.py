@@ -22,7 +22,7 @@ NEEDS_UNIX = {
     *(f"core.host.terminal.{name}" for name in ("attachment", "attach_socket", "attached_client", "keyboard", "relay")),
     *(
         f"specification.{name}"
-        for name in ("adapter_interface", "architecture", "claude_adapter", "pty_supervisor", "reliability")
+        for name in ("adapter_interface", "architecture", "claude_adapter", "document_classes", "reliability")
     ),
 }
 LOOK = """

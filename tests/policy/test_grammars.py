@@ -15,16 +15,14 @@ from atlasbridge.core.policy.grammar import (
     WorkFolder,
     contradictions,
     find_grammar,
-    known_kinds,
     known_programs,
     read_words,
 )
-from atlasbridge.core.policy.grant import Grant, GrantShape
 from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.offer import PastQuestion, decide_shape, describe, examples, say_wildcard, suggest
 from atlasbridge.core.policy.pattern import REST, Shape
 from atlasbridge.core.policy.reader import read_policy
-from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict
+from atlasbridge.core.policy.rule import Case, Grant, GrantShape, Policy, PolicyRule, Say, Verdict
 from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.values import replace
@@ -131,7 +129,7 @@ def test_a_program_whose_examples_do_not_hold_gets_no_wildcard(
 
 
 def test_every_kind_of_the_table_is_known() -> None:
-    known = known_kinds()
+    known = grammar._KINDS.keys() | grammar._PATTERNS.keys()
     for name in known_programs():
         found = find_grammar(name)
         assert found is not None

@@ -16,8 +16,13 @@ from atlasbridge.config.load import Configuration, SettingsClass, load_config
 from atlasbridge.config.model import EscalationEntry
 from atlasbridge.config.secrets import resolve
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.policy.attention import AttentionSettings
-from atlasbridge.core.policy.escalation import AWAY, EscalationPolicy, EscalationStep, PresenceSettings
+from atlasbridge.core.policy.escalation import (
+    AWAY,
+    AttentionSettings,
+    EscalationPolicy,
+    EscalationStep,
+    PresenceSettings,
+)
 from atlasbridge.core.routing.channel_worker import ChatPlan, ChatRoute
 from atlasbridge.core.routing.policy import PolicySettings
 

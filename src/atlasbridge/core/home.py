@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.home_folder import find_home_folder
-from atlasbridge.core.system_setup import setup_for
+from atlasbridge.core.system_setup import find_home_folder, setup_for
 from atlasbridge.core.values import frozen
 
 MAX_SOCKET_PATH = 100  # the limit of sun_path is 104 bytes on macOS and 108 on Linux

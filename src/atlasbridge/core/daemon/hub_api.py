@@ -21,7 +21,7 @@ from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.operations import Caller, HubAs, Perform
-from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.policy.escalation import Tone
 from atlasbridge.core.policy.people import PROOF
 from atlasbridge.core.prompt.model import PromptRecord, Receipt, Reject
 from atlasbridge.core.routing.policy import is_listed

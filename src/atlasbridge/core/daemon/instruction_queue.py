@@ -21,8 +21,7 @@ from atlasbridge.core.daemon.replies import ReplyService
 from atlasbridge.core.escape import escape_controls, is_plain_line
 from atlasbridge.core.ids import new_id, short_id
 from atlasbridge.core.prompt.answer import INSTRUCTION_LIMIT, quote_answer
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.session.model import SessionRecord, SessionState
 
 MOST_QUEUED = 20

@@ -30,8 +30,7 @@ from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import BY_NAME, Caller, Operation, Refused
 from atlasbridge.core.peer import Peer
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.prompt.redact import redact, redact_rows
 from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.routing.router import LOCAL, PromptRouter

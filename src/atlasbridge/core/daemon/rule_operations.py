@@ -10,8 +10,7 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.daemon.rules import RuleService
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.operations import Granted, Refused
-from atlasbridge.core.policy.grant import LONGEST_S, Grant, GrantShape
-from atlasbridge.core.policy.rule import PolicyRule
+from atlasbridge.core.policy.rule import LONGEST_S, Grant, GrantShape, PolicyRule
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger

@@ -15,14 +15,13 @@ from pathlib import Path
 
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.policy.grant import PREFIX, Grant, live_grants
-from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict, own_rules
+from atlasbridge.core.policy.rule import PREFIX, Case, Grant, Policy, PolicyRule, Say, Verdict, live_grants, own_rules
 from atlasbridge.core.prompt.model import Answer, Prompt, Subject, SubjectKind, digest_text
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.store.moves import Decider
+from atlasbridge.core.store.prompts import Decider
 from atlasbridge.core.system import NO_WAIT, OWN_FILE
 from atlasbridge.core.values import frozen, replace
 

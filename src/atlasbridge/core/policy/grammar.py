@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.policy.places import absolute
+from atlasbridge.core.policy.pattern import absolute
 from atlasbridge.core.values import field, frozen, replace
 
 _DATA: dict[str, Any] = tomllib.loads(Path(__file__).with_name("programs.toml").read_text(encoding="utf-8"))
@@ -306,10 +306,6 @@ def _read_options(text: str) -> list[Option]:
 
 def known_programs() -> Iterable[str]:
     return PROGRAMS
-
-
-def known_kinds() -> frozenset[str]:
-    return frozenset(_KINDS) | frozenset(_PATTERNS)
 
 
 @lru_cache(maxsize=512)

@@ -18,10 +18,18 @@ from atlasbridge.core.policy.grammar import (
     reads_elsewhere,
     unwrap,
 )
-from atlasbridge.core.policy.grant import PREFIX
-from atlasbridge.core.policy.pattern import match_exactly, match_loosely, match_word
-from atlasbridge.core.policy.places import absolute, any_hosts, in_folder, is_file, is_host, plain_host
-from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict
+from atlasbridge.core.policy.pattern import (
+    absolute,
+    any_hosts,
+    in_folder,
+    is_file,
+    is_host,
+    match_exactly,
+    match_loosely,
+    match_word,
+    plain_host,
+)
+from atlasbridge.core.policy.rule import PREFIX, Case, Policy, PolicyRule, Say, Verdict
 from atlasbridge.core.policy.shell import Parser, ShellDoubt, SimpleCommand, read_script
 from atlasbridge.core.prompt.model import Subject, SubjectKind
 

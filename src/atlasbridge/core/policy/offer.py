@@ -18,11 +18,9 @@ from atlasbridge.core.policy.grammar import (
     program_of,
     read_words,
 )
-from atlasbridge.core.policy.grant import Grant, GrantShape
 from atlasbridge.core.policy.judge import doubt_subject, judge
-from atlasbridge.core.policy.pattern import REST, WILDCARD, Shape, has_wildcard
-from atlasbridge.core.policy.places import plain_host
-from atlasbridge.core.policy.rule import Case, Policy, Say, Verdict
+from atlasbridge.core.policy.pattern import REST, WILDCARD, Shape, has_wildcard, plain_host
+from atlasbridge.core.policy.rule import Case, Grant, GrantShape, Policy, Say, Verdict
 from atlasbridge.core.policy.shell import Parser, read_script
 from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import frozen, replace

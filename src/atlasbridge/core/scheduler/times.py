@@ -173,13 +173,6 @@ def minute_of_day(zone: str, wall: float) -> int:
     return moment.hour * 60 + moment.minute
 
 
-def next_moment(minute: int, zone: str, wall: float) -> float:
-    """The next wall time at that minute of the day there; a day ahead if it is that minute now."""
-    now = datetime.fromtimestamp(wall, UTC).astimezone(find_zone(zone))
-    ahead_min = (minute - (now.hour * 60 + now.minute)) % (24 * 60) or 24 * 60
-    return wall + ahead_min * 60 - now.second - now.microsecond / 1e6
-
-
 def say_moment(wall: float, zone: str, now: float) -> str:
     """Formats a time as 06:00, with its day if that is not today."""
     moment, today = (datetime.fromtimestamp(at, UTC).astimezone(find_zone(zone)) for at in (wall, now))

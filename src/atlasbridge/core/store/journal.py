@@ -15,11 +15,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.audit.anchor import NAME as ANCHOR_NAME
-from atlasbridge.core.audit.anchor import Anchor, read_anchor
 from atlasbridge.core.audit.chain import START, Fault, Head, check_chain, matches, parse_entry
 from atlasbridge.core.audit.events import AuditEvent
-from atlasbridge.core.audit.log import AuditFile, Line, lines_back, read_lines
+from atlasbridge.core.audit.log import HEAD_NAME, Anchor, AuditFile, Line, lines_back, read_anchor, read_lines
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.redact import redact_data
@@ -209,7 +207,7 @@ class Journal:
         self.name_of: Callable[[str], str] = lambda identity: ""  # "": the person has no name
         self._told = ""
         self._file = AuditFile(audit_path)
-        self._anchor = Anchor(audit_path.with_name(ANCHOR_NAME))
+        self._anchor = Anchor(audit_path.with_name(HEAD_NAME))
         self._clock = clock
         self._exported: int | None = None  # entries in audit.log; None before it was read
         self._certain = 0  # how many of them are synced to disk

@@ -7,32 +7,288 @@ only one of several concurrent replies wins, and that everything it returned is 
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.audit.signed_approval import REFUSALS
 from atlasbridge.core.clock import Clock, iso, parse_iso
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_nonce
 from atlasbridge.core.policy.choice import refusing_forms
-from atlasbridge.core.policy.grant import Grant
-from atlasbridge.core.policy.later import ANSWER, Later
+from atlasbridge.core.policy.escalation import ANSWER, Later
 from atlasbridge.core.policy.people import PROOF
+from atlasbridge.core.policy.rule import Grant
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.gate import refuse_claim
-from atlasbridge.core.prompt.machine import PromptMoved
-from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
-from atlasbridge.core.session.model import SessionRecord, SessionState
-from atlasbridge.core.store import audit_events, moves, prompts, sessions, tables
-from atlasbridge.core.store.archive import Archive
-from atlasbridge.core.store.database import Database
+from atlasbridge.core.prompt.model import Answer, Prompt, PromptMoved, PromptRecord, PromptState, Refusal, Reject
+from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord, SessionState
+from atlasbridge.core.store import audit_events, prompts, sessions, tables
+from atlasbridge.core.store.database import Database, migrate
 from atlasbridge.core.store.journal import Journal, Work
-from atlasbridge.core.store.migrate import migrate
-from atlasbridge.core.store.moves import Decider
+from atlasbridge.core.store.prompts import Decider, ReplyRecord
+from atlasbridge.core.store.tables import RequestRecord
+from atlasbridge.core.store.verify import AuditVerdict, Seen, prepare, verify
 from atlasbridge.core.values import replace
+
+# The reading half of the ledger: prompts, sessions, history, statistics and the audit log. It changes nothing.
+
+# Statistics for the page: prompts per day, how long answers took, and who gave them.
+
+DAYS = 30
+SAMPLES = 5000
+NEWEST = 20_000  # entries of the audit log to examine
+BUCKETS_S = (5, 15, 60, 300, 900, 3600)
+
+Rows = Callable[[str], list[tuple[Any, ...]]]
+
+
+def read_figures(rows: Rows) -> dict[str, Any]:
+    days = rows(
+        "SELECT substr(created_at, 1, 10) AS day, count(*), count(decided_at) FROM prompts"
+        f" GROUP BY day ORDER BY day DESC LIMIT {DAYS}"
+    )
+    waits = rows(
+        "SELECT (julianday(decided_at) - julianday(created_at)) * 86400 FROM prompts"
+        f" WHERE decided_at IS NOT NULL ORDER BY rowid DESC LIMIT {SAMPLES}"
+    )
+    people = rows(
+        "SELECT decided_by, count(*) FROM prompts WHERE decided_by IS NOT NULL AND decided_by != ''"
+        " GROUP BY decided_by ORDER BY count(*) DESC LIMIT 20"
+    )
+    return {
+        "days": [{"day": day, "raised": raised, "answered": answered} for day, raised, answered in reversed(days)],
+        "answer_s": summarise_waits([max(0.0, seconds) for (seconds,) in waits]),
+        "answered_by": dict(people),
+    }
+
+
+def read_ways(rows: Rows) -> dict[str, int]:
+    """Counts how recent answers reached their tools: typed, or taken by a hook or plugin."""
+    return dict(
+        rows(
+            "SELECT coalesce(json_extract(entry, '$.way'), 'keys') AS way, count(*) FROM audit_events"
+            f" WHERE event = 'REPLY_INJECTED' AND seq > (SELECT coalesce(max(seq), 0) - {NEWEST} FROM audit_events)"
+            " GROUP BY way ORDER BY count(*) DESC"
+        )
+    )
+
+
+def summarise_waits(waits: list[float]) -> dict[str, Any]:
+    """Returns the median, the 90th percentile, and counts by duration; the last bucket has no upper bound."""
+    waits = sorted(waits)
+    counts = Counter(bisect_left(BUCKETS_S, wait) for wait in waits)
+    buckets = [[upper, counts[at]] for at, upper in enumerate((*BUCKETS_S, None))]
+    return {
+        "count": len(waits),
+        "median": round((waits[(len(waits) - 1) // 2] + waits[len(waits) // 2]) / 2, 1) if waits else None,
+        "p90": round(waits[min(len(waits) - 1, len(waits) * 9 // 10)], 1) if waits else None,
+        "buckets": buckets if waits else [],
+    }
+
+
+SHORTEST_ID = 8
+_HEX = frozenset("0123456789abcdef-")
+
+
+class Archive:
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+
+    def prompt(self, full_or_short_id: str) -> PromptRecord | None:
+        """Returns None if there is none, or more than one id begins like that."""
+        where, parameters = _by_id(full_or_short_id)
+        with self.journal.reading() as connection:
+            found = prompts.select(connection, where, parameters, "LIMIT 2")
+        return found[0] if len(found) == 1 else None
+
+    def open_prompts(self, session_id: str | None = None) -> list[PromptRecord]:
+        where = prompts.IS_OPEN + ("" if session_id is None else " AND session_id = ?")
+        with self.journal.reading() as connection:
+            return prompts.select(connection, where, () if session_id is None else (session_id,))
+
+    def last_prompt(self, session_id: str) -> PromptRecord | None:
+        """The newest prompt of this session, in any state."""
+        with self.journal.reading() as connection:
+            found = prompts.select(connection, "session_id = ?", (session_id,), "ORDER BY rowid DESC LIMIT 1")
+        return found[0] if found else None
+
+    def unsettled(self) -> list[tuple[PromptRecord, Answer | None]]:
+        """Prompts that were answered but not known to be typed, or typed but not known to be taken.
+
+        The answer is None for a secret (which is never stored), and if nothing is left to type.
+        """
+        where = (
+            "status IN ('reply_received', 'injected')"
+            " OR (status = 'expired' AND EXISTS (SELECT 1 FROM replies WHERE prompt_id = prompts.id))"
+        )
+        with self.journal.reading() as connection:
+            found = prompts.select(connection, where)
+            given = [prompts.get_reply(connection, record.prompt_id) for record in found]
+        return [
+            (record, reply.answer if reply and not reply.injected_at else None)
+            for record, reply in zip(found, given, strict=True)
+        ]
+
+    def reply(self, prompt_id: str) -> ReplyRecord | None:
+        with self.journal.reading() as connection:
+            return prompts.get_reply(connection, prompt_id)
+
+    def request(self, key: str) -> RequestRecord | None:
+        """The outcome of a request with this key."""
+        with self.journal.reading() as connection:
+            return tables.get_request(connection, key)
+
+    def session(self, full_or_short_id: str) -> SessionRecord | None:
+        where, parameters = _by_id(full_or_short_id)
+        with self.journal.reading() as connection:
+            found = sessions.select(connection, where, parameters)
+        return found[0] if len(found) == 1 else None
+
+    def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
+        with self.journal.reading() as connection:
+            return sessions.select(connection, "1" if include_ended else "status = 'active'")
+
+    def processes(self, pids: Iterable[int] | None = None, ids: Iterable[str] = ()) -> list[tuple[str, int, int]]:
+        """Returns (id, host pid, tool pid) of each running session; `pids` and `ids` restrict the result."""
+        with self.journal.reading() as connection:
+            return sessions.processes(connection, pids, ids)
+
+    def history(
+        self, search: str = "", limit: int = 50, before: str | None = None, session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
+        """Returns prompts, newest first. `before` is the id of the last prompt on the previous page."""
+        where = (
+            "(:search = '' OR instr(lower(excerpt || ' ' || coalesce(decided_by, '')), :search) OR session_id IN"
+            " (SELECT id FROM sessions WHERE instr(lower(tool || ' ' || label || ' ' || cwd), :search)))"
+            " AND (:before IS NULL OR rowid < (SELECT rowid FROM prompts WHERE id = :before))"
+            " AND (:session = '' OR session_id = :session) AND (:state = '' OR status = :state)"
+        )
+        parameters = {"search": search.lower(), "before": before, "session": session_id, "state": state, "limit": limit}
+        with self.journal.reading() as connection:
+            return prompts.select(connection, where, parameters, "ORDER BY rowid DESC LIMIT :limit")
+
+    def statistics(self) -> dict[str, Any]:
+        rows = self.journal.database.rows
+        return {
+            "sessions": dict(rows("SELECT status, count(*) FROM sessions GROUP BY status")),
+            "prompts": dict(rows("SELECT status, count(*) FROM prompts GROUP BY status")),
+            "types": dict(rows("SELECT type, count(*) FROM prompts GROUP BY type")),
+            "replies": dict(rows("SELECT source, count(*) FROM replies GROUP BY source")),
+            "audit_entries": self.audit_head().entries,
+        }
+
+    def figures(self) -> dict[str, Any]:
+        return {**read_figures(self.journal.database.rows), "answered_ways": self.ways()}
+
+    def ways(self) -> dict[str, int]:
+        return read_ways(self.journal.database.rows)
+
+    def deliveries(self, prompt_id: str, channel: str) -> list[str]:
+        with self.journal.reading() as connection:
+            return tables.delivered_messages(connection, prompt_id, channel)
+
+    def taken_steps(self, prompt_id: str) -> frozenset[tuple[int, str]]:
+        """Returns (escalation step, channel) of all notifications sent for this prompt."""
+        with self.journal.reading() as connection:
+            return tables.sent_notices(connection, prompt_id)
+
+    def heard_since(self, at: str) -> list[tuple[str, str]]:
+        with self.journal.reading() as connection:
+            return tables.notified_since(connection, at)
+
+    def last_output(self, session_id: str) -> dict[str, Any] | None:
+        """The last screen of a session that has ended, and the lines above it; None if nothing was stored."""
+        with self.journal.reading() as connection:
+            return sessions.last_output(connection, session_id)
+
+    def still_waiting(self, session_id: str = "") -> list[PromptRecord]:
+        """Prompts that expired or were canceled, for which nothing was typed, and that the tool still shows; the host
+        reports when one disappears. Callers without a terminal are excluded: they were told, and do not wait."""
+        callers = ", ".join(f"'{name}'" for name in INTEGRATIONS)
+        where = (
+            "((status = 'expired' AND decided_value = '') OR (status = 'canceled' AND session_id NOT IN"
+            f" (SELECT id FROM sessions WHERE tool IN ({callers})))) AND (? = '' OR session_id = ?)"
+            " AND session_id IN (SELECT id FROM sessions WHERE status = 'active')"
+            " AND id NOT IN (SELECT prompt_id FROM replies)"
+        )
+        with self.journal.reading() as connection:
+            return prompts.select(connection, where, (session_id, session_id))
+
+    def pending_updates(self, channel: str) -> list[tuple[str, str]]:
+        with self.journal.reading() as connection:
+            return tables.pending_updates(connection, channel)
+
+    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
+        with self.journal.reading() as connection:
+            prompt_id = tables.delivered_prompt(connection, channel, message_id)
+            return prompts.get(connection, prompt_id) if prompt_id else None
+
+    def recall(self, key: str, default: str = "") -> str:
+        with self.journal.reading() as connection:
+            return tables.get_note(connection, key, default)
+
+    def audit_head(self) -> Head:
+        return self.journal.audit_head()
+
+    def audit_entries(
+        self,
+        after: int = 0,
+        limit: int = 1000,
+        *,
+        session_id: str = "",
+        prompt_id: str = "",
+        event: str = "",
+        newest: bool = False,
+        events: tuple[str, ...] = (),
+        before: int = 0,
+    ) -> list[dict[str, Any]]:
+        """Returns entries in the order of the chain; with `newest`, the last `limit` entries. `before=0` means no
+        limit."""
+        with self.journal.reading() as connection:
+            return audit_events.select(
+                connection,
+                after=after,
+                limit=limit,
+                session_id=session_id,
+                prompt_id=prompt_id,
+                events=(event,) if event else events,
+                newest=newest,
+                before=before,
+            )
+
+    def verify_audit(self) -> AuditVerdict:
+        """Verifies the log and reports the first bad entry. Entries that could not be copied to audit.log earlier are
+        copied first; nothing else is changed."""
+        if self.journal.alarm:
+            self.journal.flush()
+        with self.journal.reading() as connection:
+            return verify(connection, self.journal.audit_path)
+
+    def prepare_verify(self, seen: Iterable[Seen] = ()) -> Callable[[], AuditVerdict]:
+        """Like `verify_audit`, for a long log: fixes the state to check now, so that the check can run in another
+        thread."""
+        if self.journal.alarm:
+            self.journal.flush()
+        return prepare(self.journal.database.path, self.journal.audit_path, seen)
+
+    def check(self) -> list[str]:
+        """Returns structural errors of the database; empty if there are none."""
+        return self.journal.database.check()
+
+
+def _by_id(given: str) -> tuple[str, tuple[str, ...]]:
+    """Accepts a full id, or at least its first eight characters. Anything else finds nothing."""
+    text = given.lower()
+    if len(text) < SHORTEST_ID or not _HEX.issuperset(text):
+        return "id = ?", (given,)
+    return "id >= ? AND id < ?", (text, text + "g")
+
 
 # The ledger's part for a machine that belongs to a fleet server: its outbox, and the audit lines that prove its log is
 # intact.
@@ -150,7 +406,7 @@ class Postponed(Archive):
             event = AuditEvent.REPLY_POSTPONED if made.kind == ANSWER else AuditEvent.PROMPT_SNOOZED
             said = {"value": made.value} if made.kind == ANSWER else {}
             fields = {"later": made.later_id, "due_at": made.due_at, "decided_by": made.identity}
-            moves.audit_prompt(work, event, record, **fields, decided_from=made.place, **said)
+            prompts.audit_prompt(work, event, record, **fields, decided_from=made.place, **said)
             return made, record
 
     def end_later(self, later_id: str, outcome: str, by: str = "", ttl_s: float | None = None) -> Later | None:
@@ -182,7 +438,7 @@ def _end(work: Work, found: Later, outcome: str, by: str) -> Later | None:
     record = prompts.get(work.connection, found.prompt_id) if ended else None
     if ended is not None and record is not None and found.kind == ANSWER and outcome != "answered":
         fields = {"later": found.later_id, "outcome": outcome, "decided_by": by}
-        moves.audit_prompt(work, AuditEvent.REPLY_REVOKED, record, **fields)
+        prompts.audit_prompt(work, AuditEvent.REPLY_REVOKED, record, **fields)
     return ended
 
 
@@ -322,7 +578,7 @@ class Ledger(Postponed):
         with self.journal.write() as work:
             if not sessions.end(work.connection, session_id, state, exit_code, work.at):
                 return []
-            closed = moves.close_prompts(work, "session_id = ?", (session_id,), reason)
+            closed = prompts.close_prompts(work, session_id, reason)
             if output:
                 sessions.keep_output(work.connection, session_id, work.at, output)
             work.audit(
@@ -341,7 +597,7 @@ class Ledger(Postponed):
             if not sessions.select(work.connection, "id = ? AND status = 'active'", (session_id,)):
                 raise StoreError(f"no active session {session_id}", "The host must report its session first.")
             for older in prompts.select(work.connection, f"session_id = ? AND {prompts.IS_OPEN}", (session_id,)):
-                moves.move(work, older.prompt_id, PromptMoved.WITHDRAW, reason="superseded")
+                prompts.move(work, older.prompt_id, PromptMoved.WITHDRAW, reason="superseded")
             record = PromptRecord(
                 prompt_id=prompt_id,
                 session_id=session_id,
@@ -354,7 +610,7 @@ class Ledger(Postponed):
                 boot_id=self._boot_id,
             )
             prompts.insert(work.connection, record, self._keep_raw)
-            moves.audit_prompt(
+            prompts.audit_prompt(
                 work,
                 AuditEvent.PROMPT_DETECTED,
                 record,
@@ -366,9 +622,6 @@ class Ledger(Postponed):
             )
             return record
 
-    def route_prompt(self, prompt_id: str) -> PromptRecord | None:
-        return self._move(prompt_id, PromptMoved.ROUTE)
-
     def deliver_prompt(self, prompt_id: str, channel: str, message_id: str, recipient: str = "") -> PromptRecord | None:
         """A channel has shown the prompt. The first delivery changes its state; later ones are only stored.
 
@@ -379,12 +632,12 @@ class Ledger(Postponed):
                 return None
             shown = {"channel": channel, "message_id": message_id, "recipient": recipient}
             fresh = tables.insert_delivery(work.connection, prompt_id, channel, message_id, recipient, work.at)
-            moved = moves.move(work, prompt_id, PromptMoved.DELIVER, **shown)
+            moved = prompts.move(work, prompt_id, PromptMoved.DELIVER, **shown)
             if moved is not None:
                 return moved
             (record,) = prompts.select(work.connection, "id = ?", (prompt_id,))
             if fresh:
-                moves.audit_prompt(work, AuditEvent.PROMPT_DELIVERED, record, **shown)
+                prompts.audit_prompt(work, AuditEvent.PROMPT_DELIVERED, record, **shown)
             return record if record.state is PromptState.AWAITING_REPLY else None
 
     def claim(
@@ -403,7 +656,7 @@ class Ledger(Postponed):
         with self.journal.write() as work:
             if not all(tables.has_grant(work.connection, name, self._boot_id, work.now) for name in who.grants):
                 return Reject(Refusal.NOT_ALLOWED, "What allowed it has ended.")
-            won = moves.accept(work, prompt_id, session_id, nonce or "", answer, who, self._boot_id)
+            won = prompts.accept(work, prompt_id, session_id, nonce or "", answer, who, self._boot_id)
             if won is not None:
                 for name in who.grants:
                     tables.use_grant(work.connection, name)
@@ -451,7 +704,7 @@ class Ledger(Postponed):
         with self.journal.write() as work:
             if tables.insert_vote(work.connection, record.prompt_id, person, identity, answer, work.at):
                 fields = {"person": person, "decided_by": identity, **(noted or {})}
-                moves.audit_prompt(work, AuditEvent.VOTE_CAST, record, **fields)
+                prompts.audit_prompt(work, AuditEvent.VOTE_CAST, record, **fields)
             return tables.cast_votes(work.connection, record.prompt_id)
 
     def drop_votes(self, gone: Callable[[str], bool]) -> int:
@@ -471,11 +724,11 @@ class Ledger(Postponed):
         """Returns None before the deadline. `default` is stored as the answer to type, never for an unknown or a secret
         prompt."""
         with self.journal.write() as work:
-            return moves.expire(work, prompt_id, default, self._boot_id)
+            return prompts.expire(work, prompt_id, default, self._boot_id)
 
     def inject(self, prompt_id: str, way: str = "keys") -> PromptRecord | None:
         with self.journal.write() as work:
-            return moves.inject(work, prompt_id, way)
+            return prompts.inject(work, prompt_id, way)
 
     def resolve(self, prompt_id: str) -> PromptRecord | None:
         return self._move(prompt_id, PromptMoved.RESOLVE)
@@ -485,7 +738,7 @@ class Ledger(Postponed):
 
     def cancel(self, prompt_id: str, by: str, place: str = "", request: str = "") -> PromptRecord | None:
         with self.journal.write() as work:
-            record = prompts.move(
+            record = prompts.change_state(
                 work.connection,
                 prompt_id,
                 PromptMoved.CANCEL,
@@ -497,7 +750,7 @@ class Ledger(Postponed):
                 decided_from=place,
             )
             if record is not None:
-                moves.audit_prompt(work, AuditEvent.PROMPT_CANCELED, record, decided_by=by)
+                prompts.audit_prompt(work, AuditEvent.PROMPT_CANCELED, record, decided_by=by)
                 if request:
                     tables.insert_request(work.connection, request, record.prompt_id, work.at)
             return record
@@ -507,7 +760,7 @@ class Ledger(Postponed):
 
     def _move(self, prompt_id: str, event: PromptMoved, **fields: Any) -> PromptRecord | None:
         with self.journal.write() as work:
-            return moves.move(work, prompt_id, event, **fields)
+            return prompts.move(work, prompt_id, event, **fields)
 
     # channels, notes, maintenance
 
@@ -538,7 +791,7 @@ class Ledger(Postponed):
         with self.journal.write() as work:
             for channel, steps, heard in notifications:
                 tables.insert_notice(work.connection, prompt_id, channel, steps, heard, work.at)
-            return moves.move(work, prompt_id, PromptMoved.ROUTE)
+            return prompts.move(work, prompt_id, PromptMoved.ROUTE)
 
     def take_back_unshown(self, prompt_id: str, shown: Iterable[str] = ()) -> frozenset[tuple[int, str]]:
         """After a restart: removes steps whose message was never shown, so that they are repeated. Returns the

@@ -10,9 +10,9 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Final
 
-from atlasbridge.core.policy.grant import Grant, GrantShape
-from atlasbridge.core.policy.later import Later
+from atlasbridge.core.policy.escalation import Later
 from atlasbridge.core.policy.pattern import Shape
+from atlasbridge.core.policy.rule import Grant, GrantShape
 from atlasbridge.core.prompt.model import Refusal, Reject
 from atlasbridge.core.values import frozen
 

@@ -11,11 +11,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from atlasbridge.core.audit.anchor import NAME as ANCHOR_NAME
-from atlasbridge.core.audit.anchor import read_anchor
 from atlasbridge.core.audit.chain import START, Fault, Head, check_entry, parse_entry
 from atlasbridge.core.audit.events import AuditEvent
-from atlasbridge.core.audit.log import read_lines
+from atlasbridge.core.audit.log import HEAD_NAME, read_anchor, read_lines
 from atlasbridge.core.audit.signed_approval import LogWalk
 from atlasbridge.core.clock import local_time
 from atlasbridge.core.store import audit_events
@@ -133,7 +131,7 @@ def _below_anchor(connection: sqlite3.Connection, anchor: Head | None) -> Fault 
 
 def verify_home(home: Path, seen: Iterable[Seen] = ()) -> AuditVerdict:
     """Verifies without a ledger: read-only, repairs nothing."""
-    anchor = read_anchor(home / ANCHOR_NAME)
+    anchor = read_anchor(home / HEAD_NAME)
     database = Database.open_read_only(home / "atlasbridge.db")
     try:
         with database.reading() as connection:
@@ -144,7 +142,7 @@ def verify_home(home: Path, seen: Iterable[Seen] = ()) -> AuditVerdict:
 
 def prepare(path: Path, audit_path: Path, seen: Iterable[Seen] = ()) -> Callable[[], AuditVerdict]:
     """Fixes the current state of the table and of the file; later changes are not examined."""
-    anchor = read_anchor(audit_path.with_name(ANCHOR_NAME))
+    anchor = read_anchor(audit_path.with_name(HEAD_NAME))
     database = Database.open_read_only(path, any_thread=True)
     database.connection.execute("BEGIN")
     audit_events.head(database.connection)  # the first read of a transaction fixes its snapshot

@@ -20,11 +20,11 @@ from atlasbridge.core.host.typing.typist import Typist
 from atlasbridge.core.host.watchdog import StallWatchdog
 from atlasbridge.core.hub_connection import dial_hub
 from atlasbridge.core.peer import Peer
-from atlasbridge.core.poll import POLLERR, POLLHUP, POLLIN, POLLOUT, make_poller
 from atlasbridge.core.prompt.model import Answer
 from atlasbridge.core.prompt.redact import leaves, mask_rows, mask_styled
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.system import POLLERR, POLLHUP, POLLIN, POLLOUT, make_poller
 from atlasbridge.core.values import replace
 
 _MAX_OUTBOX = 256

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 
 from atlasbridge.core.fast_imports import socket
-from atlasbridge.core.home_folder import find_home_folder
 from atlasbridge.core.host.terminal.terminal_handover import fill_standard_streams, inheritable_fds, send_with_fds
 from atlasbridge.core.host.zygote.environment_fingerprint import read_fingerprint, server_address, wants_zygote
 from atlasbridge.core.peer import prove_outside
 from atlasbridge.core.process import hide_memory
+from atlasbridge.core.system_setup import find_home_folder
 from atlasbridge.core.values import frozen
 
 TYPE_CHECKING = False
