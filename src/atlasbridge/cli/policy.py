@@ -181,10 +181,10 @@ def wildcards(policy: Policy) -> list[str]:
 @click.argument("words", nargs=-1)
 def grammar(words: tuple[str, ...]) -> None:
     """Show what a wildcard stands for after these words, such as: git log.  Without words: list known programs."""
-    from atlasbridge.core.policy.grammar import describe_grammar, find_grammar, known_programs
+    from atlasbridge.core.policy.grammar import PROGRAMS, describe_grammar, find_grammar
 
     if not words:
-        click.echo(" ".join(sorted({name.split(" ")[0] for name in known_programs()})))
+        click.echo(" ".join(sorted({name.split(" ")[0] for name in PROGRAMS})))
         return
     beginnings = (" ".join(words[:count]) for count in range(len(words), 0, -1))
     found = next(filter(None, map(find_grammar, beginnings)), None)
