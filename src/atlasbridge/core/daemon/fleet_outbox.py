@@ -109,7 +109,7 @@ class FleetOutbox:
         if record.prompt.secret:
             told = _without_words(told)
         if "quorum" in record.prompt.constraints:
-            told["agreed"] = self.ledger.membership.agreed(prompt_id)
+            told["agreed"] = self.ledger.voters(prompt_id)
         age_s = self.key_age_s(session.session_id) if session.attached else None
         typed = {} if age_s is None else {"key_age_s": round(age_s, 1)}
         return {"body": told, "ttl_s": self._left_s(record), **typed}

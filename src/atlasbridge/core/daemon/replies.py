@@ -32,8 +32,7 @@ from atlasbridge.core.prompt.redact import leaves
 from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.routing.policy import decide_allowed, is_listed
 from atlasbridge.core.routing.router import LOCAL
-from atlasbridge.core.store.prompts import Decider, shown
-from atlasbridge.core.store.tables import RequestRecord
+from atlasbridge.core.store.prompts import Decider, RequestRecord, shown
 from atlasbridge.core.values import replace
 
 log = logging.getLogger(__name__)

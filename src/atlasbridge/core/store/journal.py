@@ -3,7 +3,7 @@
 An audit entry is a row in the transaction of its decision; after the commit it is copied to audit.log. The table is
 authoritative. A failed copy blocks nothing, because the decision is already recorded: it raises `alarm`, and the same
 lines are written again with the next commit or by `flush`. Decisions that arrive together can share a commit
-(`together`); their consequences happen only after it.
+(`batch`); their consequences happen only after it.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class Journal:
 
     @contextmanager
     def _write_alone(self) -> Iterator[Work]:
-        with self.together() as group, group.write() as connection:
+        with self.batch() as group, group.write() as connection:
             yield self._work(connection, group)
 
     @contextmanager
@@ -229,7 +229,7 @@ class Journal:
             yield self._work(connection, group)
 
     @contextmanager
-    def together(self, hurry: bool = False) -> Iterator[Group]:
+    def batch(self, hurry: bool = False) -> Iterator[Group]:
         """All writes inside become durable with one commit at the end; on StoreError, none of them is.
 
         A failed write inside rolls back only itself. The body must not await, so that no other work interferes.

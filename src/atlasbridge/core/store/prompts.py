@@ -26,10 +26,11 @@ from atlasbridge.core.prompt.model import (
     PromptMoved,
     PromptRecord,
     PromptState,
+    Refusal,
+    Reject,
     sources,
 )
 from atlasbridge.core.prompt.timer import timer_may_say
-from atlasbridge.core.store import tables
 from atlasbridge.core.store.journal import Work
 from atlasbridge.core.values import field, frozen
 
@@ -164,6 +165,31 @@ def get_reply(connection: sqlite3.Connection, prompt_id: str) -> ReplyRecord | N
     return ReplyRecord(row[0], row[1], kind, value, *row[4:])
 
 
+# The table `requests`: the outcome of a request with a key, so that repeating it changes nothing.
+
+
+@frozen
+class RequestRecord:
+    """`refusal` is None if the request decided its prompt; the prompt itself then has the outcome."""
+
+    prompt_id: str
+    refusal: Reject | None
+
+
+def insert_request(work: Work, key: str, prompt_id: str, refusal: Reject | None = None) -> None:
+    """The first outcome of a key is kept."""
+    reason, sentence = (refusal.reason.value, refusal.sentence) if refusal else (None, "")
+    work.connection.execute(
+        "INSERT INTO requests (key, prompt_id, reason, sentence, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (key, prompt_id, reason, sentence, work.at),
+    )
+
+
+def get_request(connection: sqlite3.Connection, key: str) -> RequestRecord | None:
+    row = connection.execute("SELECT prompt_id, reason, sentence FROM requests WHERE key = ?", (key,)).fetchone()
+    return RequestRecord(row[0], Reject(Refusal(row[1]), row[2]) if row[1] else None) if row else None
+
+
 # State changes inside one transaction: the guarded update, its reply row and its audit entry together.
 
 
@@ -233,7 +259,7 @@ def accept(
     if record is not None:
         _keep(work, record, answer, decider, AuditEvent.REPLY_RECEIVED)
         if decider.request:
-            tables.insert_request(work.connection, decider.request, record.prompt_id, work.at)
+            insert_request(work, decider.request, record.prompt_id)
     return record
 
 
