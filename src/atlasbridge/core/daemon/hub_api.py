@@ -20,7 +20,7 @@ from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
-from atlasbridge.core.operations import Caller, HubAs, Perform
+from atlasbridge.core.operations import AuditVerdict, Caller, HubAs, Perform, SeenHead
 from atlasbridge.core.policy.escalation import Tone
 from atlasbridge.core.policy.people import PROOF
 from atlasbridge.core.prompt.model import PromptRecord, Receipt, Reject
@@ -29,7 +29,6 @@ from atlasbridge.core.routing.router import LOCAL, PromptRouter
 from atlasbridge.core.scheduler.times import minute_of_day
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.store.verify import AuditVerdict, Seen
 from atlasbridge.core.system import lives
 from atlasbridge.core.values import replace
 
@@ -351,7 +350,7 @@ class LocalHubApi(HubApiAttention, FleetOutbox):
             limit=limit, newest=True, before=before or 0, events=events, session_id=session_id, prompt_id=prompt_id
         )[::-1]
 
-    async def verify_audit(self, seen: Iterable[Seen] = ()) -> AuditVerdict:
+    async def verify_audit(self, seen: Iterable[SeenHead] = ()) -> AuditVerdict:
         """Verifies in another thread, because a long log takes time. `seen`: heads that others have kept."""
         return await asyncio.to_thread(self.ledger.prepare_verify(seen))
 

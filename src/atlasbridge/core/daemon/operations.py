@@ -36,7 +36,6 @@ from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
 from atlasbridge.core.schema import BadValue, read, write
 from atlasbridge.core.session.model import LONGEST_NAME, SessionRecord, SessionState
-from atlasbridge.core.store.verify import Seen
 
 log = logging.getLogger(__name__)
 
@@ -470,9 +469,8 @@ class Operations:
         )
         return {"entries": entries}
 
-    async def verify_audit(self, caller: Caller, seen: tuple[table.SeenHead, ...] = ()) -> dict[str, Any]:
-        heads = [Seen(one.entries, one.hash, one.log) for one in seen]
-        return {"verdict": (await self._hub_api.verify_audit(heads)).to_json()}
+    async def verify_audit(self, caller: Caller, seen: tuple[table.SeenHead, ...] = ()) -> table.Verdict:
+        return table.Verdict(await self._hub_api.verify_audit(seen))
 
     async def audit_state(self, caller: Caller) -> table.AuditState:
         verdict = await self._hub_api.verify_audit()

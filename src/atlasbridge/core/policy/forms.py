@@ -261,39 +261,9 @@ _LOOKED_INTO = (
     SHELLS
     | INTERPRETERS
     | {
-        *(
-            "eval",
-            "alias",
-            "trap",
-            "git",
-            "find",
-            "fd",
-            "sudo",
-            "env",
-            "xargs",
-            "exec",
-            "command",
-            "builtin",
-            "nohup",
-            "nice",
-            "timeout",
-        ),
-        *(
-            "docker",
-            "podman",
-            "kubectl",
-            "npm",
-            "sed",
-            "ssh",
-            "watch",
-            "parallel",
-            "doas",
-            "su",
-            "busybox",
-            "time",
-            "setsid",
-            "awk",
-        ),
+        *("eval", "alias", "trap", "git", "find", "fd", "sudo", "env", "xargs", "exec", "command", "builtin", "nohup"),
+        *("nice", "timeout", "docker", "podman", "kubectl", "npm", "sed", "ssh", "watch", "parallel", "doas", "su"),
+        *("busybox", "time", "setsid", "awk"),
     }
 )
 

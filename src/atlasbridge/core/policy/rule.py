@@ -108,18 +108,9 @@ class Verdict:
         return f"{said}{named}: {self.reason}."
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "verdict": self.verdict.value,
-            "rule": self.rule,
-            "reason": self.reason,
-            "sentence": self.sentence,
-            "word": self.word,
-            "digest": self.digest,
-            "approvals": self.approvals,
-            "person": list(self.person),
-            "proof": self.proof,
-            "steps": list(self.steps),
-        }
+        names = ("rule", "reason", "sentence", "word", "digest", "approvals", "proof")
+        plain = {name: getattr(self, name) for name in names}
+        return {"verdict": self.verdict.value, **plain, "person": list(self.person), "steps": list(self.steps)}
 
 
 PREFIX = "grant:"

@@ -19,14 +19,7 @@ Parser = Callable[[str], Node | None]  # returns shfmt's tree of a command; None
 
 _ESCAPES = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ANSI = lazy(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|0?[0-7]{1,3}|c.|.)", 16)  # 16: DOTALL
-_DOUBTFUL = {
-    "*": "a file pattern",
-    "?": "a file pattern",
-    "[": "a file pattern",
-    "{": "a brace",
-    "}": "a brace",
-    "!": "a history mark",
-}
+_DOUBTFUL = {**dict.fromkeys("*?[", "a file pattern"), **dict.fromkeys("{}", "a brace"), "!": "a history mark"}
 _AFTER_DOLLAR = ("", " ", "\t", "|", ")")  # zsh expands `$=x`, `$+x`, `$^x` and `$~x`; every shell `$(`, `${` and `$'`
 _CONTINUED = lazy(r"\\\n")
 # A continuation that all shells read alike is between two words: a space before it, a word or an operator after it.

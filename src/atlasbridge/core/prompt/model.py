@@ -73,14 +73,8 @@ class Subject:
 
     def to_json(self) -> dict[str, Any]:
         """The public format."""
-        return {
-            "kind": self.kind.value,
-            "text": self.shown,
-            "folder": self.folder,
-            "source": self.source.value,
-            "complete": self.complete,
-            "target": self.target,
-        }
+        ours = {"folder": self.folder, "source": self.source.value, "complete": self.complete, "target": self.target}
+        return {"kind": self.kind.value, "text": self.shown, **ours}
 
 
 def told_subject(data: object) -> Subject | None:
@@ -383,18 +377,10 @@ class PromptRecord:
 
     def to_json(self) -> dict[str, Any]:
         """The public format, without the nonce."""
-        return {
-            "prompt_id": self.prompt_id,
-            "session_id": self.session_id,
-            **self.prompt.to_json(),
-            "state": self.state.value,
-            "created_at": self.created_at,
-            "expires_at": self.expires_at,
-            "decided_by": self.decided_by,
-            "decided_value": self.decided_value,
-            "decided_from": self.decided_from,
-            "decided_at": self.decided_at,
-        }
+        names = ("created_at", "expires_at", "decided_by", "decided_value", "decided_from", "decided_at")
+        ids = {"prompt_id": self.prompt_id, "session_id": self.session_id}
+        known = {name: getattr(self, name) for name in names}
+        return {**ids, **self.prompt.to_json(), "state": self.state.value, **known}
 
 
 # A reply as a channel received it, and the receipt for its sender. `gate` decides whether it counts.

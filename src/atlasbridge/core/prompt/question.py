@@ -186,25 +186,16 @@ _FILE = ("file_path", "path", "filename", "notebook_path", "absolute_path")
 _ADDRESS = ("url", "uri")
 _PLAN = ("plan",)
 _KINDS = {
-    **dict.fromkeys(
-        (
-            "bash",
-            "shell",
-            "sh",
-            "local_shell",
-            "run_shell_command",
-            "run_command",
-            "execute_command",
-            "execute",
-            "exec",
-        ),
-        SubjectKind.COMMAND,
-    ),
-    **dict.fromkeys(("run_terminal_cmd", "terminal", "powershell"), SubjectKind.COMMAND),
-    **dict.fromkeys(("edit", "multiedit", "write", "notebookedit", "write_file", "edit_file"), SubjectKind.EDIT),
-    **dict.fromkeys(("replace", "create_file", "str_replace", "str_replace_editor", "patch"), SubjectKind.EDIT),
-    **dict.fromkeys(("webfetch", "web_fetch", "fetch"), SubjectKind.FETCH),
-    **dict.fromkeys(("exitplanmode", "exit_plan_mode"), SubjectKind.PLAN),
+    name: kind
+    for kind, names in {
+        SubjectKind.COMMAND: "bash shell sh local_shell run_shell_command run_command execute_command execute exec"
+        " run_terminal_cmd terminal powershell",
+        SubjectKind.EDIT: "edit multiedit write notebookedit write_file edit_file replace create_file str_replace"
+        " str_replace_editor patch",
+        SubjectKind.FETCH: "webfetch web_fetch fetch",
+        SubjectKind.PLAN: "exitplanmode exit_plan_mode",
+    }.items()
+    for name in names.split()
 }
 
 

@@ -214,18 +214,10 @@ class Journal:
         self._unsynced = 0  # consecutive commits without a sync
         self._group: Group | None = None  # the writes that will be committed together, if any
 
-    def write(self) -> AbstractContextManager[Work]:
+    @contextmanager
+    def write(self) -> Iterator[Work]:
         """The write is on disk when the context ends, or with the commit of its group."""
-        return self._write_alone() if self._group is None else self._write_in(self._group)
-
-    @contextmanager
-    def _write_alone(self) -> Iterator[Work]:
         with self.batch() as group, group.write() as connection:
-            yield self._work(connection, group)
-
-    @contextmanager
-    def _write_in(self, group: Group) -> Iterator[Work]:
-        with group.write() as connection:
             yield self._work(connection, group)
 
     @contextmanager

@@ -24,6 +24,7 @@ from atlasbridge.core.audit.signed_approval import REFUSALS
 from atlasbridge.core.clock import Clock, iso, parse_iso
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_nonce
+from atlasbridge.core.operations import AuditVerdict, SeenHead
 from atlasbridge.core.policy.choice import refusing_forms
 from atlasbridge.core.policy.escalation import ANSWER, Later
 from atlasbridge.core.policy.pattern import Shape
@@ -37,7 +38,7 @@ from atlasbridge.core.store import audit_events, prompts, sessions
 from atlasbridge.core.store.database import Database, migrate
 from atlasbridge.core.store.journal import Journal, Work
 from atlasbridge.core.store.prompts import Decider, ReplyRecord, RequestRecord
-from atlasbridge.core.store.verify import AuditVerdict, Seen, prepare, verify
+from atlasbridge.core.store.verify import prepare, verify
 from atlasbridge.core.values import as_dict, replace
 
 # Statistics for the page: prompts per day, how long answers took, and who gave them.
@@ -527,7 +528,7 @@ class Ledger:
         with self.journal.reading() as connection:
             return verify(connection, self.journal.audit_path)
 
-    def prepare_verify(self, seen: Iterable[Seen] = ()) -> Callable[[], AuditVerdict]:
+    def prepare_verify(self, seen: Iterable[SeenHead] = ()) -> Callable[[], AuditVerdict]:
         """Like `verify_audit`, for a long log: fixes the state to check now, so that the check can run in another
         thread."""
         if self.journal.alarm:
