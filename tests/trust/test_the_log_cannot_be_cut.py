@@ -21,8 +21,8 @@ from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.audit.log import HEAD_NAME, Anchor, read_anchor, read_lines
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.home import Home
-from atlasbridge.core.process import own_python
 from atlasbridge.core.operations import AuditVerdict
+from atlasbridge.core.process import own_python
 from atlasbridge.core.store.verify import verify_home
 
 HOSTILE = "/tmp/\x9b31m\u202egnp.exe\u2066"

@@ -15,9 +15,9 @@ from tests.support.waiting import until
 
 from atlasbridge.core.daemon.audit_heads import AuditHeads, parse_head, read_journal, write_journal
 from atlasbridge.core.daemon.rules import HubRules
+from atlasbridge.core.operations import SeenHead
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.routing.shell_parser import ShellParser
-from atlasbridge.core.operations import SeenHead
 from atlasbridge.core.store.verify import verify_home
 
 
