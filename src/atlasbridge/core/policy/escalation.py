@@ -139,7 +139,8 @@ def decide_notifications(
     notices: list[Notification] = []
     moments = [life.deadline]
     for route in routes:
-        waiting = [number for number, step in steps.items() if _wanted(step, route, life, number)]
+        reaching = [number for number, step in steps.items() if covers(step, route)]
+        waiting = [number for number in reaching if (number, route.name) not in life.done]
         at = {number: _due_at(steps[number], route, life, outlook, presence) for number in waiting}
         due = tuple(number for number in waiting if at[number] <= outlook.now)
         moments += [at[number] for number in waiting if number not in due]
@@ -165,10 +166,6 @@ def covers(step: EscalationStep, route: Route) -> bool:
     group = AWAY if route.remote else HERE
     here = not step.channels or route.name in step.channels or group in step.channels
     return here and (not step.who or not route.people or bool(set(step.who) & set(route.people)))
-
-
-def _wanted(step: EscalationStep, route: Route, life: Life, number: int) -> bool:
-    return covers(step, route) and (number, route.name) not in life.done
 
 
 def _due_at(step: EscalationStep, route: Route, life: Life, outlook: Outlook, presence: PresenceSettings) -> float:

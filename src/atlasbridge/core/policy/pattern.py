@@ -42,11 +42,7 @@ def has_wildcard(word: str) -> bool:
 @lru_cache(maxsize=2048)
 def _compiled(pattern: str) -> re.Pattern[str]:
     """Only `*` is special in a rule's word."""
-    return re.compile(translate("*".join(_plain(piece) for piece in pattern.split("*"))))
-
-
-def _plain(text: str) -> str:
-    return "".join(f"[{char}]" if char in "?[" else char for char in text)
+    return re.compile(translate(re.sub(r"[?\[]", r"[\g<0>]", pattern)))
 
 
 def match_word(pattern: str, word: str) -> bool:

@@ -381,12 +381,8 @@ def _joined(operator: str, left: _Tree | None, right: _Tree) -> _Tree:
 
 
 def _call(words: list[str], redirects: list[_Tree]) -> _Tree:
-    call = {"Cmd": {"Type": "CallExpr", "Args": [{"Parts": _parts(word)} for word in words]}}
+    call = {"Cmd": {"Type": "CallExpr", "Args": [{"Parts": [*map(_part, _PART.finditer(word))]} for word in words]}}
     return {**call, "Redirs": list(redirects)} if redirects else call
-
-
-def _parts(word: str) -> list[_Tree]:
-    return [_part(found) for found in _PART.finditer(word)]
 
 
 def _part(found: Any) -> _Tree:

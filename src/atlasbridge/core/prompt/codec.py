@@ -35,7 +35,10 @@ def encode_prompt(prompt: Prompt) -> dict[str, Any]:
         "constraints": dict(prompt.constraints),
         "evidence": [[item.signal, item.score, item.detail] for item in prompt.evidence],
         **{name: _encode_steps(getattr(prompt, name)) for name in _STEPS},
-        "fields": [_encode_field(one) for one in prompt.fields],
+        "fields": [
+            {**as_dict(one), **{name: _encode_steps(getattr(one, name)) for name in _FIELD_STEPS}}
+            for one in prompt.fields
+        ],
         "raw": prompt.raw.decode("latin-1"),
         "subject": None if prompt.subject is None else as_dict(prompt.subject),
     }
@@ -77,10 +80,6 @@ def _encode_steps(steps: tuple[Step, ...]) -> list[list[str]]:
 
 def _decode_steps(data: Iterable[Any]) -> tuple[Step, ...]:
     return tuple(_decode_step(item) for item in data)
-
-
-def _encode_field(field: FormField) -> dict[str, Any]:
-    return {**as_dict(field), **{name: _encode_steps(getattr(field, name)) for name in _FIELD_STEPS}}
 
 
 def _decode_field(data: Mapping[str, Any]) -> FormField:

@@ -96,14 +96,11 @@ def _moment(found: Match[str], wall: float, zone: str, zones: Zones, past_s: flo
     if day is None:
         return None
     then = _at(day, hour, minute, place)
-    if not _dated(found) and then <= wall:
+    dated = any(found[name] for name in ("year", "name", "tomorrow", "weekday"))
+    if not dated and then <= wall:
         then = _at(now + timedelta(days=1), hour, minute, place)
         return None if then > wall + DAY_S - past_s else then
     return then
-
-
-def _dated(found: Match[str]) -> bool:
-    return any(found[name] for name in ("year", "name", "tomorrow", "weekday"))
 
 
 def _day(found: Match[str], now: datetime) -> datetime | None:

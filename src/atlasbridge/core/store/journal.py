@@ -56,7 +56,9 @@ class Group:
                 yield connection
             except BaseException:
                 self.head = head
-                self._take_back(connection)
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK TO one_write")
+                    connection.execute("RELEASE one_write")
                 raise
             connection.execute("RELEASE one_write")
         except sqlite3.Error as error:
@@ -69,11 +71,6 @@ class Group:
         if not self.begun:
             connection.execute("BEGIN IMMEDIATE")
             self.begun = True
-
-    def _take_back(self, connection: sqlite3.Connection) -> None:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK TO one_write")
-            connection.execute("RELEASE one_write")
 
     def _note(self, connection: sqlite3.Connection, error: sqlite3.Error) -> None:
         self.refused = str(store_error(error))
@@ -347,7 +344,8 @@ class Journal:
             if head == START and self._adopt():
                 return
             if first:
-                self._note_a_cut()
+                with self._write_unflushed() as work:
+                    self._compare_with_anchor(work)
             end = find_sound_end(connection, self._file.path)
         known = head.entries if self._exported is None else self._exported
         if end.foreign:
@@ -381,10 +379,6 @@ class Journal:
             end = find_sound_end(work.connection, self._file.path)
         self._resume(end.size, end.seq)
         return True
-
-    def _note_a_cut(self) -> None:
-        with self._write_unflushed() as work:
-            self._compare_with_anchor(work)
 
     def _compare_with_anchor(self, work: Work) -> None:
         """Called at the start: if the store lacks the entry that audit.head names, it was truncated or replaced."""
