@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -85,23 +85,23 @@ def _check_identities(place: str, entry: PersonEntry, allowed: Allowed) -> None:
 
 
 def _escalation_policy(number: int, entry: EscalationEntry, book: PeopleBook, allowed: Allowed) -> EscalationPolicy:
-    channels = {HERE, AWAY, "local", *allowed}
-    steps = []
-    for step in entry.steps:
-        for name in step.who:
-            if book.named(name) is None:
-                known = ", ".join(person.name for person in book.people) or "nobody yet"
-                raise ConfigError(f"escalation.{number}: there is nobody called {name!r}", f"[[people]] has: {known}")
-        for channel in step.channels:
-            if channel not in channels:
-                raise ConfigError(
-                    f"escalation.{number}: there is no channel {channel!r} here",
-                    f"known: {', '.join(sorted(channels))}",
-                )
-        steps.append(EscalationStep(step.after_seconds, tuple(step.who), tuple(step.channels), step.loud))
-    return EscalationPolicy(
-        tuple(steps), entry.name, entry.tool, os.path.expanduser(entry.folder), entry.label, entry.kind, entry.urgent
-    )
+    for name in (name for step in entry.steps for name in step.who):
+        if book.named(name) is None:
+            known = ", ".join(person.name for person in book.people) or "nobody yet"
+            raise ConfigError(f"escalation.{number}: there is nobody called {name!r}", f"[[people]] has: {known}")
+    plan = plan_escalation(number, entry, (HERE, AWAY, "local", *allowed))
+    return replace(plan, folder=os.path.expanduser(entry.folder))
+
+
+def plan_escalation(
+    number: int, entry: EscalationEntry, channels: Iterable[str], place: str = "escalation"
+) -> EscalationPolicy:
+    known = sorted(set(channels))
+    for channel in (name for step in entry.steps for name in step.channels):
+        if channel not in known:
+            raise ConfigError(f"{place}.{number}: there is no channel {channel!r} here", f"known: {', '.join(known)}")
+    steps = [EscalationStep(one.after_seconds, tuple(one.who), tuple(one.channels), one.loud) for one in entry.steps]
+    return EscalationPolicy(tuple(steps), entry.name, entry.tool, entry.folder, entry.label, entry.kind, entry.urgent)
 
 
 DAY_S = 86_400.0
