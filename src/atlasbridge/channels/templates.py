@@ -17,8 +17,7 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.policy.choice import may_be_granted
 from atlasbridge.core.policy.people import CARD, PROOF
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
+from atlasbridge.core.prompt.model import OPEN, Choice, Prompt, PromptRecord, PromptType
 from atlasbridge.core.scheduler.times import LIMIT
 from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord
 

@@ -10,13 +10,14 @@ from typing import Any
 from atlasbridge import __version__
 from atlasbridge.core.audit.log import read_lines
 from atlasbridge.core.home import Home
+from atlasbridge.core.schema import write
 from atlasbridge.core.store.database import engine_version, read_schema
 from atlasbridge.core.store.verify import verify_home
 
 
 def verify_audit_offline(home: Home) -> dict[str, Any]:
     """Verify the audit log while no hub runs; nothing is repaired."""
-    return verify_home(home.root).to_json()
+    return dict(write(verify_home(home.root)))
 
 
 def read_audit_file(home: Home) -> Iterator[dict[str, Any]]:

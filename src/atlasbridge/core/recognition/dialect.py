@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
+from atlasbridge.core.prompt.vocabulary import languages
 from atlasbridge.core.values import frozen, replace
-from atlasbridge.core.vocabulary import languages
 
 # Arrows, angle brackets and hands. A sign that is also a bullet counts as a pointer only with further evidence.
 POINTERS = "❯❱❭❩❥⟩⟫〉》›»>⊳▸▹▶▷►▻⏵‣→⇒⇛⇝⇢⇨⇾⟶↦↪↳➔➙➛➜➝➞➟➠➡➢➣➤➥➦➧➨➩➪➭➮➯➱➲➳➵➸➺➻➼➽➾⮕⮞⯈🠖🡒☛☞👉"

@@ -5,7 +5,7 @@ The words come from the dialect first, then from all languages (`words/*.toml`).
 
 from __future__ import annotations
 
-from atlasbridge.core import vocabulary
+from atlasbridge.core.prompt import vocabulary
 from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.recognition.dialect import Dialect, compiled, matches_any
