@@ -6,10 +6,18 @@ from typing import Any
 
 import pytest
 
-from atlasbridge.cli.approvals_keys import Intention, decide_key
-from atlasbridge.cli.approvals_screen import ARMING_S, MOVED_S, Board, paint, render_frame, same_meaning
+from atlasbridge.cli.approvals_screen import (
+    ARMING_S,
+    MOVED_S,
+    Board,
+    Intention,
+    decide_key,
+    paint,
+    render_frame,
+    same_meaning,
+)
+from atlasbridge.cli.full_screen import Key, KeyReader
 from atlasbridge.cli.printing import cells
-from atlasbridge.cli.terminal_keys import Key, KeyReader
 from atlasbridge.core.values import replace
 
 

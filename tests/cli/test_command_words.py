@@ -87,7 +87,7 @@ def test_run_takes_d_for_detach() -> None:
 def test_every_command_has_a_man_page_that_names_its_options() -> None:
     pages = dict(man_pages())
     assert {f"atlasbridge-{name}.1" for name in COMMANDS} < set(pages)
-    assert "\\-\\-no\\-keep" in pages["atlasbridge-run.1"] and "REMOVE" in pages["atlasbridge-grants.1"]
+    assert "\\-\\-no\\-keep" in pages["atlasbridge-run.1"] and ".SH GRANTS REMOVE" in pages["atlasbridge-grants.1"]
     assert all(page.startswith(".TH ") for page in pages.values())
 
 

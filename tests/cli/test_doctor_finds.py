@@ -159,7 +159,7 @@ def test_a_socket_of_a_killed_hub_is_found_and_mended(home: Home) -> None:
 
 
 def test_a_service_of_another_python_is_a_warning(home: Home) -> None:
-    from atlasbridge.cli.service import service_file
+    from atlasbridge.cli.install import service_file
 
     path = service_file()
     path.parent.mkdir(parents=True)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="plays Windows o
 
 NEEDS_UNIX = {
     *("adapters.pty", "adapters.external_adapter", "adapters.claude_code", "adapters.openai_cli"),
-    *("cli.approvals_screen", "cli.system_hub", "cli.full_screen", "cli.watch", "cli.zygote"),
+    *("cli.approvals_screen", "cli.system_hub", "cli.full_screen", "cli.zygote"),
     *("core.client.client", "core.host.bare", "core.host.host"),
     "core.host.zygote.fork_server",
     "lab.record",

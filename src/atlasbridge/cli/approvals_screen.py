@@ -1,7 +1,6 @@
-"""The state of `approvals`: the open prompts, the selected one, and whether a key can answer it now. Pure.
+"""The full screen of `approvals`: the open prompts, the selected one, its drawing, and what each key does.
 
-A prompt that was not shown completely, or that has only just appeared, cannot be answered.
-"""
+A prompt that was not shown completely, or that has only just appeared, cannot be answered."""
 
 from __future__ import annotations
 
@@ -12,11 +11,9 @@ import threading
 from queue import SimpleQueue
 from typing import Any, Final
 
-from atlasbridge.cli.approvals_keys import Intention, decide_key, wants_words
-from atlasbridge.cli.full_screen import FullScreen
+from atlasbridge.cli.full_screen import FullScreen, Key, KeyReader
 from atlasbridge.cli.overview import asking_line, is_idle
 from atlasbridge.cli.printing import ago, cells, clip, fold, hub_client, pad
-from atlasbridge.cli.terminal_keys import Key, KeyReader
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import HubUnavailable
@@ -849,3 +846,105 @@ class Watch:
         self._screen.without(lambda: done.append(subprocess.run(words, env=environ, stderr=subprocess.PIPE)))
         said = done[0].stderr.decode(errors="replace").strip().removeprefix("atlasbridge: ")
         self._say(escape_controls(said, keep_lines=False))
+
+
+# The meaning of each key in `approvals`. Pure; `full_screen` turns bytes into keys. If a prompt wants text or a secret,
+# every printable key starts the answer, and commands use Ctrl. Otherwise a letter is a command, or an answer that the
+# prompt offers.
+
+
+MANY_CHOICES: Final = 9  # above this, a digit can be the start of a longer number
+
+_ALWAYS: Final = {
+    "\x03": "quit",
+    "\x1a": "suspend",
+    "\x1b[A": "up",
+    "\x1bOA": "up",
+    "\x1b[B": "down",
+    "\x1bOB": "down",
+    "\x1b[5~": "page_up",
+    "\x1b[6~": "page_down",
+    "\x1b": "escape",
+    "\x0c": "redraw",
+}
+
+_CONTROL: Final = {  # Ctrl variants of the letter commands
+    "\x01": "attach",  # Ctrl-A
+    "\x05": "queue",  # Ctrl-E
+    "\x06": "search",  # Ctrl-F
+    "\x07": "offer",  # Ctrl-G
+    "\x0e": "down",  # Ctrl-N
+    "\x10": "up",  # Ctrl-P
+    "\x12": "again",  # Ctrl-R
+    "\x14": "put_off",  # Ctrl-T
+    "\x16": "view",  # Ctrl-V
+    "\x18": "leave",  # Ctrl-X
+}
+
+_LETTERS: Final = {"q": "quit", "k": "up", "j": "down", "/": "search"}
+
+_OF_ONE: Final = {  # for the selected prompt, unless it uses the letter itself
+    "t": "text",
+    " ": "mark",
+    "a": "attach",
+    "v": "view",
+    "i": "queue",
+    "g": "offer",
+    "z": "put_off",
+    "r": "again",
+    "x": "leave",
+}
+
+
+@frozen
+class Intention:
+    """`do` names the action ("quit", "up", "text", "answer" with its `value`, …); "" means none."""
+
+    do: str
+    value: str = ""
+
+
+def wants_words(prompt: dict[str, Any] | None) -> bool:
+    return prompt is not None and (prompt["type"] == "free_text" or bool(prompt["constraints"].get("secret")))
+
+
+def decide_key(key: str, prompt: dict[str, Any] | None) -> Intention:
+    """A letter that this prompt does not accept does nothing; it is never sent to the tool."""
+    if key in _ALWAYS or key in _CONTROL:
+        return Intention(_ALWAYS.get(key) or _CONTROL[key])
+    if wants_words(prompt):
+        return Intention("text", "" if key in ("\r", "\n") else key) if key in "\r\n" or key.isprintable() else _NOTHING
+    if key in _LETTERS:
+        return Intention(_LETTERS[key])
+    if prompt is None:
+        return Intention({"r": "again", "i": "queue"}.get(key, ""))
+    choice = _decide_choice(key, prompt) if prompt["type"] == "multiple_choice" else _NOTHING
+    if choice.do:
+        return choice  # a menu's own letters come first, because they are shown next to the choices
+    if key in _OF_ONE:
+        return Intention(_OF_ONE[key])
+    if key == "d" and prompt["safe_default"]:
+        return Intention("answer", "default")
+    return _decide_answer(key, prompt)
+
+
+_NOTHING: Final = Intention("")
+
+
+def _decide_answer(key: str, prompt: dict[str, Any]) -> Intention:
+    kind = prompt["type"]
+    if kind == "yes_no" and key in ("y", "n"):
+        return Intention("answer", key)
+    if kind in ("confirm_enter", "unknown") and key in ("\r", "\n"):
+        return Intention("answer", "enter")
+    return _NOTHING
+
+
+def _decide_choice(key: str, prompt: dict[str, Any]) -> Intention:
+    """A digit answers at once. If more digits could follow, it starts a line that Enter ends."""
+    if key in ("\r", "\n"):
+        return Intention("choose")
+    if not any(choice["value"] == key for choice in prompt["choices"]):
+        return _NOTHING
+    several = prompt["constraints"].get("multi_select") or len(prompt["choices"]) > MANY_CHOICES
+    return Intention("choose" if several else "answer", key)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import errno
+import io
+import json
 import os
+import platform
 import shutil
 import socket
 import sys
+import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,12 +18,12 @@ from typing import Any
 
 import click
 
+from atlasbridge import __version__
 from atlasbridge.bootstrap import describe_adapters, load_configuration, updated_dialects
 from atlasbridge.cli.hub import describe_unasked
+from atlasbridge.cli.install import default_folder, real_tool, service_file, shims
 from atlasbridge.cli.printing import home, json_option, print_json
-from atlasbridge.cli.records import verify_audit_offline, versions
-from atlasbridge.cli.service import service_file
-from atlasbridge.cli.shim import default_folder, real_tool, shims
+from atlasbridge.config.secrets import HIDDEN, hide_secrets, is_secret_name
 from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.request import HubClient
@@ -36,7 +40,9 @@ from atlasbridge.core.hub_connection import (
     read_pass,
 )
 from atlasbridge.core.peer import own_uid
-from atlasbridge.core.store.database import sqlite_warning
+from atlasbridge.core.prompt.redact import leaves
+from atlasbridge.core.store.database import engine_version, read_schema, sqlite_warning
+from atlasbridge.core.store.verify import verify_home
 from atlasbridge.core.system_setup import read_setup
 from atlasbridge.core.values import frozen
 
@@ -103,9 +109,18 @@ def check_python() -> Check:
     return Check("python", "fault", found, "install Python 3.11 or newer")
 
 
+def versions() -> dict[str, str]:
+    return {
+        "atlasbridge": __version__,
+        "python": platform.python_version(),
+        "sqlite": ".".join(str(number) for number in engine_version()),
+        "platform": platform.platform(),
+    }
+
+
 def check_sqlite() -> Check:
     found = versions()["sqlite"]
-    if tuple(int(part) for part in found.split(".")[:2]) < OLDEST_SQLITE:
+    if engine_version() < OLDEST_SQLITE:
         return Check("sqlite", "fault", found, "use a Python built with SQLite 3.35 or newer")
     return Check("sqlite", "ok", sqlite_warning() or found)  # no action needed, because only the hub writes
 
@@ -365,7 +380,7 @@ def check_audit(home: Home) -> Check:
     if not home.database.exists():
         return Check("audit log", "ok", "nothing recorded yet")
     try:
-        verdict = verify_audit_offline(home)
+        verdict = verify_home(home.root).to_json()
     except AtlasBridgeError as error:
         return Check("audit log", "fault", str(error), error.hint)
     if verdict["ok"]:
@@ -473,3 +488,108 @@ def put_right(check: Check) -> str:
     except (OSError, AtlasBridgeError) as error:
         return f"cannot be fixed: {check.name} ({error})"
     return f"fixed: {check.name} ({check.detail})"
+
+
+# `atlasbridge debug bundle`: collects the files for a bug report, and verifies that no known secret is in them.
+
+
+LOG_TAIL_BYTES = 1_000_000
+SHORTEST_SECRET = 4  # shorter values occur everywhere
+
+
+@click.group("debug")
+def debug_command() -> None:
+    """Help for bug reports."""
+
+
+@debug_command.command()
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("atlasbridge-debug.tar.gz"))
+def bundle(output: Path) -> None:
+    """Write logs, schema and the configuration without secrets into one file.  It contains no prompt and no answer."""
+    secrets = known_secrets(home(), dict(os.environ))
+    members = {name: leaves(text, tuple(secrets)) for name, text in collect(home()).items()}
+    refuse_leaks(members, secrets)
+    write(output, members)
+    click.echo(f"written to {output}: {', '.join(sorted(members))}")
+
+
+def collect(place: Home) -> dict[str, str]:
+    members = {
+        "versions.json": _json(versions()),
+        "doctor.json": _json([check.to_json() for check in run_checks(place)]),
+        "config.json": _json(_config(place)),
+        "schema.sql": read_schema(place.database) if place.database.exists() else "",
+        "files.json": _json(_files(place)),
+    }
+    for path in sorted(place.root.glob("hub.log*")) + sorted(place.sessions.glob("*.log")):
+        members[f"logs/{path.name}"] = _tail(path)
+    return members
+
+
+def known_secrets(place: Home, environ: dict[str, str]) -> set[str]:
+    """All values whose names look like secrets, from the environment and from the effective configuration."""
+    found = {value for name, value in environ.items() if is_secret_name(name)}
+    try:
+        found |= _secret_values({"channels": dict(load_configuration(place, environ).channels)}, "")
+    except AtlasBridgeError:
+        pass  # an invalid configuration is reported by its error only, never by its content
+    return {value for value in found if len(value) >= SHORTEST_SECRET}
+
+
+def _secret_values(data: Any, name: str) -> set[str]:
+    if isinstance(data, dict):
+        return set().union(*(_secret_values(value, str(key)) for key, value in data.items()), set())
+    if isinstance(data, list | tuple):
+        return set().union(*(_secret_values(item, name) for item in data), set())
+    return {str(data)} if data and is_secret_name(name) else set()
+
+
+def refuse_leaks(members: dict[str, str], secrets: set[str]) -> None:
+    """Raise an error if a secret is found; then nothing is written."""
+    for name, text in members.items():
+        if any(secret in text for secret in secrets):
+            raise AtlasBridgeError(f"a secret would have been written into {name}", "please report this as a bug")
+
+
+def write(output: Path, members: dict[str, str]) -> None:
+    output.touch(mode=0o600)
+    with tarfile.open(output, "w:gz") as archive:
+        for name, text in sorted(members.items()):
+            data = text.encode()
+            info = tarfile.TarInfo(f"atlasbridge-debug/{name}")
+            info.size, info.mode = len(data), 0o600
+            archive.addfile(info, io.BytesIO(data))
+
+
+def _config(place: Home) -> Any:
+    try:
+        found = load_configuration(place, os.environ)
+    except AtlasBridgeError as error:
+        return {"error": str(error)}
+    general = found.general.model_dump(mode="json")
+    general["grants"] = [{**grant, "question": HIDDEN, "answer": HIDDEN} for grant in general["grants"]]
+    general["launchers"] = [{**one, "command": _program(one["command"])} for one in general["launchers"]]
+    return hide_secrets({**general, "channels": dict(found.channels)})
+
+
+def _program(words: list[str]) -> list[str]:
+    """Keep only the program, because arguments can contain anything."""
+    return [Path(words[0]).name, *([f"({len(words) - 1} more words)"] if words[1:] else [])]
+
+
+def _files(place: Home) -> list[dict[str, Any]]:
+    return [
+        {"name": str(path.relative_to(place.root)), "mode": oct(path.stat().st_mode), "bytes": path.stat().st_size}
+        for path in sorted(place.root.rglob("*"))
+        if not path.is_symlink()
+    ]
+
+
+def _tail(path: Path) -> str:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - LOG_TAIL_BYTES))
+        return file.read().decode(errors="replace")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"

@@ -11,8 +11,7 @@ import click
 
 from atlasbridge.cli.by_name import find_prompt_id, find_session_id, sessions_of
 from atlasbridge.cli.completion import complete_prompts, complete_sessions
-from atlasbridge.cli.options import Renaming
-from atlasbridge.cli.printing import DURATION, ago, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.printing import DURATION, Renaming, ago, hub_client, json_option, print_json, print_table
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.gate import LEAVES
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from atlasbridge.cli.options import Renaming
-from atlasbridge.cli.printing import ago, home, json_option, print_json, print_table
+from atlasbridge.cli.printing import Renaming, ago, home, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.starter import ensure_hub
