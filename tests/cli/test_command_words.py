@@ -76,8 +76,27 @@ def test_an_option_has_one_short_form_everywhere() -> None:
 
 
 def test_what_is_taken_back_is_removed() -> None:
-    words = {name.rpartition(" ")[2] for name, _ in leaves() if " " in name and not name.startswith("fleet")}
+    words = {name.rpartition(" ")[2] for name, command in leaves() if " " in name and not command.hidden}
     assert not words & {"revoke", "off", "unset", "delete", "create", "deny"}
+
+
+def test_every_duration_is_written_in_one_way() -> None:
+    numbers = [
+        f"{name} {parameter.opts[-1]}"
+        for name, command in leaves()
+        for parameter in command.params
+        if parameter.type is click.FLOAT and not getattr(parameter, "hidden", False)
+    ]
+    assert numbers == []
+
+
+def test_what_a_group_says_it_can_do_is_a_command_of_it() -> None:
+    """The help page says "list, add, remove": each of these words works."""
+    groups = dict(leaves())
+    for name, (_, about) in COMMANDS.items():
+        group, (_, colon, words) = groups[name], about.rstrip(".").partition(": ")
+        if isinstance(group, click.Group) and colon and name not in ("lab", "fleet"):
+            assert set(words.split(", ")) <= set(group.commands), name
 
 
 def test_run_takes_d_for_detach() -> None:

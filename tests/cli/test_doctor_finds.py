@@ -14,7 +14,7 @@ import pytest
 from tests.support.terminal import ATLASBRIDGE
 
 from atlasbridge.cli import doctor
-from atlasbridge.cli.doctor import Check, check_home, check_service, check_sessions, check_socket, put_right, run_checks
+from atlasbridge.cli.doctor import Check, apply_fix, check_home, check_service, check_sessions, check_socket, run_checks
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.home import Home
 
@@ -123,7 +123,7 @@ def test_a_fix_that_fails_keeps_no_other_from_its_own(home: Home) -> None:
     def fail() -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    assert put_right(Check("home", "fault", "x", "", fail)).startswith("cannot be fixed: home")
+    assert apply_fix(Check("home", "fault", "x", "", fail)).startswith("cannot be fixed: home")
 
 
 def test_a_disk_that_is_nearly_full_is_a_fault(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from atlasbridge.cli.run import UsageError, complain, needs_unix, render_options, share
+from atlasbridge.cli.run import UsageError, needs_unix, print_error, render_options, share
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 
@@ -51,9 +51,9 @@ def main(words: Sequence[str]) -> int:
                 return 1
             raise
         if "--watch" in switches:
-            from atlasbridge.cli.full_screen import look_on
+            from atlasbridge.cli.full_screen import watch_session
 
-            return complain(look_on(session), "", 0)
+            return print_error(watch_session(session), "", 0)
         if os.name == "posix" and not os.isatty(0):
             hint = "over ssh: ssh -t HOST atlasbridge attach NAME; to read its output: atlasbridge logs NAME"
             raise UsageError("attach needs a terminal on standard input", hint)
@@ -61,8 +61,8 @@ def main(words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except AtlasBridgeError as error:
-        return complain(str(error), error.hint, error.exit_code)
-    return complain(ending.text, ending.hint, ending.status)
+        return print_error(str(error), error.hint, error.exit_code)
+    return print_error(ending.text, ending.hint, ending.status)
 
 
 def show_ended(name: str) -> bool:

@@ -468,7 +468,7 @@ def command(fix: bool, as_json: bool) -> int:
     if fix:
         for check in run_checks(home()):
             if check.fix is not None:
-                click.echo(put_right(check), err=as_json)
+                click.echo(apply_fix(check), err=as_json)
     checks = list(run_checks(home()))
     if as_json:
         print_json([check.to_json() for check in checks])
@@ -480,7 +480,7 @@ def command(fix: bool, as_json: bool) -> int:
     return 1 if any(check.state == "fault" for check in checks) else 0
 
 
-def put_right(check: Check) -> str:
+def apply_fix(check: Check) -> str:
     """A failed fix does not stop the others."""
     assert check.fix is not None
     try:

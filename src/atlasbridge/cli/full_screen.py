@@ -356,7 +356,7 @@ WATCHING = "watching: keys do nothing here, q leaves{cut}"
 SHARING = "another terminal has the keyboard: Enter takes it, q leaves{cut}"
 
 
-def look_on(session_id: str) -> str:
+def watch_session(session_id: str) -> str:
     """Show the screen until a key or the end of the session; return the final message."""
     if not (os.isatty(0) and os.isatty(1)):
         raise AtlasBridgeError("--watch needs a terminal", "read what it printed with: atlasbridge logs NAME")

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from atlasbridge.cli.run import complain, render_options
+from atlasbridge.cli.run import print_error, render_options
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 
 OPTIONS = (("--label", "TEXT", "the name of the asking program; by default the client's own"),)
@@ -51,7 +51,7 @@ def _serve(words: Sequence[str], help_text: str, serve: Callable[[str, list[str]
     except KeyboardInterrupt:
         return 130
     except AtlasBridgeError as error:
-        return complain(str(error), error.hint, error.exit_code)
+        return print_error(str(error), error.hint, error.exit_code)
 
 
 def _serve_mcp(label: str, rest: list[str]) -> int:

@@ -101,7 +101,8 @@ def describe_session(session: dict[str, Any]) -> str:
 
 def describe_answer(prompt: dict[str, Any]) -> str:
     who = call_person(prompt["decided_by"], prompt.get("decided_from", ""), prompt.get("decided_name") or "")
-    said = "left alone" if prompt["state"] == "canceled" else f'"{prompt["decided_value"]}"'
+    quote = "" if prompt["constraints"].get("secret") else '"'
+    said = "left alone" if prompt["state"] == "canceled" else f"{quote}{prompt['decided_value']}{quote}"
     return f"{said} by {who}"
 
 

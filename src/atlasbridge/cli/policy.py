@@ -161,7 +161,7 @@ def check(file: Path | None) -> None:
     }
     if policy.rules:
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-        click.echo(f"{rule_file(file)}: {len(policy.rules)} rules are good ({said})")
+        click.echo(f"{rule_file(file)}: {len(policy.rules)} rules are valid ({said})")
     for line in wildcards(policy):
         click.echo(line)
     for warning in old_grants():
@@ -318,9 +318,9 @@ def edit() -> None:
     try:
         load(draft)
     except ConfigError as error:
-        raise ConfigError(str(error), f"the old rules stand; your draft is {draft}") from None
+        raise ConfigError(str(error), f"the old rules still apply; your draft is {draft}") from None
     os.replace(draft, path)
-    click.echo(f"{path} is good")
+    click.echo(f"{path} is valid and saved")
     reload_hub()
 
 
@@ -437,9 +437,9 @@ def reload_hub() -> None:
         with hub_client() as hub:
             hub.ask("reload")
     except HubUnavailable:
-        click.echo("the hub does not run; it will read them when it starts", err=True)
+        click.echo("no hub runs; the next one reads them when it starts", err=True)
     else:
-        click.echo("the hub goes by them now", err=True)
+        click.echo("the hub uses them now", err=True)
 
 
 # `atlasbridge grants`: adds a grant from a prompt, lists grants and revokes them.
@@ -511,7 +511,7 @@ def add(
     if as_json:
         print_json({name: value for name, value in answer.items() if name != "hint"})
     elif not answer.get("ok"):
-        click.echo(f"refused ({answer['reason']}): {answer['message']}", err=True)
+        click.echo(f"Refused: {answer['message']}", err=True)
     else:
         print_grant(answer)
     return 0 if answer.get("ok") else 3

@@ -161,10 +161,10 @@ def _run_in_forked_host(connection: socket.socket) -> int:
         ending = client.run()
     client.close()
     if ending is None:
-        return tell_detached(client.session_id, bool(plan["hub"]))
+        return print_detached(client.session_id, bool(plan["hub"]))
     if plan.get("announce"):
         announce_page()
-    return complain(ending.text, ending.hint, ending.status)
+    return print_error(ending.text, ending.hint, ending.status)
 
 
 def _run_here(words: Sequence[str]) -> int:
@@ -178,20 +178,20 @@ def _run_here(words: Sequence[str]) -> int:
             sys.stderr.write(f"atlasbridge: inside session {outer}, which asks for this one, too\n")
         return _run(options)
     except AtlasBridgeError as error:
-        return complain(str(error), error.hint, error.exit_code)
+        return print_error(str(error), error.hint, error.exit_code)
 
 
 def _run(options: RunOptions) -> int:
     from atlasbridge import bootstrap
 
     plan = make_plan(options)
-    announce = say_before(options)
+    announce = print_notices(options)
     ending = bootstrap.run_session(plan, share)
     if announce:
         announce_page()  # the hub was perhaps started by this run
     if options.detach and ending.status == 0:
-        return tell_detached(plan.session_id, options.hub)
-    return complain(ending.text, ending.hint, ending.status)
+        return print_detached(plan.session_id, options.hub)
+    return print_error(ending.text, ending.hint, ending.status)
 
 
 def share(session_id: str, connection: int) -> str:
@@ -201,10 +201,10 @@ def share(session_id: str, connection: int) -> str:
     return show(session_id, connection)
 
 
-def tell_detached(session_id: str, hub: bool) -> int:
+def print_detached(session_id: str, hub: bool) -> int:
     known = not hub or await_hub(session_id)
     sys.stdout.write(f"{session_id}\n")
-    return 0 if known else complain("the hub does not know this session yet", "see: atlasbridge hub status", 0)
+    return 0 if known else print_error("the hub does not know this session yet", "see: atlasbridge hub status", 0)
 
 
 def make_plan(options: RunOptions) -> Plan:
@@ -246,7 +246,7 @@ def own_error_stream() -> int:
     return copy
 
 
-def say_before(options: RunOptions) -> bool:
+def print_notices(options: RunOptions) -> bool:
     """Print messages before the tool draws. Returns True if the page's address is not known yet."""
     warn_of_version(options)
     warn_of_same_name(options)
@@ -361,7 +361,7 @@ def _cwd() -> str:
         return ""  # the folder was removed, but the tool starts anyway
 
 
-def complain(text: str, hint: str, status: int) -> int:
+def print_error(text: str, hint: str, status: int) -> int:
     """Print one line with the problem and one with the solution; return the exit status."""
     if text:
         sys.stderr.write(f"atlasbridge: {text}\n")
