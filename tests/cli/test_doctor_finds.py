@@ -17,6 +17,7 @@ from atlasbridge.cli import doctor
 from atlasbridge.cli.doctor import Check, apply_fix, check_home, check_service, check_sessions, check_socket, run_checks
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.home import Home
+from atlasbridge.core.process import hide_memory
 
 
 @pytest.fixture
@@ -166,6 +167,34 @@ def test_a_service_of_another_python_is_a_warning(home: Home) -> None:
     path.write_text("[Service]\nExecStart=/opt/old/python -P -m atlasbridge hub start --foreground\n")
     check = check_service(home)
     assert (check.state, check.hint) == ("warning", "atlasbridge hub install")
+
+
+def test_the_waiting_probe_is_found_by_an_ordinary_user() -> None:
+    """The command hides its own memory, which shuts its own files in /proc for everybody but root."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        if os.getuid() == 0:
+            os.setgid(65534)
+            os.setuid(65534)
+        hide_memory()
+        os.write(writer, doctor.check_probe().state.encode())
+        os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as said:
+        assert said.read() == b"ok"
+    os.waitpid(pid, 0)
+
+
+def test_lines_are_wrapped_between_words_on_a_terminal_and_whole_for_a_pipe() -> None:
+    check = doctor.Check("sqlite", "warning", "a detail that is much longer than the window is wide", "do this")
+    assert doctor.render_check(check, 50) == [
+        "! sqlite               a detail that is much ",
+        "                       longer than the window is ",
+        "                       wide",
+        "                       → do this",
+    ]
+    assert doctor.render_check(check, 0)[0].endswith("the window is wide")
 
 
 def test_every_warning_and_fault_names_a_remedy(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

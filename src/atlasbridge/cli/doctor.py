@@ -9,6 +9,7 @@ import os
 import platform
 import shutil
 import socket
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -22,7 +23,8 @@ from atlasbridge import __version__
 from atlasbridge.bootstrap import describe_adapters, load_configuration, updated_dialects
 from atlasbridge.cli.hub import describe_unasked
 from atlasbridge.cli.install import default_folder, real_tool, service_file, shims
-from atlasbridge.cli.printing import home, json_option, print_json
+from atlasbridge.cli.overview import terminal_cols
+from atlasbridge.cli.printing import fold, home, json_option, print_json
 from atlasbridge.config.secrets import HIDDEN, hide_secrets, is_secret_name
 from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
 from atlasbridge.core.daemon.lock import lock_holder
@@ -75,7 +77,7 @@ def run_checks(home: Home) -> Iterator[Check]:
     if _can_be_entered(home.root):  # checked again, because it could have been fixed in the meantime
         yield from check_inside(home)
     else:
-        yield Check("everything else", "warning", "not looked at: the home folder is shut", "see above")
+        yield Check("everything else", "warning", "not checked: the home folder cannot be read", "see above")
     yield check_terminal()
     yield check_probe()
     yield check_ancestry()
@@ -122,7 +124,8 @@ def check_sqlite() -> Check:
     found = versions()["sqlite"]
     if engine_version() < OLDEST_SQLITE:
         return Check("sqlite", "fault", found, "use a Python built with SQLite 3.35 or newer")
-    return Check("sqlite", "ok", sqlite_warning() or found)  # no action needed, because only the hub writes
+    # no action is needed, because only the hub writes
+    return Check("sqlite", "ok", f"{found}; no other program should write its database" if sqlite_warning() else found)
 
 
 def check_name() -> Iterator[Check]:
@@ -182,9 +185,9 @@ def _check_creatable(root: Path) -> Check:
         place = place.parent
     error = _fault_of_writing(place)
     if error is None:
-        return Check("home", "ok", f"{root} (made at the first use)")
+        return Check("home", "ok", f"{root} (created at the first use)")
     why = f"{place} is not writable ({error.strerror})"
-    return Check("home", "fault", f"{root} cannot be made: {why}", "set ATLASBRIDGE_HOME to your own")
+    return Check("home", "fault", f"{root} cannot be created: {why}", "set ATLASBRIDGE_HOME to your own")
 
 
 def _fault_of_writing(root: Path) -> OSError | None:
@@ -229,10 +232,10 @@ def check_adapters(home: Home) -> Iterator[Check]:
     found = describe_adapters(home)
     broken = [item for item in found if item["health"] != "ok"]
     for item in broken:
-        yield Check(f"adapter {item['name']}", "fault", item["health"], f"mend or remove it: {item['from']}")
+        yield Check(f"adapter {item['name']}", "fault", item["health"], f"fix or remove it: {item['from']}")
     here = [item["name"] for item in found if item["installed"] and item not in broken]
     tools = f"on PATH: {', '.join(here)}" if here else "none of their tools is on PATH (any program can be run)"
-    yield Check("adapters", "ok", f"{len(found) - len(broken)} well; {tools}")
+    yield Check("adapters", "ok", f"{len(found) - len(broken)} work; {tools}")
     yield from check_updates(home)
 
 
@@ -254,7 +257,7 @@ def check_launchers(home: Home) -> Check:
     try:
         launchers = load_configuration(home, os.environ).general.launchers
     except AtlasBridgeError:
-        return Check("launchers", "ok", "not looked at: see the configuration")
+        return Check("launchers", "ok", "not checked: see the configuration")
     lost = {item.name: item.command[0] for item in launchers if item.command and not shutil.which(item.command[0])}
     if not lost:
         return Check("launchers", "ok", f"{len(launchers)} configured")
@@ -309,9 +312,9 @@ def _unlink_all(paths: list[Path]) -> None:
 def check_service(home: Home) -> Check:
     path = service_file()
     if not path.exists():
-        return Check("service", "ok", "none; the hub starts on demand (with every login: atlasbridge hub install)")
+        return Check("service", "ok", "none; the hub starts on demand (to start it at login: atlasbridge hub install)")
     if sys.executable not in path.read_text("utf-8", "replace"):
-        return Check("service", "warning", f"{path} starts another Python's hub", "atlasbridge hub install")
+        return Check("service", "warning", f"{path} starts the hub of another Python", "atlasbridge hub install")
     return Check("service", "ok", str(path))
 
 
@@ -360,7 +363,8 @@ def check_hub(home: Home) -> Iterator[Check]:
         yield Check("hub", "fault", str(error), "restart it with: atlasbridge hub restart")
         return
     said = compare_version(status)
-    detail = f"process {status['pid']}, {status['sessions']} sessions"
+    count = status["sessions"]
+    detail = f"process {status['pid']}, {count} {'session' if count == 1 else 'sessions'}"
     yield Check("hub", "warning", said, HINT) if said else Check("hub", "ok", detail)
     if status.get("alarm"):
         yield Check("audit file", "fault", status["alarm"], "free disk space; the hub retries automatically")
@@ -401,16 +405,22 @@ def check_terminal() -> Check:
 
 
 def check_probe() -> Check:
-    if sys.platform == "linux" and os.access("/proc/self/syscall", os.R_OK):
-        return Check("waiting probe", "ok", "the kernel tells which process reads the terminal")
-    if sys.platform == "linux":
-        return Check(
-            "waiting probe",
-            "warning",
-            "/proc does not tell; silence is used instead",
-            "mount /proc, and allow /proc/PID/syscall",
-        )
-    return Check("waiting probe", "ok", "what this system offers")
+    """Look at a child, as a session host does: this command hides its own memory, and so its own files in /proc."""
+    name = "waiting probe"
+    if sys.platform != "linux":
+        return Check(name, "ok", "what this system offers")
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as child:
+        assert child.stdin and child.stdout
+        child.stdin.write(b".")
+        child.stdout.read(1)  # now it runs: the kernel also hides a program that is only starting
+        try:
+            Path(f"/proc/{child.pid}/syscall").read_text()
+        except OSError as error:
+            detail = f"the kernel does not say which process reads the terminal ({error.strerror}); silence decides"
+            return Check(
+                name, "warning", detail, "mount /proc, and allow users to read /proc/PID/syscall of their processes"
+            )
+    return Check(name, "ok", "the kernel says which process reads the terminal")
 
 
 def check_ancestry() -> Check:
@@ -419,13 +429,15 @@ def check_ancestry() -> Check:
     line = trace_ancestry(os.getpid(), look_at)
     if not line:
         hint = "mount /proc" if sys.platform == "linux" else "answer on the page or in a chat"
-        return Check("ancestry", "fault", "the system does not tell where a command comes from", hint)
+        return Check("ancestry", "fault", "the system does not show which process started a command", hint)
     if line[-1].pid > 1 and line[-1].started == 0 and sys.platform == "linux":
         return Check("ancestry", "warning", "processes of other users are hidden (hidepid)", "see SECURITY.md")
     if is_inside(line):
         hint = "use a terminal of your own; a limit on file locks (ulimit -Hx) counts as a session's mark"
-        return Check("ancestry", "warning", "this terminal was started inside a session and decides nothing", hint)
-    return Check("ancestry", "ok", "a command of a session's tool is told from a person's")
+        return Check(
+            "ancestry", "warning", "this terminal was started inside a session, so its commands cannot answer", hint
+        )
+    return Check("ancestry", "ok", "the hub can tell your commands from those of a session's tool")
 
 
 def setup_user() -> str:
@@ -436,13 +448,11 @@ def setup_user() -> str:
 def check_separation(home: Home) -> Check:
     name = "separation"
     if home.system:
-        return Check(
-            name, "ok", f"system set-up: the hub is the user {setup_user()}'s; your tools cannot read its store"
-        )
+        return Check(name, "ok", f"system setup: the hub runs as {setup_user()}; your tools cannot read its files")
     if home.hub is not None and home.hub.exists() and home.hub.stat().st_uid != own_uid():
-        return Check(name, "ok", "the hub is another user's: sessions of yours can ask it, and decide nothing")
+        return Check(name, "ok", "another user runs the hub: your sessions can ask it, and cannot answer")
     return Check(
-        name, "ok", "hub and tools are one user's; to keep its store from them: sudo atlasbridge hub install --system"
+        name, "ok", "the hub runs as you, like your tools; to separate them: sudo atlasbridge hub install --system"
     )
 
 
@@ -457,6 +467,7 @@ def check_disk(home: Home) -> Check:
     return Check("disk", "ok", detail)
 
 
+NAME_COLS = 20
 _MARKS = {"ok": "✓", "warning": "!", "fault": "✗"}
 
 
@@ -473,11 +484,19 @@ def command(fix: bool, as_json: bool) -> int:
     if as_json:
         print_json([check.to_json() for check in checks])
     else:
-        for check in checks:
-            click.echo(f"{_MARKS[check.state]} {check.name:20} {check.detail}")
-            if check.state != "ok" and check.hint:
-                click.echo(f"  {'':20} → {check.hint}")
+        click.echo("\n".join(line for check in checks for line in render_check(check, terminal_cols())))
     return 1 if any(check.state == "fault" for check in checks) else 0
+
+
+def render_check(check: Check, cols: int) -> list[str]:
+    """Wrapped between words on a terminal; 0: whole lines, for a pipe."""
+    room = max(cols - NAME_COLS - 4, 20) if cols else 0
+    rows = fold(check.detail, room) if room else [check.detail]
+    rows += [f"→ {check.hint}"] if check.state != "ok" and check.hint else []
+    return [
+        f"{_MARKS[check.state]} {check.name:{NAME_COLS}} {rows[0]}",
+        *(f"{'':{NAME_COLS + 3}}{row}" for row in rows[1:]),
+    ]
 
 
 def apply_fix(check: Check) -> str:
