@@ -21,7 +21,14 @@ from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.values import frozen
 
-CHANNELS = ("web", "telegram", "slack", "ntfy", "matrix", "tell")
+CHANNELS = {
+    "web": "a page on this machine, no account (always on)",
+    "telegram": "your phone, with your own bot",
+    "slack": "direct messages in your workspace",
+    "ntfy": "push notifications on your phone, no account",
+    "matrix": "a room on your homeserver",
+    "tell": "notifications with a link, by any service that Apprise supports",
+}
 TOKENS = {"telegram": ("bot_token",), "slack": ("bot_token", "app_token"), "matrix": ("access_token",)}
 TRIES = 3
 ASK = {
@@ -55,7 +62,7 @@ class SetupOptions:
 
 
 @click.command("setup")
-@click.option("--channel", type=click.Choice(CHANNELS), help="What to connect; asked for when left out.")
+@click.option("--channel", type=click.Choice(list(CHANNELS)), help="What to connect; asked for when left out.")
 @click.option("--non-interactive", is_flag=True, help="Ask nothing; everything comes from flags.")
 @click.option("--token-env", metavar="NAME", help="The environment variable with the bot token.")
 @click.option("--token-file", metavar="PATH", help="The file (mode 0600) with the bot token.")
@@ -120,13 +127,10 @@ async def _connect_ntfy(options: SetupOptions) -> None:
 def _choose(options: SetupOptions) -> str:
     if not options.interactive:
         raise click.UsageError("say which channel: --channel web, telegram, slack, ntfy, matrix or tell")
-    click.echo("Where shall AtlasBridge ask you?\n  web       a page on this machine, no account (always on)")
-    click.echo("  telegram  your phone, by a bot of your own\n  slack     direct messages in your workspace")
-    click.echo("  ntfy      push notifications on your phone, no account")
-    click.echo(
-        "  matrix    a room on your homeserver\n  tell      any service that Apprise knows; it only tells, with a link"
-    )
-    return str(click.prompt("Channel", type=click.Choice(CHANNELS), default="web"))
+    click.echo("Where should AtlasBridge ask you?")
+    for name, about in CHANNELS.items():
+        click.echo(f"  {name:8}  {about}")
+    return str(click.prompt("Channel", type=click.Choice(list(CHANNELS)), default="web"))
 
 
 def find_token(channel: str, name: str, options: SetupOptions) -> Token:
@@ -199,7 +203,7 @@ async def _find_person(talk: Any, name: str, options: SetupOptions) -> str:
     if not options.interactive:
         raise click.UsageError("with --non-interactive, name a person who is allowed to answer: --user ID")
     word = f"atlas-{secrets.token_hex(2)}"
-    click.echo(f"So that I learn who you are, send this word to {name}:\n\n    {word}\n")
+    click.echo(f"To show who you are, send this word to {name}:\n\n    {word}\n")
     person = await talk.find_person(word, options.patience_s)
     if person is None:
         raise ChannelError("the word did not arrive in time", "try again, or give your id: --user ID")
