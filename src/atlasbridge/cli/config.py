@@ -276,7 +276,7 @@ def set_value(name: str, value: str) -> None:
     for reading in _readings(given):
         try:
             write_checked(home(), change_setting(text, path, reading))
-            return _tell(f"{name} is set")
+            return apply_change(f"{name} is set")
         except ConfigError as error:
             faults.append(error)
     # the line number would be wrong, because this text is not in the file
@@ -327,7 +327,7 @@ def _readings(given: str) -> list[Any]:
 def remove(name: str) -> None:
     """Remove a setting from the file: its default applies again."""
     write_checked(home(), change_setting(read_text(home()), tuple(name.split("."))))
-    _tell(f"{name} has its default again")
+    apply_change(f"{name} has its default again")
 
 
 @command.command()
@@ -347,12 +347,12 @@ def edit() -> None:
                 raise
             text = changed
         else:
-            _tell("the configuration is valid and saved")
+            apply_change("the configuration is valid and saved")
             return
 
 
-def _tell(what: str) -> None:
-    """Print the change, and reload a running hub so that it applies."""
+def apply_change(what: str) -> None:
+    """Print what was changed, and reload a running hub so that it applies at once."""
     if lock_holder(home().lock) is None:
         click.echo(what)
         return
@@ -361,5 +361,5 @@ def _tell(what: str) -> None:
     if answer.get("ok"):
         click.echo(f"{what}; the hub uses it now. Sessions that run keep their detection settings.")
     else:
-        click.echo(f"{what}; the hub did not take it over: {answer.get('message', '')}")
+        click.echo(f"{what}; the hub still uses the old settings: {answer.get('message', '')}")
         click.echo("try: atlasbridge hub restart")

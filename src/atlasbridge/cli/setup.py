@@ -15,9 +15,8 @@ from typing import Any
 import click
 
 from atlasbridge.bootstrap import how_to_start, introduce, try_notification
-from atlasbridge.cli.config import read_table, write_table
+from atlasbridge.cli.config import apply_change, read_table, write_table
 from atlasbridge.cli.printing import DURATION, home
-from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.values import frozen
 
@@ -103,7 +102,8 @@ def command(
     chosen = channel or _choose(options)
     if chosen == "web":
         write_table(home(), "web", {**read_table(home(), "web"), "enabled": True})
-        click.echo("The web page is on; it needs nothing more. Open it with: atlasbridge web")
+        apply_change("The web page is on")
+        click.echo("Open it with: atlasbridge web")
         return
     others = {"ntfy": _connect_ntfy, "tell": _connect_tell}
     asyncio.run(others[chosen](options) if chosen in others else _connect(chosen, options))
@@ -195,8 +195,8 @@ async def _connect(channel: str, options: SetupOptions) -> None:
             await _prove(talk, people, options)
     finally:
         await talk.close()
-    running = lock_holder(home().lock) is not None
-    click.echo("Now: atlasbridge hub reload" if running else "Now: atlasbridge run claude, and walk away.")
+    apply_change(f"{channel} is connected")
+    click.echo("Next: atlasbridge run claude, and walk away.")
 
 
 async def _find_person(talk: Any, name: str, options: SetupOptions) -> str:
@@ -253,7 +253,7 @@ async def connect_ntfy(people: tuple[str, ...], access_token: str, written: str,
             click.echo("It works: your tap arrived.")
     finally:
         await talk.close()
-    click.echo("Now: atlasbridge hub reload")
+    apply_change("ntfy is connected")
 
 
 # `atlasbridge setup --channel tell`: tests an Apprise address, and stores where people can answer.
@@ -268,4 +268,5 @@ async def connect_tell(address: str, written: str, page_url: str, test: bool) ->
     urls = list(dict.fromkeys([*old.get("urls", []), written]))
     page = {"page_url": page_url} if page_url else {}
     write_table(home(), "tell", {**old, **page, "urls": urls, "enabled": True})
-    click.echo(f"Written to {home().config} (mode 0600).\nNow: atlasbridge hub reload")
+    click.echo(f"Written to {home().config} (mode 0600).")
+    apply_change("tell is connected")
