@@ -42,7 +42,7 @@ NEXT = """That was the demo. Next, your own tool:
 def command(quiet: bool, tour: bool) -> int:
     """Run a sample agent: a command, an edit, a choice, words, a secret, and something to refuse."""
     from atlasbridge.cli.printing import home
-    from atlasbridge.cli.run import main as run
+    from atlasbridge.cli.run import run_here as run
     from atlasbridge.core.daemon.lock import lock_holder
 
     needs_unix("demo", "ask something by a script instead: atlasbridge ask QUESTION")
@@ -55,7 +55,7 @@ def command(quiet: bool, tour: bool) -> int:
         words = own_python("atlasbridge.cli.demo", "demo")
         subprocess.Popen(words, env=own_environ(os.environ), stdin=subprocess.DEVNULL, start_new_session=True)
     os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a fork server for one session would remain running
-    status = run(["--name", "demo", "--", *own_python("atlasbridge.lab.demo_agent")])
+    status = run(["--name", "demo", "--", *own_python("atlasbridge.lab.demo_agent")], announce=had_hub)
     if not had_hub:
         _stop_idle_hub(place)
     if not quiet:

@@ -147,7 +147,7 @@ def main(words: Sequence[str]) -> int:
     from atlasbridge.core.host.zygote.spawn_request import request_host
 
     connection = request_host(words, os.environ)
-    return _run_here(words) if connection is None else _run_in_forked_host(connection)
+    return run_here(words) if connection is None else _run_in_forked_host(connection)
 
 
 def _run_in_forked_host(connection: socket.socket) -> int:
@@ -167,7 +167,9 @@ def _run_in_forked_host(connection: socket.socket) -> int:
     return print_error(ending.text, ending.hint, ending.status)
 
 
-def _run_here(words: Sequence[str]) -> int:
+def run_here(words: Sequence[str], announce: bool = True) -> int:
+    """Run without the fork server. `announce`: the address of a page that was not ready at the start is printed at the
+    end."""
     try:
         options = parse_run(words)
         if options.help:
@@ -176,18 +178,18 @@ def _run_here(words: Sequence[str]) -> int:
         if options.hub and not options.detach and (outer := outer_session()):
             options.hub = False
             sys.stderr.write(f"atlasbridge: inside session {outer}, which asks for this one, too\n")
-        return _run(options)
+        return _run(options, announce)
     except AtlasBridgeError as error:
         return print_error(str(error), error.hint, error.exit_code)
 
 
-def _run(options: RunOptions) -> int:
+def _run(options: RunOptions, announce: bool) -> int:
     from atlasbridge import bootstrap
 
     plan = make_plan(options)
-    announce = print_notices(options)
+    unknown = print_notices(options)
     ending = bootstrap.run_session(plan, share)
-    if announce:
+    if unknown and announce:
         announce_page()  # the hub was perhaps started by this run
     if options.detach and ending.status == 0:
         return print_detached(plan.session_id, options.hub)
