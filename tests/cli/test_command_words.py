@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -14,6 +17,7 @@ from atlasbridge.cli.main import cli, root_context
 from atlasbridge.cli.printing import fold, lay_out
 from atlasbridge.cli.run import parse_run
 
+ROOT = Path(__file__).resolve().parents[2]
 DAILY = ["run", "attach", "ps", "logs", "kill", "approvals", "reply", "ask", "web", "setup", "status", "doctor"]
 
 
@@ -97,6 +101,40 @@ def test_what_a_group_says_it_can_do_is_a_command_of_it() -> None:
         group, (_, colon, words) = groups[name], about.rstrip(".").partition(": ")
         if isinstance(group, click.Group) and colon and name not in ("lab", "fleet"):
             assert set(words.split(", ")) <= set(group.commands), name
+
+
+NAMED = re.compile(r"(?<![\w./-])atlasbridge ([a-z][a-z-]*(?: (?:--?[a-z][a-z-]*|[\w.~-]+))*)")
+NO_HINTS = (
+    "atlasbridge https",
+    "atlasbridge shim install",
+    "atlasbridge answer",
+)  # an address, a mark, a digest's text
+
+
+def named_commands() -> Iterator[tuple[str, str]]:
+    """Each command line in a message of the source or in a document, and where it is."""
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield from ((found[1], f"{path.name}:{node.lineno}") for found in NAMED.finditer(node.value))
+    for path in (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "SECURITY.md"):
+        yield from ((found[1], path.name) for found in NAMED.finditer(path.read_text(encoding="utf-8")))
+
+
+def test_every_command_that_a_message_or_a_page_names_exists_with_its_options() -> None:
+    wrong, groups = [], dict(leaves())
+    for line, where in named_commands():
+        if f"atlasbridge {line}".startswith(NO_HINTS):
+            continue
+        name, *rest = f"{line} ".partition(" -- ")[0].split()
+        while isinstance(groups.get(name), click.Group) and rest and re.fullmatch(r"[a-z][a-z-]*", rest[0]):
+            name = f"{name} {rest.pop(0)}"
+        known = groups.get(name)
+        options = {option for one in known.params for option in (*one.opts, *one.secondary_opts)} if known else set()
+        unknown = [word for word in rest if word.startswith("-") and word not in {*options, "--help", "-"}]
+        if known is None or (unknown and name != "run"):
+            wrong.append(f"{where}: atlasbridge {line}")
+    assert wrong == []
 
 
 def test_run_takes_d_for_detach() -> None:
