@@ -12,7 +12,7 @@ _CALLED: Final = {"kill": "end"}  # the name in the table
 GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     "Every day": {
         "run": ("run:main", "Run a tool; be asked elsewhere when it waits for you."),
-        "attach": ("attach:main", "Bring a running session to this terminal."),
+        "attach": ("attach:main", "Show a running session in this terminal."),
         "ps": ("sessions:ps_command", "List sessions."),
         "logs": ("logs:command", "Show what a session printed, also after its end, or the audit log."),
         "kill": ("sessions:kill_command", "End sessions."),
@@ -43,15 +43,15 @@ GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     },
     "Programs and machines": {
         "events": ("logs:events_command", "Print events, one JSON object per line."),
-        "mcp": ("integrations:mcp", "Answer questions of MCP clients (agents, editors)."),
-        "acp": ("integrations:acp", "Stand between an editor and its agent; answer its permissions anywhere."),
+        "mcp": ("integrations:mcp", "Serve questions of agents and editors (MCP)."),
+        "acp": ("integrations:acp", "Run an editor's agent, and answer its permission requests anywhere."),
         "fleet": (
             "fleet:command",
             "Join a fleet of machines, or serve one: machines, people, rules, log.",
         ),
     },
-    "Set up and look after": {
-        "hub": ("hub:command", "Start, stop, restart or look at the hub."),
+    "Set up and maintain": {
+        "hub": ("hub:command", "Start, stop, restart or show the hub."),
         "config": ("config:command", "Show, check or change the configuration."),
         "shim": (
             "install:shim_command",
@@ -120,4 +120,4 @@ def render_help() -> str:
     ]
     for title, group in GROUPS.items():
         lines += ["", f"{title}:", *(f"  {name:{width}}  {sentence_of(name)}" for name in group)]
-    return "\n".join([*lines, "", "Help of a command: atlasbridge help COMMAND"])
+    return "\n".join([*lines, "", "Help for a command: atlasbridge help COMMAND"])

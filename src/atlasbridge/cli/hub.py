@@ -31,7 +31,7 @@ def _system_setup() -> SystemSetup | None:
 
 @click.group("hub")
 def command() -> None:
-    """Start, stop, restart or look at the hub."""
+    """Start, stop, restart or show the hub."""
 
 
 @command.command()
