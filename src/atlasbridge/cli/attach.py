@@ -20,7 +20,7 @@ HELP = f"""{USAGE}
 Show a running session on this terminal, as it is now.  SESSION is its name, its id, or a unique beginning;
 you can leave it out if only one session runs.  Detach with Ctrl-] d: the session continues, and attach exits with
 status 120.
-Of a session that has ended, attach shows the last output and exits with status 1.
+If the session has ended, attach shows its last output and exits with status 1.
 
 Several terminals can share a session. The one that attached last has the keyboard, and the session has its size; the
 others show the screen, and Enter takes the keyboard there.

@@ -28,7 +28,7 @@ GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "resume": ("sessions:resume_command", "Resume sessions that Ctrl-Z has stopped."),
         "rename": ("sessions:rename_command", FROM_TABLE),
         "queue": ("reply:queue_command", "Instructions for when a tool is done: list, add, remove."),
-        "later": ("reply:later_command", "Answers for a later moment: list, remove."),
+        "later": ("reply:later_command", "Scheduled answers: list, remove."),
         "away": ("attention:away_command", FROM_TABLE),
         "here": ("attention:here_command", FROM_TABLE),
         "notify": ("attention:notify_command", FROM_TABLE),

@@ -205,7 +205,7 @@ def _fault(channel: dict[str, Any]) -> str:
 @click.option("--line", is_flag=True, help="One short line for a status bar or a shell prompt; starts no hub.")
 @json_option
 def status_command(include_ended: bool, line: bool, as_json: bool) -> None:
-    """Show what waits for you and what runs, then the hub, its channels, and what is not well."""
+    """Show open prompts and running sessions, then the hub, its channels and any problems."""
     if line:
         print_line()
         return

@@ -40,10 +40,12 @@ POLL_S = 0.2
 @click.command("logs")
 @click.argument("session", default="", shell_complete=complete_sessions)
 @click.option("-f", "--follow", "--tail", is_flag=True, help="Print new entries as they come.")
-@click.option("-n", "--lines", type=int, help="How many to begin with (of the audit log 20, of a session all).")
+@click.option(
+    "-n", "--lines", type=int, help="How many lines to print first (default: 20 of the audit log, all of a session)."
+)
 @click.option("--session", "about", default="", shell_complete=complete_sessions, help="Audit entries of this session.")
 @click.option("--hub", "of_hub", is_flag=True, help="The hub's own log instead of the audit log.")
-@click.option("--json", "as_json", is_flag=True, help="The lines as they are.")
+@click.option("--json", "as_json", is_flag=True, help="Print the lines unchanged.")
 def command(session: str, follow: bool, lines: int | None, about: str, of_hub: bool, as_json: bool) -> None:
     """Show what a session printed and who answered it, also after it has ended; without SESSION the audit log.
 

@@ -152,7 +152,7 @@ def command() -> None:
 @command.command()
 @policy_option
 def check(file: Path | None) -> None:
-    """Check the rule file and its examples; name the line of a mistake.  Exit status 2 if it is invalid."""
+    """Check the rule file and its examples; report the line of a mistake.  Exit status 2 if it is invalid."""
     policy = load(file)
     if not rule_file(file).exists():
         click.echo(f"{rule_file(file)} does not exist yet: everything is asked. Begin with: atlasbridge policy suggest")
@@ -180,7 +180,7 @@ def wildcards(policy: Policy) -> list[str]:
 @command.command()
 @click.argument("words", nargs=-1)
 def grammar(words: tuple[str, ...]) -> None:
-    """Show what a wildcard stands for after these words, such as: git log.  Without words: list known programs."""
+    """Show what a wildcard matches after these words, such as: git log.  Without words: list known programs."""
     from atlasbridge.core.policy.grammar import describe_grammar, find_grammar, known_programs
 
     if not words:
@@ -262,7 +262,9 @@ def summary(rows: list[dict[str, Any]]) -> list[str]:
 
 @command.command()
 @click.option("--since", type=DURATION, default="30d", show_default=True, help="How far back, such as 30d.")
-@click.option("--least", type=click.IntRange(1), default=2, show_default=True, help="How often you must have agreed.")
+@click.option(
+    "--least", type=click.IntRange(1), default=2, show_default=True, help="How often you must have approved it."
+)
 @click.option("--add", is_flag=True, help="Append them to your rule file.")
 @policy_option
 @json_option
@@ -486,8 +488,8 @@ def revoke(grant_id: str | None, everything: bool, as_json: bool) -> int:
 
 @grants_command.command()
 @click.argument("prompt_id")
-@click.option("--for", "for_s", type=DURATION, help="For so long, such as 30m; at most 12h.")
-@click.option("--times", type=click.IntRange(1, 1000), help="For so many questions.")
+@click.option("--for", "for_s", type=DURATION, help="How long, such as 30m; at most 12h.")
+@click.option("--times", type=click.IntRange(1, 1000), help="How many questions.")
 @click.option("--session", "in_session", is_flag=True, help="In this session only; the default.")
 @click.option("--folder", "in_folder", is_flag=True, help="In every session of this tool in this folder.")
 @click.option("--preview", is_flag=True, help="Only show what it would allow.")

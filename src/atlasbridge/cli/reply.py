@@ -40,9 +40,9 @@ class _WithNumbers(click.Command):
 @click.option("--text", "as_text", is_flag=True, help="Type the value as text; never read it as a choice.")
 @click.option("--keys", help='Type these keys as they are, such as "q" or "\\x1b".')
 @click.option("--also", multiple=True, metavar="PROMPT", help="Answer this prompt the same way, too; can be repeated.")
-@click.option("--at", metavar="TIME", help="Answer later: 06:00, 'tomorrow 9am', 'in 2h'; it is decided then.")
+@click.option("--at", metavar="TIME", help="Answer later: 06:00, 'tomorrow 9am', 'in 2h'; it is checked then.")
 @click.option("--when", type=click.Choice(["limit-resets"]), help="Answer when the usage limit on its screen resets.")
-@click.option("--snooze", type=DURATION, help="No answer: ask again in a while, such as 15m.")
+@click.option("--snooze", type=DURATION, help="Do not answer; ask again after this time, such as 15m.")
 @click.option("--again", is_flag=True, help="Ask again a prompt that was left alone, or not answered in time.")
 @json_option
 def command(
@@ -173,13 +173,13 @@ def report_many(answer: dict[str, Any], as_json: bool) -> int:
 
 @click.group("later", cls=Renaming, renamed={"revoke": "remove"})
 def later_command() -> None:
-    """Answers that were given for later: list, remove.  To give one: atlasbridge reply ID VALUE --at 06:00"""
+    """Scheduled answers: list, remove.  To schedule one: atlasbridge reply ID VALUE --at 06:00"""
 
 
 @later_command.command("list")
 @json_option
 def list_later(as_json: bool) -> None:
-    """List answers and reminders for later, with their time and person."""
+    """List scheduled answers and reminders, with their time and person."""
     with hub_client() as hub:
         found = hub.ask("later")["later"]
     if as_json:
@@ -196,7 +196,7 @@ def list_later(as_json: bool) -> None:
 @click.argument("later_id")
 @json_option
 def revoke(later_id: str, as_json: bool) -> int:
-    """Remove one before its time, by the beginning of its id; the prompt keeps waiting."""
+    """Remove a scheduled answer, by the beginning of its id; the prompt stays open."""
     if len(later_id) < 4:
         raise click.UsageError("give at least four characters of the id")
     with hub_client() as hub:
@@ -247,7 +247,7 @@ def list_queue(context: click.Context, as_json: bool) -> None:
 @click.argument("text")
 @json_option
 def add(session: str, text: str, as_json: bool) -> int:
-    """Have TEXT typed when SESSION is done; `-` reads it from standard input."""
+    """Type TEXT when SESSION is done; `-` reads it from standard input."""
     words = sys.stdin.read().rstrip("\n") if text == "-" else text
     with hub_client() as hub:
         session_id = find_session_id(session, sessions_of(hub))

@@ -61,8 +61,8 @@ class SetupOptions:
 
 
 @click.command("setup")
-@click.option("--channel", type=click.Choice(list(CHANNELS)), help="What to connect; asked for when left out.")
-@click.option("--non-interactive", is_flag=True, help="Ask nothing; everything comes from flags.")
+@click.option("--channel", type=click.Choice(list(CHANNELS)), help="What to connect; without it, setup asks.")
+@click.option("--non-interactive", is_flag=True, help="Ask nothing; take everything from options.")
 @click.option("--token-env", metavar="NAME", help="The environment variable with the bot token.")
 @click.option("--token-file", metavar="PATH", help="The file (mode 0600) with the bot token.")
 @click.option("--app-token-env", metavar="NAME", help="The same for Slack's app-level token.")
@@ -78,8 +78,8 @@ class SetupOptions:
 @click.option(
     "--timeout", "patience_s", type=DURATION, default="5m", show_default=True, help="How long to wait for you."
 )
-@click.option("--api-url", default="", help="Another server, such as your own Bot API server; Matrix' homeserver.")
-@click.option("--room", default="", help="Matrix: an existing room's id (!...); without it one is made.")
+@click.option("--api-url", default="", help="Another server, such as your own Bot API server; the Matrix homeserver.")
+@click.option("--room", default="", help="Matrix: an existing room's id (!...); without it, setup creates one.")
 @click.option("--page-url", default="", help="tell: where to answer, such as the page's address.")
 def command(
     channel: str | None,
