@@ -39,7 +39,7 @@ def test_a_home_that_cannot_be_made_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     check = check_home(Home(tmp_path / "file" / "ab"))
     assert (check.state, bool(check.hint)) == ("fault", True)
-    assert "cannot be made" in check.detail
+    assert "cannot be created" in check.detail
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder here into which not even root may write")

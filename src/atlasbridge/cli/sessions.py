@@ -81,7 +81,7 @@ def _waits(session: dict[str, Any], prompts: dict[str, dict[str, Any]]) -> str:
 @click.argument("sessions", nargs=-1, required=True, metavar="SESSION...", shell_complete=complete_sessions)
 @click.option("--force", is_flag=True, help="Send SIGKILL at once, without SIGTERM first.")
 def kill_command(sessions: tuple[str, ...], force: bool) -> int:
-    """End sessions with SIGTERM, and with SIGKILL if that is not enough.  SESSION is a name, an id, or the beginning of one."""
+    """End sessions with SIGTERM, then SIGKILL if needed.  SESSION is a name, an id, or the beginning of one."""
     return act_on_each(sessions, lambda hub, session_id: _kill(hub, session_id, force))
 
 
