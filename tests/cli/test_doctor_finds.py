@@ -45,7 +45,7 @@ def test_a_home_that_cannot_be_made_is_a_fault(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder here into which not even root may write")
 def test_whether_a_home_can_be_made_is_tried_and_not_guessed() -> None:
     check = check_home(Home(Path("/proc/nothing-of-ours/ab")))
-    assert check.state == "fault" and "cannot be made" in check.detail
+    assert check.state == "fault" and "cannot be created" in check.detail
 
 
 def test_a_home_that_is_a_file_is_a_fault(tmp_path: Path) -> None:
