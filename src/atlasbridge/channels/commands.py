@@ -138,7 +138,7 @@ def render_grant(made: Granted | Refused, sign: str) -> str:
     lines = [f"{'Granted' if made.grant_id else 'It would be'}: {made.words}."]
     lines += examples(made)
     if made.grant_id:
-        lines.append(f"To end it: atlasbridge grants revoke {made.grant_id[:8]}")
+        lines.append(f"To end it: atlasbridge grants remove {made.grant_id[:8]}")
     else:
         lines.append(f"Say {sign}grant NAME 30m or {sign}grant NAME 5x to give it.")
     return escape_controls("\n".join(lines))
