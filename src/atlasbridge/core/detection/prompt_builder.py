@@ -57,10 +57,8 @@ def rewrapped(found: Finding) -> str:
     """The digest with each line break as one blank. It stays the same when a window of another size wraps the dialog
     differently.
     """
-    choices = tuple(
-        replace(choice, label=f"{choice.label} {choice.detail}".strip(), detail="") for choice in found.choices
-    )
-    flat = replace(found, choices=tuple(replace(choice, label=_flat(choice.label)) for choice in choices))
+    labels = [(choice, _flat(f"{choice.label} {choice.detail}".strip())) for choice in found.choices]
+    flat = replace(found, choices=tuple(replace(choice, label=label, detail="") for choice, label in labels))
     return digest_of(flat, f"{_flat(found.core.replace(chr(0), ' '))}\0{_flat(_asked_with(found))}")
 
 
@@ -96,7 +94,10 @@ def prompt_of(
 
     excerpt, shown = safe(found.excerpt), view.text()  # redact before cutting: half a secret matches no pattern
     excerpt = excerpt if found.own else without_drawing(excerpt) or excerpt
-    subject = _subject(told or found.subject or _question(found), folder, safe)
+    subject = told or found.subject or _question(found)
+    if subject is not None:
+        shown_as, digest = safe(subject.text), digest_text(subject.text)
+        subject = replace(subject, shown=shown_as, folder=subject.folder or folder, digest=digest)
     where = safe(subject.folder if subject and subject.folder else folder)
     if told and "".join(told.text.split()) not in "".join(found.excerpt.split()):
         asks = _asks_above(safe(found.question or found.excerpt), told)
@@ -169,13 +170,6 @@ def _question(found: Finding) -> Subject | None:
     return Subject(SubjectKind.QUESTION, found.question, complete=True)
 
 
-def _subject(subject: Subject | None, folder: str, safe: Callable[[str], str]) -> Subject | None:
-    if subject is None:
-        return None
-    shown = safe(subject.text)
-    return replace(subject, shown=shown, folder=subject.folder or folder, digest=digest_text(subject.text))
-
-
 def _said(subject: Subject | None, excerpt: str, safe: Callable[[str], str]) -> str:
     """The tool's subject, with the files of an edit that the last line of the question does not name."""
     if subject is None or subject.kind is not SubjectKind.EDIT:
@@ -208,8 +202,7 @@ def _headed(said: str, excerpt: str) -> str:
     room = EXCERPT_LIMIT - len(question) - 1
     if room < EXCERPT_LIMIT // 4:
         return cut(excerpt)
-    head = said if len(said) <= room else said[: room - 1] + "…"
-    return f"{head}\n{question}"
+    return f"{_begun(said, room)}\n{question}"
 
 
 def _asked_first(excerpt: str, line: str) -> str:
@@ -223,8 +216,8 @@ def _asked_first(excerpt: str, line: str) -> str:
     return f"{line}\n…{above[-(EXCERPT_LIMIT - len(line) - 2) :]}"
 
 
-def _begun(excerpt: str) -> str:
-    return excerpt if len(excerpt) <= EXCERPT_LIMIT else excerpt[: EXCERPT_LIMIT - 1] + "…"
+def _begun(text: str, room: int = EXCERPT_LIMIT) -> str:
+    return text if len(text) <= room else text[: room - 1] + "…"
 
 
 def _placed(excerpt: str, folder: str) -> str:
@@ -280,6 +273,5 @@ def _asks_permission(found: Finding) -> bool:
 
 
 def _goes_on(label: str) -> bool:
-    if compiled(_NEGATED).search(label):
-        return compiled(_NOT_STOPPING).match(label) is not None
-    return compiled(_NO_BUT).search(label) is not None
+    negated = compiled(_NEGATED).search(label)
+    return bool(compiled(_NOT_STOPPING).match(label) if negated else compiled(_NO_BUT).search(label))

@@ -167,17 +167,15 @@ class ScreenHistory:
         row, lines = place - self.screen.scrolled, self.look().lines
         return 0 <= row < len(lines) and "".join(core.split()) in "".join(lines[row].split())
 
-    def cursor_line(self) -> str:
-        """The row with the cursor, up to the cursor."""
-        return self.screen.cursor_text().strip()
-
-    def as_answered(self, line: str, place: int) -> str:
-        """The line together with its answer if the line is only a mark, because other lines can begin with the same
-        mark.
+    def close_dialog(self, line: str, place: int) -> None:
+        """Mark the answered line as history, and count a dialog that looks the same as new. A line that is only a
+        mark is kept with its answer, because other lines can begin with the same mark.
         """
         row, lines = place - self.screen.scrolled, self.look().lines
         here = lines[row].strip() if 0 <= row < len(lines) else ""
-        return line if any(map(str.isalnum, line)) else here if here.startswith(line) and here != line else ""
+        bare = not any(map(str.isalnum, line))
+        self.remember_answered((here if here.startswith(line) and here != line else "") if bare else line)
+        self._seen = ""
 
     def remember_answered(self, line: str) -> None:
         """Mark the line as history: no excerpt goes back beyond it."""
@@ -188,10 +186,6 @@ class ScreenHistory:
         """Record that the answer to a line had no effect. New text after the cursor is left over from it."""
         words = self.look().behind_cursor()
         self._rejected = words if words != behind else ""
-
-    def forget_dialog(self) -> None:
-        """Forget the answered dialog: one that looks the same counts as new."""
-        self._seen = ""
 
     def forget_rhythm(self) -> None:
         """Forget the rhythm of changes, because changes caused by keys have none."""

@@ -212,11 +212,6 @@ def _reads_unseen(case: Situation) -> bool:
     return may_read and case.found.score >= SURE and not case.idle and case.moment.calm_s >= UNSEEN_S
 
 
-def _rests(case: Situation) -> bool:
-    """Whether this is an empty input box of a tool that would show a busy mark if it worked. Its process only runs."""
-    return case.idle and case.probe.runs and case.dialect.says_busy
-
-
 def _may_count_down(case: Situation) -> bool:
     """Whether a timer runs and a row of the dialog contains only a number."""
     rows = case.found.excerpt.split("\n")
@@ -243,10 +238,6 @@ def _only_shows(case: Situation) -> bool:
     return visibly and (case.found.score < MEDIUM or case.probe.serves)
 
 
-def _shows_progress(case: Situation) -> bool:
-    return case.found.score < KNOWN and 0 < case.probe.period_s <= BRISK_S
-
-
 def _silence(case: Situation) -> str:
     """How long nothing must change if the probe knows nothing and nothing asks. The wait is short after an
     incomplete line. It is long after a complete line, or one that is rewritten repeatedly.
@@ -261,7 +252,9 @@ EVIDENCE: dict[str, Holds] = {
     "anything": lambda case: True,
     "a question of the program around it": _is_around,
     "a sure question, and keys are read in a way that only a reader wants": _reads_unseen,
-    "an idle input box, and the program does nothing but run": _rests,
+    "an idle input box, and the program does nothing but run": lambda case: (
+        case.idle and case.probe.runs and case.dialect.says_busy
+    ),
     "the tool says that it works": lambda case: case.works,
     "it was busy at the looks before": _wavers,
     "this is the first look": lambda case: case.looks[-1] is not ProbeState.UNKNOWN and len(case.looks) < 2,
@@ -286,7 +279,7 @@ EVIDENCE: dict[str, Holds] = {
     "a live display, and no line at its foot": lambda case: case.shows and case.found.rule != FOOTER,
     "a line above the cursor, of a program that also serves others": _only_shows,
     "a line above the cursor that says nothing": lambda case: case.found.detached and case.found.score < MEDIUM,
-    "a doubtful line, and a brisk timer": _shows_progress,
+    "a doubtful line, and a brisk timer": lambda case: case.found.score < KNOWN and 0 < case.probe.period_s <= BRISK_S,
     "a line that asks": lambda case: case.found.score >= case.patience.threshold and not case.unclear,
     "nothing that is understood, and news may come from elsewhere": lambda case: case.probe.others and case.unclear,
     "no timer, or a full-screen program": lambda case: (

@@ -9,7 +9,6 @@ is already answered. The answer is a key, number or letter, with Enter if the te
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
@@ -53,19 +52,6 @@ _KEYS_BELOW = lazy(r"(?<!\S)(\^?[^\W\d_])\s{1,3}+([^\W\d_]{2,20})(?!\S)")
 _TOLD_YES = lazy(r"\b(?:type|enter|write|answer)(?:\s+in)?\s+(yes)\b(?!\W{1,3}(?:or\W+)?no\b)", re.IGNORECASE)
 
 
-def coded_choices(view: View, row: int, question: str) -> tuple[tuple[str, str], ...]:
-    """`(p) Postpone, (df) Show diff, (e) Edit:` in the question and in the rows of its sentence above it."""
-    if not question.endswith((":", "?")):
-        return ()
-    items = [(match[1], match[2]) for match in _CODED.finditer(question)]
-    for at in range(row - 1, -1, -1):
-        above = [(match[1], match[2]) for match in _CODED.finditer(view.lines[at])] if items else []
-        if not above or not view.lines[at].rstrip().endswith(","):
-            break
-        items = above + items
-    return tuple(items) if len(items) >= 2 and len(dict(items)) == len(items) else ()
-
-
 def inline_choices(text: str) -> list[str]:
     """The words that a question offers in brackets, as they are written."""
     slashed = _SLASHED.match(text)
@@ -92,9 +78,7 @@ def inline_choices(text: str) -> list[str]:
     if dotted and _ends_asking(text[dotted.end() :]):
         return list(dict.fromkeys(dotted[1]))
     letters = _LETTERS.search(text)
-    if not letters or not _are_keys(letters[1]):
-        return []
-    return list(letters[1].lower())
+    return list(letters[1].lower()) if letters and _are_keys(letters[1]) else []
 
 
 def _ends_asking(rest: str) -> bool:
@@ -109,13 +93,8 @@ def marked_words(text: str) -> list[str]:
     found = (re.sub(r"^'(\w)'", r"(\1)", word) for word in _MARKED_WORD.findall(text))
     words = [word if word[0] in "([" else f"({word}" for word in found]
     words = words or [one[0] for one in _KEY_BEHIND.finditer(text) if one[2].lower() in one[1].lower()]
-    keys = [key_of(word) for word in words]
-    return words if len(words) >= 2 and len(set(keys)) == len(keys) else []
-
-
-def key_of(word: str) -> str:
-    """The key of a word that marks it."""
-    return next(char for at, char in enumerate(word) if at and word[at - 1] in "([")
+    keys = {re.split(r"[(\[]", word, maxsplit=1)[1][0] for word in words}
+    return words if 2 <= len(words) == len(keys) else []
 
 
 def _are_keys(letters: str) -> bool:
@@ -237,7 +216,12 @@ def line_finding(view: View, line: Line, facts: Facts, rule: str, kind: PromptTy
     row = view.line_start(view.row) if line.detached else line.row
     asked = context_above(view, line.row, line.text)
     found = Finding(rule, kind, score, compact(asked.near), line.text, row, question=asked.text, whole=asked.whole)
-    found = replace(found, alone=stands_alone(view, line.row), bare=is_bare(line.text), detached=line.detached)
+    found = replace(
+        found,
+        alone=stands_alone(view, line.row),
+        bare=BARE.match(line.text) is not None or is_shell(line.text),
+        detached=line.detached,
+    )
     found = replace(found, line_mode=facts.canonical is not False, constraints=limits(line.text))
     if line.filled:
         found = replace(found, filled=line.filled, text_steps=(Step(BACKSPACE * len(line.filled), When.DRAINED),))
@@ -280,11 +264,6 @@ def secret_finding(view: View, line: Line, score: float, rule: str) -> Finding:
     return replace(found, constraints={**found.constraints, "secret": True})
 
 
-def is_bare(question: str) -> bool:
-    """Whether the line is only a mark: of a shell, a calculator or a program that takes anything."""
-    return BARE.match(question) is not None or is_shell(question)
-
-
 def is_shell(question: str) -> bool:
     """Whether the line is the prompt of a program that takes commands and runs what is typed."""
     return len(question.split()) <= 3 and (question.endswith(_SHELL_MARKS) or _REPL.match(question) is not None)
@@ -307,10 +286,9 @@ def asking_line(view: View, facts: Facts) -> Line | None:
     if not view.cursor_visible and facts.canonical is False:
         before = _ANSWER_SO_FAR.sub("", view.lines[view.row])  # a hidden cursor means nothing
     if not is_drawn(before):
-        filled = _prefilled(before) if facts.canonical is False and not before.endswith(" ") else None
-        value = (filled["value"] or filled["word"]) if filled else ""
-        if filled and value[-1] not in ":?>])…%#$" and not before.endswith("...") and _may_be_filled(filled):
-            return Line((filled["ask"] or filled["asked"]).strip(), start, value)
+        asked, value = _prefilled(before) if facts.canonical is False and not before.endswith(" ") else ("", "")
+        if value and value[-1] not in ":?>])…%#$" and not before.endswith("..."):
+            return Line(asked.strip(), start, value)
         above = view.lines[start - 1].strip() if start and facts.canonical is False and before.startswith("  ") else ""
         if above.endswith(("?", ":")) and before.strip()[-1] not in ":?>])…%#$":
             return Line(above, start - 1, before.strip())  # a separate field below the question
@@ -319,14 +297,19 @@ def asking_line(view: View, facts: Facts) -> Line | None:
     return _last_words(view, view.row) or (Line(told, view.row) if told else None)
 
 
-def _prefilled(text: str) -> Mapping[str, str] | None:
-    """The question and the value after it, which has no brackets."""
+def _prefilled(text: str) -> tuple[str, str]:
+    """The question and the value after it, which has no brackets. After choices in brackets, only one of them is a
+    value. Other words continue the sentence, as they do after a key in angle brackets (`Type <RET> for more`).
+    """
     after = max(map(text.rfind, _BRACKETS))
     ends = [found.end() for found in _ASK_ENDS.finditer(text, max(0, after))]
     if ends and ends[-1] > after:
-        return {"ask": text[: ends[-1]], "value": text[ends[-1] :], "asked": "", "word": ""}
+        asked, value = text[: ends[-1]], text[ends[-1] :]
+        return ("", "") if _ANGLED.search(asked) else (asked, value)
     found = _CHOICE_BEHIND.match(text)
-    return {"ask": "", "value": "", **found.groupdict()} if found else None
+    offered = [word.strip("[]()").lower() for word in inline_choices(found["asked"])] if found else []
+    takes = found and (not offered or found["word"].lower() in offered)
+    return (found["asked"], found["word"]) if found and takes else ("", "")
 
 
 def _below_its_question(view: View, before: str, start: int, facts: Facts) -> Line | None:
@@ -345,16 +328,6 @@ def _last_words(view: View, row: int) -> Line | None:
             start = view.line_start(at)
             return Line(view.joined_text(start, at + 1).strip(), start, detached=True)
     return None
-
-
-def _may_be_filled(found: Mapping[str, str]) -> bool:
-    """Whether the value is a filled-in answer. After choices in brackets, only one of them is. Other words continue
-    the sentence, as they do after a key in angle brackets (`Type <RET> for more`).
-    """
-    if found["ask"] and _ANGLED.search(found["ask"]):
-        return False
-    offered = inline_choices(found["asked"]) if found["asked"] else []
-    return not offered or found["word"].lower() in (word.strip("[]()").lower() for word in offered)
 
 
 _ABROAD = Rule(ASKS_ABROAD, "", "yes_no", score=numbers.LIKELY, yes="y", no="n")
@@ -424,16 +397,10 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
         found = offered_finding(view, line, facts, dialect, spelled)
     found = found or ruled or _asked_over_command(view, line, facts, dialect) or plain_line(view, line, facts)
     drawn = facts.canonical is not True and not line.detached and found.type is PromptType.TYPE_FREE_TEXT
-    if drawn and (_is_one_field(view) if view.cursor_visible else _is_more_than_a_line(view, line)):
+    fields = all(map(_LABELLED.match, view.lines[view.row : view.row + 2]))  # `> Name:` above `  Age:`
+    if drawn and (fields if view.cursor_visible else _is_more_than_a_line(view, line)):
         return replace(found, type=PromptType.TYPE_UNKNOWN, text_steps=(), end_steps=(), structural=True)
     return found
-
-
-def _is_one_field(view: View) -> bool:
-    """Whether the line is one of several fields, such as `> Name:` above `  Age:`. The keys that lead from one to
-    the next and out of them are unknown.
-    """
-    return all(_LABELLED.match(row) for row in (view.lines[view.row], *view.lines[view.row + 1 : view.row + 2]))
 
 
 def _is_more_than_a_line(view: View, line: Line) -> bool:
@@ -598,8 +565,14 @@ def offered_finding(
 
 
 def coded_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
-    items = () if line.detached else coded_choices(view, line.row, line.text)
-    if not items:
+    """`(p) Postpone, (df) Show diff, (e) Edit:` in the line and in the rows of its sentence above it."""
+    items = _CODED.findall(line.text) if line.text.endswith((":", "?")) and not line.detached else []
+    for at in range(line.row - 1, -1, -1):
+        above = _CODED.findall(view.lines[at]) if items else []
+        if not above or not view.lines[at].rstrip().endswith(","):
+            break
+        items = above + items
+    if len(items) < 2 or len(dict(items)) < len(items):
         return None
     found = line_finding(view, line, facts, "coded", PromptType.TYPE_MULTIPLE_CHOICE, numbers.SURE)
     choices = [choice_of(key, label, (*found.text_steps, *typed_key(key, facts)), dialect) for key, label in items]

@@ -20,24 +20,7 @@ from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box, stands_first
 from atlasbridge.core.recognition.widgets import list_rows
 from atlasbridge.core.recognition.widgets.framed_dialog import way_out
-from atlasbridge.core.recognition.widgets.list_rows import (
-    ARROWS,
-    ARROWS_CHOOSE,
-    COUNTER,
-    HINT_ROW,
-    Item,
-    Menu,
-    are_switched,
-    find_numbered,
-    headed,
-    item_of,
-    menu_finding,
-    odd_bar,
-    odd_one,
-    read_row,
-    row_pattern,
-    unclear,
-)
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, item_of, menu_finding, odd_one, read_row
 from atlasbridge.core.recognition.widgets.side_by_side import lit_words_in
 from atlasbridge.core.screen.frames import find_frames, is_rule, unframed
 from atlasbridge.core.screen.style import REVERSE, is_faded
@@ -82,7 +65,9 @@ def _in_the_text(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
         return None
     asked, lit = question_above(view, menu.top), menu.items[menu.current]
     if not view.cursor_visible and lit.col and view.style(lit.row, lit.col - 1) & REVERSE:
-        return unclear(_RULE, asked)  # the column before it can be for marks: then Enter submits those and takes no row
+        return list_rows.unclear(
+            _RULE, asked
+        )  # the column before it can be for marks: then Enter submits those and takes no row
     return menu_finding(view, menu, _RULE, asked, dialect) if asked.text else None
 
 
@@ -122,7 +107,7 @@ def find_lit_list(view: View) -> Menu | None:
             continue
         looks = [view.style(item.row, item.col) for item in rows_here]
         lit = [at for at, look in enumerate(looks) if look & REVERSE]
-        current = lit[0] if len(lit) == 1 else -1 if lit else odd_bar(looks)
+        current = lit[0] if len(lit) == 1 else -1 if lit else list_rows.odd_bar(looks)
         if current >= 0:
             return Menu(tuple(rows_here), current, "colour")
     return None
@@ -182,7 +167,7 @@ def _rows(view: View, order: range, column: int | None = None) -> list[Item]:
     for at in order:
         text = unframed(view.lines)[at]
         item = Item(at, len(text) - len(text.lstrip()), text.strip())
-        if not item.label or HINT_ROW.match(text) or column not in (None, item.col):
+        if not item.label or list_rows.HINT_ROW.match(text) or column not in (None, item.col):
             break
         found.append(item)
     return found
@@ -194,28 +179,28 @@ def recognise_bulleted(view: View, facts: Facts, dialect: Dialect) -> Finding | 
     """
     menu = find_marked(view) if facts.reading else None
     asked = question_above(view, menu.top) if menu else Asked()
-    return menu_finding(view, menu, ARROWS_CHOOSE, asked, dialect) if menu and asked.text else None
+    return menu_finding(view, menu, list_rows.ARROWS_CHOOSE, asked, dialect) if menu and asked.text else None
 
 
 def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    menu = find_numbered(view, dialect.pointers)
+    menu = list_rows.find_numbered(view, dialect.pointers)
     if menu is None or any(item.pointed for item in menu.items):
         return None
     if view.cursor_visible and view.row > menu.bottom and view.before_cursor().rstrip().endswith((":", "?")):
         return None  # the line of the cursor asks for a number
     below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip()]
-    if not any(ARROWS.search(row) for row in below[: numbers.EDGE_ROWS]):
+    if not any(list_rows.ARROWS.search(row) for row in below[: numbers.EDGE_ROWS]):
         return None
     asked = question_in_box(view, menu.top) or question_above(view, menu.top)
     known = menu.current >= 0
-    return menu_finding(view, menu, _COUNTED_RULE, asked, dialect) if known else unclear(_COUNTED_RULE, asked)
+    return menu_finding(view, menu, _COUNTED_RULE, asked, dialect) if known else list_rows.unclear(_COUNTED_RULE, asked)
 
 
 def find_counted(view: View) -> Menu | None:
     """A fuzzy finder that marks only by colour: a line to type into, a count beside it, then the matches."""
     for step, end in ((-1, -1), (1, len(view.lines))):
         count = view.row + step
-        if 0 <= count < len(view.lines) and COUNTER.match(unframed(view.lines)[count]):
+        if 0 <= count < len(view.lines) and list_rows.COUNTER.match(unframed(view.lines)[count]):
             found = _with_one_odd(view, _rows(view, range(count + step, end, step)), upwards=step < 0)
             if found:
                 return found
@@ -242,8 +227,8 @@ def recognise_filtered(view: View, facts: Facts, dialect: Dialect) -> Finding | 
     menu = find_below(view)
     lit = menu.items[menu.current] if menu else None
     if menu and lit and (len(asked) > 3 or view.style(lit.row, lit.col) & REVERSE):
-        return menu_finding(view, menu, ARROWS_CHOOSE, Asked(asked, view.row), dialect)
-    counted = find_numbered(view, dialect.pointers) if len(asked) > 3 else None
+        return menu_finding(view, menu, list_rows.ARROWS_CHOOSE, Asked(asked, view.row), dialect)
+    counted = list_rows.find_numbered(view, dialect.pointers) if len(asked) > 3 else None
     if counted and view.row < counted.top <= view.row + 2 and view.bottom() - counted.bottom <= numbers.LAST_ROWS:
         return menu_finding(view, counted, _TYPED_RULE, Asked(asked, view.row), dialect)
     return None
@@ -271,7 +256,7 @@ def find_menu(view: View, pointers: str, back: bool = False, bullets: bool = Fal
     """The lowest menu on the screen. With `back`, a choice that is too long continues in the pointer's column. With
     `bullets`, marks that ordinary text uses can be pointers, too.
     """
-    pattern = row_pattern(pointers)
+    pattern = list_rows.row_pattern(pointers)
     sketch = unframed(view.lines)
     rows = [
         list_rows.WRAPPED if at - 1 in view.joined else _row(line, sketch[at]) for at, line in enumerate(view.lines)
@@ -292,7 +277,7 @@ def _tight(view: View, rows: list[str], pointers: str, at: int) -> Menu | None:
     """A numbered list without room for the blank after some of its numbers: `2.Yes` below `1. Yes`."""
     if not any(map(_NO_BLANK.match, rows)):
         return None
-    usual, tight = row_pattern(pointers), row_pattern(pointers, tight=True)
+    usual, tight = list_rows.row_pattern(pointers), list_rows.row_pattern(pointers, tight=True)
     start = read_row(tight, rows[at])
     menu = _around(view, rows, tight, at, start) if start and start["number"] else None
     read = [read_row(usual, rows[item.row]) for item in menu.items] if menu else []
@@ -342,15 +327,15 @@ def _bulleted(view: View, rows: list[str], pointers: str) -> Menu | None:
     """A menu with a mark that ordinary text uses as well, before one row only. It is a pointer if the rows are
     numbered or have boxes, or if that row is highlighted, too.
     """
-    pattern = row_pattern(pointers + BULLETS)
-    rows = [headed(line, row) for line, row in zip(view.lines, rows, strict=True)]
+    pattern = list_rows.row_pattern(pointers + BULLETS)
+    rows = [list_rows.headed(line, row) for line, row in zip(view.lines, rows, strict=True)]
     tries = numbers.BULLETS_TRIED
     for at in range(len(rows) - 1, -1, -1):
         start = read_row(pattern, rows[at]) if tries else None
         menu = _around(view, rows, pattern, at, start) if start and start["pointer"] else None
         tries -= bool(start and start["pointer"])
         if menu and start:
-            lit = list_rows.odd_one(view, [(item.row, item.col) for item in menu.items])
+            lit = odd_one(view, [(item.row, item.col) for item in menu.items])
             return menu if menu.numbered or start["box"] or lit == menu.current else None
     return None
 
@@ -358,7 +343,7 @@ def _bulleted(view: View, rows: list[str], pointers: str) -> Menu | None:
 def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, start: re.Match[str]) -> Menu | None:
     """The menu around a pointer: the rows above and below that are aligned with its label."""
     first = item_of(at, start)
-    if first.label.startswith("• ") and are_switched(view, Menu((first,), 0, "pointer")):
+    if first.label.startswith("• ") and list_rows.are_switched(view, Menu((first,), 0, "pointer")):
         rows = [row.replace("•", "◻", 1) for row in rows]  # a bullet after the pointer is an unmarked box
         start = read_row(pattern, rows[at]) or start
         first = item_of(at, start)
@@ -501,7 +486,7 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
         below = block(unframed(view.lines)[menu.bottom + 1 :])
         typed_below = view.cursor_visible and view.row > menu.bottom  # a finder asks there
         asked = Asked(below, asked.row, whole=typed_below or not stands_first(view, menu.top))
-    found = menu_finding(view, menu, ARROWS_CHOOSE, asked, dialect)
+    found = menu_finding(view, menu, list_rows.ARROWS_CHOOSE, asked, dialect)
     if view.alternate and not asked.text.endswith(("?", ":", "？", "：")) and not _HINT.search(_beside(view, menu)):
         decides = any(choice.refuses for choice in found.choices)
         found = replace(found, structural=decides)  # a live display can have a pointer, too
@@ -601,7 +586,7 @@ def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: 
     if any(item.label.startswith("▌") for item in items):
         return Menu(items, -1, "mark")  # a button made of blocks: only its colour shows its state
     filled = [at for at, item in enumerate(items) if item.checked]
-    odd = list_rows.odd_one(view, [(item.row, item.col) for item in items])
+    odd = odd_one(view, [(item.row, item.col) for item in items])
     here = [at for at, item in enumerate(items) if item.row == view.row and view.cursor_visible]
     if odd >= 0 or here:
         return Menu(items, odd if odd >= 0 else here[0], "radio")

@@ -18,15 +18,8 @@ from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding, compact, to_look_at
 from atlasbridge.core.recognition.kinds import choice_of, decides
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box
-from atlasbridge.core.recognition.widgets.list_rows import (
-    Item,
-    Menu,
-    as_yes_no,
-    ground_of,
-    menu_finding,
-    odd_one,
-    unclear,
-)
+from atlasbridge.core.recognition.widgets import list_rows
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, as_yes_no, ground_of, menu_finding, odd_one
 from atlasbridge.core.screen.frames import find_frames, unframed
 from atlasbridge.core.screen.style import is_dull
 from atlasbridge.core.screen.view import View
@@ -140,7 +133,7 @@ def _recognise_words(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     plain = facts.canonical is False and not view.alternate and not dialect.idles
     here = plain and _has_the_cursor(view, menu)
     if here and view.bottom() > menu.bottom:
-        return unclear(_ROW_RULE, asked)  # the rows below are reached by other keys
+        return list_rows.unclear(_ROW_RULE, asked)  # the rows below are reached by other keys
     asks = here or decides([item.label for item in menu.items], dialect)
     return menu_finding(view, menu, _ROW_RULE, asked, dialect) if asks else None
 
