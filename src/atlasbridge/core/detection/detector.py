@@ -58,16 +58,12 @@ class OpenPrompt:
         return digest_of(found) == self.prompt.digest or (resized and rewrapped(found) == self.wrap)
 
     def is_untouched(self, found: Finding, view: View) -> bool:
-        """Whether nobody has typed before or after the cursor. Dialogs and input boxes change their hints, so only
-        typed text counts there.
-        """
+        """Whether nobody has typed. Dialogs and input boxes change their hints, so only typed text counts there."""
         drawn = found.structural or found.constraints.get("idle")
         return found.filled == self.found.filled and bool(drawn or view.behind_cursor() == self.behind)
 
     def is_answered_in(self, found: Finding) -> bool:
-        """Whether this is the tool's own dialog with our answer in one of its choices, which the tool has not
-        accepted yet.
-        """
+        """Whether the tool's own dialog shows our answer in one of its choices and has not accepted it yet."""
         now, then = _question(found.core), _question(self.found.core)
         shorter, longer = sorted((now, then), key=len)  # a dialog that grows pushes its first rows off the screen
         return found.own and (now == then or (len(shorter) >= LEAST_LEFT and longer.endswith(shorter)))
@@ -159,9 +155,7 @@ class Detector:
         return found is None or not self._is_same(found)
 
     def took_first_key(self) -> None:
-        """Record that the program accepted the answer before its Enter. From now on, answers to it are typed without
-        Enter.
-        """
+        """Record that the program accepted an answer before its Enter: from now on it gets none."""
         if self._open is not None and self._open.facts.command and not self.dialect.idles:
             self._single.add(self._open.facts.command)
 
@@ -192,9 +186,7 @@ class Detector:
         return once_more or self._lines_since > self.screen.rows
 
     def _recognise_open(self) -> Finding:
-        """Recognise the screen for the program that reads now, or else for the one that read when the prompt was
-        raised.
-        """
+        """Recognise the screen for the program that reads now, or that read when the prompt was raised."""
         found = self.screen_history.recognise(self._facts)
         if self._open is None or self._is_same(found):
             return found
@@ -342,9 +334,7 @@ class Detector:
         return (answered or self._typed_at is not None) and in_place and found.core.startswith(opened.found.core)
 
     def _asked_again(self, found: Finding, now: float) -> list[Command]:
-        """Handle a prompt that is still there after its answer. Either nothing has happened yet, or it is asked
-        again.
-        """
+        """Handle a prompt that is still there after its answer: nothing has happened, or it asks again."""
         answered, opened = self._answered, self._open
         if answered is None or opened is None:
             return [] if opened is None else self._told_late(found, opened, now)

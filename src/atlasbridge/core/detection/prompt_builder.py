@@ -54,18 +54,14 @@ def digest_of(found: Finding, core: str | None = None) -> str:
 
 
 def rewrapped(found: Finding) -> str:
-    """The digest with each line break as one blank. It stays the same when a window of another size wraps the dialog
-    differently.
-    """
+    """The digest with each line break as one blank: the same when a window of another size wraps the dialog."""
     labels = [(choice, _flat(f"{choice.label} {choice.detail}".strip())) for choice in found.choices]
     flat = replace(found, choices=tuple(replace(choice, label=label, detail="") for choice, label in labels))
     return digest_of(flat, f"{_flat(found.core.replace(chr(0), ' '))}\0{_flat(_asked_with(found))}")
 
 
 def _asked_with(found: Finding) -> str:
-    """The text above a line that asks. It is "" for a dialog, whose core contains its words, and for an input box,
-    where the conversation is above.
-    """
+    """The text above a line that asks; "" for a dialog, whose core contains it, and for an input box."""
     return "" if found.structural or found.constraints.get("idle") else found.question
 
 
@@ -138,9 +134,7 @@ def prompt_of(
 
 
 def _nothing_is_known(found: Finding, evidence: list[Evidence]) -> bool:
-    """Whether a program reads, and neither the tool nor a pattern says what for. Then the person is asked what to
-    do.
-    """
+    """Whether a program reads, and neither the tool nor a pattern says what for: the person must decide."""
     told = any(item.signal == "structured" for item in evidence)
     plain = found.type is PromptType.TYPE_FREE_TEXT and found.rule in ("bare-line", "silent") and not found.fields
     rests = found.orders or found.constraints.get("idle") or found.constraints.get("secret")
@@ -189,9 +183,7 @@ def _asks_above(dialog: str, told: Subject) -> str:
 
 
 def _is_cut(found: Finding, view: View) -> bool:
-    """Whether a part of its text, or of the text right above it, is missing. Then it possibly asked for something
-    else.
-    """
+    """Whether a part of its text, or of the text right above it, is missing: it possibly asked for more."""
     first = view.line_start(max(0, found.row - numbers.CONTEXT_ROWS))
     return any(row >= first for row in view.cut)
 
@@ -206,9 +198,7 @@ def _headed(said: str, excerpt: str) -> str:
 
 
 def _asked_first(excerpt: str, line: str) -> str:
-    """The line that asks, then the end of the text above it. A log can be long, and a list of prompts shows the
-    beginning.
-    """
+    """The line that asks, then the end of the text above it, because a list of prompts shows the beginning."""
     line = without_drawing(line) or line
     above = excerpt.removesuffix(line).strip()
     if len(excerpt) <= EXCERPT_LIMIT or above == excerpt.strip() or len(line) > EXCERPT_LIMIT * 3 // 4:

@@ -210,9 +210,7 @@ class ScreenHistory:
 
 
 def blinks(before: View, one: View, other: View) -> bool:
-    """Whether only a caret that the program draws has changed: one cell looks different, or blanks of one row
-    alternate.
-    """
+    """Whether only a caret that the program draws has changed: one cell, or blanks of one row that alternate."""
     if one.lines != other.lines or (one.row, one.col) != (other.row, other.col):
         return False
     rows = [at for at, styles in enumerate(one.styles) if styles != other.styles[at]]

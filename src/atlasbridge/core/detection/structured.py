@@ -82,9 +82,7 @@ def covers(told: Subject, seen: Subject | None, clipped: bool = False) -> bool:
 
 
 def _is_at(path: str, shown: str) -> bool:
-    """Whether the path matches the shown one. A tool can show it relative to its folder or home, or cut its
-    beginning.
-    """
+    """Whether the path matches the shown one, which can be relative to a folder, or cut at its beginning."""
     end = [part for part in shown.strip().rpartition("…")[2].split("/") if part not in ("", ".", "..", "~")]
     return bool(end) and path.split("/")[-len(end) :] == end
 
@@ -151,9 +149,7 @@ def _up_to_blank(rows: list[str]) -> list[str]:
 
 
 def _begins(wanted: str, rows: list[str], clipped: bool, tabbed: bool, to_the_end: bool) -> bool:
-    """Whether the text starts in one of the rows. With `tabbed`, blanks are ignored, because a tab can become any
-    number of blanks.
-    """
+    """Whether the text starts in one of the rows. With `tabbed`, blanks are ignored: a tab can become several."""
     rows = [row for row in rows if row]
     squeezed = [_BLANKS.sub("", row) for row in rows] if tabbed else rows
     wanted = _BLANKS.sub("", wanted) if tabbed else wanted
@@ -248,9 +244,7 @@ class ToolSays:
         self._unheard: ShownDialog | None = None  # the dialog that was raised before its hook event
 
     def hear(self, event: StructuredEventReceived, now: float) -> None:
-        """Take an event from outside the output stream. An announced dialog does not change the state, because it is
-        possibly over.
-        """
+        """Take an event from outside the output stream. An announced dialog is possibly over: no state."""
         if event.kind in _STATES:
             self.state, self.source = _STATES[event.kind], event.source or event.kind
         else:
@@ -275,9 +269,7 @@ class ToolSays:
         return any(now - at < SOON_S for at, _ in self._fresh(now))
 
     def contradicts(self, dialog: ShownDialog, now: float) -> bool:
-        """Whether a hook has just announced something else than the screen shows. Then the screen alone is not
-        reliable.
-        """
+        """Whether a hook has just announced something else than the screen shows."""
         return bool(self._fresh(now)) and self.announced(dialog, now) is None
 
     def spoke_late(self, now: float) -> bool:
@@ -290,9 +282,7 @@ class ToolSays:
         return self._text if self.state == "blocked" else ""
 
     def announced(self, dialog: ShownDialog, now: float) -> StructuredEventReceived | None:
-        """The announcement that matches the dialog. None if several different ones match, because it is unclear
-        which it is.
-        """
+        """The announcement that matches the dialog; None if several different ones do."""
         fitting = [beside for _, beside in self._fresh(now) if _is_about(beside, dialog)]
         alike = {(about.kind, about.text, about.target) for beside in fitting if (about := beside.subject)}
         return fitting[-1] if len(alike) == 1 else None
@@ -301,16 +291,12 @@ class ToolSays:
         return [(at, beside) for at, beside in self._beside if now - at < FRESH_S and beside.subject is not None]
 
     def raised(self, dialog: ShownDialog, now: float) -> None:
-        """Note that a dialog was raised: earlier events are about it or older. At an input box, they can be about
-        the next dialog.
-        """
+        """Note that a dialog was raised: earlier events are about it. At an input box they can announce the next."""
         self._raised_at = now if dialog.text else self._raised_at
         self._unheard = dialog if self.announced(dialog, now) is None else None
 
     def forget(self) -> None:
-        """Drop what was said about the withdrawn prompt. Keep events of a hook that has already announced the next
-        one.
-        """
+        """Drop what was said about the withdrawn prompt, but not the announcement of the next one."""
         self._text = ""
         past = self._unheard  # an event about it came late
         kept = [(at, beside) for at, beside in self._beside if at > self._raised_at]

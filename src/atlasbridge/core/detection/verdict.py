@@ -158,9 +158,7 @@ Seconds = Callable[[Situation], float]
 
 @frozen
 class Row:
-    """A row of the table. With `until_s` it applies only while the screen has been unchanged for less than that,
-    with `after_s` only from then on.
-    """
+    """A row of the table: it applies until the screen has been unchanged for `until_s`, and from `after_s` on."""
 
     who: tuple[Who, ...]
     seen: str  # one of EVIDENCE
@@ -195,9 +193,7 @@ def fits(row: Row, case: Situation) -> bool:
 
 
 def _is_around(case: Situation) -> bool:
-    """Whether the program around an inner terminal (a multiplexer) asks: below that terminal, or in a bar over its
-    last line.
-    """
+    """Whether a multiplexer asks: below the inner terminal, or in a bar over its last line."""
     found, rows = case.found, case.probe.rows
     return rows > 0 and (found.row >= rows or (found.barred and found.score >= SURE))
 

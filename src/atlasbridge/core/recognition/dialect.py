@@ -149,9 +149,7 @@ class Dialect:
 
     @property
     def says_busy(self) -> bool:
-        """Whether the tool shows a busy mark while it works. Then other activity beside its empty input box is not
-        work.
-        """
+        """Whether it shows a busy mark while it works. Then nothing else beside its input box is work."""
         return any(mark.state == "busy" for mark in self.marks)
 
     @property

@@ -39,9 +39,7 @@ class Facts:
 
     @property
     def one_key(self) -> bool:
-        """Whether the program wants a single key (`read -n 1`): it uses neither line editing nor an editor of its
-        own.
-        """
+        """Whether the program wants a single key (`read -n 1`), without line editing of any kind."""
         return self.canonical is False and (self.echo is True or self.single)
 
 
@@ -106,9 +104,7 @@ def compact(text: str) -> str:
 
 
 def without_drawing(text: str) -> str:
-    """The text for a notification, without the frames and bars around the words and the blanks that they leave.
-    Signs between words, such as a pipe, stay.
-    """
+    """The text for a notification without frames and bars around the words. Signs between words stay."""
     return compact("\n".join(map(_undrawn, text.split("\n"))))
 
 

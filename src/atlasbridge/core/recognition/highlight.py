@@ -61,9 +61,7 @@ def _side_by_side(labels: tuple[str, ...]) -> str:
 
 
 def _own_list(view: View, own: dict[str, int]) -> Menu | None:
-    """The lowest rows that contain only the prompt's own labels, each once and in order, with a pointer at one of
-    them.
-    """
+    """The lowest rows with only the prompt's own labels, each once and in order, and a pointer at one of them."""
     pattern = row_pattern(POINTERS)
     found: list[Item] = []
     for at, row in reversed(list(enumerate(unframed(view.lines)))):

@@ -37,9 +37,7 @@ def choice_of(value: str, label: str, steps: tuple[Step, ...], dialect: Dialect,
 
 
 def asks_for_secret(question: str, dialect: Dialect) -> bool:
-    """Whether a question asks for a secret. Phrases with another meaning ("country code", "press any key") are
-    removed first.
-    """
+    """Whether a question asks for a secret. Phrases like "country code" and "press any key" do not count."""
     low = question.lower()
     languages = [
         (words.asks, words.unless) for words in dialect.secret_words if any(sign in low for sign in words.signs)

@@ -79,9 +79,7 @@ def _lacks(view: View, first: int, end: int) -> bool:
 
 
 def dialog_above(view: View, top: int, rule: MenuRule) -> Asked:
-    """The text between the line where the dialog starts and its menu. If there is no such line, the words above the
-    menu.
-    """
+    """The text between the line where the dialog starts and its menu, or else the words above the menu."""
     rows = peeled(view.lines, top)
     first = dialog_top(view, top, rule)
     gone = first < 0 and bool(rule.top) and view.lines[0].strip() != ""  # its head has left the screen
@@ -122,9 +120,7 @@ def dialog_top(view: View, top: int, rule: MenuRule) -> int:
 
 
 def _begins(view: View, at: int, top: int, pattern: str) -> bool:
-    """Whether a dialog starts in this row. A bar starts one only if it extends further left than the menu, because
-    text is indented more.
-    """
+    """Whether a dialog starts in this row. A bar must extend further left than the menu: text is indented more."""
     line = view.lines[at]
     if not compiled(pattern).search(line):
         return False
@@ -168,9 +164,7 @@ def question_above(view: View, top: int) -> Asked:
 
 
 def question_in_box(view: View, top: int) -> Asked | None:
-    """The words between the top of the box around a menu and the menu; text above the box is conversation. None
-    without a box, or if the box has no words.
-    """
+    """The words above a menu in the box around it, if there are any; text above the box is conversation."""
     around = [frame for frame in find_frames(view.lines) if frame.top < top < frame.bottom]
     if not around:
         return None
@@ -218,9 +212,7 @@ def _enough(text: str) -> bool:
 
 
 def context_above(view: View, row: int, question: str) -> Asked:
-    """The output since the last answer down to the line that asks: its paragraph and the ones shortly above it. If
-    more output is further away, the result is not whole.
-    """
+    """The output since the last answer, down to the line that asks. It is not whole if more is further away."""
     rows = peeled(view.lines, row)
     first, size, seen, cut = row, len(question), 0, view.scrolled > 0
     for at in range(row - 1, -1, -1):

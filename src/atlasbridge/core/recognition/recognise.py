@@ -74,9 +74,7 @@ FINDERS: tuple[Finder, ...] = (
 
 
 def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding:
-    """The prompt on this screen. If nothing asks, the screen itself, because a program that is idle there possibly
-    waits for a person.
-    """
+    """The prompt on this screen. If nothing asks, the screen itself, where a program possibly waits."""
     return with_secrecy(_recognise(view, facts, dialect), dialect)
 
 
@@ -105,9 +103,7 @@ def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding:
 
 
 def _over_rows(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A question that names its answers, over several rows that a line editor has filled. The editor wraps by
-    itself, which the terminal cannot distinguish from separate lines.
-    """
+    """A question that names its answers, over several rows that a line editor has filled and wrapped itself."""
     first = view.row
     while first > 0 and len(view.lines[first - 1]) >= view.cols and not is_drawn(view.lines[first - 1]):
         first -= 1

@@ -92,9 +92,7 @@ def find_frame(view: View) -> Frame | None:
 
 
 def is_sheet(view: View, frame: Frame) -> bool:
-    """Whether the cursor is in a frame of several rows inside the box: a form with several fields, or an editor. One
-    line of text and Enter would submit it half filled in.
-    """
+    """Whether the cursor is in an inner frame of several rows: Enter would submit a form half filled in."""
     return any(
         frame.top < one.top < view.row < one.bottom < frame.bottom and one.left < view.col < one.right
         for one in find_frames(view.lines)
@@ -213,9 +211,7 @@ def _edges(line: str, button: Item) -> tuple[int, int]:
 
 
 def says_yes_or_no(buttons: list[Item]) -> bool:
-    """Whether the buttons are yes and no. Such a box takes no text, whatever it is about: `Change the password of
-    root?`
-    """
+    """Whether the buttons are yes and no: such a box takes no text (`Change the password of root?`)."""
     labels = [item.label for item in buttons]
     said = [[label for label in labels if answers_as(label, word)] for word in ("agree", "refuse")]
     return len(labels) == 2 and all(said)
@@ -367,9 +363,7 @@ def way_out(view: View, row: int) -> str:
 
 
 def recognise_drawn_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A field or button between two bars of blocks, or a tree with one highlighted row, on a full screen. The keys
-    that lead on from it are unknown.
-    """
+    """A field between two bars of blocks, or a tree with one highlighted row, on a full screen: keys unknown."""
     lines = view.lines
     fields = [at for at in range(1, len(lines) - 1) if "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]]
     twigs = [at for at in range(len(lines)) if _TWIG.search(lines[at])]
@@ -478,9 +472,7 @@ def inner(here: View, frame: Frame) -> View:
 
 
 def _text_field(view: View, box: View, frame: Frame) -> Finding:
-    """A text field: its question is the title, the words above and a label before the caret. Other text before the
-    caret can be cleared.
-    """
+    """A text field. Its title, the words above and a label before the caret ask; other text can be cleared."""
     title = unframed(view.lines)[frame.top][frame.left : frame.right].strip()
     typed = box.before_cursor().strip()
     label = typed if typed.endswith(("?", ":", "？", "：")) else ""

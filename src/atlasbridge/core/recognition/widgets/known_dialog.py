@@ -56,17 +56,13 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
 
 
 def _fits(view: View, menu: Menu, rule: MenuRule) -> bool:
-    """Whether the menu is at the end of the screen, and has digits if these choose. Earlier output can look like a
-    menu.
-    """
+    """Whether the menu is at the end of the screen, unlike earlier output, and has digits if these choose."""
     below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip() or not rule.apart]
     return len(below) <= numbers.FOOT_ROWS and (menu.numbered or rule.choose != "digit")
 
 
 def _is_clipped(view: View, menu: Menu, asked: Asked, rule: MenuRule) -> bool:
-    """Whether the dialog has the tool's greatest height. Then it leaves out what does not fit, or scrolls, without
-    notice.
-    """
+    """Whether the dialog has the tool's greatest height: then it leaves out the rest without notice."""
     around = [frame for frame in find_frames(view.lines) if frame.top <= asked.row and menu.bottom < frame.bottom]
     height = max((frame.bottom - frame.top + 1 for frame in around), default=len(view.lines))
     return 0 < rule.most_rows <= menu.top - asked.row or 0 < int(rule.most_share * len(view.lines)) <= height

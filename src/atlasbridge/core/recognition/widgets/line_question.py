@@ -82,9 +82,7 @@ def inline_choices(text: str) -> list[str]:
 
 
 def _ends_asking(rest: str) -> bool:
-    """Whether the text after the brackets is only a default and signs, or words that end in a sign: `(1/2) and
-    Enter:`.
-    """
+    """Whether only a default and signs follow, or words that end in a sign: `(1/2) and Enter:`."""
     return not any(map(str.isalnum, rest)) or rest.rstrip().endswith((":", "?", ">", "]", ")"))
 
 
@@ -229,9 +227,7 @@ def line_finding(view: View, line: Line, facts: Facts, rule: str, kind: PromptTy
 
 
 def typed_key(key: str, facts: Facts) -> tuple[Step, ...]:
-    """The keys for a choice. A raw program can accept a single key at once, and then an Enter after it would answer
-    the next prompt.
-    """
+    """The keys for a choice. A raw program can take a single key at once: Enter would answer the next prompt."""
     if facts.canonical is False and (named := named_key(key)):
         return (Step(named),)
     if facts.one_key and len(key) == 1:
@@ -369,9 +365,7 @@ _TAKES_SEVERAL = lazy(r"separated by (?:spaces|blanks)|(?:space|blank)[- ]separa
 
 
 def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = False) -> Finding | None:
-    """The question at the cursor. With `strict`, only what a rule knows, because on a full screen a line with the
-    cursor after it means nothing.
-    """
+    """The question at the cursor. With `strict`, as on a full screen, only what a rule knows."""
     view = view.at_caret() if facts.canonical is False else view
     line = asking_line(view, facts)
     line = line and _asked_above(view, line, facts, dialect)
@@ -580,9 +574,7 @@ def coded_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Fin
 
 
 def keyed(word: str, as_written: bool = False, cased: bool = False) -> tuple[str, str]:
-    """The key and label of a word: `(D)on't ask` gives d and Don't ask. A plain word is its own key. With `cased`,
-    upper and lower case differ.
-    """
+    """The key and label of a word: `(D)on't ask` gives d and Don't ask. With `cased`, case differs."""
     marked = re.search(r"[\[(](\w)[\])]", word)
     if marked and len(word) > 3:
         label = word if as_written else word.replace(marked[0], marked[1]).strip()
@@ -646,9 +638,7 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str, spread: 
 
 
 def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """The items by number. Numbers in several columns must be complete; gaps are allowed only if they ascend row by
-    row.
-    """
+    """The items by number. Numbers in several columns must be complete; others must ascend row by row."""
     numbers = sorted(int(key) for key in items)
     found = [int(key) for key in items]  # from the bottom up
     complete = numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else False
@@ -659,9 +649,7 @@ def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
-    """Whether the line asks for an item of the list, or is a mark without words right below a list whose heading
-    asks.
-    """
+    """Whether the line asks for an item of the list, or is a mark right below a list whose heading asks."""
     if _CHOOSING.search(question) or speaks("choose", "asks", question):
         return True
     if found.bottom == row - 1 and _is_menu(found, question):
@@ -682,9 +670,7 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
 
 
 def _is_menu(found: Listed, question: str) -> bool:
-    """Whether these are short labels that count from one, right above a line that is a question or
-    has one of the numbers as its default.
-    """
+    """Whether short labels count from one, above a question or a line with one of the numbers as default."""
     keys, default = [key for key, _ in found.items], default_in(question)
     counts = found.kind == "numbers" and keys == [str(at) for at in range(1, len(keys) + 1)]
     short = all(len(label) <= numbers.LONGEST_LABEL for _, label in found.items)

@@ -424,9 +424,7 @@ def are_switched(view: View, menu: Menu) -> bool:
 
 
 def _is_marked_otherwise(view: View, menu: Menu) -> bool:
-    """Whether the text beside the list names another key than the space bar for marking. Then the key that submits
-    is unknown.
-    """
+    """Whether another key than the space bar marks, as the text beside the list says: keys unknown."""
     rows = (*view.lines[max(0, menu.top - 1) : menu.top], *view.lines[menu.bottom + 1 : view.bottom() + 1])
     said = "\n".join(rows).lower()
     return _OTHER_KEY_MARKS.search(said) is not None and "space" not in said
@@ -492,9 +490,7 @@ def move_steps(
 
 
 def toggle_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:
-    """The keys that mark a box. The last step marks it, the ones before lead there from the box above; see
-    `answer._several`.
-    """
+    """The keys from the box above to this one, and last the key that marks it; see `answer._several`."""
     item = menu.items[at]
     if rule.toggle == "digit":
         return (Step((item.number or str(at + 1)).encode(), When.CHANGED),)

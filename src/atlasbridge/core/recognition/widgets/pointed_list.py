@@ -87,9 +87,7 @@ def _with_one_lit(view: View, items: list[Item]) -> Menu | None:
 
 
 def find_button_bar(view: View) -> Menu | None:
-    """`[ New ]  [ Quit ]  [ Help ]` near the foot of the screen with one of them reversed. Or, on an almost empty
-    screen, words of which one is highlighted.
-    """
+    """`[ New ]  [ Quit ]` near the foot, one of them reversed; on an almost empty screen, also words."""
     for at in range(view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
         found = [Item(at, match.start(1), match[1]) for match in _BUTTON.finditer(view.lines[at])]
         bar = _with_one_lit(view, found)
@@ -174,9 +172,7 @@ def _rows(view: View, order: range, column: int | None = None) -> list[Item]:
 
 
 def recognise_bulleted(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A list with a mark that ordinary text uses as well. It counts only if the program reads and there are words
-    above it.
-    """
+    """A list with a mark that text uses as well: the program must read, and words must be above it."""
     menu = find_marked(view) if facts.reading else None
     asked = question_above(view, menu.top) if menu else Asked()
     return menu_finding(view, menu, list_rows.ARROWS_CHOOSE, asked, dialect) if menu and asked.text else None
@@ -286,9 +282,7 @@ def _tight(view: View, rows: list[str], pointers: str, at: int) -> Menu | None:
 
 
 def joined_back(rows: list[str], at: int, start: re.Match[str]) -> list[str]:
-    """The rows of a list whose long choices continue in the pointer's column. Such rows, and empty ones between them
-    and the next choice, count as a part of the choice.
-    """
+    """The rows of a list whose long choices continue in the pointer's column, as parts of their choices."""
     edge, column = start.start("pointer"), start.start("label")
     begins = [len(row) - len(row.lstrip()) if row.strip() else -1 for row in rows]
     wrapped: list[int] = []
@@ -317,16 +311,12 @@ def _first_choice(begins: list[int], at: int, edge: int, column: int) -> int:
 
 @lru_cache(maxsize=256)
 def _row(line: str, sketch: str) -> str:
-    """The row without its frame and without the arrow that says that the list continues, and with a short form of a
-    bar.
-    """
+    """The row without its frame and the arrow of a list that continues, and with a short form of a bar."""
     return SEPARATOR.sub(r"\1- -", line) if SEPARATOR.match(line) else _SCROLLS.sub(r"\1 ", sketch)
 
 
 def _bulleted(view: View, rows: list[str], pointers: str) -> Menu | None:
-    """A menu with a mark that ordinary text uses as well, before one row only. It is a pointer if the rows are
-    numbered or have boxes, or if that row is highlighted, too.
-    """
+    """A menu with a mark that text uses as well: its rows must be numbered, have boxes, or the row be lit, too."""
     pattern = list_rows.row_pattern(pointers + BULLETS)
     rows = [list_rows.headed(line, row) for line, row in zip(view.lines, rows, strict=True)]
     tries = numbers.BULLETS_TRIED
@@ -498,9 +488,7 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
 
 
 def _in_a_frame(view: View, menu: Menu | None) -> Menu | None:
-    """The menu, if it is numbered and in a frame. A chat does not frame its messages, so a bullet before
-    one row inside a frame is a pointer.
-    """
+    """The menu, if it is numbered and in a frame: a chat does not frame its messages."""
     framed = menu and any(one.top < menu.top and menu.bottom < one.bottom for one in find_frames(view.lines))
     return menu if menu and menu.numbered and framed else None
 

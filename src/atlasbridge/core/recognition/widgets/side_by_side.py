@@ -150,9 +150,7 @@ def find_key_row(view: View) -> tuple[Menu, list[bytes]] | None:
 
 
 def recognise_key_row(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """`[y] Approve   [n] Deny` below a question: each is one key, one agrees and one refuses. Otherwise, as in `[q]
-    Quit   [r] Refresh`, a display only lists its keys.
-    """
+    """`[y] Approve   [n] Deny` below a question: one key each. A display lists keys, too, but decides nothing."""
     row = find_key_row(view)
     if row is None:
         return None
@@ -166,9 +164,7 @@ def recognise_key_row(view: View, facts: Facts, dialect: Dialect) -> Finding | N
 
 
 def recognise_told_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """`Enter to submit · Esc to cancel` at the foot of an unknown screen. It is unclear what Enter would take, so a
-    person must look.
-    """
+    """`Enter to submit · Esc to cancel` at the foot of an unknown screen: unclear what Enter would take."""
     rows = [] if view.cursor_visible else unframed(view.lines)
     for at in range(len(rows) and view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
         told = {match[1].lower()[:3]: match[2] for match in _TOLD_KEY.finditer(rows[at])} if rows else {}
