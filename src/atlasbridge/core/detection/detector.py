@@ -173,8 +173,7 @@ class Detector:
 
     def _asks_of_another(self, found: Finding) -> bool:
         """Whether the same words are about something else than the person saw: the text above has changed, the
-        question was asked a second time, or a whole screen of output went by. The words of a dialog say what it is
-        about.
+        question was asked a second time, or a whole screen of output went by. A dialog says what it is about.
         """
         opened = self._open
         if opened is None or found.structural or found.constraints.get("idle"):
@@ -270,7 +269,7 @@ class Detector:
         return [*out, RequestWakeup(self._next_look(probe, now))]
 
     def _check_open(self, found: Finding, probe: ProbeAnswer, now: float) -> list[Command]:
-        """Check whether the open prompt is still there. If not, withdraw it with the reason."""
+        """Withdraw the open prompt, with the reason, if it is no longer there."""
         self._unsure = False
         if self._open is None:
             return []
@@ -288,13 +287,13 @@ class Detector:
         if (probe.state is not ProbeState.BUSY or self.despite_busy) and now - self.screen_history.key_since < steady_s:
             self._unsure = True
             return []
-        return self._withdraw(self._reason())
+        return self._withdraw()
 
     def _still_there(self, found: Finding, probe: ProbeAnswer, now: float) -> list[Command]:
         if probe.state is not ProbeState.BUSY or self.despite_busy or found.constraints.get("idle"):
             return self._asked_again(found, now)
         if self._busy_looks >= 3 and (self._answered is None or self._answered.key != self.screen_history.key):
-            return self._withdraw(self._reason())
+            return self._withdraw()
         self._unsure = True
         return []
 
@@ -355,16 +354,9 @@ class Detector:
         attended = bool(self._attended) and begins_with(uncounted(self._attended), uncounted(found.core))
         moment = self.screen_history.moment(now, self._typed_at, attended, found.row)
         verdict, why = self._verdict(found, view, probe, moment, now)
-        if verdict and self._awaits_hook(found, view, moment, now):
-            verdict, why = False, "its hook may still say what it wants"
-        if verdict and found.constraints.get("idle") and self.tool.announces(now):
-            verdict, why = False, "its hook has announced a dialog"
-        if verdict and self._lingers(found, moment, now):
-            verdict, why = False, "it was answered just now, and may only be drawn once more"
-        if verdict and moment.settled_s < found.deaf_s:
-            verdict, why = False, "the tool ignores keys that come so soon"
-        if verdict and self._keys_at > self.screen_history.last_output and now - self._keys_at < _REACTS_S:
-            verdict, why = False, "somebody has typed, and the tool has not answered yet"
+        if verdict:
+            why_not = self._too_soon(found, view, moment, now)
+            verdict, why = not why_not, why_not or why
         self._why = [f"the probe says {probe.state.value}" + (f": {probe.why}" if probe.why else ""), why]
         self._why.insert(1, f"rule {found.rule} sees {found.type.value}: {found.excerpt!r}")
         if not verdict:
@@ -422,25 +414,24 @@ class Detector:
             self.despite_busy = verdict
         return verdict, why
 
-    def _awaits_hook(self, found: Finding, view: View, moment: Moment, now: float) -> bool:
-        """Whether to wait a moment for the tool's hook, which knows more than the screen shows."""
-        if not found.own or moment.settled_s >= self.settings.hook_s:
-            return False
-        expected = found.permission or self.tool.state == "blocked"
-        return expected and self.tool.announced(_dialog(found, view), now) is None
+    def _too_soon(self, found: Finding, view: View, moment: Moment, now: float) -> str:
+        """Why a prompt that waits is not raised yet, or ""."""
+        hooked = found.own and (found.permission or self.tool.state == "blocked")
+        if hooked and moment.settled_s < self.settings.hook_s and not self.tool.announced(_dialog(found, view), now):
+            return "its hook may still say what it wants"
+        if found.constraints.get("idle") and self.tool.announces(now):
+            return "its hook has announced a dialog"
+        back = found.own and now - moment.settled_s - self._done_at < RETURNS_S and moment.settled_s < LINGERS_S
+        if back and digest_of(found) == self._done:
+            return "it was answered just now, and may only be drawn once more"
+        if moment.settled_s < found.deaf_s:
+            return "the tool ignores keys that come so soon"
+        typed = self._keys_at > self.screen_history.last_output and now - self._keys_at < _REACTS_S
+        return "somebody has typed, and the tool has not answered yet" if typed else ""
 
-    def _lingers(self, found: Finding, moment: Moment, now: float) -> bool:
-        """Whether the dialog that was just answered is back. If it stays, it is asked again."""
-        soon = found.own and now - moment.settled_s - self._done_at < RETURNS_S
-        return soon and moment.settled_s < LINGERS_S and digest_of(found) == self._done
-
-    def _reason(self) -> str:
-        if self._answered:
-            return "answered"
-        return "answered_at_terminal" if self._keys_since_raise else "moved_on"
-
-    def _withdraw(self, reason: str) -> list[Command]:
-        opened, self._open, self._answered = self._open, None, None
+    def _withdraw(self, reason: str = "") -> list[Command]:
+        gone = "answered" if self._answered else "answered_at_terminal" if self._keys_since_raise else "moved_on"
+        reason, opened, self._open, self._answered = reason or gone, self._open, None, None
         self.despite_busy = False
         self.tool.forget()
         if opened is not None and reason.startswith("answered"):

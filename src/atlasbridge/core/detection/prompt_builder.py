@@ -79,10 +79,7 @@ def prompt_of(
     folder: str = "",
     hint: str = "",
 ) -> Prompt:
-    """Build the prompt. `told` is the subject that a hook sent, already compared with the screen. `hint` is what the
-    tool said in its output stream.
-    """
-
+    """Build the prompt with the subject that a hook `told` and the `hint` that the tool gave in its output stream."""
     known = (*secrets, *hidden_pieces(view.text(), secrets))  # also in a label that was joined from several rows
 
     def safe(text: str) -> str:

@@ -87,15 +87,13 @@ class ScreenHistory:
         return self._known[facts]
 
     def work_rows(self) -> frozenset[str]:
-        """The rows in which the tool possibly says that it is working."""
         view = self.look()
         marked = (rows for state, rows in marked_rows(view, self.dialect) if state == "busy")
         return frozenset(view.lines[at] for rows in marked for at in rows)
 
     def stated(self, found: Finding, now: float, busy: bool) -> str:
-        """The state that the tool shows in its title or in rows for that purpose. Such a row changes and is below
-        the open dialog; a quotation in a dialog or in the conversation does not count. With `busy`, the probe agrees
-        and the row does not have to change.
+        """The state that the tool shows in its title or in rows for that purpose. Such a row is below the open dialog,
+        and it changes, unless the probe says `busy`, too. A quotation above does not count.
         """
         view = self.look()
         said = titled(view, self.dialect)
@@ -134,7 +132,6 @@ class ScreenHistory:
                 self._row_since[at] = self.last_output
 
     def notice_change(self) -> bool:
-        """Whether something relevant has changed since the last call."""
         view = self.look()
         if self.screen.version == self._version:
             return False

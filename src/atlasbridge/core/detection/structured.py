@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import unicodedata
+from itertools import takewhile
 
 from atlasbridge.core.detection.events import StructuredEventReceived
 from atlasbridge.core.patterns import lazy
@@ -17,10 +18,8 @@ from atlasbridge.core.prompt.model import Subject, SubjectKind
 from atlasbridge.core.recognition.question import HIDDEN
 from atlasbridge.core.values import frozen
 
-# The comparison of a hook's subject with the dialog on the screen, character by character.
-#
-# A tool is allowed to wrap its rows, to put a mark before the first row or a bar before each, and to cut what is too
-# long. Nothing else is allowed to differ.
+# First the comparison of a hook's subject with the dialog on the screen, character by character. A tool is allowed to
+# wrap its rows, to put a mark before the first row or a bar before each, and to cut what is too long, nothing else.
 
 LEAST_SEEN = 12  # characters that must match before a cut
 LEAST_RULE, _RULE = 8, frozenset("─━═╌┄┈")
@@ -144,8 +143,7 @@ def _past(wanted: str, at: int, row: str) -> int:
 
 def _up_to_blank(rows: list[str]) -> list[str]:
     """The rows up to an empty one, or up to the line that some dialogs draw instead."""
-    ends = [at for at, row in enumerate(rows) if not row or (len(row) >= LEAST_RULE and not set(row) - _RULE)]
-    return rows[: ends[0]] if ends else rows
+    return list(takewhile(lambda row: row and (len(row) < LEAST_RULE or set(row) - _RULE), rows))
 
 
 def _begins(wanted: str, rows: list[str], clipped: bool, tabbed: bool, to_the_end: bool) -> bool:
@@ -176,11 +174,8 @@ def _matches(wanted: str, rows: list[str], clipped: bool, to_the_end: bool) -> b
 
 
 def _before_cut(row: str) -> str | None:
-    """The row before the dots that end it, or None without dots."""
-    for dots in ("…", "..."):
-        if row.endswith(dots):
-            return row.removesuffix(dots).rstrip()
-    return None
+    dots = next((dots for dots in ("…", "...") if row.endswith(dots)), "")
+    return row.removesuffix(dots).rstrip() if dots else None
 
 
 def _drawn(text: str) -> str:
@@ -233,8 +228,6 @@ class ShownDialog:
 
 
 class ToolSays:
-    """The newest messages of the tool about itself."""
-
     def __init__(self) -> None:
         self.state = ""  # the program status: "blocked", "idle", "working" or ""
         self.source = ""

@@ -15,9 +15,7 @@ from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_FIELD, DRAWN_SCREEN, FOOTER, PASSING, Finding
 from atlasbridge.core.values import field, frozen, replace
 
-# The four signals and their scores: structured event, pattern, probe, silence.
-#
-# They give the confidence of a prompt. The table below decides whether it is raised.
+# The scores of the four signals (structured event, pattern, probe, silence) give the confidence of a prompt.
 
 MEDIUM = 0.60
 CAP = 0.99
@@ -44,8 +42,6 @@ class Moment:
 
 @frozen
 class Patience:
-    """How long to wait for each kind of evidence."""
-
     settle_s: float = 0.05
     threshold: float = 0.65  # the lowest score of a line that counts without a sign that the tool reads
     polling_s: float = 0.15
@@ -76,10 +72,8 @@ class DetectorSettings:
 
 def combine(evidence: list[Evidence]) -> float:
     """The strongest signal, plus a little for each other one that is at least medium."""
-    scores = sorted((item.score for item in evidence), reverse=True)
-    if not scores:
-        return 0.0
-    return min(CAP, scores[0] + MORE * sum(1 for score in scores[1:] if score >= MEDIUM))
+    first, *others = sorted((item.score for item in evidence), reverse=True)
+    return min(CAP, first + MORE * sum(score >= MEDIUM for score in others))
 
 
 def gather(found: Finding, probe: ProbeAnswer, moment: Moment, structured: str, patience: Patience) -> list[Evidence]:
@@ -118,8 +112,6 @@ class Who(StrEnum):
 
 @frozen
 class Situation:
-    """Everything that the verdict depends on."""
-
     found: Finding
     probe: ProbeAnswer
     moment: Moment
@@ -169,7 +161,6 @@ class Row:
 
 
 def decide_verdict(case: Situation) -> tuple[bool, str]:
-    """Whether to raise now, and why or why not."""
     case = replace(case, probe=of_its_own(case.probe)) if case.own_word else case
     row = next(row for row in TABLE if fits(row, case))
     if not row.until_s:
@@ -235,9 +226,7 @@ def _only_shows(case: Situation) -> bool:
 
 
 def _silence(case: Situation) -> str:
-    """How long nothing must change if the probe knows nothing and nothing asks. The wait is short after an
-    incomplete line. It is long after a complete line, or one that is rewritten repeatedly.
-    """
+    """How long nothing must change if the probe knows nothing and nothing asks: short only after an unfinished line."""
     if case.found.rule == "silent":
         return "wordless"
     below = case.found.detached or case.dialect.idles or case.moment.rewritten >= REWRITTEN

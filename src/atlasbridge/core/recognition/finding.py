@@ -10,7 +10,7 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.keys import ENTER, Step, When
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, PromptType, Subject
-from atlasbridge.core.values import field, frozen, replace
+from atlasbridge.core.values import field, frozen
 
 _ASKS = ("?", "？", "؟")
 _DRAWING = lazy(r"(?=.*[\u2500-\u259f\U0001fb00-\U0001fb3b])[^\w]*+$")  # only box drawing and blocks
@@ -93,13 +93,11 @@ def typed_line(words: str, raw: bool = False) -> tuple[Step, ...]:
 def to_look_at(rule: str, score: float, question: str, row: int, core: str = "") -> Finding:
     """A finding for something that asks with unknown keys: a person must look."""
     kind = PromptType.TYPE_UNKNOWN
-    said = compact(question).strip()
-    found = Finding(rule, kind, score, said, core or question, row, line_mode=False, structural=True)
-    return replace(found, question=question)
+    said, core = compact(question).strip(), core or question
+    return Finding(rule, kind, score, said, core, row, line_mode=False, structural=True, question=question)
 
 
 def compact(text: str) -> str:
-    """The text for a notification, without empty rows."""
     return "\n".join(row for row in text.split("\n") if row.strip())
 
 

@@ -8,7 +8,15 @@ from functools import lru_cache, partial
 
 from atlasbridge.core.recognition.dialect import POINTERS
 from atlasbridge.core.recognition.widgets import framed_dialog
-from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, find_numbered, odd_one, read_item, row_pattern
+from atlasbridge.core.recognition.widgets.list_rows import (
+    Item,
+    Menu,
+    find_numbered,
+    item_of,
+    odd_one,
+    read_row,
+    row_pattern,
+)
 from atlasbridge.core.recognition.widgets.pointed_list import LIT, find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across, find_lit_words, find_row
 from atlasbridge.core.screen.frames import Frame, find_frames, unframed
@@ -65,7 +73,8 @@ def _own_list(view: View, own: dict[str, int]) -> Menu | None:
     pattern = row_pattern(POINTERS)
     found: list[Item] = []
     for at, row in reversed(list(enumerate(unframed(view.lines)))):
-        item = read_item(pattern, at, row)
+        match = read_row(pattern, row)
+        item = item_of(at, match) if match else None
         place = own.get(_squeezed(item.label)) if item else None
         if item is None or place is None:
             continue

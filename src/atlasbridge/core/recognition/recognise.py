@@ -36,11 +36,8 @@ Find = Callable[[View, Facts, Dialect], Finding | None]
 
 @frozen
 class Finder:
-    """A finder and where it applies. With `drawn`, only where the program draws its screen itself, not where the
-    terminal edits a line for it.
-
-    With `chats`, it also applies to a tool whose dialect knows its input box. Without, it does not, because such a
-    tool frames and highlights ordinary output.
+    """A finder and where it applies. With `drawn`, only where the program draws its screen itself. With `chats`, also
+    to a tool whose dialect knows its input box, although such a tool frames and highlights ordinary output.
     """
 
     widget: str

@@ -45,10 +45,12 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         if not asked.text:
             continue  # a dialog has words: this is text in the input box
         found = menu_finding(view, menu, rule, asked, dialect)
-        named = _rule_for(asked, rule, dialect)
+        subjects = (one for one in dialect.subjects if compiled(one.menus).fullmatch(rule.id))
+        named = next((one for one in subjects if compiled(one.when).search(asked.text)), None)
         about = subject_on_screen(view, menu.top, asked, named) if named else None
         clipped = found.whole and _is_clipped(view, menu, asked, rule)
-        whole = found.whole and not clipped and not (named and _is_only_named(named, about))
+        unseen = named and (named.elsewhere or (named.boxed and about is None))  # elsewhere, or in an unfinished box
+        whole = found.whole and not clipped and not unseen
         found = replace(found, own=dialect.idles, permission=rule.permission, deaf_s=rule.deaf_s)
         abridged = ends_in_dots(about.text if about else asked.text)
         return replace(found, subject=about, whole=whole, clipped=clipped, abridged=abridged)
@@ -81,18 +83,6 @@ def subject_on_screen(view: View, end: int, asked: Asked, rule: SubjectRule) -> 
     return Subject(SubjectKind(rule.kind), said, source=SubjectSource.SCREEN, target=target)
 
 
-def _is_only_named(rule: SubjectRule, about: Subject | None) -> bool:
-    """Whether the subject is elsewhere, or in a box that is not completely drawn yet."""
-    return rule.elsewhere or (rule.boxed and about is None)
-
-
-def _rule_for(asked: Asked, menu: MenuRule, dialect: Dialect) -> SubjectRule | None:
-    for rule in dialect.subjects:
-        if compiled(rule.menus).fullmatch(menu.id) and compiled(rule.when).search(asked.text):
-            return rule
-    return None
-
-
 def _names(found: list[str], rule: SubjectRule) -> list[str]:
     """The names that the dialog shows: one for each mark. A name that is too long continues in the next row."""
     names = [found[0].strip()]
@@ -122,11 +112,9 @@ def _between(view: View, asked: Asked, end: int, rule: SubjectRule) -> list[str]
     else:
         margin = min((len(row) - len(row.lstrip(" ")) for row in taken if row.strip()), default=0)
         taken = _past_gutter([_set_back(row, min(margin, rule.indent)) for row in taken], rule.gutter)
-    while taken and not taken[-1].strip():
-        taken.pop()
-    while rule.after and taken and not taken[0].strip():
-        taken.pop(0)  # between the head and the text below it
-    return [row.rstrip() for row in taken] or None
+    text = "\n".join(row.rstrip() for row in taken).rstrip("\n")
+    text = text.lstrip("\n") if rule.after else text  # without the gap between the head and the text below it
+    return text.split("\n") if text else None
 
 
 def _past_gutter(rows: list[str], gutter: str) -> list[str]:
@@ -193,7 +181,6 @@ def last_words(view: View, row: int, dialect: Dialect) -> str:
 
 
 def region_text(view: View, region: str) -> tuple[str, int]:
-    """The text of a region, and the row where it starts."""
     if region == "title":
         return view.title, 0
     if region == "screen":
@@ -204,12 +191,8 @@ def region_text(view: View, region: str) -> tuple[str, int]:
     return "\n".join(view.lines[top:bottom]), top
 
 
-def stated(view: View, dialect: Dialect) -> str:
-    """The tool's state according to its title or screen: "busy", "idle", "blocked", or "" if unknown."""
-    return titled(view, dialect) or next((state for state, _ in marked_rows(view, dialect)), "")
-
-
 def titled(view: View, dialect: Dialect) -> str:
+    """The tool's state according to its title: "busy", "idle", "blocked", or "" if unknown."""
     marks = (mark for mark in dialect.marks if mark.region == "title" and view.title)
     return next((mark.state for mark in marks if compiled(mark.pattern).search(view.title)), "")
 

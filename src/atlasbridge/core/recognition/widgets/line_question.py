@@ -26,8 +26,6 @@ from atlasbridge.core.values import frozen, replace
 from atlasbridge.core.vocabulary import first_label, speaks, spoken_in
 
 # The words and keys that a question offers: `(eu, us, ap)`, `[y,n,q,?]`, `(Y)es/(N)o`, `(df) Show diff`.
-#
-# Also the text to type for yes and for no (the letter, or the word as the question spells it) and the default.
 
 _CODED = lazy(r"[\[(]([A-Za-z?]{1,3})[\])]\s+([^\s(),:][^(),:]{0,60}?)\s*(?=,|:|\?|$|[\[(])")
 _OFFER = r"(?:\^\w|\w\(\w{1,20}\)|\[?\(?[\w?.*+!-]{1,24}\)?\]?)"  # one part of a group: `y`, `[yes]`, `d(iff)`, `^C`
@@ -96,9 +94,7 @@ def marked_words(text: str) -> list[str]:
 
 
 def _are_keys(letters: str) -> bool:
-    """`yn`, `nyae`, `yaxH`, `abh`: each letter once, with y and n, a default in capitals, or an h for help. `Rome`
-    and `bash` are words: the default of a line.
-    """
+    """`yn`, `nyae`, `yaxH`, `abh`: each letter once, with y and n, a capital, or an h for help; not `Rome`, `bash`."""
     once = len(set(letters.lower())) == len(letters)
     marked = letters != letters.lower() and not letters.isupper() and not letters.istitle()
     known = {"y", "n"} <= set(letters.lower()) or marked or letters.endswith(("h", "?"))
@@ -153,13 +149,10 @@ def spoken_words(text: str) -> tuple[str, str]:
     """The text to type for yes and for no: the letter, or the word as the question spells it."""
     if re.search(r"\bcapital|upper ?case", text, re.IGNORECASE):
         return "YES", "NO"
-    quoted = _QUOTED_YES.search(text)
-    if quoted:
-        refused = _QUOTED_NO.search(text)
-        return quoted[1], refused[1] if refused else "NO" if quoted[1].isupper() else "no"
-    told = _TOLD_YES.search(text)
+    told = _QUOTED_YES.search(text) or _TOLD_YES.search(text)
     if told:
-        return told[1], "NO" if told[1].isupper() else "no"
+        refused = _QUOTED_NO.search(text)
+        return told[1], refused[1] if refused else "NO" if told[1].isupper() else "no"
     yes, no = _YES_TOKEN.search(text), _NO_TOKEN.search(text)
     if yes and no and re.search(r"\byes\W{1,3}(?:or\W)?no\b|\bno\W{1,3}(?:or\W)?yes\b", text, re.IGNORECASE):
         return yes[0], no[0]
@@ -184,8 +177,6 @@ def _capital(text: str, yes: str, no: str) -> str:
 
 
 # The line that asks, without text that is already filled in, and the prompt that it makes with the words above it.
-#
-# Also the lines that ask nothing, because the program there takes commands and runs what is typed.
 
 BACKSPACE = b"\x7f"  # the one key that every field knows
 _LIMIT = lazy(
@@ -238,7 +229,6 @@ def typed_key(key: str, facts: Facts) -> tuple[Step, ...]:
 
 
 def limits(text: str) -> dict[str, object]:
-    """The limits that the question itself names."""
     out: dict[str, object] = {}
     size = _LIMIT.search(text)
     if size:
@@ -311,10 +301,9 @@ def _prefilled(text: str) -> tuple[str, str]:
 def _below_its_question(view: View, before: str, start: int, facts: Facts) -> Line | None:
     """A single letter or word below a question that ended its own line: a partly typed answer."""
     word = before.strip()
-    if facts.canonical is not False or not view.cursor_visible or not _BEGUN.fullmatch(word):
-        return None
-    asked = _last_words(view, start)
-    asks = asked is not None and (len(word) == 1 or asked.text.endswith(("?", ")", "]")))
+    begun = facts.canonical is False and view.cursor_visible and _BEGUN.fullmatch(word)
+    asked = _last_words(view, start) if begun else None
+    asks = asked and (len(word) == 1 or asked.text.endswith(("?", ")", "]")))
     return replace(asked, filled=word) if asked and asks else None
 
 
@@ -361,6 +350,7 @@ _CHOOSING = lazy(
 )
 _CHOSEN = lazy(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
 _HEADS = lazy(r"\b(?:what|how)\b[^?]*\?\W*$|\b(?:options|menu|actions|commands)\W*$", re.IGNORECASE)
+_HEADS_ANY = lazy(r"\b(?:select|choose|pick|which|following)\b", re.IGNORECASE)
 _TAKES_SEVERAL = lazy(r"separated by (?:spaces|blanks)|(?:space|blank)[- ]separated", re.IGNORECASE)
 
 
@@ -410,27 +400,31 @@ def _is_more_than_a_line(view: View, line: Line) -> bool:
 def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line:
     """Join a mark alone in its line (`>`) with the question above it that names its answers."""
     above = next((at for at in (line.row - 1, line.row - 2) if at >= 0 and view.lines[at].strip()), -1)
-    if line.detached or not _MARKER.match(line.text) or above < 0 or view.is_answered(above):
+    asked = _line_at(view, above) if _MARKER.match(line.text) and not line.detached else None
+    if asked is None:
         return line
-    start = view.line_start(above)
-    question = view.joined_text(start, above + 1).strip()
-    asked = by_rule(view, Line(f"{question} >", start), facts, dialect)
-    yes_no = asked is not None and asked.type is PromptType.TYPE_YES_NO and asked.score > numbers.KNOWN_WORDS
-    names = yes_no or (question.endswith((":", "?")) and len(inline_choices(question)) > 1)
-    return Line(f"{question} {line.text}", start) if names else line
+    ruled = by_rule(view, replace(asked, text=f"{asked.text} >"), facts, dialect)
+    yes_no = ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score > numbers.KNOWN_WORDS
+    names = yes_no or (asked.text.endswith((":", "?")) and len(inline_choices(asked.text)) > 1)
+    return replace(asked, text=f"{asked.text} {line.text}") if names else line
 
 
 def _asked_over_command(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
     """`Run bash command? (y/n)` above the line of the command, `  $ git push`, which is the last output."""
-    above = line.row - 1
-    if not line.text.startswith("$ ") or above < 0 or not view.lines[above].strip() or view.is_answered(above):
-        return None
-    start = view.line_start(above)
-    asked = by_rule(view, Line(view.joined_text(start, above + 1).strip(), start), facts, dialect)
+    above = _line_at(view, line.row - 1) if line.text.startswith("$ ") else None
+    asked = by_rule(view, above, facts, dialect) if above else None
     if asked is None or asked.type is not PromptType.TYPE_YES_NO or asked.score < numbers.KNOWN_WORDS:
         return None
     around = line_finding(view, line, facts, asked.rule, asked.type, asked.score)
     return replace(asked, excerpt=around.excerpt, question=around.question, whole=around.whole, detached=line.detached)
+
+
+def _line_at(view: View, row: int) -> Line | None:
+    """The line that ends in this row, if it has words and is not answered yet."""
+    if row < 0 or not view.lines[row].strip() or view.is_answered(row):
+        return None
+    start = view.line_start(row)
+    return Line(view.joined_text(start, row + 1).strip(), start)
 
 
 def _on_full_screen(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -479,7 +473,6 @@ def _in_its_words(rule: Rule, match: re.Match[str]) -> Rule:
 
 
 def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding:
-    """The finding of a matching rule at this line."""
     found = line_finding(view, line, facts, rule.id, PromptType(rule.type), rule.score)
     clear = found.text_steps
     if rule.type == "yes_no":
@@ -503,15 +496,6 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
     return replace(found, multiline=rule.multiline and view.bracketed_paste)
 
 
-def _by_numbers(found: Finding, facts: Facts) -> Finding:
-    """The numbers of `Enter choice [1-4]:` as choices, if there is no list."""
-    low, high = found.constraints.get("min_choice"), found.constraints.get("max_choice")
-    if not isinstance(low, int) or not isinstance(high, int) or high - low >= MOST_NUMBERS:
-        return found
-    choices = tuple(Choice(str(at), str(at), typed_key(str(at), facts)) for at in range(low, high + 1))
-    return replace(found, type=PromptType.TYPE_MULTIPLE_CHOICE, choices=choices)
-
-
 def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     """A line that a program reads without any hint what it wants: any text."""
     asks = line.text[-1:] in (":", "?", ">", "»", "›", "❯", "：", "？")
@@ -520,8 +504,11 @@ def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     score = numbers.GUESS if asks and not line.detached else numbers.DOUBT
     found = line_finding(view, line, facts, "line" if asks else "bare-line", PromptType.TYPE_FREE_TEXT, score)
     found = replace(found, orders=not line.detached and is_shell(line.text))
-    if asks and not line.detached and _PICKS.search(line.text):
-        found = _by_numbers(found, facts)
+    span = _RANGE.search(line.text) if asks and not line.detached and _PICKS.search(line.text) else None
+    offered = range(int(span[1]), int(span[2]) + 1) if span else ()  # the numbers of `Enter choice [1-4]:`
+    if 1 < len(offered) <= MOST_NUMBERS:
+        choices = tuple(Choice(str(at), str(at), typed_key(str(at), facts)) for at in offered)
+        found = replace(found, type=PromptType.TYPE_MULTIPLE_CHOICE, choices=choices)
     default = line.filled or default_in(line.text)
     return replace(found, constraints={**found.constraints, "default": default}) if default else found
 
@@ -600,16 +587,12 @@ def listed_choices(view: View, row: int, question: str) -> Listed | None:
     numbered = ((_NUMBERED, "numbers"), (_TABLED, "numbers"))
     for pattern, kind in (*numbered, (_LETTERED, "letters"), (_KEYED, "letters"), (_NUMBER_FIRST, "numbers")):
         found = _collect(view, row, pattern, kind, spread=pattern is _KEYED)
-        believed = found and (pattern is not _NUMBER_FIRST or _is_complete(found, row))
-        if found and believed and _asks_to_choose(view, found, row, question):
+        keys = [int(key) for key, _ in found.items] if found and pattern is _NUMBER_FIRST else []
+        if found and keys and (found.row + len(keys) != row or keys[-1] - keys[0] >= len(keys)):
+            continue  # it does not go down to the question row by row, or has gaps
+        if found and _asks_to_choose(view, found, row, question):
             return found
     return None
-
-
-def _is_complete(found: Listed, row: int) -> bool:
-    """Whether the list goes down to the question row by row, without gaps."""
-    numbers = [int(key) for key, _ in found.items]
-    return found.row + len(numbers) == row and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str, spread: bool = False) -> Listed | None:
@@ -655,18 +638,13 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     if found.bottom == row - 1 and _is_menu(found, question):
         return True
     last_row = bool(found.items) and question.endswith(found.items[-1][1])  # nothing is below the list
-    if not (BARE.match(question) or last_row) or any(
-        not is_drawn(view.lines[at]) for at in range(found.bottom + 1, row)
-    ):
+    if not (BARE.match(question) or last_row) or not all(map(is_drawn, view.lines[found.bottom + 1 : row])):
         return False
     if view.lines[found.row].lstrip()[:1] in _EDGES:
         return True  # programs do not frame ordinary output
     head = " ".join(view.lines[max(0, found.row - numbers.HINT_ROWS) : found.row])
-    if found.kind == "letters" and _HEADS.search(head):
-        return True
-    return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE)) or speaks(
-        "choose", "asks", head
-    )
+    heads = (found.kind == "letters" and _HEADS.search(head)) or _HEADS_ANY.search(head)
+    return bool(heads) or speaks("choose", "asks", head)
 
 
 def _is_menu(found: Listed, question: str) -> bool:

@@ -27,12 +27,8 @@ from atlasbridge.core.screen.style import REVERSE, is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
-# Lists whose only mark is the highlight or a bullet before one row: words below each other, buttons in a row, matches
-# of a filter line.
-#
-# Only small ones count, because a browser of files, mails or commits has a highlighted row as well, and text uses
-# bullets. The matches of a filter line are right below it, or beside a count like `3/120`. The answer is arrows or a
-# number.
+# First the lists whose only mark is a highlight or a bullet, and the matches of a filter line. Only small ones count,
+# because a browser of files, mails or commits has a highlighted row as well, and text uses bullets.
 
 _PUSHED = lazy(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
 _RULE = MenuRule("lit-list", score=numbers.SURE)
@@ -60,8 +56,8 @@ def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | 
 
 def _in_the_text(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """A list below earlier output. It counts only if the cursor is in the list itself."""
-    menu = find_lit_here(view)
-    if menu is None or dialect.idles or facts.canonical is not False:
+    menu = find_lit_here(view) if facts.canonical is False and not dialect.idles else None
+    if menu is None:
         return None
     asked, lit = question_above(view, menu.top), menu.items[menu.current]
     if not view.cursor_visible and lit.col and view.style(lit.row, lit.col - 1) & REVERSE:
@@ -73,17 +69,16 @@ def _in_the_text(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
 
 def find_lit_here(view: View) -> Menu | None:
     """Rows below each other around the cursor, down to the last row, of which one is reversed."""
-    for rows_here in _blocks(view):
-        around = rows_here and rows_here[0].row <= view.row <= rows_here[-1].row and rows_here[-1].row == view.bottom()
-        if around and len(rows_here) <= numbers.LIT_ITEMS:
-            return _with_one_lit(view, rows_here)
-    return None
+    around = [rows for rows in _blocks(view) if rows and rows[0].row <= view.row <= rows[-1].row == view.bottom()]
+    return _with_one_lit(view, around[0]) if around and len(around[0]) <= numbers.LIT_ITEMS else None
 
 
 def _with_one_lit(view: View, items: list[Item]) -> Menu | None:
-    """A menu of two or more items of which exactly one is reversed."""
-    lit = [at for at, item in enumerate(items) if view.style(item.row, item.col) & REVERSE]
-    return Menu(tuple(items), lit[0], "colour") if len(items) >= 2 and len(lit) == 1 else None
+    """A menu of two or more items of which exactly one is reversed, or has its own background."""
+    looks = [view.style(item.row, item.col) for item in items]
+    lit = [at for at, look in enumerate(looks) if look & REVERSE]
+    current = lit[0] if len(lit) == 1 else -1 if lit else list_rows.odd_bar(looks)
+    return Menu(tuple(items), current, "colour") if len(items) >= 2 and current >= 0 else None
 
 
 def find_button_bar(view: View) -> Menu | None:
@@ -101,13 +96,9 @@ def find_button_bar(view: View) -> Menu | None:
 def find_lit_list(view: View) -> Menu | None:
     rows = sum(bool(line.strip()) for line in view.lines)
     for rows_here in _blocks(view):
-        if not 2 <= len(rows_here) <= numbers.LIT_ITEMS or rows - len(rows_here) > numbers.LIT_OTHER_ROWS:
-            continue
-        looks = [view.style(item.row, item.col) for item in rows_here]
-        lit = [at for at, look in enumerate(looks) if look & REVERSE]
-        current = lit[0] if len(lit) == 1 else -1 if lit else list_rows.odd_bar(looks)
-        if current >= 0:
-            return Menu(tuple(rows_here), current, "colour")
+        small = len(rows_here) <= numbers.LIT_ITEMS and rows - len(rows_here) <= numbers.LIT_OTHER_ROWS
+        if small and (menu := _with_one_lit(view, rows_here)):
+            return menu
     return None
 
 
@@ -118,13 +109,8 @@ def _blocks(view: View) -> Iterator[list[Item]]:
     for at, text in enumerate(unframed(view.lines)):
         pushed = _PUSHED.fullmatch(text)
         label, col = (pushed[1], pushed.start(1)) if pushed else (text.strip(), len(text) - len(text.lstrip()))
-        plain = (
-            label[:1].isalnum()
-            and len(label) <= numbers.LONGEST_LABEL
-            and "  " not in label
-            and not any(map(str.isdigit, label))
-        )
-        plain = plain and (not block or framed == bool(pushed))
+        short = label[:1].isalnum() and len(label) <= numbers.LONGEST_LABEL and "  " not in label
+        plain = short and not any(map(str.isdigit, label)) and (not block or framed == bool(pushed))
         if label and not plain and (not block or col == block[-1].col):
             block, torn = [], col  # with a longer text in its column, it is not a short list
         elif block and not (plain and col == block[-1].col):
@@ -138,10 +124,8 @@ def _blocks(view: View) -> Iterator[list[Item]]:
 
 
 def find_marked(view: View) -> Menu | None:
-    """`* Java` above `  Rust` and `  Go`: the lowest row with a mark, and the rows that start in the column of its
-    words.
-
-    It counts only if the cursor is hidden or in the list, because `git branch` marks one of its rows as well.
+    """`* Java` above `  Rust`: the lowest row with a mark, and the rows in the column of its words. The cursor must
+    be hidden or in the list, because `git branch` marks one of its rows as well.
     """
     lowest = view.bottom()
     for at in range(lowest, -1, -1):
@@ -196,10 +180,10 @@ def find_counted(view: View) -> Menu | None:
     """A fuzzy finder that marks only by colour: a line to type into, a count beside it, then the matches."""
     for step, end in ((-1, -1), (1, len(view.lines))):
         count = view.row + step
-        if 0 <= count < len(view.lines) and list_rows.COUNTER.match(unframed(view.lines)[count]):
-            found = _with_one_odd(view, _rows(view, range(count + step, end, step)), upwards=step < 0)
-            if found:
-                return found
+        counted = 0 <= count < len(view.lines) and list_rows.COUNTER.match(unframed(view.lines)[count])
+        items = _rows(view, range(count + step, end, step)) if counted else []
+        if found := _with_one_odd(view, items, upwards=step < 0):
+            return found
     return None
 
 
@@ -298,9 +282,7 @@ def joined_back(rows: list[str], at: int, start: re.Match[str]) -> list[str]:
 
 
 def _first_choice(begins: list[int], at: int, edge: int, column: int) -> int:
-    """The first choice, searched upwards from the pointer. Right above a choice is another one, or there are rows in
-    the pointer's column (with or without empty rows between) with another choice right above them.
-    """
+    """The first choice, upwards from the pointer. Above a choice is another one, with its continuation between."""
     while True:
         above = next((place for place in range(at - 1, -1, -1) if begins[place] != -1), -1)
         head = next((place for place in range(above, -1, -1) if begins[place] != edge), -1)
@@ -347,7 +329,8 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     kind = column, bool(first.number), bool(start["box"]), spaced
     above = list_rows.walk(rows, pattern, range(at - 1, -1, -1), *kind)
     below = list_rows.walk(rows, pattern, range(at + 1, len(rows)), *kind)
-    if spaced and not below and any(not _is_short(item.label) for item in above):
+    long = (len(item.label) > numbers.LONGEST_LABEL or item.label.endswith((".", "!", ",")) for item in above)
+    if spaced and not below and any(long):
         above = []  # paragraphs
     if first.number:
         above, below = _counted(rows, first, above, -1), _counted(rows, first, below, 1)
@@ -373,10 +356,6 @@ def _without_dull_mark(row: str, place: int) -> str:
     return f"{row[:place]} {row[place + 1 :]}" if dull else row
 
 
-def _is_short(label: str) -> bool:
-    return len(label) <= numbers.LONGEST_LABEL and not label.endswith((".", "!", ","))
-
-
 def _counted(rows: list[str], first: Item, others: list[Item], step: int) -> list[Item]:
     """The items that continue the numbering of the pointed one. Another list near it has its own numbering."""
     out: list[Item] = []
@@ -391,8 +370,8 @@ def _counted(rows: list[str], first: Item, others: list[Item], step: int) -> lis
 
 
 def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str]:
-    """The rows without the dimmed or indented words below each choice, and without the empty rows between such
-    choices. If all rows except the pointed one are dimmed, that is only the style of the other choices.
+    """The rows without the dimmed or indented words below each choice and the empty rows between such choices. If
+    all rows except the pointed one are dimmed, that is only the style of the other choices.
     """
     end = below = _next(rows, at)
     start = _begins(rows[below])
@@ -424,9 +403,7 @@ def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str
 
 
 def _one_row_each(view: View, rows: list[str], column: int) -> list[str]:
-    """The rows without continuations of the label above. A continuation had no room in the row above and does not
-    start like a new item, with a capital or a key.
-    """
+    """The rows without continuations of the label above, which had no room there and start like no new item."""
     out = list(rows)
     for at in range(1, len(rows)):
         above = rows[at - 1]
@@ -440,22 +417,18 @@ def _one_row_each(view: View, rows: list[str], column: int) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _begins(row: str) -> int:
-    """The column of the row's first word."""
     return next((place for place, char in enumerate(row) if char.isalnum() or char in "([{<\"'`"), -1)
 
 
 def _next(rows: list[str], at: int) -> int:
-    """The next row that is not a continuation."""
     return next((place for place in range(at + 1, len(rows)) if rows[place] != list_rows.WRAPPED), len(rows) - 1)
 
 
 def _without_header(view: View, items: list[Item]) -> list[Item]:
     """The items without the header of a fuzzy finder, which follows its last item and has its own colour."""
     looks = [view.style(item.row, item.col) for item in items if not item.pointed]
-    usual = Counter(looks).most_common(1)[0][0] if len(looks) > 1 else None
-    while len(items) > 2 and usual is not None and not items[-1].pointed:
-        if view.style(items[-1].row, items[-1].col) == usual:
-            break
+    usual = Counter(looks).most_common(1)[0][0]
+    while len(items) > 2 and not items[-1].pointed and view.style(items[-1].row, items[-1].col) != usual:
         items = items[:-1]
     return items
 
@@ -469,7 +442,8 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
         return None
     if not _believable(view, menu, hinted=dialect.idles and not menu.numbered) or _asked_below(view, menu):
         return None
-    if view.cursor_visible and menu.top <= view.row <= menu.bottom and _between_bars(view, menu):
+    beside = (*view.lines[max(0, menu.top - 1) : menu.top], *view.lines[menu.bottom + 1 :][:1])
+    if view.cursor_visible and menu.top <= view.row <= menu.bottom and all(map(is_rule, beside)):
         return None  # an instruction of several lines that is not sent yet
     asked = question_above(view, menu.top)
     if not asked.text:
@@ -493,10 +467,6 @@ def _in_a_frame(view: View, menu: Menu | None) -> Menu | None:
     return menu if menu and menu.numbered and framed else None
 
 
-def _between_bars(view: View, menu: Menu) -> bool:
-    return all(map(is_rule, (*view.lines[max(0, menu.top - 1) : menu.top], *view.lines[menu.bottom + 1 :][:1])))
-
-
 def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     """Whether a menu of an unknown tool counts: it is at the end of the screen, or has a hint about arrow keys. With
     `hinted`, it must have the hint.
@@ -506,22 +476,17 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     explains = menu.items[-1].detail.split("\n")
     said = [line.strip() for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
     below = [line for line in said if line not in explains]
-    at_the_end = view.bottom() - menu.bottom <= numbers.LAST_ROWS or (
-        menu.how == "pointer" and len(below) <= numbers.STATUS_ROWS
-    )
+    last = view.bottom() - menu.bottom <= numbers.LAST_ROWS
     low = menu.numbered or (not view.cursor_visible and len(below) <= numbers.ASKED_STATUS_ROWS)
-    counted = menu.how == "pointer" and low and question_above(view, menu.top).text.endswith("?")
-    near = menu.upwards or at_the_end or counted or _asked_right_above(view, menu)
+    asked = len(below) <= numbers.STATUS_ROWS or (low and question_above(view, menu.top).text.endswith("?"))
+    near = menu.upwards or last or (menu.how == "pointer" and asked) or _asked_right_above(view, menu)
     return near or _HINT.search(_beside(view, menu)) is not None
 
 
 def _beside(view: View, menu: Menu) -> str:
     """The rows above and below a list in which a tool says how to answer."""
-    rows = (
-        *view.lines[max(0, menu.top - numbers.HINT_ROWS) : menu.top],
-        *view.lines[menu.bottom + 1 : view.bottom() + 1],
-    )
-    return "\n".join(" ".join(row.split()) for row in rows)
+    above, below = max(0, menu.top - numbers.HINT_ROWS), menu.bottom + 1
+    return "\n".join(" ".join(row.split()) for row in (*view.lines[above : menu.top], *view.lines[below:]))
 
 
 def _asked_right_above(view: View, menu: Menu) -> bool:

@@ -87,16 +87,15 @@ def _by_itself(found: Finding) -> Finding:
 def _below_bar(view: View, row: int) -> View:
     """The view without the content above the lowest bar or gap over this row, or above the row if it is a bar."""
     ends = row - 1 if _is_ground(view, row) else -1
-    ends = next((at for at in range(row - 1, -1, -1) if _is_bar(view, at)), -1) if ends < 0 else ends
+    for at in range(row - 1, -1, -1) if ends < 0 else ():
+        gap = at > 0 and not view.lines[at].strip() and not view.lines[at - 1].strip()
+        if gap or _BAR.match(view.lines[at]) or _is_ground(view, at):
+            ends = at
+            break
     if ends < 0:
         return view  # the same view, so that cached results for its rows stay valid
     first = ends + 1
     return replace(view, lines=("",) * first + view.lines[first:], scrolled=0)
-
-
-def _is_bar(view: View, at: int) -> bool:
-    gap = at > 0 and not view.lines[at].strip() and not view.lines[at - 1].strip()
-    return gap or _BAR.match(view.lines[at]) is not None or _is_ground(view, at)
 
 
 def _is_ground(view: View, at: int) -> bool:

@@ -42,7 +42,6 @@ _KEY_ROW_RULE = MenuRule("keys-in-a-row", across=True)
 
 
 def find_across(view: View, labels: str) -> Menu | None:
-    """The lowest row with two or more of these labels side by side."""
     for at in range(view.bottom(), -1, -1):
         found = [_labelled(at, match) for match in compiled(labels).finditer(view.lines[at])]
         if len(found) >= 2:
@@ -51,9 +50,7 @@ def find_across(view: View, labels: str) -> Menu | None:
 
 
 def _lit_label(view: View, words: list[Item]) -> int:
-    """The one that looks different from all others. Of two, the one whose background differs from the cells between
-    and beside them, or the only one with a coloured background.
-    """
+    """The one that looks different. Of two, the one with another background than the cells beside them, or any."""
     looks = [view.style(item.row, item.col) for item in words]
     taken = {col for item in words for col in range(item.col - 1, item.col + len(item.label) + 1)}
     near = range(max(0, words[0].col - 3), min(view.cols, words[-1].col + len(words[-1].label) + 3))
@@ -183,21 +180,17 @@ def _is_typed_into(view: View, first: int) -> bool:
 
 def recognise_key_rows(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """`Press q to quit.` in two rows or more: a menu of single keys."""
-    rows = [
-        (at, match)
-        for at, line in enumerate(view.lines)
-        if (match := _PRESS.match(line.strip()) or _GUTTER_KEY.match(line))
-    ]
+    found = [(at, _PRESS.match(line.strip()) or _GUTTER_KEY.match(line)) for at, line in enumerate(view.lines)]
+    rows = [(at, match) for at, match in found if match]
     if len(rows) < 2 or view.bottom() - rows[-1][0] > numbers.EDGE_ROWS:
         return None
     if _is_typed_into(view, rows[0][0]) and all(named_key(key[1]) for _, key in rows):
         return None  # these keys only end the input
-    choices = tuple(
-        choice_of(match[1], match[2], (Step(named_key(match[1]) or match[1].encode()),), dialect) for _, match in rows
-    )
+    keys = [(one[1], one[2], named_key(one[1]) or one[1].encode()) for _, one in rows]
+    choices = tuple(choice_of(value, label, (Step(key),), dialect) for value, label, key in keys)
     top = rows[0][0]
     head = view.lines[top - 1] if top else ""
     question = block([head, *(view.lines[at] for at, _ in rows)])
     kind = PromptType.TYPE_MULTIPLE_CHOICE
-    found = Finding("key-menu", kind, numbers.LIKELY, compact(question), question, top, choices, line_mode=False)
-    return replace(found, structural=True)
+    said = compact(question)
+    return Finding("key-menu", kind, numbers.LIKELY, said, question, top, choices, line_mode=False, structural=True)
