@@ -25,7 +25,7 @@ from atlasbridge.core.recognition import recognise as looking
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import Finder, recognise
-from atlasbridge.core.recognition.widgets.known_dialog import marked_rows, titled
+from atlasbridge.core.recognition.widgets.known_dialog import stated
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 from atlasbridge.lab.replay import read_recording, screen_at, simulated_probe
@@ -207,8 +207,7 @@ def _asked_after(one: Picture, found: Finding, dialect: Dialect) -> list[bool]:
     state = ProbeState.READING if facts.reading else ProbeState.UNKNOWN if facts.blind else ProbeState.POLLING
     probe = ProbeAnswer(state, "", facts.echo, facts.canonical, timer=True, command=facts.command)
     case = Situation(found, probe, Moment(0.0, 0.0, None), dialect, Patience(), looks=(state, state))
-    said = titled(one.view, dialect) or next((state for state, _ in marked_rows(one.view, dialect)), "")
-    case = replace(case, works=said == "busy")
+    case = replace(case, works=stated(one.view, dialect) == "busy")
     return [decide_verdict(replace(case, moment=Moment(still_s, 0.0, None)))[0] for still_s in STILL_S]
 
 

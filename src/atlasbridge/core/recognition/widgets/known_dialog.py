@@ -191,8 +191,12 @@ def region_text(view: View, region: str) -> tuple[str, int]:
     return "\n".join(view.lines[top:bottom]), top
 
 
+def stated(view: View, dialect: Dialect) -> str:
+    """The tool's state according to its title or screen: "busy", "idle", "blocked", or "" if unknown."""
+    return titled(view, dialect) or next((state for state, _ in marked_rows(view, dialect)), "")
+
+
 def titled(view: View, dialect: Dialect) -> str:
-    """The tool's state according to its title: "busy", "idle", "blocked", or "" if unknown."""
     marks = (mark for mark in dialect.marks if mark.region == "title" and view.title)
     return next((mark.state for mark in marks if compiled(mark.pattern).search(view.title)), "")
 
