@@ -41,12 +41,12 @@ def choice_of(value: str, label: str, steps: tuple[Step, ...], dialect: Dialect,
 def asks_for_secret(question: str, dialect: Dialect) -> bool:
     """Whether a question asks for a secret. Phrases like "country code" and "press any key" do not count."""
     low = question.lower()
-    spoken = [(asks, unless) for signs, asks, unless in _secret_words() if any(sign in low for sign in signs)]
+    spoken = [(asks, unless) for signs, asks, unless in secret_words() if any(sign in low for sign in signs)]
     return any(_asks(question, *given) for given in ((dialect.secret, dialect.not_secret), *spoken))
 
 
 @cache
-def _secret_words() -> list[tuple[tuple[str, ...], ...]]:
+def secret_words() -> list[tuple[tuple[str, ...], ...]]:
     """Of each language: parts of words that are searched first, what asks for a secret, what is removed before."""
     tables = [table["secret"] for table in vocabulary.languages().values()]
     return [tuple(tuple(table[name]) for name in ("signs", "asks", "unless")) for table in tables]
