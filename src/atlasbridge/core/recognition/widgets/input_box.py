@@ -18,7 +18,7 @@ from atlasbridge.core.recognition.question import block
 from atlasbridge.core.recognition.widgets.framed_dialog import ends_in_buttons, inner
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
-from atlasbridge.core.screen.frames import Frame, find_frames, inside, is_rule
+from atlasbridge.core.screen.frames import SIDES, Frame, find_frames, inside, is_rule
 from atlasbridge.core.screen.style import is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
@@ -64,8 +64,9 @@ def _with_placeholder(view: View, drawn_by_the_terminal: bool) -> bool:
         return False
     if not is_faded(view.style(row, view.lines[row].find(words) + 1)):
         return False
-    above = view.lines[row - 1].rstrip() if row else ""
-    sure = drawn_by_the_terminal or len(above.strip()) >= view.cols - numbers.MARGIN
+    above, side = view.lines[row - 1].rstrip() if row else "", view.lines[row].strip()[:1]
+    padded = above.strip() == side in SIDES  # a bar on the left, with the field alone behind it
+    sure = drawn_by_the_terminal or padded or len(above.strip()) >= view.cols - numbers.MARGIN
     apart = row > 0 and sure and not any(map(str.isalnum, above))
     told = any(any(map(str.isalnum, line)) for line in view.lines[row + 1 : row + 1 + numbers.BESIDE_BOX_ROWS])
     asked = above.endswith(("?", ":", "？", "：")) or vocabulary.speaks("instruct", "unless", words)
