@@ -7,10 +7,15 @@ waits wants `tests/support/waiting.py`.
 from __future__ import annotations
 
 import ast
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+
+import pytest
+from tests.support import warm
+from tests.support.hubs import HubProcess, short_home
 
 TESTS = Path(__file__).resolve().parents[1]
 FILES = sorted(path for path in TESTS.rglob("*.py") if path.parts[len(TESTS.parts)] not in ("benchmarks", "torture"))
@@ -126,3 +131,10 @@ def test_nothing_is_read_before_it_is_written() -> None:
 def test_tests_look_at_what_is_shown_to_everybody() -> None:
     found = Counter(name_of(path) for path in FILES for _ in inside(parsed(path)))
     assert dict(found) == INSIDE
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every hub starts cold")
+def test_a_hub_of_a_test_is_forked_from_a_process_that_has_imported_everything() -> None:
+    """A cold one costs six times as much, and hundreds are started."""
+    with short_home() as home:
+        assert warm.may_fork((), HubProcess(home).environ)

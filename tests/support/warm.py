@@ -61,9 +61,15 @@ class Nursery:
 
 _STARTERS = ("run", "attach", "hub", "demo", "ask", "mcp", "acp", "setup", "debug", "doctor", "version", "update")
 _OF_PYTHON = ("PYTHON", "LC_", "LANG", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "LINES", "TZ", "HOME", "PATH")
-_AT_FIRST = dict(os.environ)  # what the warm process has; a test may change its own
+_AT_FIRST = dict(os.environ)  # what the warm process has; a test can change its own
 _nursery: Nursery | None = None
 _made_once = threading.Lock()
+
+
+def remember_environ() -> None:
+    """The environment of the tests is complete now (see conftest.py)."""
+    _AT_FIRST.clear()
+    _AT_FIRST.update(os.environ)
 
 
 def may_fork(words: Sequence[str], environ: Mapping[str, str]) -> bool:
