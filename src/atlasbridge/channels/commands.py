@@ -351,9 +351,11 @@ class AnswerCommands:
         return t("Answering {count} with {value}, each for itself.", count=len(records), value=shown)
 
     def _meant(self, word: str) -> PromptRecord | None:
-        """The prompt of the last list with this number or name; the whole id of a prompt needs no list."""
+        """The prompt of the last list with this number or name; the id of a prompt needs no list."""
         listed = pick(self._read, word, lambda one: one[1], lambda one: one[0])
-        return self._hub_api.prompt(listed[0][0] if len(listed) == 1 else word)
+        if len(listed) == 1:
+            return self._hub_api.prompt(listed[0][0])
+        return self._hub_api.prompt(word) if len(word) >= SHORT_ID else None
 
     def _list_all(self, value: str) -> str:
         waiting = [one for one in self._hub_api.open_prompts() if not (one.prompt.secret or one.prompt.idle)]
