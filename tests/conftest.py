@@ -49,6 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if "WITH_ZYGOTE" not in os.environ:  # `make test-zygote` runs the tests of `run` both ways
         os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a process more for every home; those that test it turn it on
     warm.remember_environ()
+    config.add_cleanup(warm.close)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -54,6 +54,10 @@ class Nursery:
             socket.send_fds(self._line, [json.dumps(order).encode()], list(fds))
             return int(self._line.recv(32))
 
+    def close(self) -> None:
+        self._line.close()  # it ends with its line
+        self.process.wait()
+
     def children(self) -> list[int]:
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return [int(pid) for pid in path.read_text().split()] if path.exists() else []
@@ -86,6 +90,11 @@ def nursery() -> Nursery:
         if _nursery is None:
             _nursery = Nursery()
         return _nursery
+
+
+def close() -> None:
+    if _nursery is not None:
+        _nursery.close()
 
 
 def living() -> list[int]:
