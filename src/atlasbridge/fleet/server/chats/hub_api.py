@@ -129,6 +129,9 @@ class FleetHubApi(ChatStore):
     def name_of(self, identity: str) -> str:
         return self._cache.directory.find(identity)
 
+    def reads(self, identity: str) -> tuple[str, str]:
+        return "", ""  # a person chooses with the chat's own command
+
     def tone(self, prompt_id: str, channel: str) -> Tone:
         return self.router.tone(prompt_id, channel)
 
