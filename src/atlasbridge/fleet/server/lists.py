@@ -32,8 +32,8 @@ _SHOWN = f"""p.machine_id, m.name AS machine, m.seen_at, m.connected_to <> '' AS
     p.session_id, p.body, p.folder, p.label, p.tool, p.raised_at, p.expires_at, d.person AS deciding,
     {ALLOWED.replace("%(may)s", "'answer'")} AS may_answer, m.screens AND m.screens_here AS screens,
     p.seq, p.state, p.last_key_at, s.body AS session, s.state AS session_state"""
-_JOINED = "FROM prompts p JOIN machines m ON m.id = p.machine_id LEFT JOIN decisions d ON d.id = p.decision_id"
-_SESSION = "LEFT JOIN sessions s ON (s.machine_id, s.session_id) = (p.machine_id, p.session_id)"
+JOINED = "FROM prompts p JOIN machines m ON m.id = p.machine_id LEFT JOIN decisions d ON d.id = p.decision_id"
+SESSION = "LEFT JOIN sessions s ON (s.machine_id, s.session_id) = (p.machine_id, p.session_id)"
 
 
 async def find_prompts(database: Database, person: str, query: Mapping[str, str]) -> dict[str, Any]:
@@ -42,10 +42,10 @@ async def find_prompts(database: Database, person: str, query: Mapping[str, str]
     where = " AND ".join(["p.is_open", ALLOWED, *(_FILTERS[name] for name in given)])
     values = {**given, "person": person, "may": "see", "limit": _limit(query), "offset": _number(query, "offset")}
     async with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(f"SELECT count(*) AS total {_JOINED} WHERE {where}", values)
+        await cursor.execute(f"SELECT count(*) AS total {JOINED} WHERE {where}", values)
         counted = await cursor.fetchone()
         await cursor.execute(
-            f"SELECT {_SHOWN} {_JOINED} {_SESSION} WHERE {where}"
+            f"SELECT {_SHOWN} {JOINED} {SESSION} WHERE {where}"
             " ORDER BY p.raised_at, p.prompt_id LIMIT %(limit)s OFFSET %(offset)s",
             values,
         )
@@ -56,7 +56,7 @@ async def find_prompts(database: Database, person: str, query: Mapping[str, str]
 async def find_prompt(database: Database, person: str, machine_id: str, prompt_id: str) -> dict[str, Any] | None:
     """One prompt, open or not, if the person is allowed to see it."""
     found = await database.rows(
-        f"SELECT {_SHOWN} {_JOINED} {_SESSION}"
+        f"SELECT {_SHOWN} {JOINED} {SESSION}"
         f" WHERE p.machine_id = %(machine)s AND p.prompt_id = %(prompt)s AND {ALLOWED}",
         {"machine": machine_id, "prompt": prompt_id, "person": person, "may": "see"},
     )
