@@ -91,7 +91,7 @@ def test_a_push_message_is_shown_in_the_language_of_the_page_and_its_button_answ
 ) -> None:
     browser.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["notifications"]})
     browser.execute_script("localStorage.setItem('atlasbridge-language', 'es'); location.reload()")
-    wait_text(browser, "#link", "en directo")
+    wait_text(browser, "#link", "en vivo")
     kept_shell(browser)
     session = hub.add_session()
     record = hub.ask(sample.MENU, session)
