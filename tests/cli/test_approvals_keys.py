@@ -255,7 +255,19 @@ def test_an_editor_at_rest_asks_nothing_that_could_not_be_told() -> None:
     resting = prompt("unknown", constraints={"secret": False, "idle": True, "commands": True})
     shown = text_of(Board().refreshed([resting], now=0.0))
     assert "nothing is waiting for you · 1 at its prompt" in shown, "it is listed, and does not count"
-    assert "cannot be told" in text_of(Board().refreshed([prompt("unknown")], now=0.0))
+    assert "not recognised" in text_of(Board().refreshed([prompt("unknown")], now=0.0))
+
+
+def test_every_key_that_the_view_names_does_what_it_says() -> None:
+    unknown, words = prompt("unknown"), prompt("free_text", whole=False)
+    said = text_of(Board().refreshed([unknown], now=0.0))
+    assert "x leaves it alone" in said and decide_key("x", unknown) == Intention("leave")
+    assert "v shows the screen" in said and decide_key("v", unknown) == Intention("view")
+    assert "c cancels" not in said
+    said = text_of(Board().refreshed([prompt("yes_no", whole=False)], now=0.0))
+    assert "attach (a)" in said and decide_key("a", prompt("yes_no")) == Intention("attach")
+    said = text_of(Board().refreshed([words], now=0.0))
+    assert "attach (Ctrl-A)" in said and decide_key("\x01", words) == Intention("attach")
 
 
 QUEUED = {

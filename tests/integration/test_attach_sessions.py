@@ -308,3 +308,18 @@ def test_stealing_a_session_detaches_the_other_terminal() -> None:
             second.wait_for("field:")
             second.type(b"q")
             assert second.wait_exit() == 9
+
+
+def test_stealing_a_session_also_detaches_a_terminal_that_only_shows_it() -> None:
+    with hub_process() as hub, run_in(hub.home.root, sys.executable, "-c", PAINTED, options=("--name", "x")) as first:
+        first.wait_for("field:")
+        wait_for(lambda: len(hub.ask("sessions")["sessions"]) == 1)
+        with attach(hub.home.root, "x") as second:
+            first.wait_for("another terminal has the keyboard")
+            with Terminal((*ATLASBRIDGE, "attach", "--steal", "x"), hub.home.root) as third:
+                assert second.wait_exit() == 120 and first.wait_exit() == 120
+                assert "taken over" in first.text() and "taken over" in second.text()
+                assert first.settings() == first.settings_before and not first.screen.alternate
+                third.wait_for("field:")
+                third.type(b"q")
+                assert third.wait_exit() == 9

@@ -263,7 +263,7 @@ KINDS: Final = {
     "confirm_enter": "press Enter",
     "multiple_choice": "choose one",
     "free_text": "words",
-    "unknown": "cannot be told",
+    "unknown": "not recognised",
 }
 
 
@@ -426,13 +426,15 @@ def _whole(prompt: dict[str, Any], cols: int) -> tuple[list[Line], int]:
         lines += _wrapped(f"{subject['kind']} {subject.get('target', '')}".strip() + ":", cols, "dim")
         lines += [*_wrapped(subject["text"], cols, ""), Line("")]
     if not above and not prompt.get("whole", True):
-        lines += _wrapped("part of this has left the tool's screen: attach (a) to read all of it", cols, "warn")
+        key = "Ctrl-A" if wants_words(prompt) else "a"
+        lines += _wrapped(f"part of this has left the tool's screen: attach ({key}) to read all of it", cols, "warn")
     lines += _wrapped(question, cols, "asks" if above else "")
     for choice in prompt["choices"]:
         text = f"  {choice['value']}  {choice['label']}" + (f": {choice['detail']}" if choice.get("detail") else "")
         lines += _wrapped(text, cols, "warn" if choice.get("always") else "choice")
     if prompt["type"] == "unknown" and not prompt["constraints"].get("idle"):
-        lines += _wrapped("what is asked cannot be told: Enter sends Enter, c cancels, v shows the output", cols, "dim")
+        hint = "not recognised: Enter sends Enter, x leaves it alone, v shows the screen"
+        lines += _wrapped(hint, cols, "dim")
     if prompt["type"] == "free_text" and not prompt["constraints"].get("secret"):
         lines += _wrapped("the words enter, esc and ctrl-c press that key", cols, "dim")
     if prompt["constraints"].get("secret"):

@@ -20,8 +20,8 @@ from atlasbridge.core.screen.style import render_colours
 LOOK_S = 0.2
 LEAVE = ("q", "\x03", "\x1d")
 TAKE = ("\r", "\n")
-WATCHING = "watching{cut}: keys do nothing here; q leaves"
-SHARING = "another terminal has the keyboard{cut}: Enter takes it, q leaves"
+WATCHING = "watching: keys do nothing here, q leaves{cut}"
+SHARING = "another terminal has the keyboard: Enter takes it, q leaves{cut}"
 
 
 def look_on(session_id: str) -> str:
@@ -78,7 +78,7 @@ def render_picture(screen: dict[str, Any], cols: int, rows: int, foot: str = WAT
     first = max(0, max(last, screen["cursor"][0] + 1) - (rows - 1))
     lines = [_row(row, cols) for row in screen["styled"][first : first + rows - 1]]
     lines += [""] * (rows - 1 - len(lines))
-    cut = " (larger than this window)" if screen["cols"] > cols or screen["rows"] > rows - 1 else ""
+    cut = " (larger than this window)" if first or screen["cols"] > cols else ""
     words = clip(f" {foot.format(cut=cut)} ", cols)
     body = "".join(f"\x1b[K{line}\r\n" for line in lines)
     return f"\x1b[?2026h\x1b[H{body}\x1b[K\x1b[7m{words}\x1b[0m\x1b[?2026l"

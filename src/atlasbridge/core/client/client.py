@@ -281,7 +281,7 @@ class Client:
             **_size_fields(terminal_size()),
         }
         send_with_fds(self._connection, wire.encode_plain(greeting), (0, 1))
-        self._past = False
+        self._past = self._steal = False
         self._attached = self._was_shown = True
 
     def _typed_ahead(self) -> dict[str, int]:

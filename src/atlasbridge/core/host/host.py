@@ -276,6 +276,8 @@ class SessionHost:
         back, past, steal = (bool(message.get(name)) for name in ("back", "past", "steal"))
         ahead, eof = int(message.get("ahead", 0)), int(message.get("eof", 4)) & 0xFF
         self._attached_client.take(caller, fds, _size_of(message), past, back, steal, ahead, eof)
+        if steal:
+            self._attach_socket.tell_viewers({"m": "detached", "why": "stolen"})
         if back or (caller.peer is not None and self._pty.poll() is None and self._pty.stopped()):
             self.continue_tool()
 

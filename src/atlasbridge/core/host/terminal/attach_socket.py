@@ -32,6 +32,7 @@ class Caller:
         self._buffer = wire.LineBuffer()
         self._fds: list[int] = []
         self.attachment: Attachment | None = None
+        self.shows = False  # another terminal took the keyboard, and this one still shows the session
         connection.setblocking(False)
 
     def fileno(self) -> int:
@@ -186,6 +187,12 @@ class AttachSocket:
     def tell_all(self, message: dict[str, Any]) -> None:
         for caller in self._callers.values():
             caller.say(message)
+
+    def tell_viewers(self, message: dict[str, Any]) -> None:
+        for caller in self._callers.values():
+            if caller.shows:
+                caller.shows = False
+                caller.say(message)
 
     def shut(self) -> None:
         """Accepts no more connections; existing ones stay open."""

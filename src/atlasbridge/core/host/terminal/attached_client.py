@@ -78,7 +78,7 @@ class AttachedClient:
             self.vacate(self.attachment, "stolen" if steal else "taken")
             attachment = caller.attachment = Attachment(*fds)
             attachment.ahead, attachment.end_of_file = ahead, bytes((eof,))
-            self._caller, self._own_size = caller, None
+            self._caller, self._own_size, caller.shows = caller, None, False
             with self._output.lock:
                 self.resize(size)
                 if self._output.started and attachment.output_is_terminal:
@@ -120,7 +120,7 @@ class AttachedClient:
             attachment.closed = True
             self._keyboard.switch(None)
             self._release(attachment, quietly=why == "closed", parting=why in ("detached", "taken", "stolen"))
-            caller.attachment = None
+            caller.attachment, caller.shows = None, why == "taken"
             caller.say({"m": "detached", "why": why})
             self._analysis.changed(self._size, False)
         self._analysis.wake()
