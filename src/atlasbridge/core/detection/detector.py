@@ -27,7 +27,7 @@ from atlasbridge.core.detection.events import (
     WakeupDue,
     WithdrawPrompt,
 )
-from atlasbridge.core.detection.prompt_builder import digest_of, prompt_of, rewrapped
+from atlasbridge.core.detection.prompt_builder import digest_of, prompt_of, rewrapped, rows_left_out
 from atlasbridge.core.detection.screen_history import ScreenHistory, facts_of, uncounted
 from atlasbridge.core.detection.structured import ShownDialog, ToolSays
 from atlasbridge.core.detection.verdict import (
@@ -540,4 +540,6 @@ def _dialog(found: Finding, view: View) -> ShownDialog:
     known = found.own and (found.whole or found.clipped)
     text, clipped = (found.question, found.clipped) if known else (view.text(), False)
     headless = found.own and not known
-    return ShownDialog(text, clipped, about=about if found.own else None, own=found.own, headless=headless)
+    left_out = rows_left_out(found.question) if headless and found.permission and about is None else 0
+    own_about = about if found.own else None
+    return ShownDialog(text, clipped, about=own_about, own=found.own, headless=headless, left_out=left_out)

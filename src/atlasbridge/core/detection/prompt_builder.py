@@ -21,6 +21,11 @@ from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 _LEFT_OUT = lazy(r"\b(\d{1,6}) (?:more |hidden )?(?:lines?|rows?)\b")
+# Codex: its question from its first row on, no row of a command, a blank row, and `[… 18 lines] ^a view all`.
+_ALL_LEFT_OUT = lazy(
+    r"\A\s*(?:Would you like|Do you want) to\b(?:(?!\n\s*[$>#%] )[\s\S])*"
+    r"\n\s*\n\s*\[(?:…|\.{3}) (\d{1,6}) lines?\] [^\n]{0,24}\s*\Z"
+)
 _READS_SOMETHING = 0.80  # at most MED: a reader alone does not say what is asked
 _SEEN = 40  # characters of the subject that the excerpt must show
 # Compiled when first used.
@@ -159,6 +164,12 @@ def _missing(found: Finding, told: Subject | None) -> dict[str, int]:
         return {}
     counts = [int(count) for count in _LEFT_OUT.findall(found.question or found.core)]
     return {"missing_lines": sum(counts)} if any(counts) else {}
+
+
+def rows_left_out(question: str) -> int:
+    """How many rows a dialog leaves out that shows nothing of its command."""
+    found = _ALL_LEFT_OUT.match(question)
+    return int(found[1]) if found else 0
 
 
 def _question(found: Finding) -> Subject | None:
