@@ -8,7 +8,8 @@ READY  := $(VENV)/.ready
 CODE   := src tests tools examples
 PROSE := README.md SECURITY.md CONTRIBUTING.md $(wildcard docs/*.md) docs/howto docs/reference src/atlasbridge/cli
 TOOL   ?=
-JOBS   ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
+# A test that starts the program mostly waits: for a screen that comes to rest, for a process that ends.
+JOBS   ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 ARGS   ?=
 # What `make test` leaves to a landing.  schemathesis is a plugin that takes seconds to load, for one file of a landing.
 QUICK  := -p no:schemathesis -m "not browser and not tools and not heavy and not landing"
@@ -46,6 +47,7 @@ run: $(INSTALLED) ## the demo: a sample agent that asks questions; make run TOOL
 test: $(READY) ## the tests that need Python alone: every promise, with the real program in a real terminal
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal $(QUICK) $(ARGS)
 
+test-landing test-main-paths: JOBS = $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 test-landing: $(READY) ## the rest: long rounds, a fleet server on PostgreSQL, two browsers, full-screen programs
 	tools/install-extras landing
 	LANDING=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "landing or heavy or browser" $(ARGS)

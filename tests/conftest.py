@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import warm
 from tests.support.left_behind import MARK, end_and_name, mark
 from tests.support.tier import IS_LANDING
 
@@ -35,6 +37,7 @@ SHORT = 30  # the longest folder below which the address of a socket still fits
 
 def pytest_configure(config: pytest.Config) -> None:
     """What a shell, an editor or git reads from its user's home (a slow ~/.bashrc, say) must not decide a test."""
+    gc.disable()  # until all is collected
     if not hasattr(config, "workerinput"):
         _use_a_quick_folder(config)
     home = tempfile.TemporaryDirectory(prefix="ab-home-", ignore_cleanup_errors=True)
@@ -45,6 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ[MARK] = mark()
     if "WITH_ZYGOTE" not in os.environ:  # `make test-zygote` runs the tests of `run` both ways
         os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a process more for every home; those that test it turn it on
+    warm.remember_environ()
+    config.add_cleanup(warm.close)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -56,6 +61,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     marks = re.search(r"^pytestmark = (.+)$", collection_path.read_text("utf-8"), re.MULTILINE)
     return True if marks and set(left_out) & set(re.findall(r"pytest\.mark\.(\w+)", marks[1])) else None
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end. The garbage collector need not go through it after every file."""
+    gc.enable()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,7 +8,7 @@ import sys
 import threading
 from functools import partial
 
-from tests.support.hubs import HubProcess, hub_process
+from tests.support.hubs import HubProcess, hub_process, with_page
 from tests.support.sessions import end_sessions
 from tests.support.terminal import Terminal
 from tests.support.waiting import wait_for
@@ -31,12 +31,13 @@ def test_what_the_demo_says_first_and_last_fits_a_terminal_of_40_columns() -> No
 
 
 def test_the_demo_says_what_to_try_next_and_leaves_no_process_behind() -> None:
-    with hub_process(start=False) as hub, Terminal(hub.command("demo"), hub.home.root, 24, 40) as terminal:
+    with hub_process(with_page(), start=False) as hub, Terminal(hub.command("demo"), hub.home.root, 24, 40) as terminal:
         terminal.wait_for("Run it?")
-        wait_for(lambda: hub.pid)
+        wait_for(lambda: hub.pid and (hub.home.root / "web.json").exists())
         terminal.type(b"\x03")
         assert terminal.wait_exit(60) == 130
         assert "Next, your own tool:" in terminal.text()
+        assert "answer also at" not in terminal.text()  # at a page that ends with the demo
         assert not hub.pid and not zygotes(hub.home.root)
 
 

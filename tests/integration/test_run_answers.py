@@ -54,6 +54,39 @@ for name in ("first", "second", "third"):
     os.write(1, f"\r\n{name}={key}.\r\n".encode())
 """
 
+# Two editors that need Enter and draw more than the keys: a field with a caret of its own, a hidden cursor and a hint
+# below it; and a letter that is explained in the line below while the cursor stays behind the letter.
+FIELD = r"""
+import os, tty
+tty.setraw(0)
+text = ""
+os.write(1, b"\x1b[?25lName of the host\r\n")
+while True:
+    os.write(1, f"\x1b[2K> {text}\x1b[7m \x1b[0m\r\n\r\n(enter to confirm)".encode())
+    key = os.read(0, 1).decode()
+    if key == "\r":
+        break
+    text = text[:-1] if key in "\x7f\x15" else text + key
+    os.write(1, b"\r\x1b[2K\x1b[2A")
+os.write(1, f"\x1b[?25h\r\ngot={text}.\r\n".encode())
+"""
+EXPLAINED = r"""
+import os, time, tty
+tty.setraw(0)
+text, names = "", {"y": "Overwrite", "a": "Overwrite all", "x": "Abort"}
+while True:
+    os.write(1, b"\x1b[2K\r")
+    time.sleep(0.02)  # the line is empty for a moment
+    os.write(1, f"? Conflict on file.js (yaxH) {text}".encode())
+    if text:
+        os.write(1, f"\r\n\x1b[2K>> {names.get(text, '?')}\x1b[1A\x1b[{len(text) + 30}G".encode())
+    key = os.read(0, 1).decode()
+    if key == "\r":
+        break
+    text = text[:-1] if key in "\x7f\x15" else text + key
+os.write(1, f"\r\n\r\ngot={text}.\r\n".encode())
+"""
+
 
 @pytest.fixture
 def operator(home: Path) -> Iterator[Operator]:
@@ -110,6 +143,18 @@ def test_a_tool_that_takes_the_first_key_of_a_word_gets_no_more_and_that_is_told
         terminal.wait_for("second=n.")
         assert operator.reply(operator.open_prompt()["prompt_id"], "y")[0] == 0
         terminal.wait_for("third=y.")
+        assert terminal.wait_exit() == 0
+
+
+@pytest.mark.parametrize(("tool", "words"), [(FIELD, "alpha"), (EXPLAINED, "x")])
+def test_an_answer_that_is_only_drawn_still_gets_its_enter(
+    home: Path, operator: Operator, tool: str, words: str
+) -> None:
+    with run_in(home, sys.executable, "-c", tool, options=()) as terminal:
+        status, answer = operator.reply(operator.open_prompt()["prompt_id"], words)
+        assert status == 0
+        assert "first key" not in answer["message"], answer
+        terminal.wait_for(f"got={words}.")
         assert terminal.wait_exit() == 0
 
 

@@ -7,10 +7,15 @@ waits wants `tests/support/waiting.py`.
 from __future__ import annotations
 
 import ast
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+
+import pytest
+from tests.support import warm
+from tests.support.hubs import HubProcess, short_home
 
 TESTS = Path(__file__).resolve().parents[1]
 FILES = sorted(path for path in TESTS.rglob("*.py") if path.parts[len(TESTS.parts)] not in ("benchmarks", "torture"))
@@ -54,6 +59,11 @@ INSIDE: dict[str, int] = {
 }
 
 
+def with_words(*words: str) -> list[Path]:
+    """The files in which one of these words occurs: a walk through all of them takes seconds."""
+    return [path for path in FILES if any(word in path.read_text("utf-8") for word in words)]
+
+
 def name_of(path: Path) -> str:
     return str(path.relative_to(TESTS))
 
@@ -84,7 +94,7 @@ def is_private(name: str) -> bool:
 
 
 def test_tests_wait_for_conditions() -> None:
-    found = {name_of(path): len(list(pauses(parsed(path)))) for path in FILES}
+    found = {name_of(path): len(list(pauses(parsed(path)))) for path in with_words("sleep(")}
     assert {name: count for name, count in found.items() if count} == PAUSES
 
 
@@ -119,10 +129,17 @@ def _reads(node: ast.AST) -> Iterator[ast.Attribute]:
 
 def test_nothing_is_read_before_it_is_written() -> None:
     """`written` of tests/support/waiting.py waits for the words."""
-    found = {name_of(path): list(read_before_written(parsed(path))) for path in FILES}
+    found = {name_of(path): list(read_before_written(parsed(path))) for path in with_words("exists", "is_file")}
     assert {name: lines for name, lines in found.items() if lines} == {}
 
 
 def test_tests_look_at_what_is_shown_to_everybody() -> None:
     found = Counter(name_of(path) for path in FILES for _ in inside(parsed(path)))
     assert dict(found) == INSIDE
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every hub starts cold")
+def test_a_hub_of_a_test_is_forked_from_a_process_that_has_imported_everything() -> None:
+    """A cold one costs six times as much, and hundreds are started."""
+    with short_home() as home:
+        assert warm.may_fork((), HubProcess(home).environ)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+from pathlib import Path
 
 from tests.support.waiting import DEADLINE_S
 
@@ -52,3 +53,8 @@ def open_descriptors() -> int:
     """How many this process has open, once what earlier tests left for the garbage collector is closed."""
     gc.collect()
     return len(os.listdir("/dev/fd"))
+
+
+def children() -> set[int]:
+    """Of this process, zombies included; none where there is no /proc."""
+    return {int(pid) for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()}

@@ -133,6 +133,7 @@ class Rig:
     async def open(self, fleet_servers: int) -> None:
         await self.database.open()
         await migrate(self.database)
+        self.began = self.database.now()
         for name in ("alice", "bert"):
             await people.add(self.database, name, "admin", "test")
         for _ in range(fleet_servers):
@@ -297,7 +298,8 @@ class Rig:
         """Raises AssertionError where a promise was broken; the figures."""
         await until(self._shows_what_is_asked, deadline_s=30)
         kinds, doubled, _ = self.typed()
-        rows = await self.database.rows("SELECT id, prompt_id, value, ok, stage, sentence, settled_at FROM decisions")
+        query = "SELECT id, prompt_id, value, ok, stage, sentence, settled_at FROM decisions WHERE made_at >= %s"
+        rows = await self.database.rows(query, self.began)
         unsettled = [one for one in rows if one["settled_at"] is None]
         accepted = [one for one in rows if one["ok"]]
         assert not unsettled, f"{len(unsettled)} decisions have no end"

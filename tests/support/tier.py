@@ -1,9 +1,13 @@
-"""How much of a long test runs: a share of it in `make test`, all of it where a change lands (`make test-landing`)."""
+"""How much of a long test runs: a share of it in `make test`, all of it where a change lands (`make test-landing`).
+What takes long and serves several tests is made once, whichever test processes they run in."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,3 +28,17 @@ def first_of(cases: Iterable[Any], quickly: int = 1) -> list[Any]:
 def _at_a_landing(case: Any) -> Any:
     values = case if isinstance(case, tuple) else (case,)
     return pytest.param(*values, marks=pytest.mark.landing)
+
+
+def once_per_run(name: str, make: Callable[[], Any]) -> Any:
+    """What `make` returns (as JSON), made by the first test process that asks. All of one run share a folder."""
+    import fcntl  # Windows has none
+
+    path = Path(tempfile.gettempdir(), name)
+    with path.open("a+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        if not (text := file.read()):
+            text = json.dumps(make())
+            file.write(text)
+        return json.loads(text)

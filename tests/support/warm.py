@@ -54,6 +54,10 @@ class Nursery:
             socket.send_fds(self._line, [json.dumps(order).encode()], list(fds))
             return int(self._line.recv(32))
 
+    def close(self) -> None:
+        self._line.close()  # it ends with its line
+        self.process.wait()
+
     def children(self) -> list[int]:
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return [int(pid) for pid in path.read_text().split()] if path.exists() else []
@@ -61,9 +65,15 @@ class Nursery:
 
 _STARTERS = ("run", "attach", "hub", "demo", "ask", "mcp", "acp", "setup", "debug", "doctor", "version", "update")
 _OF_PYTHON = ("PYTHON", "LC_", "LANG", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "LINES", "TZ", "HOME", "PATH")
-_AT_FIRST = dict(os.environ)  # what the warm process has; a test may change its own
+_AT_FIRST = dict(os.environ)  # what the warm process has; a test can change its own
 _nursery: Nursery | None = None
 _made_once = threading.Lock()
+
+
+def remember_environ() -> None:
+    """The environment of the tests is complete now (see conftest.py)."""
+    _AT_FIRST.clear()
+    _AT_FIRST.update(os.environ)
 
 
 def may_fork(words: Sequence[str], environ: Mapping[str, str]) -> bool:
@@ -80,6 +90,11 @@ def nursery() -> Nursery:
         if _nursery is None:
             _nursery = Nursery()
         return _nursery
+
+
+def close() -> None:
+    if _nursery is not None:
+        _nursery.close()
 
 
 def living() -> list[int]:

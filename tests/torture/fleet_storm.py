@@ -1,11 +1,11 @@
-"""Many machines, many sessions, two servers: `python -m tests.torture fleet_storm [--machines N --sessions M]`.
+"""Many machines, many sessions, several servers: `python -m tests.torture fleet_storm [--machines N --sessions M]`.
 
 The whole storm: `fleet_storm --machines 50 --sessions 100 --seconds 300 --rate 200` (it wants four cores, and 4 GB).
-Real hubs with their stores, links and gates; their sessions are driven from within.  `--light N` adds machines without
-hubs, which to the servers are like the others: so a small computer shows what the servers take, not what its hubs
-do.  Two
-people answer at a given rate; what is measured is the time from the press of a button to the machine's word that it was
-typed.
+Real hubs with their stores, links and gates; their sessions are driven from within. `--light N` adds machines without
+hubs, which to the servers are like the others: so a small computer shows what the servers take, not what its hubs do.
+Two people answer at a given rate. The storm measures the time from the press of a button to the machine's word that it
+was typed, and what a decision costs: statements, and processor time of servers and PostgreSQL. `--history N` begins
+with so many old decisions; at the end a member who can see one machine loads the page's lists.
 """
 
 from __future__ import annotations
@@ -17,11 +17,17 @@ import statistics
 from functools import partial
 from pathlib import Path
 
+from atlasbridge.fleet.server import people
 from tests.benchmarks.measure import pss_kb
+from tests.fleet_server.test_fleet_years import add_decisions
 from tests.support.fleet import until
 from tests.support.server_rig import Rig, rig
 
 DURABLE = "-c max_connections=200 -c listen_addresses='' -c log_min_messages=fatal"
+COUNTED = f"{DURABLE} -c shared_preload_libraries=pg_stat_statements"
+PAGES = 300
+REST_S = 10.0  # what servers and PostgreSQL do without a person is measured first
+LISTS = ("/api/v1/prompts", "/api/v1/decisions")
 TICK = os.sysconf("SC_CLK_TCK")
 AT_ONCE = 4
 TELL_EVERY_S = 30.0
@@ -34,51 +40,98 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--sessions", type=int, default=100, help="on each of them")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--rate", type=float, default=50.0, help="decisions a second, at most")
+    parser.add_argument("--servers", type=int, default=2)
+    parser.add_argument("--history", type=int, default=0, help="old decisions")
     given = parser.parse_args(arguments)
     try:
-        asyncio.run(storm(given.machines, given.light, given.sessions, given.seconds, given.rate))
+        asyncio.run(storm(**vars(given)))
     except AssertionError as error:
         print(f"fleet_storm: FAILED: {error}")
         return 1
     return 0
 
 
-async def storm(machines: int, light: int, sessions: int, seconds: float, rate: float) -> None:
-    async with rig(fleet_servers=2, options=DURABLE) as fleet:
+async def storm(
+    machines: int, light: int, sessions: int, seconds: float, rate: float, servers: int, history: int
+) -> None:
+    async with rig(fleet_servers=servers, options=COUNTED) as fleet:
+        await fleet.database.rows("CREATE EXTENSION pg_stat_statements")
         await _gather(fleet, machines, sessions)
         if light:
             await fleet.add_light([f"light{number}" for number in range(light)], sessions, 0.5)
             await until(partial(_shown, fleet, (machines + light) * sessions), deadline_s=600)
             _tell(f"{light} machines without hubs are there, too")
+        await _add_history(fleet, history)
         over = asyncio.Event()
         ports = list(fleet.fleet_servers)
         people = [
-            asyncio.create_task(fleet.decide_on(await fleet.visitor(name, port), over, 2 / rate, 100))
-            for name, port in (("alice", ports[0]), ("bert", ports[1]))
+            asyncio.create_task(fleet.decide_on(await fleet.visitor(name, port), over, servers / rate, 100))
+            for name, port in zip(("alice", "bert") * servers, ports, strict=False)
         ]
         loop = asyncio.get_running_loop()
-        began, worked = loop.time(), _work_s(fleet)
+        began, worked, stated = loop.time(), _work_s(fleet), await _statements(fleet)
         while (left_s := began + seconds - loop.time()) > 0:
             await asyncio.sleep(min(left_s, TELL_EVERY_S))
             _tell(f"{fleet.settled.total()} decisions in {loop.time() - began:.0f} s")
         over.set()
         await asyncio.gather(*people)
         took, used = loop.time() - began, {name: after - worked[name] for name, after in _work_s(fleet).items()}
+        stated = await _statements(fleet) - stated
         memory = {name: f"{share:.0f} MB" for name, share in _memory_mb(fleet).items()}
         await fleet.settle(600)
         figures = await fleet.check()
         waits = sorted(fleet.waits_s)
         tell = f"{figures['accepted']} decisions in {took:.0f} s ({figures['accepted'] / took:.0f} a second)"
-        there = f"{machines} hubs, {light} machines without, {(machines + light) * sessions} sessions, 2 servers"
+        there = (
+            f"{machines} hubs, {light} machines without, {(machines + light) * sessions} sessions, {servers} servers"
+        )
         print(f"fleet_storm: {there}: {tell}, {dict(fleet.decisions)}")
         late_s = waits[min(len(waits) - 1, int(len(waits) * 0.99))]
         print(
             f"fleet_storm: pressed to typed p50 {statistics.median(waits):.3f} s, p99 {late_s:.3f} s; 0 lost, 0 doubled"
         )
         each = {name: f"{1000 * spent / max(1, figures['accepted']):.1f} ms" for name, spent in used.items()}
-        print(f"fleet_storm: processor time for each decision: {each}")
+        of_each = f"{stated / max(1, figures['accepted']):.1f} statements"
+        print(f"fleet_storm: for each decision: {of_each}; processor time: {each}; {history} decisions of history")
         core = figures["accepted"] / max(0.001, used["servers"] + used["postgresql"])
         print(f"fleet_storm: one core of server and PostgreSQL takes {core:.0f} decisions a second; memory: {memory}")
+        await _load_pages(fleet, ports[0])
+
+
+async def _add_history(fleet: Rig, history: int) -> None:
+    """Spread over all machines, in a folder of its own at each."""
+    for number, machine_id in enumerate(fleet.machine_ids.values()):
+        await add_decisions(fleet.database, machine_id, history // len(fleet.machine_ids), f"/old{number}/")
+    await fleet.database.rows("ANALYZE")
+    fleet.began = fleet.database.now()
+
+
+async def _load_pages(fleet: Rig, port: int) -> None:
+    """A member who can see one machine loads the lists of the page, while nobody answers."""
+    await people.add(fleet.database, "carol", "member", "test")
+    await people.allow(fleet.database, "carol", next(iter(fleet.machine_ids)), "*", "answer", "test")
+    carol = await fleet.visitor("carol", port)
+    loop = asyncio.get_running_loop()
+    worked = _work_s(fleet)
+    await asyncio.sleep(REST_S)
+    at_rest = {name: (after - worked[name]) / REST_S for name, after in _work_s(fleet).items()}
+    for path in LISTS:
+        waits, worked = [], _work_s(fleet)
+        for _ in range(PAGES):
+            began = loop.time()
+            assert await carol.get(path, limit=50)
+            waits.append(loop.time() - began)
+        after, took = _work_s(fleet), sum(waits)
+        used = {name: 1000 * (after[name] - worked[name] - at_rest[name] * took) / PAGES for name in after}
+        both = f"{used['servers']:.1f} ms of processor time at the servers, {used['postgresql']:.1f} in PostgreSQL"
+        p50, p99 = statistics.median(waits), sorted(waits)[int(PAGES * 0.99)]
+        print(f"fleet_storm: {path} of a member: p50 {1000 * p50:.0f} ms, p99 {1000 * p99:.0f} ms; {both}")
+    await carol.client.aclose()
+
+
+async def _statements(fleet: Rig) -> int:
+    (found,) = await fleet.database.rows("SELECT sum(calls)::bigint AS calls FROM pg_stat_statements")
+    return int(found["calls"])
 
 
 async def _gather(fleet: Rig, machines: int, sessions: int) -> None:

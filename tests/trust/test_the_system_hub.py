@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.support import system_story
+from tests.support.tier import once_per_run
 
 from atlasbridge.core.system_setup import SystemSetup, parse_setup, read_setup
 
@@ -45,7 +46,10 @@ exec "$3" -P "$4"
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    place = tmp_path_factory.mktemp("system")
+    return once_per_run("system story", lambda: _tell(tmp_path_factory.mktemp("system")))
+
+
+def _tell(place: Path) -> dict[str, Any]:
     words = [
         "unshare",
         "--mount",

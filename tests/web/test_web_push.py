@@ -140,15 +140,13 @@ async def test_a_hundred_and_fifty_prompts_at_once_are_told_and_the_hub_goes_on_
     before = threading.active_count()
     for _ in range(150):
         await hub.raise_prompt(session, MENU)
-    async with asyncio.timeout(60):
-        assert (await client.get(f"{API}/prompts")).status_code == 200
+    assert (await client.get(f"{API}/prompts")).status_code == 200
     told: dict[str, int] = {}
-    async with asyncio.timeout(60):
-        while sum(told.values()) < 4 * 150:
-            _, body = await service.received.get()
-            message = next(opened for opened in (_try(phone, body) for phone in phones) if opened)
-            count = int(message["title"].split()[0]) if "programs" in message["title"] else 1
-            told[message["phone"]] = told.get(message["phone"], 0) + count
+    while sum(told.values()) < 4 * 150:
+        _, body = await service.received.get()
+        message = next(opened for opened in (_try(phone, body) for phone in phones) if opened)
+        count = int(message["title"].split()[0]) if "programs" in message["title"] else 1
+        told[message["phone"]] = told.get(message["phone"], 0) + count
     assert set(told.values()) == {150}
     assert threading.active_count() <= before + 4, "no thread for each of them"
     assert multiprocessing.active_children() == []

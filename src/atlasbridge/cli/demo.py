@@ -53,7 +53,7 @@ def command(quiet: bool, tour: bool) -> int:
         words = own_python("atlasbridge.cli.demo_tour", "demo")
         subprocess.Popen(words, env=own_environ(os.environ), stdin=subprocess.DEVNULL, start_new_session=True)
     os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a fork server for one session would remain running
-    status = run(["--name", "demo", "--", *own_python("atlasbridge.lab.demo_agent")])
+    status = run(["--name", "demo", "--", *own_python("atlasbridge.lab.demo_agent")], announce=had_hub)
     if not had_hub:
         _stop_idle_hub(place)
     if not quiet:

@@ -130,8 +130,9 @@ def _seconds(value: str) -> float:
     return seconds
 
 
-def main(words: Sequence[str]) -> int:
-    """Run without the fork server; `run_by_zygote` was tried before."""
+def main(words: Sequence[str], announce: bool = True) -> int:
+    """Run without the fork server; `run_by_zygote` was tried before. `announce`: the address of a page that was not
+    ready at the start is printed at the end."""
     try:
         options = parse_run(words)
         if options.help:
@@ -140,18 +141,18 @@ def main(words: Sequence[str]) -> int:
         if options.hub and not options.detach and (outer := outer_session()):
             options.hub = False
             sys.stderr.write(f"atlasbridge: inside session {outer}, which asks for this one, too\n")
-        return _run(options)
+        return _run(options, announce)
     except AtlasBridgeError as error:
         return complain(str(error), error.hint, error.exit_code)
 
 
-def _run(options: RunOptions) -> int:
+def _run(options: RunOptions, announce: bool) -> int:
     from atlasbridge import bootstrap
 
     plan = make_plan(options)
-    announce = say_before(options)
+    unknown = say_before(options)
     ending = bootstrap.run_session(plan, share)
-    if announce:
+    if unknown and announce:
         announce_page()  # the hub was perhaps started by this run
     if options.detach and ending.status == 0:
         return tell_detached(plan.session_id, options.hub)

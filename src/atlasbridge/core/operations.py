@@ -233,6 +233,69 @@ class Subject:
 
 
 @frozen
+class Approvals:
+    """How many people must approve, and who counts; () counts everybody."""
+
+    approvals: Annotated[int, Is(least=1)]
+    rule: str
+    person: Annotated[tuple[str, ...], Is(maybe=True)] = ()
+
+
+@frozen
+class Proof:
+    """The proof that an approval needs, and where it is given."""
+
+    kind: str
+    rule: str
+    page: str
+
+
+@frozen
+class Effect:
+    """What a command does, such as `deletes` or `sends`, and to what."""
+
+    kind: str
+    target: Annotated[str, Is(most=80, maybe=True)] = ""
+
+
+@frozen
+class Constraints:
+    """What limits the answer to a prompt, and what else is known about it. An adapter can add names in `more`."""
+
+    secret: Annotated[bool, Is(maybe=True)] = False
+    idle: Annotated[bool, Is("the tool has finished and waits for an instruction", maybe=True)] = False
+    commands: Annotated[bool, Is("the tool runs what is typed as a command", maybe=True)] = False
+    multi_select: Annotated[bool, Is(maybe=True)] = False
+    allows_other: Annotated[bool, Is("takes a text besides its choices", maybe=True)] = False
+    scrolls: Annotated[bool, Is("the list has more rows than the screen", maybe=True)] = False
+    disagrees: Annotated[bool, Is("the screen does not show what the tool announced", maybe=True)] = False
+    max_length: Annotated[int, Is(least=0, maybe=True)] = 0
+    min_choice: Annotated[int, Is(least=0, maybe=True)] = 0
+    max_choice: Annotated[int, Is(least=0, maybe=True)] = 0
+    missing_lines: Annotated[int, Is("so many lines were left out by the tool", least=0, maybe=True)] = 0
+    default: Annotated[str, Is("what the tool takes for an empty answer", maybe=True)] = ""
+    fields: Annotated[tuple[str, ...], Is("the labels of a form", maybe=True)] = ()
+    limit_resets_at: Annotated[str, Is(maybe=True)] = ""
+    card: Annotated[str, Is("its address on the page", maybe=True)] = ""
+    quorum: Annotated[Approvals | None, Is(maybe=True)] = None
+    proof: Annotated[Proof | None, Is(maybe=True)] = None
+    effects: Annotated[tuple[Effect, ...], Is(most=4, maybe=True)] = ()
+    more: Annotated[Mapping[str, object], Is(rest=True)] = field(default_factory=dict)
+
+
+def fitting_constraints(given: object) -> dict[str, object]:
+    """What an adapter or a machine says, without the values of a wrong type. An odd `secret` counts as a secret."""
+    kinds, fits = fields_of(Constraints), dict[str, object]()
+    for name, value in given.items() if isinstance(given, Mapping) else ():
+        try:
+            read(kinds.get(name, object), value)
+            fits[name] = value
+        except BadValue:
+            pass  # this one is left out
+    return {**fits, "secret": True} if isinstance(given, Mapping) and given.get("secret") else fits
+
+
+@frozen
 class Given:
     """The answer that was accepted; the value of a secret is null."""
 
@@ -294,7 +357,7 @@ class Prompt:
     excerpt: str
     screen: str
     choices: tuple[Choice, ...]
-    constraints: dict[str, object]
+    constraints: Constraints
     evidence: tuple[Signal, ...]
     safe_default: str
     question: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atlasbridge.core.policy.effects import EFFECTS, KINDS, Effect, decide_effects, effects_of, with_effects
+from atlasbridge.core.operations import fitting_constraints
+from atlasbridge.core.policy.effects import EFFECTS, KINDS, decide_effects, with_effects
 from atlasbridge.core.prompt.model import Prompt, PromptType, Subject, SubjectKind
 from atlasbridge.core.routing.shell_parser import ShellParser
 
@@ -104,12 +105,13 @@ def test_a_name_with_control_characters_is_shown_harmlessly() -> None:
     assert "\x1b" not in found.target and "\u202e" not in found.target
 
 
-def test_a_prompt_carries_what_its_command_does_and_only_known_kinds_come_back() -> None:
+def test_a_prompt_carries_what_its_command_does_and_constraints_of_a_wrong_type_are_left_out() -> None:
     command = Subject(SubjectKind.COMMAND, "rm x", complete=True, shown="rm x")
     prompt = with_effects(Prompt(PromptType.TYPE_YES_NO, 0.9, "ok?", subject=command), PARSER)
     assert prompt.constraints[EFFECTS] == [{"kind": "deletes", "target": ""}]
-    assert effects_of(prompt.constraints) == [Effect("deletes")]
-    assert effects_of({EFFECTS: [{"kind": "<b>"}, "x", {"kind": "sends", "target": "h"}]}) == [Effect("sends", "h")]
+    assert prompt.constraints[EFFECTS] == [{"kind": "deletes", "target": ""}]
+    assert fitting_constraints(prompt.constraints) == dict(prompt.constraints)
+    assert fitting_constraints({EFFECTS: ["x"], "idle": 1, "own": 1, "secret": 1}) == {"own": 1, "secret": True}
     assert with_effects(Prompt(PromptType.TYPE_YES_NO, 0.9, "ok?"), PARSER).constraints == {}
 
 

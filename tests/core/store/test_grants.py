@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -78,40 +79,48 @@ def test_a_revoked_expired_or_earlier_boots_grant_decides_nothing(tmp_path: Path
 
 
 DYING = """
-import sys
+import json, os, sys
 from pathlib import Path
 from tests.core.store.test_grants import use
 from tests.support.deadly import die_at
 from tests.support.ledgers import open_ledger
-ledger = open_ledger(Path(sys.argv[1]))
-record = ledger.prompt(sys.argv[3])
-die_at(sys.argv[4], tell=2)
-use(ledger, sys.argv[2], record)
-sys.setprofile(None)
+for home, grant, prompt, place in json.loads(sys.argv[1]):
+    if (child := os.fork()) == 0:
+        ledger = open_ledger(Path(home))
+        record = ledger.prompt(prompt)
+        die_at(place, tell=2)
+        use(ledger, grant, record)
+        sys.setprofile(None)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
-def dying_use(home: Path, place: str) -> tuple[int, list[str]]:
-    """One use in a process that dies at this place: how it ended, the places it passed; the store is judged here."""
-    home.mkdir()
-    ledger = open_ledger(home)
-    grant = give(ledger, uses_left=1)
-    record, other = ask(ledger), ask(ledger)
-    ledger.close()
-    command = [sys.executable, "-c", DYING, str(home), grant.grant_id, record.prompt_id, place]
-    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True)
-    ledger = open_ledger(home)
-    decided = ledger.reply(record.prompt_id) is not None
-    assert [item.uses_left for item in ledger.live_grants()] == ([] if decided else [1]), place
-    assert use(ledger, grant.grant_id, other) is not decided, place
-    assert ledger.check() == [] and ledger.verify_audit().ok, place
-    ledger.close()
-    return done.returncode, done.stderr.splitlines()
+def dying_uses(folder: Path, places: list[str]) -> tuple[list[int], list[str]]:
+    """A last use per place, by a process that dies there: how each ended, the places passed; the stores are judged."""
+    orders, others = [], []
+    for number, place in enumerate(places):
+        home = folder / str(number)
+        home.mkdir(parents=True)
+        ledger = open_ledger(home)
+        grant, record = give(ledger, uses_left=1), ask(ledger)
+        orders.append((str(home), grant.grant_id, record.prompt_id, place))
+        others.append(ask(ledger))
+        ledger.close()
+    command = [sys.executable, "-c", DYING, json.dumps(orders)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=True)
+    for (path, grant_id, prompt_id, place), other in zip(orders, others, strict=True):
+        ledger = open_ledger(Path(path))
+        decided = ledger.reply(prompt_id) is not None
+        assert [item.uses_left for item in ledger.live_grants()] == ([] if decided else [1]), place
+        assert use(ledger, grant_id, other) is not decided, place
+        assert ledger.check() == [] and ledger.verify_audit().ok, place
+        ledger.close()
+    return [int(line) for line in done.stdout.split()], done.stderr.splitlines()
 
 
 def test_a_kill_in_the_middle_of_the_last_use_never_lets_it_be_used_twice(tmp_path: Path) -> None:
-    status, places = dying_use(tmp_path / "alive", "")
-    assert status == 0 and len(places) > 20
-    for number, place in enumerate(places):
-        status, _ = dying_use(tmp_path / str(number), place)
-        assert status == -signal.SIGKILL, place
+    statuses, places = dying_uses(tmp_path / "alive", [""])
+    assert statuses == [0] and len(places) > 20
+    statuses, _ = dying_uses(tmp_path / "dead", places)
+    assert statuses == [-signal.SIGKILL] * len(places)

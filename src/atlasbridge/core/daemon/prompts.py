@@ -16,6 +16,7 @@ from atlasbridge.core.daemon.escalation import ANSWER_S, Escalation
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.daemon.rule_digest import describe_decision
+from atlasbridge.core.operations import fitting_constraints
 from atlasbridge.core.policy.people import CARD, PAGE, PROOF, with_proof, with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer, label_answer
@@ -87,6 +88,7 @@ class PromptLife:
         """
         if self.hub.ledger.prompt(prompt_id) is not None:
             return
+        prompt = replace(prompt, constraints=fitting_constraints(prompt.constraints))
         prompt = self._with_effects(self._with_limit(redact_prompt(prompt)))
         if not decide_timer_default(prompt, self.hub.router.policy):
             prompt = replace(prompt, safe_default="")  # so that nobody is told of a timer that will not answer

@@ -6,7 +6,8 @@ All texts are here, so that chat, page, terminal and event stream say the same. 
 from __future__ import annotations
 
 import logging
-from typing import Any, Protocol
+from collections import Counter
+from typing import Any, Generic, Protocol, TypeVar
 
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
@@ -18,7 +19,6 @@ from atlasbridge.core.prompt.model import FIRST_KEY, PromptRecord, PromptState, 
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.values import mutable
 
 SHORT_HASH = 12
 
@@ -153,14 +153,28 @@ log = logging.getLogger(__name__)
 
 WINDOW_S = 60.0
 SINGLE = 20  # individual entries per window, person and reason
+Kind = TypeVar("Kind")
 
 _Key = tuple[AuditEvent, str, str, str]  # event, reason, identity, and the operation if it is not a reply
 
 
-@mutable
-class _Window:
-    recorded: int = 0
-    more: int = 0
+class Flood(Generic[Kind]):
+    """Which events of a kind get an entry of their own. The others are counted until the window ends."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[Kind] = Counter()
+
+    def __bool__(self) -> bool:
+        return bool(self._seen)
+
+    def is_single(self, kind: Kind) -> bool:
+        self._seen[kind] += 1
+        return self._seen[kind] <= SINGLE
+
+    def end_window(self) -> list[tuple[Kind, int]]:
+        """The kinds of which some were only counted, and how many. A new window begins."""
+        seen, self._seen = self._seen, Counter()
+        return [(kind, count - SINGLE) for kind, count in seen.items() if count > SINGLE]
 
 
 class RefusalLog:
@@ -168,7 +182,7 @@ class RefusalLog:
         self._ledger = ledger
         self._clock = clock
         self._scheduler = scheduler
-        self._windows: dict[_Key, _Window] = {}
+        self._flood: Flood[_Key] = Flood()
 
     def record(self, reason: Refusal, identity: str, session_id: str, prompt_id: str) -> None:
         """Does not record the value: it could be a secret that was meant for another prompt."""
@@ -180,22 +194,16 @@ class RefusalLog:
         self._record(AuditEvent.SELF_REFUSED, Refusal.SELF, identity, escape_controls(op[:40]), **ids, pid=pid)
 
     def _record(self, event: AuditEvent, reason: Refusal, identity: str, op: str = "", **fields: str | int) -> None:
-        if not self._windows:
+        if not self._flood:
             self._scheduler.set("refusals", self._clock.now() + WINDOW_S, self.close_window)
         key = (event, reason.value, escape_controls(identity), op)
-        window = self._windows.setdefault(key, _Window())
-        if window.recorded >= SINGLE:
-            window.more += 1
-            return
-        window.recorded += 1
-        self._note(key, **fields)
+        if self._flood.is_single(key):
+            self._note(key, **fields)
 
     def close_window(self) -> None:
         """Writes an entry for the refusals that were only counted."""
-        windows, self._windows = self._windows, {}
-        for key, window in windows.items():
-            if window.more:
-                self._note(key, more=window.more)
+        for key, more in self._flood.end_window():
+            self._note(key, more=more)
 
     def _note(self, key: _Key, **fields: str | int) -> None:
         event, reason, identity, op = key

@@ -173,13 +173,6 @@ def with_effects(prompt: Prompt, parse: Parser) -> Prompt:
     return replace(prompt, constraints={**prompt.constraints, EFFECTS: told})
 
 
-def effects_of(constraints: Mapping[str, Any]) -> list[Effect]:
-    """Reads the effects from the wire; unknown ones are left out."""
-    told = constraints.get(EFFECTS)
-    pairs = [(one.get("kind"), one.get("target", "")) for one in told if isinstance(one, dict)] if told else []
-    return [Effect(str(kind), str(target)[:TARGET_LIMIT]) for kind, target in pairs if kind in KINDS][:MOST]
-
-
 def decide_effects(text: str, parse: Parser) -> list[Effect]:
     """The most severe effects first; none if the command cannot be parsed or is unknown."""
     reader = _Reader(parse)

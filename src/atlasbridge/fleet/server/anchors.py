@@ -14,7 +14,7 @@ from typing import Any
 from atlasbridge.core.audit.chain import Fault, Head, check_entry
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.values import frozen
-from atlasbridge.fleet.server import anchors, audit, machines
+from atlasbridge.fleet.server import audit, machines
 from atlasbridge.fleet.server.audit import note
 from atlasbridge.fleet.server.database import CHANNEL, Connection, Database, row, rows
 from atlasbridge.fleet.server.machines import Entered
@@ -36,11 +36,8 @@ async def look_at_head(
     connection: Connection, entered: Entered, head: Head | None, at: datetime, always: bool = False
 ) -> None:
     """Anchor a newer head. A head that goes back marks the machine's log as faulty for good."""
-    known = await row(
-        connection,
-        "SELECT head_count, head_hash, proved_count, proved_hash, log_fault FROM machines WHERE id = %s",
-        entered.machine_id,
-    )
+    query = "SELECT head_count, head_hash, proved_count, proved_hash, log_fault FROM machines WHERE id = %s"
+    known = await row(connection, query, entered.machine_id)
     if head is None or known is None:
         return
     newest = _newest(known)
@@ -50,9 +47,8 @@ async def look_at_head(
         fault = f"it was cut or rewritten: it had {newest.entries} entries, now it says {head.entries}"
         await _blame(connection, entered.machine_id, fault, at, bool(known["log_fault"]))
         return
-    await connection.execute(
-        "UPDATE machines SET head_count = %s, head_hash = %s WHERE id = %s", (*head, entered.machine_id)
-    )
+    query = "UPDATE machines SET head_count = %s, head_hash = %s WHERE id = %s"
+    await connection.execute(query, (*head, entered.machine_id))
     if always or head.entries // SPARSE != newest.entries // SPARSE:
         await _anchor(connection, entered.machine_id, head, at)
 
@@ -67,10 +63,8 @@ def _newest(known: Mapping[str, Any]) -> Head:
 
 
 async def _anchor(connection: Connection, machine_id: str, head: Head, at: datetime) -> None:
-    await connection.execute(
-        "INSERT INTO heads (machine_id, count, hash, at) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
-        (machine_id, *head, at),
-    )
+    query = "INSERT INTO heads (machine_id, count, hash, at) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING"
+    await connection.execute(query, (machine_id, *head, at))
 
 
 def read_head(given: Any) -> Head | None:
@@ -88,10 +82,8 @@ async def _blame(connection: Connection, machine_id: str, fault: str, at: dateti
 
 async def ask_proof(database: Database, machine_id: str) -> str:
     request = new_id()
-    async with database.transaction() as connection:
-        await connection.execute(
-            "INSERT INTO proofs (id, machine_id, asked_at) VALUES (%s, %s, %s)", (request, machine_id, database.now())
-        )
+    query = "INSERT INTO proofs (id, machine_id, asked_at) VALUES (%s, %s, %s)"
+    await database.rows(query, request, machine_id, database.now())
     return request
 
 
@@ -119,10 +111,8 @@ async def take_proof(database: Database, entered: Entered, message: Mapping[str,
         if not more and followed.entries < int(known["head_count"]):
             fault = f"it was cut: it had {known['head_count']} entries, it shows {followed.entries}"
             await _blame(connection, entered.machine_id, fault, now, bool(known["log_fault"]))
-        await connection.execute(
-            "UPDATE machines SET proved_count = %s, proved_hash = %s, proved_at = %s WHERE id = %s",
-            (*followed, now, entered.machine_id),
-        )
+        query = "UPDATE machines SET proved_count = %s, proved_hash = %s, proved_at = %s WHERE id = %s"
+        await connection.execute(query, (*followed, now, entered.machine_id))
         if not more:
             await _done(connection, message, entered, now)
             await note(connection, now, "LOG_PROVED", machine=entered.machine_id, entries=followed.entries, fault=fault)
@@ -130,21 +120,16 @@ async def take_proof(database: Database, entered: Entered, message: Mapping[str,
 
 
 async def _anchored(connection: Connection, machine_id: str, after: int) -> dict[int, str]:
-    found = await rows(
-        connection, "SELECT count, hash FROM heads WHERE machine_id = %s AND count > %s", machine_id, after
-    )
+    query = "SELECT count, hash FROM heads WHERE machine_id = %s AND count > %s"
+    found = await rows(connection, query, machine_id, after)
     return {int(one["count"]): str(one["hash"]) for one in found}
 
 
 async def newest_heads(database: Database, machine_id: str) -> list[str]:
     """The machine's last reported head and its anchored heads, as `COUNT:HASH`."""
-    found = await database.rows(
-        "SELECT head_count AS count, head_hash AS hash FROM machines WHERE id = %s"
-        " UNION SELECT count, hash FROM heads WHERE machine_id = %s ORDER BY count DESC LIMIT %s",
-        machine_id,
-        machine_id,
-        MOST_HEADS,
-    )
+    query = """SELECT head_count AS count, head_hash AS hash FROM machines WHERE id = %s
+        UNION SELECT count, hash FROM heads WHERE machine_id = %s ORDER BY count DESC LIMIT %s"""
+    found = await database.rows(query, machine_id, machine_id, MOST_HEADS)
     return [f"{one['count']}:{one['hash']}" for one in found if one["count"]]
 
 
@@ -160,10 +145,8 @@ def _follow(head: Head, lines: list[str], anchored: Mapping[int, str]) -> Head |
 
 
 async def _done(connection: Connection, message: Mapping[str, Any], entered: Entered, at: datetime) -> None:
-    await connection.execute(
-        "UPDATE proofs SET done_at = %s WHERE id = %s AND machine_id = %s",
-        (at, str(message["request"]), entered.machine_id),
-    )
+    query = "UPDATE proofs SET done_at = %s WHERE id = %s AND machine_id = %s"
+    await connection.execute(query, (at, str(message["request"]), entered.machine_id))
 
 
 # `fleet audit verify`: verifies the server's own chain and the chain of each machine that can be reached now.
@@ -175,7 +158,7 @@ async def verify_all(database: Database, wait_s: float) -> dict[str, Any]:
     own = await audit.verify(database)
     words = f"entry {own.seq} {own.problem}" if isinstance(own, Fault) else f"whole, {own.entries} entries"
     found = await machines.listing(database)
-    asked = {one["id"]: await anchors.ask_proof(database, one["id"]) for one in found if one["connected_to"]}
+    asked = {one["id"]: await ask_proof(database, one["id"]) for one in found if one["connected_to"]}
     await database.tell(CHANNEL, [f"job:{machine_id}" for machine_id in asked])
     answered = await _wait(database, set(asked.values()), wait_s)
     after = {one["id"]: one for one in await machines.listing(database)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -52,6 +53,13 @@ _NO_PROMPT = Refused("unknown_prompt", "There is no such prompt.")
 _NO_SESSION = Refused("unknown_session", "There is no such session.")
 
 
+class DatedResponse(JSONResponse):
+    """JSON in which a moment of the database is written as in ISO 8601."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, ensure_ascii=False, default=datetime.isoformat).encode()
+
+
 class FleetApi:
     """Serves the operations. `shell` is the digest of the page's files, so that a page notices a new version."""
 
@@ -73,7 +81,8 @@ class FleetApi:
         caller = await caller_of(self._context, request) if operation.scope else NOBODY
         if caller is None:
             if request.headers.get("authorization"):
-                await self._note_stranger(request)
+                self._context.metrics.refused_logins.inc()
+                await audit.note_stranger(self._database, "LOGIN_REFUSED", place=place_of(request), token=True)
             return problem(
                 401, "unauthorized", "Show a token, or log in on the page. This one is not valid (any more)."
             )
@@ -95,12 +104,7 @@ class FleetApi:
             return found
         if isinstance(found, Refused):
             return refuse(found)
-        return JSONResponse(render_plain(write(found, "http")))
-
-    async def _note_stranger(self, request: Request) -> None:
-        self._context.metrics.refused_logins.inc()
-        async with self._database.transaction() as connection:
-            await audit.note_stranger(self._database, connection, "LOGIN_REFUSED", place=place_of(request), token=True)
+        return DatedResponse(render_plain(write(found, "http")))
 
     # prompts, sessions and answers
 
@@ -229,18 +233,10 @@ class FleetApi:
 
     async def decisions(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
         query = {name: str(value) for name, value in vars(given).items() if value}
-        found = await lists.list_history(self._database, caller.name, query)
-        names = ("machine", "folder", "excerpt", "person", "value", "made_at", "settled_at", "ok", "stage")
-        told = [
-            {**{name: one[name] for name in names}, "decision_id": one["id"], "message": one["sentence"]}
-            | {"prompt_id": f"{one['machine_id']}.{one['prompt_id']}"}
-            for one in found
-        ]
-        return {"decisions": told}
+        return {"decisions": await lists.list_history(self._database, caller.name, query)}
 
     async def notices(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
-        found = await notices.newest(self._database, caller.name)
-        return {"notices": [{**one, "notice_id": one["id"]} for one in found]}
+        return {"notices": await notices.newest(self._database, caller.name)}
 
     # the caller
 
@@ -273,9 +269,12 @@ class FleetApi:
                 return hub.Device(one["id"], one["name"], _scope(caller), *times, True)
         return None
 
-    async def logins(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Logins:
+    async def logins(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+        names = {"id": "login_id", "person": "person", "name": "name", "made_at": "made_at", "seen_at": "seen_at"}
+        names["expires_at"] = "until"
         found = await people.logins(self._database, _of(caller), ("browser",))
-        return table.Logins(tuple(_login(one, caller) for one in found))
+        told = [{name: one[own] for own, name in names.items()} for one in found]
+        return {"logins": [{**one, "this": one["login_id"] == caller.login_id} for one in told]}
 
     async def end_login(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
         ended = await people.end_login(self._database, given.login_id, caller.name, _of(caller), ("browser",))
@@ -311,15 +310,7 @@ class FleetApi:
     # machines
 
     async def machines(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
-        found = await lists.list_machines(self._database, caller.name)
-        own = ("name", "connected", "silent", "seen_at", "version", "ephemeral", "open_prompts", "log_fault", "held")
-        told = [
-            {name: one[name] for name in own}
-            | {"machine_id": one["id"], "rules": one["policy"], "rules_fault": one["policy_fault"]}
-            | {"notice": one["limited"] or one["went_back"]}
-            for one in found
-        ]
-        return {"machines": told}
+        return {"machines": await lists.list_machines(self._database, caller.name)}
 
     async def revoke_machine(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
         gone = await machines.remove(self._database, given.machine, caller.name, "revoked")
@@ -336,22 +327,8 @@ class FleetApi:
         changed = await machines.allow_screens(self._database, given.machine, given.allowed)
         return table.Changed(True) if changed else _no_machine(given.machine)
 
-    async def invitations(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Invitations:
-        found = await machines.invitations(self._database)
-        return table.Invitations(
-            tuple(
-                table.Invitation(
-                    one["id"],
-                    one["made_by"],
-                    one["made_at"].isoformat(),
-                    one["expires_at"].isoformat(),
-                    one["name"],
-                    one["ephemeral"],
-                    one["uses_left"],
-                )
-                for one in found
-            )
-        )
+    async def invitations(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+        return {"invitations": await machines.invitations(self._database)}
 
     async def invite(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Invited:
         terms = {"name": given.name, "ephemeral": given.ephemeral, "ttl_s": given.minutes * 60, "uses": given.uses}
@@ -401,8 +378,7 @@ class FleetApi:
     # rules and the log
 
     async def team_rules(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.TeamRules:
-        newest = await machines.newest_rules(self._database)
-        return table.TeamRules(newest.digest, newest.body, newest.by) if newest else table.TeamRules("", "", "")
+        return await machines.newest_rules(self._database) or table.TeamRules("", "", "")
 
     async def set_team_rules(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.TeamRules:
         read_policy(given.text, self._parse, where="the rules", home="/")  # raises an error if the rules are invalid
@@ -431,12 +407,6 @@ def _of(caller: Caller) -> str:
 def _session(row: Mapping[str, Any]) -> dict[str, Any]:
     found = render_session(read_session(row))
     return {**found, "session_id": f"{row['machine_id']}.{row['session_id']}", "machine": row["machine"]}
-
-
-def _login(row: Mapping[str, Any], caller: Caller) -> table.Login:
-    seen = row["seen_at"].isoformat() if row["seen_at"] else None
-    until, this = row["expires_at"].isoformat(), row["id"] == caller.login_id
-    return table.Login(row["id"], row["person"], row["name"], row["made_at"].isoformat(), seen, until, this)
 
 
 def _token(row: Mapping[str, Any], caller: Caller) -> hub.Token:

@@ -70,17 +70,15 @@ def _noted(at: datetime, event: str, fields: dict[str, Any]) -> tuple[datetime, 
     return at, event, Jsonb(redact_data(fields))
 
 
-async def note_stranger(database: Database, connection: Connection, event: str, **fields: Any) -> None:
-    """Record an event that any stranger can cause. `Strangers` in `database.py` limits how many entries this makes."""
-    now = database.now()
-    if database.strangers.is_recorded(event, now):
-        await note(connection, now, event, **fields)
+async def note_stranger(database: Database, event: str, **fields: Any) -> None:
+    """Record an event that any stranger can cause. Of a flood only the first ones get an entry of their own."""
+    if database.strangers.is_single(event):
+        await note_alone(database, event, **fields)
 
 
 async def note_counted(database: Database) -> None:
     """Write one entry for the events that were only counted. Called from time to time."""
-    now = database.now()
-    for event, more in database.strangers.ended(now):
+    for event, more in database.strangers.end_window():
         await note_alone(database, event, more=more)
 
 
@@ -92,12 +90,9 @@ async def seal(database: Database) -> int:
         mine = await row(connection, "SELECT pg_try_advisory_xact_lock(%s) AS mine", LOCK)
         if not mine or not mine["mine"]:
             return 0
-        noted = await rows(
-            connection,
-            "DELETE FROM audit_pending WHERE id IN (SELECT id FROM audit_pending ORDER BY id LIMIT %s)"
-            " RETURNING id, at, event, fields",
-            BATCH,
-        )
+        query = """DELETE FROM audit_pending WHERE id IN (SELECT id FROM audit_pending ORDER BY id LIMIT %s)
+            RETURNING id, at, event, fields"""
+        noted = await rows(connection, query, BATCH)
         if noted:
             await _append(connection, sorted(noted, key=lambda one: int(one["id"])))
         return len(noted)
@@ -109,12 +104,10 @@ async def _append(connection: Connection, noted: list[dict[str, Any]]) -> None:
     for one in noted:
         line, head = seal_entry(head, iso(one["at"].timestamp()), one["event"], one["fields"])
         lines.append(line)
-    await connection.execute(
-        "WITH added AS (INSERT INTO audit_entries (seq, entry) SELECT %s + number, line"
-        " FROM json_array_elements_text(%s) WITH ORDINALITY AS sealed (line, number))"
-        " UPDATE audit_head SET count = %s, hash = %s",
-        (before, Json(lines), head.entries, head.hash),
-    )
+    query = """WITH added AS (INSERT INTO audit_entries (seq, entry) SELECT %s + number, line
+        FROM json_array_elements_text(%s) WITH ORDINALITY AS sealed (line, number))
+        UPDATE audit_head SET count = %s, hash = %s"""
+    await connection.execute(query, (before, Json(lines), head.entries, head.hash))
 
 
 async def head_of(connection: Connection) -> Head:
@@ -148,10 +141,6 @@ async def page(database: Database, limit: int, before: int = 0) -> list[dict[str
     page.
     """
     await seal(database)
-    found = await database.rows(
-        "SELECT entry::jsonb AS entry FROM audit_entries WHERE %s = 0 OR seq < %s ORDER BY seq DESC LIMIT %s",
-        before,
-        before,
-        limit,
-    )
+    query = "SELECT entry::jsonb AS entry FROM audit_entries WHERE %s = 0 OR seq < %s ORDER BY seq DESC LIMIT %s"
+    found = await database.rows(query, before, before, limit)
     return [one["entry"] for one in found]

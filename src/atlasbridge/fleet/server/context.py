@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from atlasbridge.core.daemon.receipts import WINDOW_S
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_id
 from atlasbridge.fleet.server import audit, decisions, machines, notices
@@ -112,6 +114,7 @@ class ServerContext:
         self.push = FleetPush(database, self.wakeups, self.url)
         self.chats: Works | None = None  # None if this process never serves the chats
         self._identity: Identity | None = None
+        self._began = database.clock.now()
 
     @property
     def identity(self) -> Identity:
@@ -130,9 +133,9 @@ class ServerContext:
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.wakeups.run(), name="wakeups")
-            group.create_task(self._seal(), name="seal")
-            group.create_task(self._reap(), name="reap")
-            group.create_task(self._clean(), name="clean")
+            tasks = ((SEAL_S, self._seal), (REAP_S, self._reap), (WINDOW_S, self._count), (CLEAN_S, self._clean))
+            for every_s, work in tasks:
+                group.create_task(self._repeat(every_s, work))
             group.create_task(self.push.run(), name="push")
             if self.chats is not None:
                 group.create_task(self.chats.run(), name="chats")
@@ -157,36 +160,31 @@ class ServerContext:
             self.metrics.decision_seconds.observe(wait_s - max(0.0, deadline - clock()))
         return decision
 
-    async def _seal(self) -> None:
+    async def _repeat(self, every_s: float, work: Callable[[], Awaitable[None]]) -> None:
+        """Do this work from time to time. While PostgreSQL is away, it is done later."""
         while True:
             try:
-                while await audit.seal(self.database) == audit.BATCH:
-                    pass
+                await work()
             except StoreError as error:
-                log.warning("the log is sealed later: %s", error)
-            await asyncio.sleep(SEAL_S)
+                log.warning("a background task (%s) is done later: %s", work.__name__.strip("_"), error)
+            await asyncio.sleep(every_s)
+
+    async def _seal(self) -> None:
+        while await audit.seal(self.database) == audit.BATCH:
+            pass
 
     async def _clean(self) -> None:
         """Delete old rows in small batches, so that no request waits for a long transaction."""
-        while True:
-            try:
-                while await notices.clean(self.database, self.keep_s):
-                    await asyncio.sleep(SEAL_S)
-            except StoreError as error:
-                log.warning("old rows are removed later: %s", error)
-            await asyncio.sleep(CLEAN_S)
+        while await notices.clean(self.database, self.keep_s):
+            await asyncio.sleep(SEAL_S)
 
     async def _reap(self) -> None:
-        began = self.database.clock.now()
-        while True:
-            try:
-                await self.database.set_clock()
-                if self.database.clock.now() - began > machines.EPHEMERAL_S:  # time for machines to reconnect
-                    for machine_id in await machines.reap(self.database):
-                        self.wakeups.tell(f"job:{machine_id}", BOARD)
-                voided = await decisions.void_unallowed(self.database)
-                self.wakeups.tell(*(f"decision:{one}" for one in voided))
-                await audit.note_counted(self.database)
-            except StoreError as error:
-                log.warning("silent machines are looked for later: %s", error)
-            await asyncio.sleep(REAP_S)
+        await self.database.set_clock()
+        if self.database.clock.now() - self._began > machines.EPHEMERAL_S:  # time for machines to reconnect
+            for machine_id in await machines.reap(self.database):
+                self.wakeups.tell(f"job:{machine_id}", BOARD)
+        voided = await decisions.void_unallowed(self.database)
+        self.wakeups.tell(*(f"decision:{one}" for one in voided))
+
+    async def _count(self) -> None:
+        await audit.note_counted(self.database)

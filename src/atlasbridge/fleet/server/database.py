@@ -18,49 +18,10 @@ from psycopg.rows import TupleRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.daemon.receipts import Flood
 from atlasbridge.core.errors import ConfigError, StoreError
 from atlasbridge.core.ids import new_nonce
 from atlasbridge.core.prompt.model import digest_text
-from atlasbridge.core.values import mutable
-
-# A rate-limited log of what strangers try: the first events of each minute get an entry each, the rest are only
-# counted.
-#
-# A flood of guesses, which anybody can send, neither fills the database nor goes unnoticed. Each process counts for
-# itself.
-
-WINDOW_S = 60.0
-SINGLE = 20  # separate entries in each window, for each kind of event
-
-
-@mutable
-class _Window:
-    begun: datetime
-    recorded: int = 0
-    more: int = 0
-
-
-class Strangers:
-    def __init__(self) -> None:
-        self._windows: dict[str, _Window] = {}
-
-    def is_recorded(self, event: str, now: datetime) -> bool:
-        """Whether this event gets an entry of its own. Otherwise it is counted."""
-        window = self._windows.setdefault(event, _Window(now))
-        if window.recorded >= SINGLE:
-            window.more += 1
-            return False
-        window.recorded += 1
-        return True
-
-    def ended(self, now: datetime) -> Iterator[tuple[str, int]]:
-        """For each window that has ended: the event, and how many were only counted."""
-        for event, window in list(self._windows.items()):
-            if (now - window.begun).total_seconds() >= WINDOW_S:
-                del self._windows[event]
-                if window.more:
-                    yield event, window.more
-
 
 # Calls that arrive close together share one statement and one commit.
 #
@@ -175,7 +136,7 @@ class Database:
         self._single = _pool(url, most, generic, autocommit=True, prepare_threshold=0, **self._name)
         # Notifications can be lost anyway, so they do not wait for the disk.
         self._notification = _pool(url, 1, "synchronous_commit = off", autocommit=True, **self._name)
-        self.strangers = Strangers()
+        self.strangers: Flood[str] = Flood()  # events that anybody can cause, as this process counts them
         self._together: dict[Any, Batch[Any, Any]] = {}
         self._teller = 0  # the backend process that sends this process's notifications
         self._looking: asyncio.Task[None] | None = None
@@ -369,11 +330,9 @@ async def turn(url: str) -> AsyncIterator[LeaderLock | None]:
 
 async def carried(database: Database) -> bool:
     """Whether any process serves the chats now."""
-    found = await database.rows(
-        "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = 0 AND objid = %s"
-        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-        LOCK,
-    )
+    query = """SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = 0 AND objid = %s
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+    found = await database.rows(query, LOCK)
     return bool(found)
 
 

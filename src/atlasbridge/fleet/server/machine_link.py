@@ -346,7 +346,7 @@ class MachineLink:
             await self._tell_looks()
         if found.rules not in ("", self._rules) and (rules := await machines.newest_rules(self._context.database)):
             self._rules = rules.digest
-            await self._send("policy", digest=rules.digest, text=rules.body)
+            await self._send("policy", digest=rules.digest, text=rules.text)
 
     async def _tell_looks(self) -> None:
         wanted = await screens.watched(self._context.database, self._entered.machine_id)

@@ -18,6 +18,7 @@ from atlasbridge.core.prompt.model import digest_text
 from atlasbridge.core.values import frozen
 from atlasbridge.fleet.server.audit import note, note_stranger
 from atlasbridge.fleet.server.database import Connection, Database, row, rows
+from atlasbridge.fleet.server.operations import TeamRules
 from atlasbridge.fleet.server.signature import hashed, new_token
 
 SENT = "sent"  # the stage of a decision that was sent and has no outcome yet
@@ -44,31 +45,24 @@ async def invite(
     """Create an invitation token. Only its hash is stored."""
     token, now = new_token(), database.now()
     async with database.transaction() as connection:
-        await connection.execute(
-            "INSERT INTO invitations (token_hash, made_by, made_at, expires_at, name, ephemeral, uses_left)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s)",
-            (hashed(token), by, now, now + timedelta(seconds=ttl_s), name, ephemeral, uses),
-        )
+        query = """INSERT INTO invitations (token_hash, made_by, made_at, expires_at, name, ephemeral, uses_left)
+            VALUES (%s, %s, %s, %s, %s, %s, %s)"""
+        await connection.execute(query, (hashed(token), by, now, now + timedelta(seconds=ttl_s), name, ephemeral, uses))
         await note(connection, now, "INVITED", by=by, name=name, ephemeral=ephemeral, uses=uses, ttl_s=ttl_s)
     return token
 
 
 async def invitations(database: Database) -> list[dict[str, Any]]:
     """Invitations that can still be used."""
-    return await database.rows(
-        "SELECT left(token_hash, 16) AS id, made_by, made_at, expires_at, name, ephemeral, uses_left FROM invitations"
-        " WHERE uses_left > 0 AND expires_at > %s ORDER BY made_at",
-        database.now(),
-    )
+    query = """SELECT left(token_hash, 16) AS invitation_id, made_by AS by, made_at, expires_at AS until, name,
+        ephemeral, uses_left FROM invitations WHERE uses_left > 0 AND expires_at > %s ORDER BY made_at"""
+    return await database.rows(query, database.now())
 
 
 async def revoke_invitation(database: Database, invitation_id: str, by: str) -> bool:
     async with database.transaction() as connection:
-        gone = await rows(
-            connection,
-            "DELETE FROM invitations WHERE left(token_hash, 16) = %s AND uses_left > 0 RETURNING made_by",
-            invitation_id,
-        )
+        query = "DELETE FROM invitations WHERE left(token_hash, 16) = %s AND uses_left > 0 RETURNING made_by"
+        gone = await rows(connection, query, invitation_id)
         if gone:
             await note(connection, database.now(), "INVITED", by=by, revoked=invitation_id)
     return bool(gone)
@@ -81,17 +75,11 @@ async def join(database: Database, token: str, name: str, key: str, ephemeral: b
         return Refused("bad_key", "That is no key.")
     now, machine_id = database.now(), new_id()
     async with database.transaction() as connection:
-        found = await row(
-            connection,
-            "UPDATE invitations SET uses_left = uses_left - 1, used_at = %s WHERE token_hash = %s AND uses_left > 0"
-            " AND expires_at > %s AND (name = '' OR name = %s) RETURNING made_by, ephemeral",
-            now,
-            hashed(token),
-            now,
-            wanted,
-        )
+        query = """UPDATE invitations SET uses_left = uses_left - 1, used_at = %s WHERE token_hash = %s AND
+            uses_left > 0 AND expires_at > %s AND (name = '' OR name = %s) RETURNING made_by, ephemeral"""
+        found = await row(connection, query, now, hashed(token), now, wanted)
         if found is None:
-            await note_stranger(database, connection, "JOIN_REFUSED", name=wanted, key=key)
+            await note_stranger(database, "JOIN_REFUSED", name=wanted, key=key)
             return Refused("bad_token", "This token is not valid: it was used, is too old, or is for another machine.")
         free = await _free_name(connection, wanted)
         await connection.execute(
@@ -120,9 +108,8 @@ async def key_of(database: Database, machine_id: str) -> str | Refused:
 
 
 async def refuse_entry(database: Database, machine_id: str, reason: str) -> None:
-    async with database.transaction() as connection:
-        told = escape_controls(machine_id[:64], keep_lines=False)
-        await note_stranger(database, connection, "ENTER_REFUSED", machine=told, reason=reason)
+    told = escape_controls(machine_id[:64], keep_lines=False)
+    await note_stranger(database, "ENTER_REFUSED", machine=told, reason=reason)
 
 
 async def enter(
@@ -162,13 +149,14 @@ async def enter(
             epoch = f"{machine_id}/{new_nonce()}"
             opened = await _begin_epoch(connection, machine_id, epoch)
         token = f"{max(int(known['meetings']), meeting_of(given['token'])) + 1}.{new_nonce()}"
+        query = """UPDATE machines SET generation = generation + 1, connected_to = %(server)s, seen_at = %(now)s,
+            version = %(version)s, screens = %(screens)s, policy = %(policy)s, host = %(host)s,
+            address = %(address)s, meetings = %(meetings)s, token_offered = %(token)s, accepts = '',
+            token = CASE WHEN %(given)s = '' THEN token ELSE %(given)s END,
+            others = '[]' WHERE id = %(id)s RETURNING generation, acked"""
         found = await row(
             connection,
-            "UPDATE machines SET generation = generation + 1, connected_to = %(server)s, seen_at = %(now)s,"
-            " version = %(version)s, screens = %(screens)s, policy = %(policy)s, host = %(host)s,"
-            " address = %(address)s, meetings = %(meetings)s, token_offered = %(token)s, accepts = '',"
-            " token = CASE WHEN %(given)s = '' THEN token ELSE %(given)s END,"
-            " others = '[]' WHERE id = %(id)s RETURNING generation, acked",
+            query,
             {
                 "id": machine_id,
                 "server": server,
@@ -195,11 +183,8 @@ async def _enter_to_leave(connection: Connection, known: dict[str, Any]) -> Ente
         return Refused(
             "expelled", f"Other machines had this key: {known['name']} stays on the list until it is revoked."
         )
-    found = await row(
-        connection,
-        "UPDATE machines SET generation = generation + 1 WHERE id = %s RETURNING generation, acked",
-        known["id"],
-    )
+    query = "UPDATE machines SET generation = generation + 1 WHERE id = %s RETURNING generation, acked"
+    found = await row(connection, query, known["id"])
     assert found is not None
     return Entered(known["id"], known["name"], int(found["generation"]), int(found["acked"]))
 
@@ -267,10 +252,8 @@ async def _hold(
     if verdict == "expelled" or (known["held"] == verdict and not fresh):
         return refused
     others = [*known["others"], came][-8:] if fresh else known["others"]
-    await connection.execute(
-        "UPDATE machines SET held = %s, others = %s, generation = generation + 1, connected_to = '' WHERE id = %s",
-        (verdict, Jsonb(others), machine_id),
-    )
+    query = "UPDATE machines SET held = %s, others = %s, generation = generation + 1, connected_to = '' WHERE id = %s"
+    await connection.execute(query, (verdict, Jsonb(others), machine_id))
     event = "MACHINE_CLONED" if verdict == "cloned" else "MACHINE_RESTORED"
     places = {"host": known["host"], "address": known["address"]}
     their = {"other_host": given["host"], "other_address": given["address"]}
@@ -293,18 +276,16 @@ async def _note_return(
             f" WHERE machine_id = %s AND settled_at IS NULL AND stage = '{SENT}'",
             (now, f"Not known: {known['name']} was put back to an earlier state before it said anything.", machine_id),
         )
-    await connection.execute(
-        "UPDATE machines SET went_back = %s, went_back_at = %s WHERE id = %s", (told, now, machine_id)
-    )
+    query = "UPDATE machines SET went_back = %s, went_back_at = %s WHERE id = %s"
+    await connection.execute(query, (told, now, machine_id))
     return told
 
 
 async def open_digest(connection: Connection, machine_id: str) -> str:
     """The digest of what is open on the machine according to this database; see `fleet_wire.digest_open`."""
     prompts = await rows(connection, "SELECT prompt_id FROM prompts WHERE machine_id = %s AND is_open", machine_id)
-    sessions = await rows(
-        connection, "SELECT session_id FROM sessions WHERE machine_id = %s AND state = 'active'", machine_id
-    )
+    query = "SELECT session_id FROM sessions WHERE machine_id = %s AND state = 'active'"
+    sessions = await rows(connection, query, machine_id)
     return digest_open((one["prompt_id"] for one in prompts), (one["session_id"] for one in sessions))
 
 
@@ -312,23 +293,17 @@ async def _begin_epoch(connection: Connection, machine_id: str, epoch: str) -> t
     """Start a new epoch, because a store is new or went back: sequence numbers start again. Returns the prompts that
     were open, so that the machine reports each of them; `sweep` closes the ones that it does not report.
     """
-    await connection.execute(
-        "UPDATE machines SET epoch = %s, epochs = epochs + 1, acked = 0 WHERE id = %s", (epoch, machine_id)
-    )
-    found = await rows(
-        connection, "SELECT prompt_id FROM prompts WHERE machine_id = %s AND is_open LIMIT %s", machine_id, MOST_NAMED
-    )
+    query = "UPDATE machines SET epoch = %s, epochs = epochs + 1, acked = 0 WHERE id = %s"
+    await connection.execute(query, (epoch, machine_id))
+    query = "SELECT prompt_id FROM prompts WHERE machine_id = %s AND is_open LIMIT %s"
+    found = await rows(connection, query, machine_id, MOST_NAMED)
     return tuple(str(one["prompt_id"]) for one in found)
 
 
 async def confirm(database: Database, entered: Entered, token: str) -> None:
     """Record that the machine has stored the token of this connection."""
-    await database.rows(
-        "UPDATE machines SET token = token_offered WHERE id = %s AND generation = %s AND token_offered = %s",
-        entered.machine_id,
-        entered.generation,
-        token,
-    )
+    query = "UPDATE machines SET token = token_offered WHERE id = %s AND generation = %s AND token_offered = %s"
+    await database.rows(query, entered.machine_id, entered.generation, token)
 
 
 async def sweep(database: Database, entered: Entered) -> None:
@@ -336,11 +311,9 @@ async def sweep(database: Database, entered: Entered) -> None:
     mine = (entered.machine_id, entered.machine_id, entered.generation)
     newest = "machine_id = %s AND epochs < (SELECT m.epochs FROM machines m WHERE m.id = %s AND m.generation = %s)"
     async with database.transaction() as connection:
-        await connection.execute(
-            "UPDATE prompts SET is_open = false, state = 'gone', ended_at = coalesce(ended_at, %s)"
-            f" WHERE is_open AND {newest}",
-            (database.now(), *mine),
-        )
+        query = f"""UPDATE prompts SET is_open = false, state = 'gone', ended_at = coalesce(ended_at, %s)
+            WHERE is_open AND {newest}"""
+        await connection.execute(query, (database.now(), *mine))
         await connection.execute(f"UPDATE sessions SET state = 'gone' WHERE state = 'active' AND {newest}", mine)
 
 
@@ -351,9 +324,8 @@ async def accept_restore(database: Database, name: str, by: str) -> str | None:
         if known is None or not known["others"]:
             return None
         last = known["others"][-1]
-        await connection.execute(
-            "UPDATE machines SET held = '', accepts = %s WHERE id = %s", (last["token"], known["id"])
-        )
+        query = "UPDATE machines SET held = '', accepts = %s WHERE id = %s"
+        await connection.execute(query, (last["token"], known["id"]))
         told = {"machine": known["id"], "name": known["name"], "host": last["host"], "address": last["address"]}
         await note(connection, database.now(), "RESTORE_ACCEPTED", by=by, **told)
     return _place(last)
@@ -376,22 +348,16 @@ async def split(database: Database, name: str, keep: int, by: str) -> str | None
         theirs = [one["token"] for one in known["others"]]
         kept = own if keep == 0 else [theirs[keep - 1]]
         gone = [one for one in (*own, *theirs) if one not in kept and one]
-        await connection.execute(
-            "UPDATE machines SET held = '', accepts = %s, others = '[]', expelled = expelled || %s WHERE id = %s",
-            ("" if keep == 0 else kept[0], gone, known["id"]),
-        )
+        query = "UPDATE machines SET held = '', accepts = %s, others = '[]', expelled = expelled || %s WHERE id = %s"
+        await connection.execute(query, ("" if keep == 0 else kept[0], gone, known["id"]))
         place = _place(known if keep == 0 else known["others"][keep - 1])
         await note(connection, database.now(), "SPLIT", machine=known["id"], name=known["name"], kept=place, by=by)
     return place
 
 
 async def _held(connection: Connection, name: str) -> dict[str, Any] | None:
-    return await row(
-        connection,
-        "SELECT * FROM machines WHERE (name = %s OR id = %s) AND held <> '' AND gone_at IS NULL FOR UPDATE",
-        name,
-        name,
-    )
+    query = "SELECT * FROM machines WHERE (name = %s OR id = %s) AND held <> '' AND gone_at IS NULL FOR UPDATE"
+    return await row(connection, query, name, name)
 
 
 def _place(side: Mapping[str, Any]) -> str:
@@ -399,10 +365,8 @@ def _place(side: Mapping[str, Any]) -> str:
 
 
 async def close_prompts(connection: Connection, machine_id: str, database: Database) -> None:
-    await connection.execute(
-        "UPDATE prompts SET is_open = false, state = 'gone', ended_at = %s WHERE machine_id = %s AND is_open",
-        (database.now(), machine_id),
-    )
+    query = "UPDATE prompts SET is_open = false, state = 'gone', ended_at = %s WHERE machine_id = %s AND is_open"
+    await connection.execute(query, (database.now(), machine_id))
 
 
 async def remove(database: Database, name_or_id: str, by: str, why: str) -> str | None:
@@ -411,24 +375,16 @@ async def remove(database: Database, name_or_id: str, by: str, why: str) -> str 
     """
     now = database.now()
     async with database.transaction() as connection:
-        found = await row(
-            connection,
-            "UPDATE machines SET gone_at = %s, gone_why = %s, connected_to = '', generation = generation + 1"
-            " WHERE (name = %s OR id = %s) AND gone_at IS NULL RETURNING id, name",
-            now,
-            why,
-            name_or_id,
-            name_or_id,
-        )
+        query = """UPDATE machines SET gone_at = %s, gone_why = %s, connected_to = '', generation = generation + 1
+            WHERE (name = %s OR id = %s) AND gone_at IS NULL RETURNING id, name"""
+        found = await row(connection, query, now, why, name_or_id, name_or_id)
         if found is None:
             return None
         machine_id = str(found["id"])
         await close_prompts(connection, machine_id, database)
-        await connection.execute(
-            "UPDATE decisions SET settled_at = %s, ok = false, stage = 'gone', sentence = %s"
-            " WHERE machine_id = %s AND settled_at IS NULL",
-            (now, f"Not known: the machine {found['name']} is gone ({why}).", machine_id),
-        )
+        query = """UPDATE decisions SET settled_at = %s, ok = false, stage = 'gone', sentence = %s
+            WHERE machine_id = %s AND settled_at IS NULL"""
+        await connection.execute(query, (now, f"Not known: the machine {found['name']} is gone ({why}).", machine_id))
         event = "REVOKED" if why == "revoked" else "LEFT"
         await note(connection, now, event, machine=machine_id, name=found["name"], by=by, why=why)
     return machine_id
@@ -437,10 +393,8 @@ async def remove(database: Database, name_or_id: str, by: str, why: str) -> str 
 async def reap(database: Database) -> list[str]:
     """Remove ephemeral machines that were silent for too long, and delete expired logins and old invitations."""
     now = database.now()
-    silent = await database.rows(
-        "SELECT id FROM machines WHERE ephemeral AND gone_at IS NULL AND coalesce(seen_at, joined_at) < %s",
-        now - timedelta(seconds=EPHEMERAL_S),
-    )
+    query = "SELECT id FROM machines WHERE ephemeral AND gone_at IS NULL AND coalesce(seen_at, joined_at) < %s"
+    silent = await database.rows(query, now - timedelta(seconds=EPHEMERAL_S))
     gone = [machine_id for one in silent if (machine_id := await remove(database, one["id"], "timer", "silent"))]
     async with database.transaction() as connection:
         await connection.execute("DELETE FROM logins WHERE expires_at < %s", (now,))
@@ -453,51 +407,33 @@ async def set_limited(database: Database, entered: Entered, why: str) -> None:
 
 
 async def parted(database: Database, entered: Entered) -> None:
-    async with database.transaction() as connection:
-        await connection.execute(
-            "UPDATE machines SET connected_to = '' WHERE id = %s AND generation = %s",
-            (entered.machine_id, entered.generation),
-        )
+    query = "UPDATE machines SET connected_to = '' WHERE id = %s AND generation = %s"
+    await database.rows(query, entered.machine_id, entered.generation)
 
 
 async def listing(database: Database, include_gone: bool = False) -> list[dict[str, Any]]:
-    return await database.rows(
-        "SELECT m.*, (SELECT count(*) FROM prompts p WHERE p.machine_id = m.id AND p.is_open) AS open_prompts,"
-        " (SELECT count(*) FROM sessions s WHERE s.machine_id = m.id AND s.state = 'active') AS sessions"
-        " FROM machines m WHERE %s OR gone_at IS NULL ORDER BY name, joined_at",
-        include_gone,
-    )
+    query = """SELECT m.*, (SELECT count(*) FROM prompts p WHERE p.machine_id = m.id AND p.is_open) AS open_prompts,
+        (SELECT count(*) FROM sessions s WHERE s.machine_id = m.id AND s.state = 'active') AS sessions
+        FROM machines m WHERE %s OR gone_at IS NULL ORDER BY name, joined_at"""
+    return await database.rows(query, include_gone)
 
 
 async def allow_screens(database: Database, name: str, allowed: bool) -> bool:
-    found = await database.rows(
-        "UPDATE machines SET screens_here = %s WHERE (name = %s OR id = %s) AND gone_at IS NULL RETURNING id",
-        allowed,
-        name,
-        name,
-    )
+    query = "UPDATE machines SET screens_here = %s WHERE (name = %s OR id = %s) AND gone_at IS NULL RETURNING id"
+    found = await database.rows(query, allowed, name, name)
     return bool(found)
 
 
 # Rules for all machines: each gets the newest rules, identified by their digest, and reports whether it accepted them.
 
 
-@frozen
-class TeamRules:
-    digest: str
-    body: str
-    by: str
-
-
 async def set_rules(database: Database, body: str, by: str) -> str:
     """Store the rules and return their digest. The caller has validated them, and each machine validates them again."""
     digest, now = digest_text(body), database.now()
     async with database.transaction() as connection:
-        await connection.execute(
-            "INSERT INTO rulebook (digest, body, by_whom, made_at) VALUES (%s, %s, %s, %s)"
-            " ON CONFLICT (digest) DO UPDATE SET by_whom = excluded.by_whom, made_at = excluded.made_at",
-            (digest, body, by, now),
-        )
+        query = """INSERT INTO rulebook (digest, body, by_whom, made_at) VALUES (%s, %s, %s, %s)
+            ON CONFLICT (digest) DO UPDATE SET by_whom = excluded.by_whom, made_at = excluded.made_at"""
+        await connection.execute(query, (digest, body, by, now))
         await note(connection, now, "RULES_SET", digest=digest, by=by)
     return digest
 
@@ -508,8 +444,6 @@ async def newest_rules(database: Database) -> TeamRules | None:
 
 
 async def rules_taken(database: Database, entered: Entered, message: Mapping[str, Any]) -> None:
-    async with database.transaction() as connection:
-        await connection.execute(
-            "UPDATE machines SET policy = %s, policy_fault = %s WHERE id = %s",
-            (str(message["digest"])[:100], str(message.get("fault", ""))[:400], entered.machine_id),
-        )
+    digest, fault = str(message["digest"])[:100], str(message.get("fault", ""))[:400]
+    query = "UPDATE machines SET policy = %s, policy_fault = %s WHERE id = %s"
+    await database.rows(query, digest, fault, entered.machine_id)

@@ -62,15 +62,12 @@ def _refuse(current: int, newest: int, saved: bool) -> None:
 
 async def _apply(connection: Connection, step: Migration, database: Database) -> None:
     if step.version == 1:
-        await connection.execute(
-            "CREATE TABLE server_schema (version integer PRIMARY KEY, name text NOT NULL,"
-            " applied_at timestamptz NOT NULL)"
-        )
+        query = """CREATE TABLE server_schema (version integer PRIMARY KEY, name text NOT NULL,
+            applied_at timestamptz NOT NULL)"""
+        await connection.execute(query)
     await connection.execute(step.sql.encode())
-    await connection.execute(
-        "INSERT INTO server_schema (version, name, applied_at) VALUES (%s, %s, %s)",
-        (step.version, step.name, database.now()),
-    )
+    query = "INSERT INTO server_schema (version, name, applied_at) VALUES (%s, %s, %s)"
+    await connection.execute(query, (step.version, step.name, database.now()))
     if step.version == 1:
         await _make_identity(connection)
 

@@ -49,26 +49,16 @@ async def take(database: Database, entered: Entered, message: str) -> None:
     now = database.now()
     since = now - timedelta(minutes=1)
     text = escape_controls(message[:LONGEST]).strip()
-    await database.rows(
-        "INSERT INTO notices (machine_id, at, message) SELECT %s, %s, %s WHERE %s <> ''"
-        " AND (SELECT count(*) FROM notices WHERE machine_id = %s AND at > %s) < %s",
-        entered.machine_id,
-        now,
-        text,
-        text,
-        entered.machine_id,
-        since,
-        MOST_IN_A_MINUTE,
-    )
+    query = """INSERT INTO notices (machine_id, at, message) SELECT %s, %s, %s WHERE %s <> ''
+        AND (SELECT count(*) FROM notices WHERE machine_id = %s AND at > %s) < %s"""
+    await database.rows(query, entered.machine_id, now, text, text, entered.machine_id, since, MOST_IN_A_MINUTE)
 
 
 async def newest(database: Database, person: str, limit: int = 20) -> list[dict[str, Any]]:
-    found = await database.rows(
-        f"""SELECT n.id, m.name AS machine, n.at, n.message FROM notices n JOIN machines m ON m.id = n.machine_id
-        WHERE {ALLOWED_SOMEWHERE} ORDER BY n.id DESC LIMIT %(limit)s""",
-        {"person": person, "may": "see", "limit": limit},
-    )
-    return [{**one, "at": one["at"].isoformat()} for one in found]
+    query = f"""SELECT n.id AS notice_id, m.name AS machine, n.at, n.message
+        FROM notices n JOIN machines m ON m.id = n.machine_id
+        WHERE {ALLOWED_SOMEWHERE} ORDER BY n.id DESC LIMIT %(limit)s"""
+    return await database.rows(query, {"person": person, "may": "see", "limit": limit})
 
 
 async def uncarried(database: Database) -> list[dict[str, Any]]:
@@ -76,13 +66,12 @@ async def uncarried(database: Database) -> list[dict[str, Any]]:
     They are marked as sent.
     """
     allowed = ALLOWED_SOMEWHERE.replace("%(person)s", "x.name").replace("%(may)s", "'see'")
-    return await database.rows(
-        f"""UPDATE notices n SET carried = true FROM machines m
+    query = f"""UPDATE notices n SET carried = true FROM machines m
         WHERE m.id = n.machine_id AND n.id IN (SELECT id FROM notices WHERE NOT carried ORDER BY id LIMIT 100)
         RETURNING n.id, n.machine_id, m.name AS machine, n.message, ARRAY(
-            SELECT x.name FROM people x WHERE x.gone_at IS NULL AND cardinality(x.identities) > 0 AND {allowed}
+        SELECT x.name FROM people x WHERE x.gone_at IS NULL AND cardinality(x.identities) > 0 AND {allowed}
         ) AS readers"""
-    )
+    return await database.rows(query)
 
 
 async def clean(database: Database, keep_s: float) -> int:

@@ -153,10 +153,8 @@ class OidcLogin:
         async with self._database.transaction() as connection:
             old = now - timedelta(seconds=ATTEMPT_S)
             await connection.execute("DELETE FROM oidc_attempts WHERE made_at < %s", (old,))
-            await connection.execute(
-                "INSERT INTO oidc_attempts (state_hash, nonce, verifier, made_at) VALUES (%s, %s, %s, %s)",
-                (hashed(state), nonce, verifier, now),
-            )
+            query = "INSERT INTO oidc_attempts (state_hash, nonce, verifier, made_at) VALUES (%s, %s, %s, %s)"
+            await connection.execute(query, (hashed(state), nonce, verifier, now))
         async with self._provider.client(self._back) as client:
             address, _ = client.create_authorization_url(
                 metadata["authorization_endpoint"], state=state, code_verifier=verifier, nonce=nonce
@@ -185,8 +183,7 @@ class OidcLogin:
 
     async def _note_refused(self, request: Request, why: str) -> None:
         self._context.metrics.refused_logins.inc()
-        async with self._database.transaction() as connection:
-            await note_stranger(self._database, connection, "LOGIN_REFUSED", place=place_of(request), why=why[:200])
+        await note_stranger(self._database, "LOGIN_REFUSED", place=place_of(request), why=why[:200])
 
     async def _let_in(self, request: Request) -> str:
         query, state = request.query_params, request.query_params.get("state", "")
@@ -209,11 +206,8 @@ class OidcLogin:
     async def _attempt(self, state: str) -> dict[str, Any]:
         """Take the stored attempt. Each one can be used once."""
         since = self._database.now() - timedelta(seconds=ATTEMPT_S)
-        found = await self._database.rows(
-            "DELETE FROM oidc_attempts WHERE state_hash = %s AND made_at > %s RETURNING nonce, verifier",
-            hashed(state),
-            since,
-        )
+        query = "DELETE FROM oidc_attempts WHERE state_hash = %s AND made_at > %s RETURNING nonce, verifier"
+        found = await self._database.rows(query, hashed(state), since)
         if not found:
             raise Denied("This login began too long ago. Try again.")
         return found[0]
@@ -279,10 +273,8 @@ class OidcLogin:
                 raise Denied(f"{name} was removed here. An administrator can add you again: fleet people add {name}")
             raise Denied(f"{name} is known here already. An administrator can say that this is you: {identity}")
         now = self._database.now()
-        await connection.execute(
-            "INSERT INTO people (name, role, identities, added_at) VALUES (%s, 'member', %s, %s)",
-            (name, [identity], now),
-        )
+        query = "INSERT INTO people (name, role, identities, added_at) VALUES (%s, 'member', %s, %s)"
+        await connection.execute(query, (name, [identity], now))
         await note(connection, now, "PERSON_ADDED", person=name, identity=identity, by="oidc")
         return name
 

@@ -63,11 +63,9 @@ async def add(database: Database, name: str, role: str, by: str) -> None:
     if bad_name(name):
         raise ConfigError(f"{name!r} is no name for a person", "up to 60 characters, no comma, no @ in front")
     async with database.transaction() as connection:
-        await connection.execute(
-            "INSERT INTO people (name, role, added_at) VALUES (%s, %s, %s)"
-            " ON CONFLICT (name) DO UPDATE SET role = excluded.role, gone_at = NULL",
-            (name, role, database.now()),
-        )
+        query = """INSERT INTO people (name, role, added_at) VALUES (%s, %s, %s)
+            ON CONFLICT (name) DO UPDATE SET role = excluded.role, gone_at = NULL"""
+        await connection.execute(query, (name, role, database.now()))
         await note(connection, database.now(), "PERSON_ADDED", person=name, role=role, by=by)
 
 
@@ -75,9 +73,8 @@ async def remove(database: Database, name: str, by: str) -> bool:
     """Remove a person: delete their permissions and log them out everywhere at once."""
     now = database.now()
     async with database.transaction() as connection:
-        gone = await row(
-            connection, "UPDATE people SET gone_at = %s WHERE name = %s AND gone_at IS NULL RETURNING name", now, name
-        )
+        query = "UPDATE people SET gone_at = %s WHERE name = %s AND gone_at IS NULL RETURNING name"
+        gone = await row(connection, query, now, name)
         if gone is not None:
             await connection.execute("UPDATE people SET identities = '{}' WHERE name = %s", (name,))
             await connection.execute("DELETE FROM logins WHERE person = %s", (name,))
@@ -94,11 +91,9 @@ async def allow(database: Database, holder: str, machine: str, folder: str, may:
     async with database.transaction() as connection:
         await _known_holder(connection, holder)
         meant = None if "*" in machine else await _machine_called(connection, machine)
-        await connection.execute(
-            "INSERT INTO rights (holder, machine, folder, may, machine_id) VALUES (%s, %s, %s, %s, %s)"
-            " ON CONFLICT (holder, machine, folder, may) DO UPDATE SET machine_id = excluded.machine_id",
-            (holder, machine, folder.rstrip("/") or "*", may, meant),
-        )
+        query = """INSERT INTO rights (holder, machine, folder, may, machine_id) VALUES (%s, %s, %s, %s, %s)
+            ON CONFLICT (holder, machine, folder, may) DO UPDATE SET machine_id = excluded.machine_id"""
+        await connection.execute(query, (holder, machine, folder.rstrip("/") or "*", may, meant))
         await note(
             connection, database.now(), "PERSON_ADDED", person=holder, machine=machine, folder=folder, may=may, by=by
         )
@@ -129,13 +124,8 @@ async def _machine_called(connection: Connection, name: str) -> str:
 
 async def deny(database: Database, holder: str, machine: str, folder: str, by: str) -> int:
     async with database.transaction() as connection:
-        gone = await rows(
-            connection,
-            "DELETE FROM rights WHERE holder = %s AND machine = %s AND folder = %s RETURNING id",
-            holder,
-            machine,
-            folder.rstrip("/") or "*",
-        )
+        query = "DELETE FROM rights WHERE holder = %s AND machine = %s AND folder = %s RETURNING id"
+        gone = await rows(connection, query, holder, machine, folder.rstrip("/") or "*")
         await note(connection, database.now(), "PERSON_REMOVED", person=holder, machine=machine, folder=folder, by=by)
     return len(gone)
 
@@ -146,11 +136,9 @@ async def set_team(database: Database, team: str, person: str, member: bool, by:
     async with database.transaction() as connection:
         if member:
             await _known_holder(connection, person)
-            await connection.execute(
-                "INSERT INTO team_members (team, person) SELECT %s, name FROM people WHERE name = %s"
-                " ON CONFLICT DO NOTHING",
-                (team, person),
-            )
+            query = """INSERT INTO team_members (team, person) SELECT %s, name FROM people WHERE name = %s
+                ON CONFLICT DO NOTHING"""
+            await connection.execute(query, (team, person))
         elif not await rows(
             connection, "DELETE FROM team_members WHERE team = %s AND person = %s RETURNING team", team, person
         ):
@@ -170,19 +158,13 @@ async def set_identity(database: Database, name: str, identity: str, has: bool, 
         raise ConfigError(f"{identity!r}: the server knows its people by name", "write it as telegram:1001 or the like")
     async with database.transaction() as connection:
         await connection.execute("SELECT pg_advisory_xact_lock(hashtext('identities'))")
-        other = await row(
-            connection, "SELECT name FROM people WHERE %s = ANY(identities) AND gone_at IS NULL", identity
-        )
+        query = "SELECT name FROM people WHERE %s = ANY(identities) AND gone_at IS NULL"
+        other = await row(connection, query, identity)
         if has and other is not None and other["name"] != name:
             raise ConfigError(f"{identity} belongs to {other['name']!r}", "an identity belongs to one person")
-        changed = await row(
-            connection,
-            "UPDATE people SET identities = array_remove(identities, %s) || %s::text[]"
-            " WHERE name = %s AND gone_at IS NULL RETURNING name",
-            identity,
-            [identity] if has else [],
-            name,
-        )
+        query = """UPDATE people SET identities = array_remove(identities, %s) || %s::text[]
+            WHERE name = %s AND gone_at IS NULL RETURNING name"""
+        changed = await row(connection, query, identity, [identity] if has else [], name)
         if changed is None:
             raise ConfigError(f"there is nobody called {name!r}", "add them: atlasbridge fleet people add NAME")
         event = "PERSON_ADDED" if has else "PERSON_REMOVED"
@@ -198,22 +180,16 @@ async def set_quiet(database: Database, name: str, spans: tuple[str, ...], zone:
     except ValueError as error:
         raise ConfigError(str(error), "write it as: fleet people quiet NAME 22:00-07:00 --zone Europe/Berlin") from None
     async with database.transaction() as connection:
-        changed = await row(
-            connection,
-            "UPDATE people SET quiet = %s, zone = %s WHERE name = %s AND gone_at IS NULL RETURNING name",
-            list(spans),
-            zone,
-            name,
-        )
+        query = "UPDATE people SET quiet = %s, zone = %s WHERE name = %s AND gone_at IS NULL RETURNING name"
+        changed = await row(connection, query, list(spans), zone, name)
         if changed is None:
             raise ConfigError(f"there is nobody called {name!r}", "add them: atlasbridge fleet people add NAME")
         await note(connection, database.now(), "PERSON_ADDED", person=name, quiet=list(spans), zone=zone, by=by)
 
 
 async def listing(database: Database) -> list[dict[str, Any]]:
-    people = await database.rows(
-        "SELECT name, role, identities, quiet, zone FROM people WHERE gone_at IS NULL ORDER BY name"
-    )
+    query = "SELECT name, role, identities, quiet, zone FROM people WHERE gone_at IS NULL ORDER BY name"
+    people = await database.rows(query)
     rights = await database.rows("SELECT holder, machine, folder, may FROM rights ORDER BY id")
     teams = await database.rows("SELECT team, person FROM team_members ORDER BY team, person")
     return [
@@ -253,32 +229,19 @@ async def _insert_login(
     scope: str = "admin",
 ) -> str:
     now = database.now()
-    found = await row(
-        connection,
-        "INSERT INTO logins (token_hash, person, kind, made_at, expires_at, name, scope)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s) RETURNING id",
-        hashed(token),
-        person,
-        kind,
-        now,
-        now + timedelta(seconds=ttl_s),
-        name,
-        scope,
-    )
+    query = """INSERT INTO logins (token_hash, person, kind, made_at, expires_at, name, scope)
+        VALUES (%s, %s, %s, %s, %s, %s, %s) RETURNING id"""
+    found = await row(connection, query, hashed(token), person, kind, now, now + timedelta(seconds=ttl_s), name, scope)
     return str(found["id"]) if found else ""
 
 
 async def trade_link(database: Database, token: str, place: str) -> str | None:
     """Exchange a login link for a browser token. The link cannot be used again."""
     async with database.transaction() as connection:
-        found = await row(
-            connection,
-            "DELETE FROM logins WHERE token_hash = %s AND kind = 'link' AND expires_at > %s RETURNING person",
-            hashed(token),
-            database.now(),
-        )
+        query = "DELETE FROM logins WHERE token_hash = %s AND kind = 'link' AND expires_at > %s RETURNING person"
+        found = await row(connection, query, hashed(token), database.now())
         if found is None:
-            await note_stranger(database, connection, "LOGIN_REFUSED", place=place)
+            await note_stranger(database, "LOGIN_REFUSED", place=place)
             return None
         return await let_in(connection, database, str(found["person"]), place, BROWSER_S, "link")
 
@@ -311,16 +274,11 @@ async def add_token(database: Database, person: str, name: str, scope: str, by: 
 
 async def logins(database: Database, person: str = "", kinds: tuple[str, ...] = KINDS) -> list[dict[str, Any]]:
     """Active browser logins and tokens, of one person or of everybody."""
-    return await database.rows(
-        "SELECT l.id, l.person, l.kind, l.name, l.made_at, l.seen_at, l.expires_at, l.token_hash,"
-        " CASE WHEN p.role = 'admin' OR l.scope <> 'admin' THEN l.scope ELSE 'answer' END AS scope"
-        " FROM logins l JOIN people p ON p.name = l.person AND p.gone_at IS NULL"
-        " WHERE (%s = '' OR l.person = %s) AND l.kind = ANY(%s) AND l.expires_at > %s ORDER BY l.made_at, l.id",
-        person,
-        person,
-        list(kinds),
-        database.now(),
-    )
+    query = """SELECT l.id, l.person, l.kind, l.name, l.made_at, l.seen_at, l.expires_at, l.token_hash,
+        CASE WHEN p.role = 'admin' OR l.scope <> 'admin' THEN l.scope ELSE 'answer' END AS scope
+        FROM logins l JOIN people p ON p.name = l.person AND p.gone_at IS NULL
+        WHERE (%s = '' OR l.person = %s) AND l.kind = ANY(%s) AND l.expires_at > %s ORDER BY l.made_at, l.id"""
+    return await database.rows(query, person, person, list(kinds), database.now())
 
 
 async def end_login(
@@ -328,15 +286,9 @@ async def end_login(
 ) -> bool:
     """End a login everywhere at once. With `person`, only if it belongs to that person."""
     async with database.transaction() as connection:
-        gone = await row(
-            connection,
-            "DELETE FROM logins WHERE id = %s AND kind = ANY(%s) AND (%s = '' OR person = %s)"
-            " RETURNING person, name, kind",
-            login_id,
-            list(kinds),
-            person,
-            person,
-        )
+        query = """DELETE FROM logins WHERE id = %s AND kind = ANY(%s) AND (%s = '' OR person = %s)
+            RETURNING person, name, kind"""
+        gone = await row(connection, query, login_id, list(kinds), person, person)
         if gone is not None:
             event = "TOKEN_REVOKED" if gone["kind"] == "token" else "LOGGED_OUT"
             given = {"person": gone["person"], "name": gone["name"], "login": login_id}
@@ -350,15 +302,11 @@ async def who(database: Database, token: str) -> Caller | None:
 
 async def _who(database: Database, tokens: list[str]) -> list[Caller | None]:
     now = database.now()
-    found = await database.rows(
-        "SELECT p.name, p.role, l.token_hash, l.id, l.kind, l.scope, l.name AS device,"
-        " l.seen_at IS NULL OR l.seen_at < %s AS stale"
-        " FROM logins l JOIN people p ON p.name = l.person AND p.gone_at IS NULL"
-        " WHERE l.token_hash = ANY(%s) AND l.kind <> 'link' AND l.expires_at > %s",
-        now - timedelta(seconds=SEEN_S),
-        tokens,
-        now,
-    )
+    query = """SELECT p.name, p.role, l.token_hash, l.id, l.kind, l.scope, l.name AS device,
+        l.seen_at IS NULL OR l.seen_at < %s AS stale
+        FROM logins l JOIN people p ON p.name = l.person AND p.gone_at IS NULL
+        WHERE l.token_hash = ANY(%s) AND l.kind <> 'link' AND l.expires_at > %s"""
+    found = await database.rows(query, now - timedelta(seconds=SEEN_S), tokens, now)
     if stale := [one["token_hash"] for one in found if one["stale"]]:
         await database.rows("UPDATE logins SET seen_at = %s WHERE token_hash = ANY(%s)", now, stale)
     known = {
@@ -372,10 +320,7 @@ async def _who(database: Database, tokens: list[str]) -> list[Caller | None]:
 
 async def is_logged_in(database: Database, caller: Caller) -> bool:
     """Whether the login is still valid. An open stream has to check this itself."""
-    found = await database.rows(
-        "SELECT 1 AS there FROM logins l JOIN people p ON p.name = l.person AND p.gone_at IS NULL"
-        " WHERE l.token_hash = %s AND l.expires_at > %s",
-        caller.login,
-        database.now(),
-    )
+    query = """SELECT 1 AS there FROM logins l JOIN people p ON p.name = l.person AND p.gone_at IS NULL
+        WHERE l.token_hash = %s AND l.expires_at > %s"""
+    found = await database.rows(query, caller.login, database.now())
     return bool(found)

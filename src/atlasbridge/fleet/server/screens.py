@@ -33,22 +33,17 @@ async def look(database: Database, machine_id: str, session_id: str, person: str
         )
         if await cursor.fetchone() is None:
             return False
-        await connection.execute(
-            "INSERT INTO looks (machine_id, session_id, person, until) VALUES (%s, %s, %s, %s)"
-            " ON CONFLICT (machine_id, session_id, person) DO UPDATE SET until = excluded.until",
-            (machine_id, session_id, person, now + timedelta(seconds=LOOK_S)),
-        )
+        query = """INSERT INTO looks (machine_id, session_id, person, until) VALUES (%s, %s, %s, %s)
+            ON CONFLICT (machine_id, session_id, person) DO UPDATE SET until = excluded.until"""
+        await connection.execute(query, (machine_id, session_id, person, now + timedelta(seconds=LOOK_S)))
         if first:
             await note(connection, now, "SCREEN_WATCHED", machine=machine_id, session_id=session_id, person=person)
     return True
 
 
 async def look_away(database: Database, machine_id: str, session_id: str, person: str) -> None:
-    async with database.transaction() as connection:
-        await connection.execute(
-            "DELETE FROM looks WHERE machine_id = %s AND session_id = %s AND person = %s",
-            (machine_id, session_id, person),
-        )
+    query = "DELETE FROM looks WHERE machine_id = %s AND session_id = %s AND person = %s"
+    await database.rows(query, machine_id, session_id, person)
 
 
 async def watched(database: Database, machine_id: str) -> set[str]:
@@ -57,33 +52,21 @@ async def watched(database: Database, machine_id: str) -> set[str]:
         await connection.execute("DELETE FROM looks WHERE machine_id = %s AND until < %s", (machine_id, database.now()))
         cursor = await connection.execute("SELECT DISTINCT session_id FROM looks WHERE machine_id = %s", (machine_id,))
         found = {str(one[0]) for one in await cursor.fetchall()}
-        await connection.execute(
-            "DELETE FROM screens WHERE machine_id = %s AND NOT session_id = ANY(%s)", (machine_id, list(found))
-        )
+        query = "DELETE FROM screens WHERE machine_id = %s AND NOT session_id = ANY(%s)"
+        await connection.execute(query, (machine_id, list(found)))
     return found
 
 
 async def take(database: Database, entered: Entered, message: Mapping[str, Any]) -> None:
     """Store a screen, but only while somebody watches the session."""
-    session_id = str(message["session_id"])
-    async with database.transaction() as connection:
-        await connection.execute(
-            "INSERT INTO screens (machine_id, session_id, body) SELECT %s, %s, %s"
-            " WHERE EXISTS (SELECT 1 FROM looks WHERE machine_id = %s AND session_id = %s AND until > %s)"
-            " ON CONFLICT (machine_id, session_id) DO UPDATE SET body = excluded.body",
-            (
-                entered.machine_id,
-                session_id,
-                Jsonb(message.get("screen")),
-                entered.machine_id,
-                session_id,
-                database.now(),
-            ),
-        )
+    mine = (entered.machine_id, str(message["session_id"]))
+    query = """INSERT INTO screens (machine_id, session_id, body) SELECT %s, %s, %s
+        WHERE EXISTS (SELECT 1 FROM looks WHERE machine_id = %s AND session_id = %s AND until > %s)
+        ON CONFLICT (machine_id, session_id) DO UPDATE SET body = excluded.body"""
+    await database.rows(query, *mine, Jsonb(message.get("screen")), *mine, database.now())
 
 
 async def shown(database: Database, machine_id: str, session_id: str) -> Any:
-    found = await database.rows(
-        "SELECT body FROM screens WHERE machine_id = %s AND session_id = %s", machine_id, session_id
-    )
+    query = "SELECT body FROM screens WHERE machine_id = %s AND session_id = %s"
+    found = await database.rows(query, machine_id, session_id)
     return found[0]["body"] if found else None

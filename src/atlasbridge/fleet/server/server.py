@@ -28,7 +28,7 @@ from atlasbridge.core.fleet_wire import LONGEST_MESSAGE, PATH
 from atlasbridge.core.hub_connection import bind_alone
 from atlasbridge.core.ids import new_nonce
 from atlasbridge.core.routing.channel_worker import ReadPlan
-from atlasbridge.core.values import frozen
+from atlasbridge.core.values import frozen, replace
 from atlasbridge.fleet.server.api import FleetApi, caller_of
 from atlasbridge.fleet.server.chats.cache import load_directory
 from atlasbridge.fleet.server.chats.service import Chats
@@ -105,9 +105,7 @@ async def serve(
         await database.check_session()
         await migrate(database)
         listener = listen_at(place)
-        place = Address(
-            **{name: getattr(place, name) for name in Address.__match_args__} | {"port": listener.getsockname()[1]}
-        )
+        place = replace(place, port=listener.getsockname()[1])
         context = ServerContext(database, place.known_as, place.keep_s)
         await context.open()
         context.trace = trace or context.trace

@@ -40,10 +40,8 @@ async def rotate_key(database: Database, by: str) -> str:
         old, now = await identity_of(connection), database.now()
         key = Ed25519PrivateKey.generate()
         private, public = to_text(key.private_bytes_raw()), to_text(key.public_key().public_bytes_raw())
-        await connection.execute(
-            "INSERT INTO server_keys (old_key, new_key, endorsed, made_at) VALUES (%s, %s, %s, %s)",
-            (old.public_key, public, old.sign(rotation_text(old.public_key, public)), now),
-        )
+        query = "INSERT INTO server_keys (old_key, new_key, endorsed, made_at) VALUES (%s, %s, %s, %s)"
+        await connection.execute(query, (old.public_key, public, old.sign(rotation_text(old.public_key, public)), now))
         await connection.execute("UPDATE desk_identity SET private_key = %s, public_key = %s", (private, public))
         await note(connection, now, "KEY_ROTATED", old=old.public_key, new=public, by=by)
     return public

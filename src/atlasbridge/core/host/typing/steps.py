@@ -90,6 +90,9 @@ class Typing:
     prompt: Prompt
     flags: LineFlags
     version: int  # of the screen
+    rows: tuple[str, ...]
+    row: int  # of the cursor
+    line: str  # left of the cursor
 
 
 class Walk:
@@ -116,9 +119,9 @@ class Walk:
         self._among = tuple(choice.label for choice in typing.prompt.choices)
         for number, step in enumerate(steps, 1):
             if number > 1:
-                why = self._moved(steps[number - 2], typing)
+                why = self._moved(steps[: number - 1], typing)
                 if why and _decides(steps[number - 2].keys):
-                    return Outcome("typed", FIRST_KEY)
+                    return Outcome("typed", FIRST_KEY if _has_text(steps[number - 1 :]) else "")
                 if why:
                     return Outcome("failed", f"stopped after key {number - 1} of {len(steps)}: {why}")
                 before = self.watch.screen.version
@@ -150,17 +153,17 @@ class Walk:
 
     # Is the next key still for this prompt?
 
-    def _moved(self, typed: Step, typing: Typing) -> str:
+    def _moved(self, typed: tuple[Step, ...], typing: Typing) -> str:
         """Why the next key would not reach the same prompt as the first; "" if it would."""
         if not self._same_reader(typing):
             return "another program reads the terminal now"
         said = typing.prompt.constraints
         boxed = said.get("idle") and not said.get("commands")  # the input box of an AI CLI
-        guarded = typed.until in _UNSEEN and not (boxed or typing.prompt.text_steps)
+        guarded = typed[-1].until in _UNSEEN and not (boxed or typing.prompt.text_steps)
         with self.watch.lock:
             self.watch.absorb()
             gone = guarded and self.watch.has_left(typing.prompt.digest)
-            drawn = self.watch.opened is not None and self._stands(typed.keys)
+            drawn = self.watch.opened is not None and (self._stands(typed[-1].keys) or self._only_echoed(typed, typing))
         return "the tool moved on" if gone and not drawn else ""
 
     def _same_reader(self, typing: Typing) -> bool:
@@ -174,25 +177,47 @@ class Walk:
 
     def _stands(self, keys: bytes) -> bool:
         """Whether the typed text ends at the cursor: then it was drawn, however the line wrapped or scrolled."""
-        tail = "".join(keys.decode("utf-8", "replace").split())[-_TAIL:]
+        tail = _dense(keys.decode("utf-8", "replace"))[-_TAIL:]
+        return bool(tail) and self._left_of_cursor().endswith(tail)
+
+    def _left_of_cursor(self) -> str:
         screen = self.watch.screen
         row, col = screen.cursor
-        above = screen.line(row - 1) if row else ""
-        return bool(tail) and "".join((above + screen.line(row)[:col]).split()).endswith(tail)
+        return _dense((screen.line(row - 1) if row else "") + screen.line(row)[:col])
+
+    def _only_echoed(self, typed: tuple[Step, ...], typing: Typing) -> bool:
+        """Whether the tool has only drawn the typed text: at the cursor, behind the text that was there before, or in
+        a field whose row is the only one that changed. Such a prompt has not ended, however it looks now."""
+        text = _dense(b"".join(step.keys for step in typed if _decides(step.keys)).decode("utf-8", "replace"))
+        if not text:
+            return False
+        if typing.line and self._left_of_cursor().endswith(typing.line + text):
+            return True
+        changed = [
+            (old, now) for old, now in zip(typing.rows, _dense_rows(self.watch.screen), strict=False) if old != now
+        ]
+        return len(changed) == 1 and changed[0][1].replace(text, "", 1) == changed[0][0]
+
+    def _erased(self, typing: Typing) -> bool:
+        """Whether the cursor's row is empty, and the same as before: the tool is in the middle of drawing it again."""
+        row = self.watch.screen.cursor[0]
+        return row == typing.row and not self.watch.screen.line(row).strip()
 
     def _leaves(self, typing: Typing, number: int, steps: tuple[Step, ...]) -> Outcome | None:
         """Checks whether the tool takes the key by itself: then the following keys would answer the next prompt. If
         more of a word follows, a line that shows its first letter is an input line."""
         drained = self._drained()
-        rest = any(step.keys != ENTER for step in steps[number:])
+        rest = _has_text(steps[number:])
         shown = self._held(lambda: rest and self._stands(steps[number - 1].keys))
+        stays_erased = self._held(lambda: self._erased(typing))
         give_up_at = self.clock.now() + self.settings.step_timeout_s
         wait_until: float | None = None  # starts when the tool has read the key
         while self.clock.now() < give_up_at:
             self.pause(LOOK_S)
             with self.watch.lock:
                 self.watch.absorb()
-                if self.watch.has_left(typing.prompt.digest):
+                left = self.watch.has_left(typing.prompt.digest) and not self._only_echoed(steps[:number], typing)
+                if left and (not self._erased(typing) or stays_erased()):
                     self.watch.took_first_key()
                     return Outcome("typed", FIRST_KEY if rest else "")
                 if shown():
@@ -317,6 +342,23 @@ class Walk:
         """Whether the text is the highlighted choice."""
         with self.watch.lock:
             return is_highlighted(View.of(self.watch.screen), text, self._among)
+
+
+def typing_at(prompt: Prompt, flags: LineFlags, screen: Any) -> Typing:
+    row, col = screen.cursor
+    return Typing(prompt, flags, screen.version, _dense_rows(screen), row, _dense(screen.line(row)[:col]))
+
+
+def _dense(text: str) -> str:
+    return "".join(text.split())
+
+
+def _dense_rows(screen: Any) -> tuple[str, ...]:
+    return tuple(_dense(line) for line in screen.lines())
+
+
+def _has_text(steps: tuple[Step, ...]) -> bool:
+    return any(step.keys != ENTER for step in steps)
 
 
 def _decides(keys: bytes) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from atlasbridge.core.detection.events import StructuredEventReceived
 from atlasbridge.core.host.terminal.input_writer import GateTimeout
 from atlasbridge.core.host.typing.hook_connection import BY_HOOK, HookConnection
-from atlasbridge.core.host.typing.steps import GONE, LOOK_S, Typing, Walk
+from atlasbridge.core.host.typing.steps import GONE, LOOK_S, Walk, typing_at
 from atlasbridge.core.host.typing.typed import AdapterConnection, Outcome
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import Step, When
@@ -84,7 +84,7 @@ class Typist:
             if prompt.secret:
                 # before it is typed, because its echo can be analysed at once
                 self._watch.remember_secret(answer.value)
-            typing = Typing(prompt, flags, self._watch.screen.version)
+            typing = typing_at(prompt, flags, self._watch.screen)
             by_adapter = bool(prompt.constraints.get(BY_ADAPTER)) and self._adapter.injects
         if by_adapter:
             return self._inject(prompt_id, prompt, b"".join(step.keys for step in steps))

@@ -73,10 +73,9 @@ class Directory:
 
 
 async def load_directory(database: Database) -> Directory:
-    people = await database.rows(
-        "SELECT name, identities, quiet, zone FROM people WHERE gone_at IS NULL AND cardinality(identities) > 0"
-        " ORDER BY name"
-    )
+    query = """SELECT name, identities, quiet, zone FROM people WHERE gone_at IS NULL AND cardinality(identities) > 0
+        ORDER BY name"""
+    people = await database.rows(query)
     teams = await database.rows("SELECT team, person FROM team_members ORDER BY team, person")
     mark = (await database.rows(_RIGHTS))[0]["mark"]
     try:
@@ -266,11 +265,9 @@ class ChatCache:
 
     async def load_ended(self) -> None:
         """Load ended prompts that were shown recently, because people can still tap their buttons after a restart."""
-        rows = await self._database.rows(
-            "SELECT DISTINCT machine_id, prompt_id FROM (SELECT machine_id, prompt_id FROM chat_deliveries WHERE over"
-            " ORDER BY shown_at DESC LIMIT %s) AS last",
-            KEPT_ENDED,
-        )
+        query = """SELECT DISTINCT machine_id, prompt_id FROM (SELECT machine_id, prompt_id FROM chat_deliveries
+            WHERE over ORDER BY shown_at DESC LIMIT %s) AS last"""
+        rows = await self._database.rows(query, KEPT_ENDED)
         keys = [(row["machine_id"], row["prompt_id"]) for row in rows]
         fetched = await self._database.rows(_BODIES, [key[0] for key in keys], [key[1] for key in keys])
         readers = await prompt_readers(self._database, keys)

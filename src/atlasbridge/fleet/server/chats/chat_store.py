@@ -60,11 +60,10 @@ class ChatStore:
         for row in await database.rows("SELECT * FROM chat_deliveries WHERE NOT over"):
             place = ((row["machine_id"], row["prompt_id"]), row["channel"])
             self.shown.setdefault(place, {})[row["message_id"]] = Delivered(row["message_id"], row["told"])
-        await database.rows(
-            "DELETE FROM chat_steps s USING prompts p WHERE (p.machine_id, p.prompt_id) = (s.machine_id, s.prompt_id)"
-            " AND p.is_open AND NOT EXISTS (SELECT 1 FROM chat_deliveries d WHERE (d.machine_id, d.prompt_id,"
-            " d.channel) = (s.machine_id, s.prompt_id, s.channel))"
-        )
+        query = """DELETE FROM chat_steps s USING prompts p WHERE (p.machine_id, p.prompt_id) = (s.machine_id,
+            s.prompt_id) AND p.is_open AND NOT EXISTS (SELECT 1 FROM chat_deliveries d WHERE (d.machine_id,
+            d.prompt_id, d.channel) = (s.machine_id, s.prompt_id, s.channel))"""
+        await database.rows(query)
         for row in await database.rows(
             "SELECT s.* FROM chat_steps s JOIN prompts p ON (p.machine_id, p.prompt_id) = (s.machine_id, s.prompt_id)"
             " WHERE p.is_open"
@@ -91,15 +90,9 @@ class ChatStore:
 
     async def add_shown(self, key: Key, channel: str, message_id: str, state: str) -> None:
         """Record a message that shows a prompt. `state` is the prompt's state in that message."""
-        await self._database.rows(
-            "INSERT INTO chat_deliveries (machine_id, prompt_id, channel, message_id, shown_at, told)"
-            " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
-            *key,
-            channel,
-            message_id,
-            self._database.now(),
-            state,
-        )
+        query = """INSERT INTO chat_deliveries (machine_id, prompt_id, channel, message_id, shown_at, told)
+            VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"""
+        await self._database.rows(query, *key, channel, message_id, self._database.now(), state)
         self.shown.setdefault((key, channel), {})[message_id] = Delivered(message_id, state)
 
     async def add_told(self, key: Key, channel: str, state: str, over: bool) -> None:
@@ -125,41 +118,25 @@ class ChatStore:
         """Record these steps and return the ones that are new. Only the process that wrote the row sends."""
         now = self._database.now()
         async with self._database.transaction() as connection:
-            taken = await rows(
-                connection,
-                "INSERT INTO chat_steps (machine_id, prompt_id, step, channel, taken_at, heard)"
-                " SELECT %s, %s, step, %s, %s, %s FROM unnest(%s::int[]) AS step ON CONFLICT DO NOTHING RETURNING step",
-                *key,
-                channel,
-                now,
-                sorted(heard),
-                list(steps),
-            )
-            await connection.execute(
-                "UPDATE prompts SET chats_ask = true WHERE machine_id = %s AND prompt_id = %s AND NOT chats_ask", key
-            )
+            query = """INSERT INTO chat_steps (machine_id, prompt_id, step, channel, taken_at, heard)
+                SELECT %s, %s, step, %s, %s, %s FROM unnest(%s::int[]) AS step ON CONFLICT DO NOTHING RETURNING step"""
+            taken = await rows(connection, query, *key, channel, now, sorted(heard), list(steps))
+            query = "UPDATE prompts SET chats_ask = true WHERE machine_id = %s AND prompt_id = %s AND NOT chats_ask"
+            await connection.execute(query, key)
         mine = {int(row["step"]) for row in taken}
         self.steps.setdefault(key, set()).update((step, channel) for step in steps)
         return mine
 
     async def promise(self, keys: list[Key]) -> None:
         """Record that the chats ask people about these prompts, now or at a later step."""
-        await self._database.rows(
-            "UPDATE prompts p SET chats_ask = true FROM unnest(%s::text[], %s::text[]) AS w (machine, name)"
-            " WHERE (p.machine_id, p.prompt_id) = (w.machine, w.name) AND NOT p.chats_ask",
-            [key[0] for key in keys],
-            [key[1] for key in keys],
-        )
+        query = """UPDATE prompts p SET chats_ask = true FROM unnest(%s::text[], %s::text[]) AS w (machine, name)
+            WHERE (p.machine_id, p.prompt_id) = (w.machine, w.name) AND NOT p.chats_ask"""
+        await self._database.rows(query, [key[0] for key in keys], [key[1] for key in keys])
 
     async def add_wake(self, key: Key, person: str, due_at: float) -> None:
-        await self._database.rows(
-            "INSERT INTO chat_wakes (machine_id, prompt_id, person, due_at, made_at) VALUES (%s, %s, %s, %s, %s)"
-            " ON CONFLICT DO NOTHING",
-            *key,
-            person,
-            datetime.fromtimestamp(due_at, UTC),
-            self._database.now(),
-        )
+        query = """INSERT INTO chat_wakes (machine_id, prompt_id, person, due_at, made_at) VALUES (%s, %s, %s, %s, %s)
+            ON CONFLICT DO NOTHING"""
+        await self._database.rows(query, *key, person, datetime.fromtimestamp(due_at, UTC), self._database.now())
         self.wakes.setdefault(key, []).append(Wake(person, due_at))
 
     def forget(self, key: Key) -> None:
@@ -170,33 +147,24 @@ class ChatStore:
     # incoming updates
 
     async def accept(self, channel: str, update_id: str, payload: str) -> bool:
-        fresh = await self._database.rows(
-            "INSERT INTO chat_inbox (channel, update_id, payload, at) VALUES (%s, %s, %s, %s)"
-            " ON CONFLICT DO NOTHING RETURNING update_id",
-            channel,
-            update_id,
-            payload,
-            self._database.now(),
-        )
+        query = """INSERT INTO chat_inbox (channel, update_id, payload, at) VALUES (%s, %s, %s, %s)
+            ON CONFLICT DO NOTHING RETURNING update_id"""
+        fresh = await self._database.rows(query, channel, update_id, payload, self._database.now())
         if fresh:
             self._inbox.setdefault(channel, {})[update_id] = payload
         return bool(fresh)
 
     async def settle(self, channel: str, update_id: str) -> None:
-        await self._database.rows(
-            "UPDATE chat_inbox SET settled = true, payload = '' WHERE channel = %s AND update_id = %s",
-            channel,
-            update_id,
-        )
+        query = "UPDATE chat_inbox SET settled = true, payload = '' WHERE channel = %s AND update_id = %s"
+        await self._database.rows(query, channel, update_id)
         self._inbox.get(channel, {}).pop(update_id, None)
 
     def pending(self, channel: str) -> list[tuple[str, str]]:
         return list(self._inbox.get(channel, {}).items())
 
     async def clean(self) -> None:
-        await self._database.rows(
-            "DELETE FROM chat_inbox WHERE at < %s", self._database.now() - timedelta(days=INBOX_DAYS)
-        )
+        query = "DELETE FROM chat_inbox WHERE at < %s"
+        await self._database.rows(query, self._database.now() - timedelta(days=INBOX_DAYS))
 
     # small notes and audit entries: available at once, written a moment later
 
@@ -231,11 +199,9 @@ class ChatStore:
             return
         async with self._database.transaction() as connection:
             for key, value in notes.items():
-                await connection.execute(
-                    "INSERT INTO chat_notes (key, value) VALUES (%s, %s)"
-                    " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-                    (key, value),
-                )
+                query = """INSERT INTO chat_notes (key, value) VALUES (%s, %s)
+                    ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
+                await connection.execute(query, (key, value))
             for event, fields in entries:
                 await note(connection, self._database.now(), event, **fields)
         self._unwritten = {key: value for key, value in self._unwritten.items() if notes.get(key) != value}

@@ -1,7 +1,7 @@
 """`core.ports.HubApi` over the rows of all machines, for the chats that the server runs.
 
-Chats read without waiting, so the answers come from the cache. `seen_by` gives a view that contains only what one
-person is allowed to see.
+Chats read without waiting, so the answers come from the cache. `seen_by` gives a view that contains only what the
+people who read a chat are allowed to see.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from copy import copy
 from typing import Any
 
 from atlasbridge.core.clock import Clock
@@ -27,16 +28,12 @@ from atlasbridge.fleet.server.audit import note_alone
 from atlasbridge.fleet.server.chats.cache import HERE, ChatCache
 from atlasbridge.fleet.server.chats.chat_store import ChatStore
 from atlasbridge.fleet.server.chats.mapping import FleetPrompt, Key, chat_id
-from atlasbridge.fleet.server.context import ServerContext, Trace, no_trace
+from atlasbridge.fleet.server.context import ServerContext, Trace
 from atlasbridge.fleet.server.decisions import Decision, Proposal
 
 AT_MACHINE = "That is done at the machine itself, not from the server."
 AWAY = "server.away."
 SHORTEST_SNOOZE_S = 60.0
-
-
-async def _no_screen(session: Key, person: str) -> dict[str, Any] | None:
-    return None
 
 
 class FleetHubApi:
@@ -45,20 +42,31 @@ class FleetHubApi:
     """
 
     router: PromptRouter  # set later, because the router needs this object
+    look_again: Callable[[FleetPrompt], None]
 
-    def __init__(self, cache: ChatCache, memory: ChatStore, clock: Clock) -> None:
+    def __init__(
+        self,
+        cache: ChatCache,
+        memory: ChatStore,
+        clock: Clock,
+        show_screen: Callable[[Key, str], Awaitable[dict[str, Any] | None]],
+        trace: Trace,
+    ) -> None:
         self._cache = cache
         self._memory = memory
         self._clock = clock
-        self.look_again: Callable[[FleetPrompt], None] = lambda asked: None
-        self.show_screen: Callable[[Key, str], Awaitable[dict[str, Any] | None]] = _no_screen
-        self.trace: Trace = no_trace
+        self._show_screen = show_screen
+        self._trace = trace
+        self._person = ""
+        self._audience: frozenset[str] = frozenset()  # everybody who reads this view; empty: the server itself
         self.notices: dict[str, frozenset[str]] = {}  # for each notice (instead of a session): its readers
 
     def seen_by(self, identity: str, alone: bool = True) -> FleetHubApi:
-        directory = self._cache.directory
+        directory, view = self._cache.directory, copy(self)
         others = frozenset[str]() if alone else directory.in_channel(identity.partition(":")[0])
-        return OneView(self, directory.find(identity), others)
+        view._person = directory.find(identity)  # "" for a stranger, who is allowed to see nothing
+        view._audience = others | {view._person}
+        return view
 
     def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
         directory = self._cache.directory
@@ -72,18 +80,23 @@ class FleetHubApi:
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         opened = {record.session_id: record.prompt_id for record in self.open_prompts()}
-        found = [replace(one, open_prompt=opened.get(one.session_id, "")) for one in self._cache.sessions()]
-        return [one for one in found if include_ended or one.state is SessionState.ACTIVE]
+        found = [one for one in self._cache.sessions() if self._sees(one.session_id)]
+        shown = [one for one in found if include_ended or one.state is SessionState.ACTIVE]
+        return [replace(one, open_prompt=opened.get(one.session_id, "")) for one in shown]
 
     def session(self, session_id: str) -> SessionRecord | None:
-        return self._cache.session(session_id)
+        found = self._cache.session(session_id)
+        return found if found and self._sees(found.session_id) else None
+
+    def _sees(self, session_id: str) -> bool:
+        return self._audience <= self._cache.session_readers(session_id)
 
     def open_prompts(self) -> list[PromptRecord]:
-        return [asked.record for asked in self._cache.open_asked()]
+        return [asked.record for asked in self._cache.open_asked() if self._audience <= asked.readers]
 
     def prompt(self, prompt_id: str) -> PromptRecord | None:
         asked = self._cache.asked(prompt_id)
-        return asked.record if asked else None
+        return asked.record if asked and self._audience <= asked.readers else None
 
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         asked = self._cache.asked(prompt_id)
@@ -99,7 +112,7 @@ class FleetHubApi:
             done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             done.set_result(None)
             return done
-        self.trace(asked.key[1], f"channel.{channel}", asked.raised_at, self._clock.wall(), machine=asked.key[0])
+        self._trace(asked.key[1], f"channel.{channel}", asked.raised_at, self._clock.wall(), machine=asked.key[0])
         return asyncio.ensure_future(self._memory.add_shown(asked.key, channel, message_id, asked.state))
 
     def audit_head(self) -> tuple[int, str]:
@@ -140,19 +153,25 @@ class FleetHubApi:
     def history(
         self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
     ) -> list[PromptRecord]:
-        """Return nothing without a person, because permissions belong to people. `OneView` has the history."""
-        return []
+        found = self._cache.all_asked()[::-1] if self._audience else []  # permissions belong to people
+        return [
+            one.record for one in found if self._audience <= one.readers and session_id in ("", one.record.session_id)
+        ][:limit]
 
     def note(self, event: str, **fields: object) -> None:
         self._memory.note(event, fields)
 
-    # only available at the machine itself
+    # mostly only available at the machine itself
 
     def folder(self, session_id: str) -> str:
         return ""
 
     async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
-        return None
+        """The current screen. Scrollback is only available at the machine."""
+        key = self._cache.session_key(session_id)
+        if key is None or past or not self._person or not self._sees(chat_id(key)):
+            return None
+        return await self._show_screen(key, self._person)
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
         return False
@@ -184,53 +203,6 @@ class FleetHubApi:
         self.look_again(asked)
         return Kept("snoozed", f"{person} wants to be asked again in {int(for_s // 60)} minutes.", "")
 
-
-class OneView(FleetHubApi):
-    """The same API for one person. What they are not allowed to see does not exist."""
-
-    def __init__(self, whole: FleetHubApi, person: str, others: frozenset[str]) -> None:
-        super().__init__(whole._cache, whole._memory, whole._clock)
-        self.router = whole.router
-        self.look_again = whole.look_again
-        self.show_screen = whole.show_screen
-        self._whole = whole
-        self._person = person
-        self._all = others | {person}  # everybody who reads the chat
-
-    def seen_by(self, identity: str, alone: bool = True) -> FleetHubApi:
-        return self._whole.seen_by(identity, alone)
-
-    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
-        """The current screen. Scrollback is only available at the machine."""
-        key = self._cache.session_key(session_id)
-        if key is None or past or not self._sees(chat_id(key)):
-            return None
-        return await self.show_screen(key, self._person)
-
-    def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
-        return [one for one in super().sessions(include_ended) if self._sees(one.session_id)]
-
-    def session(self, session_id: str) -> SessionRecord | None:
-        found = super().session(session_id)
-        return found if found and self._sees(found.session_id) else None
-
-    def open_prompts(self) -> list[PromptRecord]:
-        return [asked.record for asked in self._cache.open_asked() if self._all <= asked.readers]
-
-    def prompt(self, prompt_id: str) -> PromptRecord | None:
-        asked = self._cache.asked(prompt_id)
-        return asked.record if asked and self._all <= asked.readers else None
-
-    def history(
-        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
-    ) -> list[PromptRecord]:
-        found = [
-            one.record
-            for one in self._cache.all_asked()[::-1]
-            if self._all <= one.readers and session_id in ("", one.record.session_id)
-        ]
-        return found[:limit]
-
     async def do_away(self, caller: Caller, for_s: float | None = None) -> Presence:
         self._memory.remember(f"{AWAY}{self._person}", "ever" if for_s is None else str(self._clock.wall() + for_s))
         for asked in self._cache.open_asked():
@@ -240,9 +212,6 @@ class OneView(FleetHubApi):
     async def do_here(self, caller: Caller) -> Presence:
         self._memory.remember(f"{AWAY}{self._person}", "")
         return Presence(False)
-
-    def _sees(self, session_id: str) -> bool:
-        return bool(self._person) and self._all <= self._cache.session_readers(session_id)
 
 
 # A reply from a chat becomes a proposal like one from the page: the same row selects the winner, and the machine

@@ -13,24 +13,24 @@ from datetime import datetime
 from typing import Any
 
 from atlasbridge.core.clock import Clock, iso, parse_iso
-from atlasbridge.core.policy.effects import EFFECTS, effects_of
+from atlasbridge.core.operations import fitting_constraints
+from atlasbridge.core.prompt.codec import decode_prompt
 from atlasbridge.core.prompt.model import (
     EXCERPT_LIMIT,
     Choice,
-    Evidence,
     Prompt,
     PromptRecord,
     PromptState,
     PromptType,
+    Subject,
     told_subject,
 )
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import frozen, replace
 
 SCORES = {"high": 0.9, "med": 0.7, "low": 0.5}
-LONGEST, MOST = 100_000, 200  # longest text in characters, and longest list
-_FLAGS = ("secret", "idle", "commands", "multi_select", "allows_other", "scrolls", "disagrees")
-_NUMBERS = ("max_length", "min_choice", "max_choice", "missing_lines")
+MOST = 200  # longest list
+_PUBLIC = ("type", "excerpt", "screen", "choices", "evidence", "safe_default", "question", "whole", "says")
 GONE = "gone"  # the server's state for prompts that a removed machine left open
 _HEX = re.compile(r"[0-9a-f]{8}")
 
@@ -113,79 +113,30 @@ def read_state(state: str) -> PromptState:
 
 
 def read_prompt(body: Mapping[str, Any]) -> Prompt:
-    """Read a prompt as a machine sent it. Invalid fields are left out, so that one faulty machine does not break a
-    chat.
+    """Read a prompt as a machine sent it. Of one that makes no sense only its text is left, so that one faulty machine
+    does not break a chat.
     """
-    choices, evidence = _list(body.get("choices")), _list(body.get("evidence"))
-    return Prompt(
-        _type(body.get("type")),
-        SCORES.get(_text(body.get("confidence")), 0.5),
-        _text(body.get("excerpt"), EXCERPT_LIMIT),
-        _text(body.get("screen")),
-        tuple(_choice(one) for one in choices[:MOST] if isinstance(one, dict)),
-        _constraints(body.get("constraints")),
-        tuple(_evidence(one) for one in evidence[:MOST] if isinstance(one, dict)),
-        _text(body.get("safe_default"), 200),
-        subject=_subject(body.get("subject")),
-        question=_text(body.get("question")),
-        whole=body.get("whole") is not False and len(choices) <= MOST and not _is_cut(body),
-        says=_text(body.get("says"), 1000),
+    given = {name: body[name] for name in _PUBLIC if name in body}
+    subject, constraints = _subject(body.get("subject")), fitting_constraints(body.get("constraints"))
+    rest = {"score": SCORES.get(_text(body.get("confidence")), 0.5), "constraints": constraints}
+    try:
+        prompt = decode_prompt({**given, **rest})
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
+        said = (_text(body.get("excerpt")), _text(body.get("screen")))
+        question = _text(body.get("question"))
+        prompt = Prompt(PromptType.TYPE_UNKNOWN, 0.5, *said, (), constraints, question=question, whole=False)
+    choices = tuple(
+        Choice(one.value[:200], one.label[:1000], (), one.refuses, one.always, one.default, one.detail[:4000])
+        for one in prompt.choices[:MOST]
     )
+    whole = prompt.whole and len(prompt.choices) <= MOST
+    return replace(prompt, excerpt=prompt.excerpt[:EXCERPT_LIMIT], choices=choices, subject=subject, whole=whole)
 
 
-def _is_cut(body: Mapping[str, Any]) -> bool:
-    """Whether a text is too long and was cut. Such a prompt must not count as whole."""
-    return any(isinstance(body.get(name), str) and len(body[name]) > LONGEST for name in ("question", "excerpt"))
-
-
-def _constraints(told: Any) -> dict[str, Any]:
-    """The constraints that this version knows, if their types are right."""
-    given = told if isinstance(told, dict) else {}
-    found: dict[str, Any] = {name: True for name in _FLAGS if given.get(name) is True}
-    found |= {name: given[name] for name in _NUMBERS if type(given.get(name)) is int and given[name] >= 0}
-    quorum = given.get("quorum")
-    proof = given.get("proof")
-    if isinstance(proof, dict):
-        found["proof"] = {name: _text(proof.get(name), 300) for name in ("kind", "rule", "page")}
-    effects = [{"kind": one.kind, "target": one.target} for one in effects_of(given)] if given.get(EFFECTS) else []
-    found |= {EFFECTS: effects} if effects else {}
-    if isinstance(quorum, dict) and type(quorum.get("approvals")) is int:
-        found["quorum"] = {"approvals": quorum["approvals"], "rule": _text(quorum.get("rule"), 200)}
-    return found
-
-
-def _subject(told: Any) -> Any:
+def _subject(told: Any) -> Subject | None:
     """The subject of a prompt. The machine sends only what people are allowed to see, so all of it is shown."""
     found = told_subject(told)
-    if found is None:
-        return None
-    texts = {name: _text(getattr(found, name)) for name in ("text", "folder", "target")}
-    whole = found.complete and len(found.text) <= LONGEST
-    return replace(found, **texts, shown=texts["text"], complete=whole)
-
-
-def _type(told: Any) -> PromptType:
-    try:
-        return PromptType(str(told))
-    except ValueError:
-        return PromptType.TYPE_UNKNOWN
-
-
-def _choice(told: Mapping[str, Any]) -> Choice:
-    return Choice(
-        _text(told.get("value"), 200),
-        _text(told.get("label"), 1000),
-        refuses=told.get("refuses") is True,
-        always=told.get("always") is True,
-        default=told.get("default") is True,
-        detail=_text(told.get("detail"), 4000),
-    )
-
-
-def _evidence(told: Mapping[str, Any]) -> Evidence:
-    score = told.get("score")
-    number = float(min(max(score, 0), 1)) if isinstance(score, int | float) else 0.0
-    return Evidence(_text(told.get("signal"), 40), number, _text(told.get("detail"), 400))
+    return found and replace(found, shown=found.text)
 
 
 def read_session(row: Mapping[str, Any]) -> SessionRecord:
@@ -211,8 +162,8 @@ def _session_state(state: str) -> SessionState:
         return SessionState.TERMINATED
 
 
-def _text(value: Any, most: int = 0) -> str:
-    return value[: most or LONGEST] if isinstance(value, str) else ""
+def _text(value: Any, most: int | None = None) -> str:
+    return value[:most] if isinstance(value, str) else ""
 
 
 def _moment(value: Any) -> str:

@@ -69,10 +69,8 @@ class Chats:
         log.info("this server carries the chats")
         cache = ChatCache(self._context.database, self._clock, self._context.identity.chat_secret)
         memory = ChatStore(self._context.database)
-        server = FleetHubApi(cache, memory, self._clock)
+        server = FleetHubApi(cache, memory, self._clock, partial(glance, self._context), self._context.trace)
         router = self._router = server.router = PromptRouter(server, PolicySettings())
-        server.trace = self._context.trace
-        server.show_screen = partial(glance, self._context)
         try:
             await memory.load()
             await cache.refresh()
