@@ -20,7 +20,10 @@ from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut, with
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
-_LEFT_OUT = lazy(r"\b(\d{1,6}) (?:more |hidden )?(?:lines?|rows?)\b")
+# Gemini's `... 10 hidden (Ctrl+O) ...` counts rows of its command, except where a frame comes next: it counts less there.
+_LEFT_OUT = lazy(
+    r"\b(\d{1,6}) (?:more |hidden )?(?:lines?|rows?)\b|\.{3} (\d{1,6}) hidden \(Ctrl\+O\) \.{3}\n(?!\s*[│┃╰╭])"
+)
 # Codex: its question from its first row on, no row of a command, a blank row, and `[… 18 lines] ^a view all`.
 _ALL_LEFT_OUT = lazy(
     r"\A\s*(?:Would you like|Do you want) to\b(?:(?!\n\s*[$>#%] )[\s\S])*"
@@ -162,7 +165,7 @@ def _missing(found: Finding, told: Subject | None) -> dict[str, int]:
     """How many lines the tool says it left out, unless a hook sent them."""
     if told is not None or (found.whole and not found.abridged):
         return {}
-    counts = [int(count) for count in _LEFT_OUT.findall(found.question or found.core)]
+    counts = [int(one or other) for one, other in _LEFT_OUT.findall(found.question or found.core)]
     return {"missing_lines": sum(counts)} if any(counts) else {}
 
 
