@@ -20,7 +20,7 @@ from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut, with
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
-# Gemini's `... 10 hidden (Ctrl+O) ...` counts rows of its command, except where a frame comes next: it counts less there.
+# Gemini's `... 10 hidden (Ctrl+O) ...` counts rows of its command, except where a frame comes next.
 _LEFT_OUT = lazy(
     r"\b(\d{1,6}) (?:more |hidden )?(?:lines?|rows?)\b|\.{3} (\d{1,6}) hidden \(Ctrl\+O\) \.{3}\n(?!\s*[│┃╰╭])"
 )
