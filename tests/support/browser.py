@@ -99,7 +99,8 @@ class DevTools:
         self._socket = WebSocket()
         here = str(browser.execute_script("return location.origin"))
         found = next(one for one in targets if one["type"] == kind and one["url"].startswith(here))
-        self._socket.connect(found["webSocketDebuggerUrl"], timeout=PATIENCE_S, suppress_origin=True)
+        url = found["webSocketDebuggerUrl"]
+        self._socket.connect(url, timeout=PATIENCE_S, suppress_origin=True)  # type: ignore[no-untyped-call]
         self._number = 0
         self.events: list[dict[str, Any]] = []
 

@@ -76,7 +76,7 @@ class FleetPush:
     def __init__(self, database: Database, wakeups: Wakeups, url: str) -> None:
         self._database = database
         self._wakeups = wakeups
-        self.hosts = PUSH_SERVICES
+        self.hosts: tuple[str, ...] = PUSH_SERVICES
         self._pem = ""
         self._gone: set[str] = set()
         contact = url if url.startswith("https:") else WebSettings().push_contact

@@ -150,9 +150,9 @@ async function start() {
   if (!(await load())) throw new Error(t("This browser is not logged in. Open the page first."));
   allowed = me().scope === "admin" ? Object.keys(SECTIONS) : ["Logins"];
   show(find("#sections"), ...allowed.map((name) => el("a", { href: `#${name}` }, SECTIONS[name][0]())));
-  window.addEventListener("hashchange", () => attempt(draw));
-  await draw();
-  return me().name;
+  const open = async () => { await draw(); return me().name; };
+  window.addEventListener("hashchange", () => attempt(open));
+  return open();
 }
 
 attempt(start);
