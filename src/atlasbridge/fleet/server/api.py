@@ -38,6 +38,7 @@ from atlasbridge.fleet.server.people import SCOPES, Caller, who
 from atlasbridge.web.api import problem, read_request, refuse, routes_of
 from atlasbridge.web.guard import Readers
 from atlasbridge.web.openapi import PREFIX, render_openapi
+from atlasbridge.web.push import refuse_push
 from atlasbridge.web.stream import encode_event, event_stream
 from atlasbridge.web.view import diff_screen, render_plain, render_prompt, render_screen, render_session
 
@@ -107,11 +108,12 @@ class FleetApi:
 
     # prompts, sessions and answers
 
-    async def prompts(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+    async def prompts(self, caller: Caller, given: SimpleNamespace, request: Request) -> Response:
         query = {name: str(value) for name, value in vars(given).items() if value}
         found = await lists.find_prompts(self._database, caller.name, query)
         shown = [self._shown(one) for one in found["prompts"]]
-        return {"prompts": shown, "total": found["total"], "now": iso(self._database.clock.wall())}
+        told = {"prompts": shown, "total": found["total"], "now": iso(self._database.clock.wall())}
+        return DatedResponse(told)  # `_shown` has escaped every text; a second time would cost as much again
 
     async def prompt(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any] | Refused:
         found = await lists.find_prompt(self._database, caller.name, *split_id(given.prompt_id))
@@ -160,10 +162,11 @@ class FleetApi:
         shown = render_prompt(asked.record, session)
         session_id = f"{row['machine_id']}.{row['session_id']}"
         shown |= {"prompt_id": f"{row['machine_id']}.{row['prompt_id']}", "session_id": session_id}
-        shown["session"] |= {"session_id": session_id, "machine": row["machine"]}
+        shown["session"] |= render_plain({"session_id": session_id, "machine": row["machine"]})
         here = {name: row[name] for name in ("may_answer", "connected", "screens")}
         here["deciding"] = row["deciding"] or ""  # the person whose answer the machine has not confirmed yet
-        return {**shown, **here, "agreed": list(asked.agreed), "names": {}, "later": [], "answer": None}
+        here |= {"agreed": list(asked.agreed), "names": {}, "later": [], "answer": None}
+        return {**shown, **render_plain(here)}
 
     async def sessions(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
         machine, session = split_id(given.session_id) if given.session_id else ("", "")
@@ -278,6 +281,19 @@ class FleetApi:
     async def end_login(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
         ended = await people.end_login(self._database, given.login_id, caller.name, _of(caller), ("browser",))
         return table.Changed(True) if ended else Refused("unknown_login", "There is no such login.")
+
+    async def push_key(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Push:
+        return hub.Push(self._context.push.available(), await self._context.push.public_key())
+
+    async def subscribe(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Subscribed | Refused:
+        if refused := refuse_push(self._context.push, given.endpoint, not caller.is_program):
+            return refused
+        keys = {"p256dh": given.keys.p256dh, "auth": given.keys.auth}
+        await self._context.push.subscribe(caller, given.endpoint, keys)
+        return hub.Subscribed(True)
+
+    async def unsubscribe(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Unsubscribed:
+        return hub.Unsubscribed(await self._context.push.unsubscribe(caller, given.endpoint))
 
     async def list_tokens(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Tokens:
         found = await people.logins(self._database, _of(caller), ("token",))
