@@ -21,8 +21,13 @@ from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.values import frozen
 
-CHANNELS = ("web", "telegram", "slack", "ntfy", "matrix", "tell")
-TOKENS = {"telegram": ("bot_token",), "slack": ("bot_token", "app_token"), "matrix": ("access_token",)}
+CHANNELS = ("web", "telegram", "slack", "discord", "ntfy", "matrix", "tell")
+TOKENS = {
+    "telegram": ("bot_token",),
+    "slack": ("bot_token", "app_token"),
+    "discord": ("bot_token",),
+    "matrix": ("access_token",),
+}
 TRIES = 3
 ASK = {
     "bot_token": "Bot token",
@@ -89,7 +94,7 @@ def command(
     room: str,
     page_url: str,
 ) -> None:
-    """Connect a phone or a chat: web only, Telegram, Slack, ntfy, Matrix, or any service that only notifies."""
+    """Connect a phone or a chat: web only, Telegram, Slack, Discord, ntfy, Matrix, or a service that only notifies."""
     own = (token_env, token_file)
     places = {"bot_token": own, "access_token": own, "address": own, "app_token": (app_token_env, app_token_file)}
     wish = Wish(not non_interactive, people, test, patience_s, api_url, room, page_url, places)
@@ -119,9 +124,10 @@ async def _connect_ntfy(wish: Wish) -> None:
 
 def _choose(wish: Wish) -> str:
     if not wish.interactive:
-        raise click.UsageError("say which channel: --channel web, telegram, slack, ntfy, matrix or tell")
+        raise click.UsageError("say which channel: --channel web, telegram, slack, discord, ntfy, matrix or tell")
     click.echo("Where shall AtlasBridge ask you?\n  web       a page on this machine, no account (always on)")
     click.echo("  telegram  your phone, by a bot of your own\n  slack     direct messages in your workspace")
+    click.echo("  discord   direct messages of a bot of your own")
     click.echo("  ntfy      push notifications on your phone, no account")
     click.echo(
         "  matrix    a room on your homeserver\n  tell      any service that Apprise knows; it only tells, with a link"
@@ -208,8 +214,8 @@ async def _find_person(talk: Any, name: str, wish: Wish) -> str:
 
 
 def _checked(channel: str, people: list[str]) -> list[str]:
-    if channel == "telegram" and not all(person.isdecimal() for person in people):
-        raise ConfigError("Telegram's people are given by number", "leave --user out to find yours")
+    if channel in ("telegram", "discord") and not all(person.isdecimal() for person in people):
+        raise ConfigError(f"{channel.title()}'s people are given by number", "leave --user out to find yours")
     return people
 
 

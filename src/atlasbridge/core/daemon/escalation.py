@@ -15,6 +15,7 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.attention import HOUR_S, Attendance, listeners
 from atlasbridge.core.policy.escalation import EscalationPlan, Life, Notification, Outlook, Route
 from atlasbridge.core.policy.later import ANSWER
+from atlasbridge.core.prompt.answer import first_line
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.routing.policy import decide_escalation
@@ -74,9 +75,7 @@ def digest_line(record: PromptRecord, session: SessionRecord) -> str:
     name = escape_controls(session.label or session.tool, keep_lines=False)
     if record.prompt.secret:
         return f"• {name}: a secret"
-    subject = record.prompt.subject
-    told = subject.shown if subject is not None and subject.shown.strip() else record.prompt.excerpt
-    asked = escape_controls(told.strip(), keep_lines=False)
+    asked = first_line(record.prompt)
     return f"• {name}: “{asked[:LINE_LIMIT]}{'…' if len(asked) > LINE_LIMIT else ''}”"
 
 
