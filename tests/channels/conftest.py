@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from tests.channels.mini_hub import MiniHub
+from tests.support.fake_discord import ADA as DISCORD_ADA
+from tests.support.fake_discord import TOKEN, FakeDiscord
 from tests.support.fake_slack import APP_TOKEN, BOT_TOKEN, TEAM, FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 
@@ -65,6 +67,18 @@ async def channel(server: FakeTelegram, hub_api: MiniHub) -> AsyncIterator[Teleg
     made = TelegramChannel(telegram_settings(server), hub_api, SystemClock())
     async with serving(hub_api, made):
         yield made
+
+
+def discord_settings(server: FakeDiscord, **changes: Any) -> dict[str, Any]:
+    return {
+        "bot_token": TOKEN,
+        "allowed_users": [DISCORD_ADA],
+        "api_url": f"{server.url}/api",
+        "backoff_first_s": 0.02,
+        "messages_per_s": 1000.0,
+        "host_name": "atlas",
+        **changes,
+    }
 
 
 def slack_settings(slack: FakeSlack, **changes: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from atlasbridge.channels.excerpt import (
 )
 from atlasbridge.channels.matrix.templates import render_prompt as render_matrix
 from atlasbridge.channels.slack import blocks
-from atlasbridge.channels.templates import numbered, render_deadline
+from atlasbridge.channels.templates import numbered, render_deadline, render_notice
 from atlasbridge.core.clock import iso
 from atlasbridge.core.daemon.escalation import digest_line
 from atlasbridge.core.policy.effects import EFFECTS, KINDS
@@ -118,6 +118,15 @@ def test_status_lists_what_asks_by_its_deadline_and_what_rests_apart() -> None:
 def test_a_digest_quotes_the_command_and_names_no_id() -> None:
     line = digest_line(record(command("git push origin main"), session("shop")), session("shop"))
     assert line == "• shop: “git push origin main”"
+    asks = replace(YES_NO, excerpt="Tip: auto mode is on\nOverwrite main.py? (y/n)")
+    assert digest_line(record(asks, session("shop")), session("shop")) == "• shop: “Overwrite main.py? (y/n)”"
+    long = digest_line(record(command("make\nmake install"), session("shop")), session("shop"))
+    assert long == "• shop: “make …”"
+
+
+def test_a_notice_names_its_session() -> None:
+    assert render_notice("A secret is asked for.", session("shop")) == "shop: A secret is asked for."
+    assert render_notice("The hub is back.", None) == "The hub is back."
 
 
 def test_a_button_says_its_label_once() -> None:

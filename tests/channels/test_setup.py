@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from ptyprocess import PtyProcessUnicode
+from tests.support.fake_discord import TOKEN as DISCORD_TOKEN
+from tests.support.fake_discord import FakeDiscord
 from tests.support.fake_ntfy import FakeNtfy
 from tests.support.fake_slack import APP_TOKEN, BOT_TOKEN, TEAM, FakeSlack
 from tests.support.fake_telegram import FakeTelegram
@@ -215,6 +217,24 @@ def test_the_wizard_connects_slack(home: Path, slack: FakeSlack) -> None:
     assert BOT_TOKEN not in wizard.text and APP_TOKEN not in wizard.text
     written = table(home, "slack")
     assert (written["team_id"], written["allowed_users"], written["app_token"]) == (TEAM, ["U0ADA"], APP_TOKEN)
+
+
+def test_the_wizard_connects_discord(home: Path) -> None:
+    with FakeDiscord() as discord:
+        ada = discord.person()
+        wizard = Wizard(home, "--channel", "discord", "--api-url", f"{discord.url}/api")
+        wizard.read_until(r"Bot token:")
+        wizard.say(DISCORD_TOKEN)
+        word = wizard.read_until(r"(atlas-[0-9a-f]{4})")[1]
+        discord.wait_for(lambda: discord.sessions, "the gateway")
+        ada.write(word)
+        wizard.read_until(rf"Hello Ada \(id {ada.user_id}\)")
+        discord.wait_for(lambda: ada.sees(), "the test prompt")
+        ada.press(ada.sees()[0], "✅ It works")
+        assert wizard.end() == 0, wizard.text
+        discord.wait_for(lambda: "connected" in ada.sees()[0]["content"], "the end")
+    assert DISCORD_TOKEN not in wizard.text
+    assert table(home, "discord")["allowed_users"] == [ada.user_id]
 
 
 def test_slack_tokens_of_the_wrong_kind_are_told(home: Path, slack: FakeSlack) -> None:

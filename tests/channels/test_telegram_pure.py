@@ -10,9 +10,9 @@ from tests.channels.mini_hub import MiniHub
 from tests.support import fake_telegram_rules as rules
 
 from atlasbridge.channels import templates
+from atlasbridge.channels.callback import encode_callback, expand_callback, parse_callback
 from atlasbridge.channels.commands import parse_command, parse_span
 from atlasbridge.channels.outbox import BURST, Backoff, TokenBucket
-from atlasbridge.channels.telegram.buttons import encode_callback, expand_callback, parse_callback
 from atlasbridge.channels.telegram.channel import GROUP_RATE
 from atlasbridge.channels.telegram.messages import Body, cut_text, render_prompt, utf16_units
 from atlasbridge.core.clock import ManualClock

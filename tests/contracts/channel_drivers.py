@@ -8,9 +8,10 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-from tests.channels.conftest import slack_settings, telegram_settings
+from tests.channels.conftest import discord_settings, slack_settings, telegram_settings
 from tests.channels.mini_hub import MiniHub
 from tests.support.fake_desktop import FakeDesktop
+from tests.support.fake_discord import FakeDiscord
 from tests.support.fake_hook import FakeHook
 from tests.support.fake_matrix import ROOM, TOKEN, FakeMatrix
 from tests.support.fake_ntfy import FakeNtfy
@@ -20,6 +21,7 @@ from tests.support.memory_channel import MemoryChannel
 
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.desktop.channel import DesktopChannel
+from atlasbridge.channels.discord import DiscordChannel
 from atlasbridge.channels.local import LocalChannel
 from atlasbridge.channels.matrix.channel import MatrixChannel
 from atlasbridge.channels.ntfy.channel import NtfyChannel, encode_said
@@ -109,6 +111,32 @@ class SlackDriver(Driver):
                     if str(element.get("value", "")).endswith(f":{value}"):
                         self.ada.click_raw(message, element)
                         return
+        raise AssertionError(f"no button {value}")
+
+    def shown(self) -> str:
+        return str(self.ada.sees())
+
+
+class DiscordDriver(Driver):
+    name = "discord"
+
+    async def start_service(self) -> None:
+        self.server = FakeDiscord().start()
+        self.ada = self.server.person()
+
+    async def stop_service(self) -> None:
+        self.server.stop()
+
+    def build(self, hub: MiniHub) -> BaseChannel:
+        return DiscordChannel(discord_settings(self.server), hub, SystemClock())
+
+    async def answer(self, record: PromptRecord, value: str) -> None:
+        await self.server.until(lambda: self.server.sessions, "the gateway")
+        for message in self.ada.sees():
+            for one in (one for row in message.get("components") or [] for one in row["components"]):
+                if one["custom_id"].endswith(f":{value}"):
+                    self.ada.press_id(message, one["custom_id"])
+                    return
         raise AssertionError(f"no button {value}")
 
     def shown(self) -> str:
@@ -278,6 +306,7 @@ DRIVERS: list[type[Driver]] = [
     DesktopDriver,
     TelegramDriver,
     SlackDriver,
+    DiscordDriver,
     NtfyDriver,
     MatrixDriver,
     TellDriver,

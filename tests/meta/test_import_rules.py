@@ -46,7 +46,7 @@ HOME_OF = {
     "opentelemetry": {"os"},
     "cryptography": {"fleet", "web", "adapters"},
     "slack_sdk": {"channels/slack"},
-    "aiohttp": {"channels/slack"},
+    "aiohttp": {"channels/slack", "channels/discord"},
     "apprise": {"channels/tell"},
     "webauthn": {"core/audit"},
     "pydantic": {"config", "channels", "web"},

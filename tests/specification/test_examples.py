@@ -42,7 +42,7 @@ from tests.support.waiting import wait_for
 
 from atlasbridge.adapters import base
 from atlasbridge.adapters.external_adapter import REMEMBERED_KEYS
-from atlasbridge.channels.telegram.buttons import MAX_BYTES, encode_callback
+from atlasbridge.channels.callback import MAX_BYTES, encode_callback
 from atlasbridge.channels.telegram.messages import render_prompt
 from atlasbridge.channels.templates import render_buttons
 from atlasbridge.core.prompt.model import TRANSITIONS, Confidence, confidence_band

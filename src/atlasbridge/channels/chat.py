@@ -1,4 +1,4 @@
-"""The part that Telegram and Slack share: send prompts to every operator, show receipts in titles, receive replies.
+"""The part that Telegram, Slack and Discord share: send prompts to every operator, show receipts, receive replies.
 
 Each chat channel adds its transport, its rendering and its parsing. The gate decides about replies.
 """
@@ -10,13 +10,12 @@ import logging
 import platform
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.commands import NOT_OURS, HubCommands, press_later
 from atlasbridge.channels.delivery import Delivery
-from atlasbridge.channels.excerpt import first_line
 from atlasbridge.channels.language import (
     Reader,
     at_time,
@@ -29,7 +28,7 @@ from atlasbridge.channels.language import (
 )
 from atlasbridge.channels.listening import Throttle
 from atlasbridge.channels.message_index import Shown
-from atlasbridge.channels.outbox import EDIT, NOTICE, QUESTION, Outbox, Params, Place, Wire
+from atlasbridge.channels.outbox import EDIT, NOTICE, QUESTION, ClosingWire, Outbox, Params, Place
 from atlasbridge.channels.receipts import (
     STILL_OPEN,
     Outcome,
@@ -46,6 +45,7 @@ from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import Caller, Refused
 from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.answer import first_line
 from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace
@@ -124,10 +124,11 @@ class ChatChannel(BaseChannel):
     sign: ClassVar[str]
     muted: ClassVar[str]
 
-    def _furnish(self, own: Any, wire: Wire, rate: Callable[[str], float]) -> None:
-        """Create the parts that both chats need, after the channel has its settings and its wire."""
+    def _furnish(self, own: Any, wire: ClosingWire, rate: Callable[[str], float]) -> None:
+        """Create the parts that all chats need, after the channel has its settings and its wire."""
         hub_api, clock, name = self.hub_api, self.clock, type(self).name
         self._host = own.host_name or platform.node() or "this machine"
+        self._wire, self._session_notices = wire, bool(own.session_notices)
         self._outbox = Outbox(wire, clock, rate, own.backoff_first_s)
         self._tasks = TaskSet(self.title)
         self._shown = Shown(hub_api, name, clock)
@@ -419,9 +420,10 @@ class ChatChannel(BaseChannel):
                     notice = self._paint_notice(told, session, chat) | hushed
                 self._outbox.post(chat, notice, QUESTION if first else NOTICE)
 
-    @property
-    @abstractmethod
-    def _session_notices(self) -> bool: ...
+    async def close(self) -> None:
+        await self._tasks.close()
+        await self._outbox.close()
+        await self._wire.close()
 
     def common_health(self) -> dict[str, Any]:
         report: dict[str, Any] = {"unreachable_chats": sorted(self._outbox.gone), "pending": self._outbox.pending}
@@ -449,9 +451,30 @@ class ChatChannel(BaseChannel):
             return t(NOT_OURS)
         return self._people.rename(await press_later(self.hub_api.by(self.caller(identity)), record, what), identity)
 
-    def warn(self, record: PromptRecord) -> None:
-        self.hub_api.note("CHANNEL_RATE_LIMITED", channel=self.name, session_id=record.session_id)
-        self._tasks.hold(self.notify(PAUSED, self._session(record)))
+    def is_within_limit(self, token: Any, record: PromptRecord | None) -> bool:
+        """Whether the reply can be passed on; otherwise its sender is told, and the operators once."""
+        sentence, warn = self._throttle.admit(record.session_id if record else "", self.clock.now())
+        if sentence:
+            self._tell(token, sentence)
+        if warn and record is not None:
+            self.hub_api.note("CHANNEL_RATE_LIMITED", channel=self.name, session_id=record.session_id)
+            self._tasks.hold(self.notify(PAUSED, self._session(record)))
+        return not sentence
+
+    def _do(self, token: Any, work: Awaitable[str]) -> None:
+        """Tell what became of a press and settle it when the work is done, so that the next process repeats it if this
+        one dies. An empty text is not told."""
+
+        async def until_done() -> None:
+            if told := await work:
+                self._tell(token, told)
+            await self._settle(token)
+
+        self._tasks.hold(until_done())
+
+    @abstractmethod
+    async def _settle(self, token: Any) -> None:
+        """The update with this token has been processed."""
 
     def settle_which(self, place: Place, record: PromptRecord) -> None:
         """The person chose a prompt: replace the question and its buttons by the choice."""

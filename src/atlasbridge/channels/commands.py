@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from atlasbridge.channels import templates
-from atlasbridge.channels.excerpt import cut_to, first_line
+from atlasbridge.channels.excerpt import cut_to
 from atlasbridge.channels.files import NotHanded, read_inside
 from atlasbridge.channels.grant_card import examples
 from atlasbridge.channels.language import LANGUAGES, Reader, hub_says, known_language, language_key, reading, t
@@ -27,6 +27,7 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.operations import Caller, Changes, Granted, HubAs, HubOperations, Operation, Refused
 from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.answer import first_line
 from atlasbridge.core.prompt.gate import SHORT_ID
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, PromptState
 from atlasbridge.core.session.model import SessionRecord

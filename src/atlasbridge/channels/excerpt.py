@@ -253,19 +253,6 @@ def whole_text(prompt: Prompt) -> str:
     return "\n\n".join(parts) if prompt.subject is not None or not screen else parts[-1]
 
 
-def first_line(prompt: Prompt) -> str:
-    """The start of the question on one line, for a notification. It says so if a command has more lines."""
-    subject = prompt.subject
-    if subject is not None and subject.shown.strip() and subject.kind is not SubjectKind.QUESTION:
-        if subject.kind in (SubjectKind.EDIT, SubjectKind.FETCH) and subject.targets:
-            return _flat(", ".join(subject.targets))
-        first, *more = [line for line in subject.shown.splitlines() if line.strip()]
-        return _flat(first) + (" …" if more else "")
-    lines = [flat for line in prompt.excerpt.splitlines() if (flat := _flat(line))]
-    asking = [line for line in lines if "?" in line]
-    return (asking or lines or ["?"])[0]
-
-
 def cut_to(text: str, room: int, size: Size) -> str:
     """Cut to at most `room` in the chat's units, with a mark at the cut."""
     if size(text) <= room:

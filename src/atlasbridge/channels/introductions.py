@@ -40,6 +40,11 @@ def how_to_start(channel: str) -> str:
         return setup_steps()
     if channel == "matrix":
         return "Make an account for AtlasBridge alone on your homeserver, and copy its access token."
+    if channel == "discord":
+        return (
+            "At https://discord.com/developers/applications make an application; on its page Bot press Reset Token and "
+            "copy it.\nOn its page Installation invite it to a server that you share, so that you can write to it."
+        )
     if channel == "tell":
         return "An address that Apprise knows, such as tgram://TOKEN/CHAT or mailto://USER:PASSWORD@example.org."
     return "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you."
@@ -62,10 +67,14 @@ def introduce(
 
         return TelegramIntroduction(tokens, api_url)
     try:
+        if channel == "discord":
+            from atlasbridge.channels.discord.setup import DiscordIntroduction
+
+            return DiscordIntroduction(tokens, api_url)
         from atlasbridge.channels.slack.setup import SlackIntroduction
     except ModuleNotFoundError as missing:
         from atlasbridge.core.distribution import install_line
         from atlasbridge.core.errors import ConfigError
 
-        raise ConfigError(f"the Slack channel needs {missing.name}", install_line("slack")) from None
+        raise ConfigError(f"the channel {channel} needs {missing.name}", install_line(channel)) from None
     return SlackIntroduction(tokens, api_url)

@@ -135,6 +135,10 @@ class Wire(Protocol):
     async def edit(self, place: Place, params: Params) -> None: ...
 
 
+class ClosingWire(Wire, Protocol):
+    async def close(self) -> None: ...
+
+
 class Outbox:
     def __init__(self, wire: Wire, clock: Clock, rate: Callable[[str], float], backoff_first_s: float) -> None:
         self._wire, self._clock = wire, clock

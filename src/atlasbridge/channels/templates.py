@@ -9,15 +9,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from atlasbridge.channels.excerpt import VERBS, cut_to, first_line, is_ambiguous
+from atlasbridge.channels.excerpt import VERBS, cut_to, is_ambiguous
 from atlasbridge.channels.free_text import needs_words, takes_keys, takes_words
-from atlasbridge.channels.language import at_time, t
+from atlasbridge.channels.language import at_time, hub_says, t
 from atlasbridge.core.clock import SystemClock, parse_iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.operations import Changes
 from atlasbridge.core.policy.choice import may_be_granted
 from atlasbridge.core.policy.people import CARD, PROOF
+from atlasbridge.core.prompt.answer import first_line
 from atlasbridge.core.prompt.model import OPEN, Choice, Prompt, PromptRecord, PromptType
 from atlasbridge.core.scheduler.times import LIMIT
 from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord
@@ -79,6 +80,12 @@ def session_name(session: SessionRecord) -> str:
 def host_name(session: SessionRecord, host: str) -> str:
     """The machine's name, unless the session's name contains it."""
     return "" if session.machine else host
+
+
+def render_notice(message: str, session: SessionRecord | None) -> str:
+    """A sentence of the hub for the reader, with the name of its session."""
+    told = escape_controls(hub_says(message))
+    return f"{session_name(session)}: {told}" if session is not None else told
 
 
 def render_brief(prompt: Prompt, session: SessionRecord) -> str:

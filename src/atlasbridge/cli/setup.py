@@ -24,11 +24,17 @@ CHANNELS = {
     "web": "a page on this machine, no account (always on)",
     "telegram": "your phone, with your own bot",
     "slack": "direct messages in your workspace",
+    "discord": "direct messages of your own bot",
     "ntfy": "push notifications on your phone, no account",
     "matrix": "a room on your homeserver",
     "tell": "notifications with a link, by any service that Apprise supports",
 }
-TOKENS = {"telegram": ("bot_token",), "slack": ("bot_token", "app_token"), "matrix": ("access_token",)}
+TOKENS = {
+    "telegram": ("bot_token",),
+    "slack": ("bot_token", "app_token"),
+    "discord": ("bot_token",),
+    "matrix": ("access_token",),
+}
 TRIES = 3
 ASK = {
     "bot_token": "Bot token",
@@ -95,7 +101,7 @@ def command(
     room: str,
     page_url: str,
 ) -> None:
-    """Connect a phone or a chat: web only, Telegram, Slack, ntfy, Matrix, or any service that only notifies."""
+    """Connect a phone or a chat: web only, Telegram, Slack, Discord, ntfy, Matrix, or a service that only notifies."""
     own = (token_env, token_file)
     places = {"bot_token": own, "access_token": own, "address": own, "app_token": (app_token_env, app_token_file)}
     options = SetupOptions(not non_interactive, people, test, patience_s, api_url, room, page_url, places)
@@ -126,7 +132,7 @@ async def _connect_ntfy(options: SetupOptions) -> None:
 
 def _choose(options: SetupOptions) -> str:
     if not options.interactive:
-        raise click.UsageError("say which channel: --channel web, telegram, slack, ntfy, matrix or tell")
+        raise click.UsageError("say which channel: --channel web, telegram, slack, discord, ntfy, matrix or tell")
     click.echo("Where should AtlasBridge ask you?")
     for name, about in CHANNELS.items():
         click.echo(f"  {name:8}  {about}")
@@ -212,8 +218,8 @@ async def _find_person(talk: Any, name: str, options: SetupOptions) -> str:
 
 
 def _checked(channel: str, people: list[str]) -> list[str]:
-    if channel == "telegram" and not all(person.isdecimal() for person in people):
-        raise ConfigError("Telegram's people are given by number", "leave --user out to find yours")
+    if channel in ("telegram", "discord") and not all(person.isdecimal() for person in people):
+        raise ConfigError(f"{channel.title()}'s people are given by number", "leave --user out to find yours")
     return people
 
 

@@ -175,7 +175,7 @@ def plan_policy(config: Configuration) -> PolicySettings:
 
 
 # their settings list people
-BUILT_IN_CHANNELS = frozenset(("telegram", "slack", "matrix", "ntfy", "tell", "desktop", "local"))
+BUILT_IN_CHANNELS = frozenset(("telegram", "slack", "discord", "matrix", "ntfy", "tell", "desktop", "local"))
 OPERATOR = "operator"  # the only person of a channel that was written from the document; it reports no names
 
 

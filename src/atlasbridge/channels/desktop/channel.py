@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.desktop.settings import DesktopSettings
-from atlasbridge.channels.language import Reader, hub_says, known_language, reading, say_digest, t
+from atlasbridge.channels.language import Reader, known_language, reading, say_digest, t
 from atlasbridge.channels.receipts import is_end
-from atlasbridge.channels.templates import render_headline, session_name, tool_name
+from atlasbridge.channels.templates import render_headline, render_notice, session_name, tool_name
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.escape import escape_controls
@@ -123,8 +123,8 @@ class DesktopChannel(BaseChannel):
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._own.session_notices:
             with reading(self._reader):
-                told = hub_says(message)
-            await self._show("", "AtlasBridge", escape_controls(told)[:LONGEST], False)
+                told = render_notice(message, session)
+            await self._show("", "AtlasBridge", told[:LONGEST], False)
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
         """Replace the notification of this digest when it changes, so that there is only one."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from atlasbridge.channels import grant_card
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.excerpt import LAST_OUTPUT, first_line
+from atlasbridge.channels.excerpt import LAST_OUTPUT
 from atlasbridge.channels.grant_card import GrantWords
 from atlasbridge.channels.language import common_reader, hub_says, reading, say_digest, t
 from atlasbridge.channels.listening import SeenUpdates, Strangers
@@ -22,13 +22,14 @@ from atlasbridge.channels.matrix.settings import MatrixSettings
 from atlasbridge.channels.outbox import Backoff
 from atlasbridge.channels.receipts import STILL_OPEN, People
 from atlasbridge.channels.tasks import TaskSet
-from atlasbridge.channels.templates import SURE, Role, session_name, sure_label
+from atlasbridge.channels.templates import SURE, Role, render_notice, session_name, sure_label
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.operations import Caller
 from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt.answer import first_line
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
 
@@ -205,10 +206,9 @@ class MatrixChannel(BaseChannel):
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._own.session_notices:
             with self._reading():
-                told = hub_says(message)
-            named = f"{session_name(session)}: {told}" if session is not None else told
+                named = render_notice(message, session)
             await self._say(
-                templates.text_message(escape_controls(named)[: templates.LONGEST], session is None),
+                templates.text_message(named[: templates.LONGEST], session is None),
                 f"note.{new_id()}",
             )
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.excerpt import ABOVE, asked_text, is_ambiguous, lines_above
-from atlasbridge.channels.language import common_reader, hub_says, reading, say_digest, t
+from atlasbridge.channels.language import common_reader, reading, say_digest, t
 from atlasbridge.channels.listening import SeenUpdates, Strangers
 from atlasbridge.channels.ntfy.api import NtfyApi, bearer
 from atlasbridge.channels.ntfy.settings import NtfySettings
@@ -26,6 +26,7 @@ from atlasbridge.channels.templates import (
     host_name,
     render_buttons,
     render_headline,
+    render_notice,
     session_name,
     tool_name,
 )
@@ -172,7 +173,7 @@ class NtfyChannel(BaseChannel):
                 "method": "POST",
                 "body": encode_said(event, button.value),
                 "clear": True,
-                **bearer(self._own.access_token.get_secret_value()),
+                **bearer((self._own.reply_token or self._own.access_token).get_secret_value()),
             }
             for button in self._offered(event)
         ]
@@ -225,7 +226,7 @@ class NtfyChannel(BaseChannel):
         if session is not None and not self._own.session_notices:
             return
         with self._reading():
-            text = cut_bytes(escape_controls(hub_says(message)), MESSAGE_BYTES)
+            text = cut_bytes(render_notice(message, session), MESSAGE_BYTES)
         await self._publish({"title": "AtlasBridge", "message": text, "priority": LOW if session else USUAL})
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:

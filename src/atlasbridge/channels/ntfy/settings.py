@@ -25,6 +25,11 @@ class NtfySettings(BaseModel):
     reply_topic: Topic = Field(description="Where your buttons answer; another one, as long and as random.")
     server: str = Field(default=PUBLIC, description="Your own server, or the public one.")
     access_token: SecretStr = Field(default=SecretStr(""), description="For a server that wants one (tk_...).")
+    reply_token: SecretStr = Field(
+        default=SecretStr(""),
+        description="A token that can only write to reply_topic: the buttons carry it, and anyone who reads the topic "
+        "sees it. Left out, they carry access_token.",
+    )
     allowed_users: Annotated[list[str], Field(min_length=1, max_length=1)] = Field(
         default=["phone"], description="What anyone who holds that phone is called: the identity is `ntfy:phone`."
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from atlasbridge.channels import grant_card
@@ -129,7 +129,7 @@ class SlackChannel(ChatChannel):
         self._rooms: dict[str, str] = {}
         self._api = SlackApi(own.bot_token.get_secret_value(), own.api_url, own.request_timeout_s)
         self._furnish(own, self._api, lambda room: own.messages_per_s)
-        memory = Memory(self._shown, self._people, self._throttle, self._held)
+        memory = Memory(self._shown, self._people, self._held)
         self._inbound = Inbound(own, hub_api, clock, memory, self)
         self._link = Link(own, self._api, self)
         self._received = Received(hub_api, self._tell, self, own.transcriber, self.title)
@@ -158,11 +158,6 @@ class SlackChannel(ChatChannel):
         await super()._notify(message, session)
         if session is not None:
             self._threads.forget_ended(session)
-
-    async def close(self) -> None:
-        await self._tasks.close()
-        await self._outbox.close()
-        await self._api.close()
 
     def health(self) -> dict[str, Any]:
         return {
@@ -230,10 +225,6 @@ class SlackChannel(ChatChannel):
     def _hint(self) -> str:
         return "invite the app to the channel, check its scopes, and see: atlasbridge hub status"
 
-    @property
-    def _session_notices(self) -> bool:
-        return self._own.session_notices
-
     # called by the link
 
     async def admit(self, kind: str, payload: dict[str, Any]) -> bool:
@@ -270,22 +261,13 @@ class SlackChannel(ChatChannel):
         self._outbox.post(origin.room, asked | {"thread_ts": origin.thread}, EDIT)
 
     def ask_again(self, origin: Origin, record: PromptRecord) -> None:
-        self._do(origin, self._say_it(origin, self.request_again(record, self._identity(origin))))
+        self._do(origin, self.request_again(record, self._identity(origin)))
 
     def later(self, origin: Origin, record: PromptRecord, nonce: str, what: str) -> None:
-        self._do(origin, self._say_it(origin, self.put_off(self._identity(origin), record, nonce, what)))
+        self._do(origin, self.put_off(self._identity(origin), record, nonce, what))
 
-    def _do(self, origin: Origin, work: Coroutine[Any, Any, None]) -> None:
-        """Settle the click when the work is done, so that the next process repeats it if this one dies."""
-
-        async def until_done() -> None:
-            await work
-            await self._inbound.settle(origin)
-
-        self._tasks.hold(until_done())
-
-    async def _say_it(self, origin: Origin, sentence: Awaitable[str]) -> None:
-        self.say(origin, await sentence)
+    async def _settle(self, token: Any) -> None:
+        await self._inbound.settle(token)
 
     def _identity(self, origin: Origin) -> str:
         return f"slack:{self._own.team_id}/{origin.user}"
@@ -293,17 +275,17 @@ class SlackChannel(ChatChannel):
     def grant(self, origin: Origin, place: Place, record: PromptRecord, value: str) -> None:
         self._do(origin, self._grant(origin, place, record, value))
 
-    async def _grant(self, origin: Origin, place: Place, record: PromptRecord, value: str) -> None:
+    async def _grant(self, origin: Origin, place: Place, record: PromptRecord, value: str) -> str:
         """Post the offer in the question's thread, and replace it by the result."""
         told = await grant_card.press(self.hub_api, record, value, self.caller(self._identity(origin)))
         if isinstance(told, str):
-            self.say(origin, told)
-            return
+            return told
         params = blocks.render_granting(record, told.text, told.buttons)
         if told.beside:
             self._outbox.post(place[0], params | {"thread_ts": self._root(place, record)}, EDIT)
         else:
             self._outbox.edit(place, params)
+        return ""
 
     def show_more(self, place: Place, record: PromptRecord) -> None:
         thread, again = {"thread_ts": self._root(place, record)}, offers_again(record)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from atlasbridge.channels.commands import NOT_OURS, Command, is_about, parse_command
 from atlasbridge.channels.free_text import needs_words, reads_as_words
 from atlasbridge.channels.language import Reader, reading, t
-from atlasbridge.channels.listening import SeenUpdates, Strangers, Throttle
+from atlasbridge.channels.listening import SeenUpdates, Strangers
 from atlasbridge.channels.message_index import Shown
 from atlasbridge.channels.outbox import Place
 from atlasbridge.channels.receipts import People
@@ -146,7 +146,8 @@ class Integrations(Protocol):
     def session_at(self, room: str, thread: str) -> str: ...
     def keep_file(self, origin: Origin, file: Payload, caption: str, session_id: str) -> None: ...
     def hear(self, origin: Origin, file: Payload, then: Callable[[str], None]) -> None: ...
-    def warn(self, record: PromptRecord) -> None: ...
+    def is_within_limit(self, token: Any, record: PromptRecord | None) -> bool: ...
+    def speak(self, identity: str, prompt_id: str, value: str, token: Any, **fields: Any) -> InboundReply: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,6 @@ class Memory:
 
     shown: Shown
     people: People
-    throttle: Throttle
     held: Held
 
 
@@ -164,8 +164,8 @@ class Inbound:
         self, settings: SlackSettings, hub_api: HubApi, clock: Clock, memory: Memory, integrations: Integrations
     ) -> None:
         self._settings, self._hub_api, self._clock = settings, hub_api, clock
-        self._shown, self._people, self._throttle = memory.shown, memory.people, memory.throttle
-        self._held, self._integrations = memory.held, integrations
+        self._shown, self._people, self._held = memory.shown, memory.people, memory.held
+        self._integrations = integrations
         self._seen = SeenUpdates(hub_api, "slack")
         self._strangers = Strangers(hub_api, "slack")
         self._again: set[str] = set()
@@ -269,7 +269,7 @@ class Inbound:
     def _on_grant(self, origin: Origin, place: Place, action: Action, record: PromptRecord) -> bool:
         if (action.session_id, action.nonce) != (record.session_id, record.nonce):
             self._integrations.say(origin, t(NOT_OURS))
-        elif self._is_within_limit(origin, record):
+        elif self._integrations.is_within_limit(origin, record):
             self._integrations.grant(origin, place, record, action.value)
             return True
         return False
@@ -293,7 +293,7 @@ class Inbound:
     ) -> bool:
         if record is not None and record.nonce == action.nonce and place[1]:
             self._meet_copy(place, record)
-        if not self._is_within_limit(origin, record):
+        if not self._integrations.is_within_limit(origin, record):
             return False
         value = full_value(action, record) if record and action.verb != THIS else action.value
         ids = {"session_id": action.session_id, "nonce": action.nonce}
@@ -330,7 +330,7 @@ class Inbound:
         places = self._shown.places(record.prompt_id) if record else []
         room = places[0][0] if places else ""
         origin = self._origin("interactive", payload, room, str(payload["user"]["id"]))
-        if not self._is_within_limit(origin, record):
+        if not self._integrations.is_within_limit(origin, record):
             return False
         as_text = record is not None and (action.value == "words" or reads_as_words(record.prompt, text))
         ids = {"session_id": action.session_id, "nonce": action.nonce}
@@ -392,7 +392,7 @@ class Inbound:
             self._integrations.ask_which(origin, target)
         elif target.prompt.secret:
             self._integrations.say(origin, refuse_secret(target))
-        elif self._is_within_limit(origin, target):
+        elif self._integrations.is_within_limit(origin, target):
             as_text = reads_as_words(target.prompt, text)
             return self._deliver(origin, target.prompt_id, text, as_text=as_text, session_id=target.session_id)
         return False
@@ -417,19 +417,8 @@ class Inbound:
 
     def _deliver(self, origin: Origin, prompt_id: str, value: str, **fields: Any) -> bool:
         identity = f"slack:{self._settings.team_id}/{origin.user}"
-        place = f"{self._people.call(identity)} in Slack"
-        self._integrations.deliver(
-            InboundReply("slack", identity, prompt_id, value, token=origin, place=place, **fields)
-        )
+        self._integrations.deliver(self._integrations.speak(identity, prompt_id, value, origin, **fields))
         return True
-
-    def _is_within_limit(self, origin: Origin, record: PromptRecord | None) -> bool:
-        sentence, warn = self._throttle.admit(record.session_id if record else "", self._clock.now())
-        if sentence:
-            self._integrations.say(origin, sentence)
-        if warn and record is not None:
-            self._integrations.warn(record)
-        return not sentence
 
     def _origin(self, kind: str, payload: Payload, room: str, user: str, thread: str = "", ts: str = "") -> Origin:
         key = key_of(kind, payload)

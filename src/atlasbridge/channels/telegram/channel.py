@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from atlasbridge.channels import grant_card
@@ -148,7 +148,7 @@ class TelegramChannel(ChatChannel):
         self._furnish(own, self._api, self._rate)
         self._api.is_known = self._shown.prompt_at
         self._voice = Voice(self._api, self._outbox, self._delivery, self._shown, self._tasks, self._host)
-        memory = Memory(self._shown, self._people, self._throttle, self._held)
+        memory = Memory(self._shown, self._people, self._held)
         self._inbound = Inbound(own, hub_api, clock, memory, self._voice, self)
         self._poller = Poller(self._api, clock, self, own.poll_timeout_s, own.backoff_first_s)
         self._received = Received(hub_api, self._tell, self, own.transcriber, self.title)
@@ -172,11 +172,6 @@ class TelegramChannel(ChatChannel):
             if origin.query_id or (isinstance(outcome, Reject) and sentence):
                 self._tell(origin, sentence or outcome.sentence)
         await self._inbound.settle(origin)
-
-    async def close(self) -> None:
-        await self._tasks.close()
-        await self._outbox.close()
-        await self._api.close()
 
     def health(self) -> dict[str, Any]:
         poller = self._poller
@@ -253,10 +248,6 @@ class TelegramChannel(ChatChannel):
     def _hint(self) -> str:
         return "start a chat with the bot, and see: atlasbridge hub status"
 
-    @property
-    def _session_notices(self) -> bool:
-        return self._own.session_notices
-
     # called by inbound
 
     def deliver(self, reply: InboundReply) -> None:
@@ -317,32 +308,22 @@ class TelegramChannel(ChatChannel):
         self._outbox.edit(origin.place, painted)
 
     def ask_again(self, origin: Origin, record: PromptRecord, identity: str) -> None:
-        self._do(origin, self._say_it(origin, self.request_again(record, identity)))
+        self._do(origin, self.request_again(record, identity))
 
     def later(self, origin: Origin, record: PromptRecord, nonce: str, what: str, identity: str) -> None:
-        self._do(origin, self._say_it(origin, self.put_off(identity, record, nonce, what)))
+        self._do(origin, self.put_off(identity, record, nonce, what))
 
-    def _do(self, origin: Origin, work: Coroutine[Any, Any, None]) -> None:
-        """Settle the tap when the work is done, so that the next process repeats it if this one dies."""
-
-        async def until_done() -> None:
-            await work
-            await self._inbound.settle(origin)
-
-        self._tasks.hold(until_done())
-
-    async def _say_it(self, origin: Origin, sentence: Awaitable[str]) -> None:
-        self._voice.say(origin, await sentence)
+    async def _settle(self, token: Any) -> None:
+        await self._inbound.settle(token)
 
     def grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> None:
         self._do(origin, self._grant(origin, record, value, identity))
 
-    async def _grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> None:
+    async def _grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> str:
         """Post the offer next to the question, and replace it by the result."""
         told = await grant_card.press(self.hub_api, record, value, self.caller(identity))
-        self._voice.say(origin, told if isinstance(told, str) else told.toast)
         if isinstance(told, str):
-            return
+            return told
         params = messages.render_notice(told.text, None, self._host)
         keyboard = render_granting(record, told.buttons)
         params |= {"reply_markup": {"inline_keyboard": keyboard}} if keyboard else {}
@@ -350,6 +331,7 @@ class TelegramChannel(ChatChannel):
             self._voice.answer(origin, params | reply_to(origin.message_id))
         else:
             self._outbox.edit(origin.place, params)
+        return told.toast
 
     def member_changed(self, chat_id: int, present: bool) -> None:
         """The bot was blocked or unblocked. After an unblock, show the open prompts in that chat."""

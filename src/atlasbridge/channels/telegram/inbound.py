@@ -12,15 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from atlasbridge.channels.commands import NOT_OURS, Command, is_about, parse_command
-from atlasbridge.channels.free_text import needs_words, reads_as_words
-from atlasbridge.channels.language import Reader, reading, t
-from atlasbridge.channels.listening import SeenUpdates, Strangers, Throttle
-from atlasbridge.channels.message_index import Shown
-from atlasbridge.channels.outbox import Place
-from atlasbridge.channels.receipts import People
-from atlasbridge.channels.target import GONE, NOT_OPEN, Doubt, Held, find_target, offer, refuse_secret
-from atlasbridge.channels.telegram.buttons import (
+from atlasbridge.channels.callback import (
     AGAIN,
     ALWAYS,
     GRANT,
@@ -31,13 +23,18 @@ from atlasbridge.channels.telegram.buttons import (
     THIS,
     TOGGLE,
     Callback,
-    Picks,
     expand_callback,
-    marked_value,
     parse_callback,
-    parse_marks,
-    parse_toggle,
 )
+from atlasbridge.channels.commands import NOT_OURS, Command, is_about, parse_command
+from atlasbridge.channels.free_text import needs_words, reads_as_words
+from atlasbridge.channels.language import Reader, reading, t
+from atlasbridge.channels.listening import SeenUpdates, Strangers
+from atlasbridge.channels.message_index import Shown
+from atlasbridge.channels.outbox import Place
+from atlasbridge.channels.receipts import People
+from atlasbridge.channels.target import GONE, NOT_OPEN, Doubt, Held, find_target, offer, refuse_secret
+from atlasbridge.channels.telegram.buttons import Picks, marked_value, parse_marks, parse_toggle
 from atlasbridge.channels.telegram.messages import Origin, Voice
 from atlasbridge.channels.telegram.settings import TelegramSettings
 from atlasbridge.core.clock import Clock
@@ -71,7 +68,8 @@ class Integrations(Protocol):
     def grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> None: ...
     def settle_which(self, place: Place, record: PromptRecord) -> None: ...
     def tidy(self, place: Place, record: PromptRecord) -> None: ...
-    def warn(self, record: PromptRecord) -> None: ...
+    def is_within_limit(self, token: Any, record: PromptRecord | None) -> bool: ...
+    def speak(self, identity: str, prompt_id: str, value: str, token: Any, **fields: Any) -> InboundReply: ...
     def member_changed(self, chat_id: int, present: bool) -> None: ...
     def later(self, origin: Origin, record: PromptRecord, nonce: str, what: str, identity: str) -> None: ...
     def keep_file(self, origin: Origin, message: dict[str, Any], replied: str, identity: str) -> None: ...
@@ -85,7 +83,6 @@ class Memory:
 
     shown: Shown
     people: People
-    throttle: Throttle
     held: Held
 
 
@@ -100,8 +97,8 @@ class Inbound:
         integrations: Integrations,
     ) -> None:
         self._settings, self._hub_api, self._clock = settings, hub_api, clock
-        self._shown, self._people, self._throttle = memory.shown, memory.people, memory.throttle
-        self._held, self._voice, self._integrations = memory.held, voice, integrations
+        self._shown, self._people, self._held = memory.shown, memory.people, memory.held
+        self._voice, self._integrations = voice, integrations
         self._seen = SeenUpdates(hub_api, "telegram")
         self._strangers = Strangers(hub_api, "telegram")
         self._picks = Picks()
@@ -234,7 +231,7 @@ class Inbound:
         session_id, nonce, value = expand_callback(callback, record)
         if (session_id, nonce) != (record.session_id, record.nonce):
             self._voice.say(origin, t(NOT_OURS))
-        elif self._is_within_limit(origin, record):
+        elif self._integrations.is_within_limit(origin, record):
             self._integrations.grant(origin, record, value, f"telegram:{user_id}")
             return True
         return False
@@ -272,7 +269,7 @@ class Inbound:
             session_id, nonce, value = expand_callback(callback, record)
             if callback.verb != THIS and nonce == record.nonce:
                 self._meet_copy(origin, record)
-        if not self._is_within_limit(origin, record):
+        if not self._integrations.is_within_limit(origin, record):
             return False
         if record is not None and record.state in OPEN and nonce == record.nonce and needs_words(record.prompt, value):
             label = next(choice.label for choice in record.prompt.choices if choice.value == value)
@@ -289,11 +286,7 @@ class Inbound:
                 self._integrations.tidy(origin.place, record)
 
     def _deliver(self, origin: Origin, user_id: int, prompt_id: str, value: str, **fields: Any) -> bool:
-        identity = f"telegram:{user_id}"
-        place = f"{self._people.call(identity)} in Telegram"
-        self._integrations.deliver(
-            InboundReply("telegram", identity, prompt_id, value, token=origin, place=place, **fields)
-        )
+        self._integrations.deliver(self._integrations.speak(f"telegram:{user_id}", prompt_id, value, origin, **fields))
         return True
 
     def _on_message(self, message: dict[str, Any], origin: Origin) -> bool:
@@ -342,7 +335,7 @@ class Inbound:
             self._ask_back(origin, target, text)
         elif target.prompt.secret:
             self._voice.say(origin, refuse_secret(target))
-        elif self._is_within_limit(origin, target):
+        elif self._integrations.is_within_limit(origin, target):
             as_text = as_words or reads_as_words(target.prompt, text)
             fields = {"session_id": target.session_id, "as_text": as_text}
             return self._deliver(origin, user_id, target.prompt_id, text, **fields)
@@ -376,14 +369,6 @@ class Inbound:
     def _session(self, record: PromptRecord) -> SessionRecord:
         found = self._hub_api.session(record.session_id)
         return found or SessionRecord(record.session_id, "?", (), "", 0, 0, "")
-
-    def _is_within_limit(self, origin: Origin, record: PromptRecord | None) -> bool:
-        sentence, warn = self._throttle.admit(record.session_id if record else "", self._clock.now())
-        if sentence:
-            self._voice.say(origin, sentence)
-        if warn and record is not None:
-            self._integrations.warn(record)
-        return not sentence
 
 
 def _origin(message: dict[str, Any]) -> Origin:

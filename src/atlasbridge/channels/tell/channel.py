@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.language import Reader, hub_says, reading, say_digest, t
+from atlasbridge.channels.language import Reader, reading, say_digest, t
 from atlasbridge.channels.tell.settings import TellSettings
-from atlasbridge.channels.templates import host_name, render_headline, session_name, tool_name
+from atlasbridge.channels.templates import host_name, render_headline, render_notice, session_name, tool_name
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.distribution import install_line
 from atlasbridge.core.errors import ChannelError, ConfigError
@@ -81,7 +81,7 @@ class TellChannel(BaseChannel):
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._own.session_notices:
             with reading(self._reader):
-                await self._say("AtlasBridge", escape_controls(hub_says(message)))
+                await self._say("AtlasBridge", render_notice(message, session))
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
         """Send a digest once; it cannot be edited later."""

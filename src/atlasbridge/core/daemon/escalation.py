@@ -22,6 +22,7 @@ from atlasbridge.core.policy.escalation import (
     Route,
     listeners,
 )
+from atlasbridge.core.prompt.answer import first_line
 from atlasbridge.core.prompt.model import OPEN, PromptRecord
 from atlasbridge.core.routing.policy import decide_escalation
 from atlasbridge.core.scheduler.times import minute_of_day
@@ -80,9 +81,7 @@ def digest_line(record: PromptRecord, session: SessionRecord) -> str:
     name = escape_controls(session.label or session.tool, keep_lines=False)
     if record.prompt.secret:
         return f"• {name}: a secret"
-    subject = record.prompt.subject
-    told = subject.shown if subject is not None and subject.shown.strip() else record.prompt.excerpt
-    asked = escape_controls(told.strip(), keep_lines=False)
+    asked = first_line(record.prompt)
     return f"• {name}: “{asked[:LINE_LIMIT]}{'…' if len(asked) > LINE_LIMIT else ''}”"
 
 

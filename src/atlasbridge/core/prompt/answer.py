@@ -12,7 +12,17 @@ from collections.abc import Mapping
 from atlasbridge.core.escape import escape_controls, is_plain_line
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Stands, Step, When, parse_keys
-from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, FormField, Prompt, PromptType, Refusal, Reject
+from atlasbridge.core.prompt.model import (
+    Answer,
+    AnswerKind,
+    Choice,
+    FormField,
+    Prompt,
+    PromptType,
+    Refusal,
+    Reject,
+    SubjectKind,
+)
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.prompt.vocabulary import answers_as, begins, letter_of
 
@@ -59,6 +69,23 @@ def _choice_words(prompt: Prompt, value: str) -> str:
             same = value == choice.label or choice.label[:1].lower() == value.lower()
             return choice.label if same else f"{value}. {choice.label}"
     return ""
+
+
+def first_line(prompt: Prompt) -> str:
+    """The start of the question on one line, for a notification. It says so if a command has more lines."""
+    subject = prompt.subject
+    if subject is not None and subject.shown.strip() and subject.kind is not SubjectKind.QUESTION:
+        if subject.kind in (SubjectKind.EDIT, SubjectKind.FETCH) and subject.targets:
+            return _one_line(", ".join(subject.targets))
+        first, *more = [line for line in subject.shown.splitlines() if line.strip()]
+        return _one_line(first) + (" …" if more else "")
+    lines = [flat for line in prompt.excerpt.splitlines() if (flat := _one_line(line))]
+    asking = [line for line in lines if "?" in line]
+    return (asking or lines or ["?"])[0]
+
+
+def _one_line(text: str) -> str:
+    return escape_controls(text, keep_lines=False).strip()
 
 
 def call_person(identity: str, place: str = "", name: str = "") -> str:

@@ -1,0 +1,216 @@
+"""Discord's REST API and its gateway. A call returns the answer or raises one of two errors; the outbox retries.
+
+The gateway session is resumed after a lost connection, so that Discord sends what was missed; copies are recognised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import secrets
+from datetime import datetime
+from typing import Any, Protocol
+
+import aiohttp
+import httpx
+
+from atlasbridge.channels.outbox import Backoff, Params, Place, Posted, Refused, Unreachable
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.errors import ChannelError
+
+log = logging.getLogger(__name__)
+NO_PREVIEWS, SILENT, ONLY_YOU = 1 << 2, 1 << 12, 1 << 6  # flags of a message
+GONE = {10003, 10013, 50001, 50007}  # unknown channel or user, no access, the person accepts no messages
+DIRECT_MESSAGES = 1 << 12  # the only intent
+DISPATCH, HEARTBEAT, IDENTIFY, RESUME, RECONNECT, INVALID, ACK = 0, 1, 2, 6, 7, 9, 11
+FATAL = {4004: "Discord does not know this token", 4013: "invalid intents", 4014: "an intent is not allowed"}
+START_AGAIN = {4007, 4009}  # the session is over
+CONNECT_S = 15.0
+
+
+class DiscordApi:
+    def __init__(self, token: str, base_url: str, timeout_s: float, clock: Clock) -> None:
+        self._base, self._clock = base_url.rstrip("/"), clock
+        self._client = httpx.AsyncClient(headers={"Authorization": f"Bot {token}"}, timeout=timeout_s)
+        self._not_before: dict[str, float] = {}  # by bucket: when it has room again
+        self._buckets: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return "DiscordApi(<token>)"
+
+    async def call(self, method: str, path: str, body: Params | None = None) -> Any:
+        """`body["document"]` is a file: (name, content)."""
+        route = f"{method} {path.rpartition('/')[0] if path.rpartition('/')[2].isdecimal() else path}"
+        wait_s = self._not_before.get(self._buckets.get(route, ""), 0.0) - self._clock.now()
+        if wait_s > 0:
+            await asyncio.sleep(wait_s)
+        sent: dict[str, Any] = {} if body is None else {"json": body}
+        if body is not None and "document" in body:
+            name, content = body["document"]
+            rest = {key: value for key, value in body.items() if key != "document"}
+            sent = {"data": {"payload_json": json.dumps(rest)}, "files": {"files[0]": (name, content)}}
+        try:
+            answer = await self._client.request(method, self._base + path, **sent)
+            found = answer.json() if answer.content else None
+        except (httpx.HTTPError, httpx.InvalidURL) as fault:
+            raise Unreachable(f"Discord cannot be reached ({type(fault).__name__})") from None
+        except ValueError:
+            raise Unreachable("Discord's answer makes no sense") from None
+        self._learn_limit(route, answer.headers)
+        if answer.is_success:
+            return found
+        raise _judge(answer.status_code, found if isinstance(found, dict) else {})
+
+    def _learn_limit(self, route: str, headers: httpx.Headers) -> None:
+        bucket = headers.get("X-RateLimit-Bucket")
+        if bucket:
+            self._buckets[route] = bucket
+            empty = headers.get("X-RateLimit-Remaining") == "0"
+            after_s = float(headers.get("X-RateLimit-Reset-After") or 0) if empty else 0.0
+            self._not_before[bucket] = self._clock.now() + after_s
+
+    async def open_dm(self, user_id: str) -> str:
+        return str((await self.call("POST", "/users/@me/channels", {"recipient_id": user_id}))["id"])
+
+    async def post(self, chat: str, params: Params) -> Posted:
+        """The nonce makes Discord recognise a second attempt."""
+        params.setdefault("nonce", secrets.token_hex(12))
+        flags = params.get("flags", 0) | NO_PREVIEWS
+        body = {"allowed_mentions": {"parse": []}, **params, "enforce_nonce": True, "flags": flags}
+        message = await self.call("POST", f"/channels/{chat}/messages", body)
+        return Posted(str(message["id"]), datetime.fromisoformat(message["timestamp"]).timestamp())
+
+    async def edit(self, place: Place, params: Params) -> None:
+        kept = {key: value for key, value in params.items() if key in ("content", "components")}
+        body = {"components": [], "allowed_mentions": {"parse": []}, **kept}
+        await self.call("PATCH", f"/channels/{place[0]}/messages/{place[1]}", body)
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+def _judge(status: int, found: dict[str, Any]) -> Refused | Unreachable:
+    code, message = int(found.get("code") or 0), str(found.get("message") or status)
+    if status == 429:
+        return Refused("Discord: too many requests", flood_s=float(found.get("retry_after") or 1.0))
+    if status >= 500:
+        return Unreachable(f"Discord has a fault of its own ({status})")
+    return Refused(f"Discord refused: {message} ({status}/{code})", gone=code in GONE)
+
+
+class Listener(Protocol):
+    async def take(self, kind: str, event: dict[str, Any]) -> None: ...
+    def state_changed(self, state: str) -> None: ...
+
+
+class Gateway:
+    def __init__(self, api: DiscordApi, token: str, listener: Listener, backoff_first_s: float) -> None:
+        self._api, self._token, self._listener = api, token, listener
+        self._backoff = Backoff(backoff_first_s)
+        self._session_id, self._resume_url, self._last = "", "", None
+        self._acked = True
+        self.state, self.detail = "starting", ""
+        self.me: dict[str, Any] = {}
+        self.application_id = ""
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self._live()
+                self._move("unreachable", "the connection was lost")
+            except ChannelError as fault:
+                self._move("unreachable", str(fault))
+            except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as fault:
+                self._move("unreachable", type(fault).__name__)
+            except Exception as fault:  # the channel boundary: report the error and retry
+                log.exception("the Discord connection failed")
+                self._move("failing", type(fault).__name__)
+            await asyncio.sleep(self._backoff.next_wait())
+
+    async def _live(self) -> None:
+        """One connection, until it is lost."""
+        url = self._resume_url or str((await self._api.call("GET", "/gateway/bot"))["url"])
+        patience = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S)
+        async with (
+            aiohttp.ClientSession(timeout=patience) as http,
+            http.ws_connect(f"{url.rstrip('/')}/?v=10&encoding=json") as ws,
+        ):
+            hello = await ws.receive_json(timeout=CONNECT_S)
+            await self._introduce(ws)
+            self._acked = True
+            beating = asyncio.ensure_future(self._beat(ws, hello["d"]["heartbeat_interval"] / 1000))
+            try:
+                async for message in ws:
+                    if not await self._hear(ws, message.json()):
+                        break
+            finally:
+                beating.cancel()
+                await asyncio.gather(beating, return_exceptions=True)
+        self._closed(ws.close_code or 0)
+
+    async def _introduce(self, ws: aiohttp.ClientWebSocketResponse) -> None:
+        if self._session_id:
+            resume = {"token": self._token, "session_id": self._session_id, "seq": self._last}
+            await ws.send_json({"op": RESUME, "d": resume})
+            return
+        about = {"os": "linux", "browser": "atlasbridge", "device": "atlasbridge"}
+        await ws.send_json(
+            {"op": IDENTIFY, "d": {"token": self._token, "intents": DIRECT_MESSAGES, "properties": about}}
+        )
+
+    async def _beat(self, ws: aiohttp.ClientWebSocketResponse, every_s: float) -> None:
+        """A connection that does not acknowledge a heartbeat is dead; it is closed so that it can be resumed."""
+        await asyncio.sleep(every_s * random.random())
+        while True:
+            if not self._acked:
+                await ws.close(code=4000)
+                return
+            self._acked = False
+            await ws.send_json({"op": HEARTBEAT, "d": self._last})
+            await asyncio.sleep(every_s)
+
+    async def _hear(self, ws: aiohttp.ClientWebSocketResponse, said: dict[str, Any]) -> bool:
+        """Return False if the connection ends here."""
+        match said["op"]:
+            case x if x == DISPATCH:
+                self._last = said["s"]
+                await self._dispatch(str(said["t"]), said["d"])
+            case x if x == HEARTBEAT:
+                await ws.send_json({"op": HEARTBEAT, "d": self._last})
+            case x if x == ACK:
+                self._acked = True
+            case x if x == RECONNECT:
+                return False
+            case x if x == INVALID:
+                if not said["d"]:
+                    self._forget()
+                await asyncio.sleep(self._backoff.first_s * (1 + 4 * random.random()))
+                return False
+        return True
+
+    async def _dispatch(self, kind: str, event: dict[str, Any]) -> None:
+        if kind == "READY":
+            self._session_id, self._resume_url = str(event["session_id"]), str(event["resume_gateway_url"])
+            self.me, self.application_id = event["user"], str(event["application"]["id"])
+        if kind in ("READY", "RESUMED"):
+            self._backoff.reset()
+            self._move("ok", "")
+        elif kind in ("INTERACTION_CREATE", "MESSAGE_CREATE", "MESSAGE_UPDATE"):
+            await self._listener.take(kind, event)
+
+    def _closed(self, code: int) -> None:
+        if code in START_AGAIN or code in FATAL:
+            self._forget()
+        if code in FATAL:
+            raise ChannelError(f"{FATAL[code]} ({code})", "check bot_token of [channels.discord]")
+
+    def _forget(self) -> None:
+        self._session_id, self._resume_url, self._last = "", "", None
+
+    def _move(self, state: str, detail: str) -> None:
+        if state != self.state:
+            log.log(logging.INFO if state == "ok" else logging.WARNING, "Discord is %s %s", state, detail)
+            self._listener.state_changed(state)
+        self.state, self.detail = state, detail
