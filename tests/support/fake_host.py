@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.support.left_behind import FILES_PROCESSES
+
 from atlasbridge.core import wire
 from atlasbridge.core.home import Home
 from atlasbridge.core.ids import new_id
@@ -58,6 +60,7 @@ class FakeHost:
             started_at="2026-01-01T00:00:00.000000+00:00",
             **session,
         )
+        FILES_PROCESSES.add(self)
         self.open: dict[str, Any] | None = None
         self.typed: list[list[str]] = []
         self.words: list[list[Any]] = []  # what was typed, and on whose word
@@ -110,9 +113,11 @@ class FakeHost:
         self.hatch.close()
         self._socket.close()
 
-    def __del__(self) -> None:
+    def end_process(self) -> None:
         if self.process.returncode is None:
             self.die()
+
+    __del__ = end_process
 
     def say(self, kind: str, **fields: Any) -> None:
         self._socket.sendall(wire.encode({"m": kind, **fields}))

@@ -11,7 +11,9 @@ import gc
 import os
 import signal
 import time
+import weakref
 from pathlib import Path
+from typing import Protocol
 
 from tests.support.waiting import LOOK_EVERY_S
 from tests.support.warm import living
@@ -21,11 +23,20 @@ GRACE_S = 30.0  # for those that are about to end by themselves
 SHARED = ("postgres", "postgres:")  # a database server serves all files of a run
 
 
+class HasProcess(Protocol):
+    def end_process(self) -> None: ...
+
+
+FILES_PROCESSES: weakref.WeakSet[HasProcess] = weakref.WeakSet()  # stay until their file of tests ends
+
+
 def mark() -> str:
     return f"{os.getpid()}-{time.monotonic_ns()}"
 
 
 def end_and_name() -> list[str]:
+    for one in list(FILES_PROCESSES):  # pytest holds what the last test was given
+        one.end_process()
     gc.collect()  # some end with the object that stands for them, and that may be part of a circle
     give_up_at = time.monotonic() + GRACE_S
     while (left := _left()) and time.monotonic() < give_up_at:

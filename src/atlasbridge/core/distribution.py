@@ -71,11 +71,14 @@ def _others_here() -> Iterator[tuple[str, str]]:
     from importlib.metadata import distributions
 
     for one in distributions():
-        name = one.metadata["Name"] or ""
-        if _normal(name) == NAME or _is_own_source(one):
+        # `files` and `metadata` would parse every line of every package, which takes seconds on a slow machine.
+        files = one.read_text("RECORD") or one.read_text("top_level.txt") or ""
+        has_package = re.search(r'^"?atlasbridge(?:/|$)', files, re.MULTILINE)
+        points = one.entry_points if COMMAND in (one.read_text("entry_points.txt") or "") else ()
+        if not has_package and not any(point.group == "console_scripts" and point.name == COMMAND for point in points):
             continue
-        commands = any(point.group == "console_scripts" and point.name == COMMAND for point in one.entry_points)
-        if commands or any(file.parts[0] == "atlasbridge" for file in one.files or ()):
+        name = one.metadata["Name"] or ""
+        if _normal(name) != NAME and not _is_own_source(one):
             yield name, one.version
 
 

@@ -102,18 +102,9 @@ class NoProbe:
         self._master = master_fd
 
     def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
-        echo, canonical = _flags(self._master)
+        echo = canonical = None
+        if self._master >= 0:  # a console of Windows has no descriptor
+            from atlasbridge.os.tty.attributes import echo_and_canon
+
+            echo, canonical = echo_and_canon(self._master)
         return ProbeAnswer(ProbeState.UNKNOWN, "this system cannot tell", echo=echo, canonical=canonical)
-
-
-def _flags(fd: int) -> tuple[bool | None, bool | None]:
-    """(echo, canonical), as far as they are known."""
-    try:
-        import termios
-    except ImportError:  # Windows
-        return None, None
-    try:
-        local = termios.tcgetattr(fd)[3]
-    except (termios.error, OSError, ValueError):
-        return None, None
-    return bool(local & termios.ECHO), bool(local & termios.ICANON)
