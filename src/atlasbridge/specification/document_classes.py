@@ -27,7 +27,6 @@ from atlasbridge.core.detection.verdict import DetectorSettings, Patience
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, Evidence, Prompt, PromptType
 
-QUEUE_WAIT_S = 1.0
 MOST_KEYS = 4096
 
 
@@ -119,11 +118,7 @@ class PTYSupervisor:
 
     async def response_consumer(self) -> None:
         while True:
-            try:
-                prompt_id, value = await asyncio.wait_for(self.responses.get(), QUEUE_WAIT_S)
-            except TimeoutError:
-                continue
-            await self._inject_response(prompt_id, value)
+            await self._inject_response(*await self.responses.get())
 
     async def _look(self) -> None:
         event = await self.adapter.detect_prompt(bytes(self._output_buffer))
