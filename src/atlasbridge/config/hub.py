@@ -10,8 +10,8 @@ from typing import Any
 
 from atlasbridge.config.load import Configuration
 from atlasbridge.config.model import EscalationEntry, PersonEntry
+from atlasbridge.core.daemon.parts import HubSettings, Retention
 from atlasbridge.core.daemon.rules import HubRules
-from atlasbridge.core.daemon.settings import HubSettings, Retention
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.hub_connection import wants_loopback
