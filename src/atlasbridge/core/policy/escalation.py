@@ -310,31 +310,22 @@ class Attendance:
         if not plan.notices:
             return plan
         by_name = {route.name: route for route in routes}
-        heard: set[str] = set()
         notices = tuple(
-            self._with_sound(notice, by_name[notice.channel], policy, outlook.now, inhibited, heard)
-            for notice in plan.notices
+            self._with_sound(notice, by_name[notice.channel], policy, outlook.now, inhibited) for notice in plan.notices
         )
-        for person in heard:
+        for person in {name for notice in notices for name in listeners(notice, by_name[notice.channel])}:
             self._budget.spend(person, outlook.now)
         return replace(plan, notices=notices)
 
     def _with_sound(
-        self, notice: Notification, route: Route, policy: EscalationPolicy, now: float, inhibited: bool, heard: set[str]
+        self, notice: Notification, route: Route, policy: EscalationPolicy, now: float, inhibited: bool
     ) -> Notification:
-        if not notice.loud:
-            return notice
-        if inhibited:
+        if notice.loud and inhibited:
             return replace(notice, loud=False)
-        rank = (
-            self._bursts.rank((route.name, *route.people), now)
-            if route.remote and not notice.reminder and not policy.urgent
-            else 0
-        )
-        if rank:
-            notice = replace(notice, loud=False, joins=True, opens=rank == 1)
-        heard.update(listeners(notice, route))
-        return notice
+        if not notice.loud or not route.remote or notice.reminder or policy.urgent:
+            return notice
+        rank = self._bursts.rank((route.name, *route.people), now)
+        return replace(notice, loud=False, joins=True, opens=rank == 1) if rank else notice
 
 
 def listeners(notice: Notification, route: Route) -> tuple[str, ...]:
