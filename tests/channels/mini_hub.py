@@ -60,6 +60,7 @@ class MiniHub(KeptAnswers):
         self.typed: list[tuple[str, bytes, str]] = []
         self.launchable: list[str] = []
         self.names: dict[str, str] = {}
+        self.readers_of: dict[str, tuple[str, str]] = {}
         self.tones: dict[str, Tone] = {}
         self.away: list[float | None] = []
         self.queue: list[tuple[str, InboundReply]] = []
@@ -177,6 +178,9 @@ class MiniHub(KeptAnswers):
 
     def name_of(self, identity: str) -> str:
         return self.names.get(identity, "")
+
+    def reads(self, identity: str) -> tuple[str, str]:
+        return self.readers_of.get(identity, ("", ""))
 
     def tone(self, prompt_id: str, channel: str) -> Tone:
         return self.tones.get(prompt_id, Tone())

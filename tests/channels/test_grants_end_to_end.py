@@ -80,7 +80,7 @@ def test_a_card_offers_it_in_words_gives_it_and_takes_it_back(hub: HubProcess, h
         assert grant["uses_left"] == 3 and grant["by"].startswith(("telegram:1001", "slack:"))
 
         hand.press(given, "✖ Revoke")
-        hand.reads("Revoked: from now on you are asked again.")
+        hand.reads("Revoked: it is asked again.")
         assert hub.json("grants", "list", "--json") == []
         host.raise_prompt(asking("npm run test --again"))
         hand.reads("npm run test --again", OFFER)

@@ -417,7 +417,7 @@ async def test_commands_tell_what_runs_and_what_waits(
     await server.until(lambda: "Session ended" in ada.last()["text"], "the notice")
     assert [command["command"] for command in server.commands] == [
         "status", "sessions", "screen", "picture", "last", "transcript", "queue", "changes", "get", "switch", "new",
-        "esc", "resume", "stop", "later", "snooze", "all", "grant", "mute", "away", "here", "help",
+        "esc", "resume", "stop", "later", "snooze", "all", "grant", "mute", "away", "here", "language", "help",
     ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -149,3 +150,30 @@ def test_notify_tells_without_asking(hub_api: HubApi) -> None:
     done = hub_api.hub.cli("notify", "the build is done")
     assert done.returncode == 0 and hub_api.prompts() == []
     assert hub_api.hub.cli("notify", "   ").returncode == 1
+
+
+REQUEST = {"hook_event_name": "PermissionRequest", "tool_name": "Bash", "tool_input": {"command": "touch made"}}
+
+
+def decision_of(printed: str) -> dict[str, str]:
+    said = json.loads(printed)["hookSpecificOutput"]
+    assert said["hookEventName"] == "PermissionRequest"
+    found: dict[str, str] = said["decision"]
+    return found
+
+
+@pytest.mark.parametrize(("value", "behavior"), [("y", "allow"), ("n", "deny"), ("use make", "deny")])
+def test_a_hooks_permission_request_gets_the_persons_decision(hub_api: HubApi, value: str, behavior: str) -> None:
+    with ThreadPoolExecutor() as pool:
+        asking = pool.submit(hub_api.hub.cli, "ask", "--hook", given=json.dumps(REQUEST))
+        prompt = hub_api.answer(value, as_text=len(value) > 1)
+        done = asking.result(timeout=60)
+    decision = decision_of(done.stdout)
+    assert decision["behavior"] == behavior and done.returncode == 0
+    assert prompt["subject"]["text"] == "touch made" and (value != "use make" or decision["message"] == "use make")
+
+
+@pytest.mark.parametrize("told", ["", "[]", '{"tool_name": "Bash"}', json.dumps(REQUEST)])
+def test_a_hook_that_cannot_ask_or_is_not_answered_denies(hub_api: HubApi, told: str) -> None:
+    done = hub_api.hub.cli("ask", "--hook", "--ttl", "0.5s", given=told)
+    assert decision_of(done.stdout)["behavior"] == "deny" and done.returncode == 0

@@ -157,6 +157,9 @@ class BareHubApi:
     def name_of(self, identity: str) -> str:
         return ""
 
+    def reads(self, identity: str) -> tuple[str, str]:
+        return "", ""
+
     def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
         return []
 

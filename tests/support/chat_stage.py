@@ -96,11 +96,17 @@ def _texts(block: Message) -> list[str]:
 
 
 @asynccontextmanager
-async def stage(name: str, hub_api: MiniHub | None = None, **settings: Any) -> AsyncIterator[Stage]:
+async def stage(
+    name: str, hub_api: MiniHub | None = None, language: str = "", zone: str = "", **settings: Any
+) -> AsyncIterator[Stage]:
+    """`language` and `zone` are what the service knows of the person."""
     clock, hub = ManualClock(), hub_api or MiniHub()
     server: Any = FakeTelegram(clock=clock.wall) if name == "telegram" else FakeSlack(clock=clock.wall, ack_s=1.0)
     with server:
         person = server.person(1001) if name == "telegram" else server.person("U0ADA")
+        person.language = language
+        if name == "slack" and language:
+            server.users["U0ADA"] |= {"locale": language, "tz": zone}
         async with playing(name, server, hub, **settings) as channel:
             yield Stage(hub, server, channel, person, clock)
 

@@ -95,6 +95,9 @@ class FakeHubApi(KeptAnswers):
     def name_of(self, identity: str) -> str:
         return self.names.get(identity, "")
 
+    def reads(self, identity: str) -> tuple[str, str]:
+        return "", ""
+
     def sent_away(self, identity: str) -> None:
         self.revocation.append(identity)
 

@@ -203,7 +203,9 @@ class FakeSlack(FakeServer):
     def _do_users_info(self, params: dict[str, Any]) -> dict[str, Any]:
         if params.get("user") not in self.users:
             raise SlackError("user_not_found")
-        return {"user": self.users[params["user"]]}
+        known = self.users[params["user"]]
+        wants = str(params.get("include_locale")) in ("true", "1")
+        return {"user": {name: value for name, value in known.items() if wants or name != "locale"}}
 
     def _do_conversations_open(self, params: dict[str, Any]) -> dict[str, Any]:
         user = str(params.get("users", ""))

@@ -93,6 +93,7 @@ class FakeTelegram(FakeServer):
         self.chats: dict[int, Chat] = {}
         self.taps: dict[str, Tap] = {}
         self.commands: list[dict[str, str]] = []
+        self.commands_in: dict[str, list[dict[str, str]]] = {}
         self.uploads: dict[str, bytes] = {}
         self.webhook = ""
         self.min_interval_s = 0.0
@@ -318,7 +319,11 @@ class FakeTelegram(FakeServer):
         return True
 
     def _do_setMyCommands(self, params: dict[str, Any]) -> bool:
-        self.commands = rules.check_commands(params.get("commands"))
+        listed, tag = rules.check_commands(params.get("commands")), str(params.get("language_code") or "")
+        if tag and (len(tag) != 2 or not tag.isalpha()):
+            raise bad_request("invalid language code specified")
+        self.commands_in[tag] = listed
+        self.commands = self.commands_in.get("", [])
         return True
 
     def _do_sendMessage(self, params: dict[str, Any]) -> Message:

@@ -13,11 +13,12 @@ class Person:
     """One user of the fake server; messages are the server's own dictionaries."""
 
     def __init__(self, server: FakeTelegram, user_id: int, name: str) -> None:
-        self.server, self.user_id, self.name = server, user_id, name
+        self.server, self.user_id, self.name, self.language = server, user_id, name, ""
 
     @property
     def wire(self) -> dict[str, Any]:
-        return {"id": self.user_id, "is_bot": False, "first_name": self.name}
+        known = {"language_code": self.language} if self.language else {}
+        return {"id": self.user_id, "is_bot": False, "first_name": self.name} | known
 
     def sees(self, chat_id: int | None = None) -> list[Message]:
         """The bot's messages, as they look now."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -23,8 +24,11 @@ from tests.support.mcp_settings import TOLD
 from tests.support.person import Person
 from tests.support.waiting import wait_for
 
+from atlasbridge.adapters.codex.prepare import trusted_hash
+
 pytestmark = [pytest.mark.tools, pytest.mark.timeout(300)]
 ALL = os.environ.get("ATLASBRIDGE_LAB_REAL") == "1"
+HOOK_S = 86_400  # a person may take a day
 DEFAULT_TOOLS = Path(__file__).parents[2] / ".venv" / "tools"
 
 
@@ -232,3 +236,89 @@ def test_an_agents_permission_in_an_editor_is_answered_at_the_hub_api(
         editor.end()
     assert prompt["tool"] == "acp" and prompt["label"] == agent
     assert (launch.folder / "made-by-bash.txt").exists() is made
+
+
+HOOK_KEY = "/<session-flags>/config.toml:permission_request:0:0"
+
+
+class CodexWithHook:
+    """Codex without a terminal (`codex app-server`), whose permissions `atlasbridge ask --hook` decides."""
+
+    def __init__(self, hub_api: HubApi, root: Path, model: MockModel) -> None:
+        binary = find_tool("codex")
+        assert binary is not None, "codex is missing: run tools/install-extras"
+        launch = prepare_launch("codex", binary, root, model.address)
+        self.made = launch.folder / "made-by-bash.txt"
+        words = shlex.join(hub_api.hub.command("ask", "--hook"))
+        hook = f'[{{hooks=[{{type="command",command={json.dumps(words)},timeout={HOOK_S}}}]}}]'
+        trust = f"{{{json.dumps(HOOK_KEY)}={{trusted_hash={json.dumps(trusted_hash(words, HOOK_S))}}}}}"
+        set_up = ("-c", f"hooks.PermissionRequest={hook}", "-c", f"hooks.state={trust}")
+        env = {**launch.env, "ATLASBRIDGE_HOME": str(hub_api.hub.home.root)}
+        self.client = AcpClient([launch.argv[0], *set_up, "app-server"], env, launch.folder)
+        self.client.result(self.client.send("initialize", clientInfo={"name": "test", "version": "1"}))
+        asks = {"approvalPolicy": "on-request", "sandbox": "workspace-write"}
+        started = self.client.result(self.client.send("thread/start", cwd=str(launch.folder), **asks))
+        turn = [{"type": "text", "text": "please lab:bash now"}]
+        self.client.result(self.client.send("turn/start", threadId=started["thread"]["id"], input=turn))
+
+    def wait_end(self) -> None:
+        wait_for(lambda: any(one.get("method") == "turn/completed" for one in self.client.messages), deadline_s=90)
+
+    def end(self) -> None:
+        assert self.client.process.stdin is not None
+        self.client.process.stdin.close()  # then the server ends, and its wrapper with it
+        self.client.process.wait(30)
+        self.client.end()
+
+
+@pytest.mark.parametrize(("value", "made"), [("y", True), ("n", False)])
+def test_codex_does_what_a_person_decided_through_its_hook(
+    hub_api: HubApi, model: MockModel, tmp_path: Path, value: str, made: bool
+) -> None:
+    codex = CodexWithHook(hub_api, tmp_path, model)
+    try:
+        prompt = hub_api.answer(value)
+        codex.wait_end()
+        assert prompt["subject"]["text"] == "touch made-by-bash.txt" and codex.made.exists() is made
+    finally:
+        codex.end()
+
+
+def test_codex_does_nothing_when_the_hub_dies_before_an_answer(
+    hub_api: HubApi, model: MockModel, tmp_path: Path
+) -> None:
+    codex = CodexWithHook(hub_api, tmp_path, model)
+    try:
+        hub_api.next()
+        hub_api.hub.kill_9()
+        hub_api.hub.start()
+        assert not codex.made.exists()
+        hub_api.answer("n")
+        codex.wait_end()
+        assert not codex.made.exists()
+    finally:
+        codex.end()
+
+
+@pytest.mark.skipif(not ALL, reason="agents of editors belong to make lab-real")
+def test_an_agent_in_an_editor_does_nothing_when_the_hub_dies_before_an_answer(
+    hub_api: HubApi, model: MockModel, tmp_path: Path
+) -> None:
+    binary = find_tool("opencode")
+    assert binary is not None, "opencode is missing: run tools/install-extras tools-all"
+    launch = prepare_launch("opencode", binary, tmp_path, model.address)
+    command = [*hub_api.hub.command("acp", "--"), *launch.argv, "acp"]
+    editor = AcpClient(command, {**hub_api.hub.environ, **launch.env}, launch.folder)
+    try:
+        editor.result(editor.send("initialize", protocolVersion=1, clientCapabilities={}))
+        opened = editor.result(editor.send("session/new", cwd=str(launch.folder), mcpServers=[]))
+        asked = [{"type": "text", "text": "please lab:bash now"}]
+        turn = editor.send("session/prompt", sessionId=opened["sessionId"], prompt=asked)
+        hub_api.next()
+        hub_api.hub.kill_9()
+        hub_api.hub.start()
+        hub_api.answer("n")
+        editor.result(turn)
+    finally:
+        editor.end()
+    assert not (launch.folder / "made-by-bash.txt").exists()

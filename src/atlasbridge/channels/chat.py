@@ -14,20 +14,29 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.commands import NOT_OURS, HubCommands, count_changes, press_later
+from atlasbridge.channels.commands import NOT_OURS, HubCommands, press_later
 from atlasbridge.channels.delivery import Delivery
 from atlasbridge.channels.excerpt import first_line
+from atlasbridge.channels.language import (
+    Reader,
+    at_time,
+    hub_says,
+    known_language,
+    language_key,
+    reading,
+    say_digest,
+    t,
+)
 from atlasbridge.channels.listening import Throttle
 from atlasbridge.channels.message_index import Shown
 from atlasbridge.channels.outbox import EDIT, NOTICE, QUESTION, Outbox, Params, Place, Wire
-from atlasbridge.channels.people import People, is_timer
 from atlasbridge.channels.receipts import (
     STILL_OPEN,
     Outcome,
+    People,
     is_end,
+    is_timer,
     render_fate,
-    render_moment,
-    render_outcome,
     timer_typed,
 )
 from atlasbridge.channels.target import Held
@@ -47,6 +56,10 @@ from atlasbridge.core.values import replace
 LOOK_BACK = 200
 MOST_LISTED = 10
 LINE_LIMIT = 90
+SETTLED_ELSEWHERE = (
+    "and 1 more, which was settled elsewhere: atlasbridge audit show"
+    "|and {count} more, which were settled elsewhere: atlasbridge audit show"
+)
 
 
 def find_missed(hub_api: HubApi, channel: str, since: float) -> list[PromptRecord]:
@@ -74,9 +87,7 @@ def render_missed(hub_api: HubApi, records: list[PromptRecord], call: Callable[[
     lines = [_line(hub_api, record, call) for record in lost[:MOST_LISTED]]
     more = len(records) - len(lines)
     if more:
-        lines.append(
-            f"and {more} more, which {'was' if more == 1 else 'were'} settled elsewhere: atlasbridge audit show"
-        )
+        lines.append(t(SETTLED_ELSEWHERE, count=more))
     return "\n".join(lines)
 
 
@@ -85,7 +96,7 @@ def _line(hub_api: HubApi, record: PromptRecord, call: Callable[[str], str]) -> 
     name = session_name(session) if session is not None else "?"
     asked = first_line(record.prompt)
     quoted = asked if len(asked) <= LINE_LIMIT else asked[: LINE_LIMIT - 1] + "…"
-    moment = render_moment(parse_iso(record.created_at))
+    moment = at_time(parse_iso(record.created_at))
     return (
         f"{moment} · {name} · “{quoted}”: {render_fate(record, call(record.decided_by) if record.decided_by else '')}"
     )
@@ -128,7 +139,7 @@ class ChatChannel(BaseChannel):
         self._held = Held()
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
         self._given: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._ends: OrderedDict[str, Outcome] = OrderedDict()
+        self._ends: OrderedDict[str, tuple[PromptRecord, Receipt]] = OrderedDict()
         self._told_timers: OrderedDict[str, None] = OrderedDict()
         self._digests: OrderedDict[tuple[str, str], asyncio.Future[Place]] = OrderedDict()
         self._started: OrderedDict[str, asyncio.Task[Any]] = OrderedDict()  # by session: the notice that it started
@@ -193,7 +204,19 @@ class ChatChannel(BaseChannel):
         if record.prompt.constraints.get("multi_select") or len(record.prompt.choices) > MOST_CURRENT:
             return
         for place in self._shown.places(record.prompt_id):
-            self._outbox.edit(place, self._paint_prompt(record, self._session(record), place[0], False))
+            self._paint_again(place, record, self._session(record))
+
+    def reader_of(self, chat: str) -> Reader:
+        """Who reads the chat: the language that was chosen there, else what the configuration or the service says."""
+        owner = self._owner(chat)
+        language, zone = self.hub_api.reads(owner) if owner else ("", "")
+        told = self._people.reads(owner)
+        chosen = self.hub_api.recall(language_key(self.name, chat))
+        return Reader(known_language(chosen, language, told.language), zone or told.zone)
+
+    def _paint_again(self, place: Place, event: PromptRecord, session: SessionRecord) -> None:
+        with reading(self.reader_of(place[0])):
+            self._outbox.edit(place, self._paint_prompt(event, session, place[0], False))
 
     async def _listen(self) -> None:
         try:
@@ -210,7 +233,8 @@ class ChatChannel(BaseChannel):
             event = await self._with_changes(event)
 
         def render(chat: str, short: bool) -> Params:
-            return self._paint_prompt(event, session, chat, short)
+            with reading(self.reader_of(chat)):
+                return self._paint_prompt(event, session, chat, short)
 
         chats = self._addressed(event, await self._chats())
         return await self._delivery.send(event, chats, render, self._hint)
@@ -224,7 +248,7 @@ class ChatChannel(BaseChannel):
             return event
         if isinstance(found, Refused) or not found.count:
             return event
-        constraints = {**event.prompt.constraints, CHANGED: count_changes(found)}
+        constraints = {**event.prompt.constraints, CHANGED: found}
         return replace(event, prompt=replace(event.prompt, constraints=constraints))
 
     def _addressed(self, event: PromptRecord, known: list[str]) -> list[str]:
@@ -270,7 +294,7 @@ class ChatChannel(BaseChannel):
         """Return the text for the sender of a reply, or "" if an earlier copy of it has probably been answered."""
         if isinstance(outcome, Receipt):
             self._throttle.forgive(reply.session_id)
-            return self._people.rename(outcome.sentence, outcome.by)
+            return hub_says(self._people.rename(outcome.sentence, outcome.by))
         self._given.pop((reply.prompt_id, reply.identity), None)
         if outcome.reason is Refusal.BAD_VALUE and not reply.nonce:
             self._throttle.forgive(reply.session_id)
@@ -282,43 +306,44 @@ class ChatChannel(BaseChannel):
         """Tell the sender of a late reply who answered first, and with what."""
         record = self.hub_api.prompt(prompt_id)
         if record is None:
-            return refusal.sentence
+            return hub_says(refusal.sentence)
         end = self._ends.get(record.prompt_id)
         if end is None and (record.decided_value or self._given.get((record.prompt_id, record.decided_by))):
-            end = self._judge(record, Receipt("taken", "", record.decided_by))
+            end = (record, Receipt("taken", "", record.decided_by))
         if end is not None and refusal.reason in LATE:
-            return f"Too late. {end.title}"
-        return self._people.rename(refusal.sentence, record.decided_by)
+            return f"{t('Too late.')} {self._judge(*end).title}"
+        return hub_says(self._people.rename(refusal.sentence, record.decided_by))
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         session, places = self._session(event), self._shown.places(event.prompt_id, message_id)
-        if receipt.stage == "reminder":
-            for place in places:
-                self._remind(place, event, session, receipt)
-            return
-        if receipt.stage in STILL_OPEN:
-            for place in places:
-                self._put_off(place, event, session, receipt)
-            return
-        outcome = self._judge(event, receipt)
         if is_end(receipt):
             self._shown.end(event.prompt_id)
-            _keep(self._ends, event.prompt_id, outcome, KEPT_ENDS)
+            given = self._given.get((event.prompt_id, receipt.by or event.decided_by), "")
+            receipt = replace(receipt, answer=receipt.answer or event.decided_value or given)
+            _keep(self._ends, event.prompt_id, (event, receipt), KEPT_ENDS)
+        news = is_end(receipt) and self._is_news(event, receipt)
         for place in places:
-            self._outbox.edit(place, self._paint_outcome(event, session, outcome))
-        if self._is_news(event, receipt):
+            with reading(self.reader_of(place[0])):
+                if receipt.stage == "reminder":
+                    self._remind(place, event, session, receipt)
+                elif receipt.stage in STILL_OPEN:
+                    self._put_off(place, event, session, receipt)
+                else:
+                    self._tell_end(place, event, session, receipt, news)
+
+    def _tell_end(
+        self, place: Place, event: PromptRecord, session: SessionRecord, receipt: Receipt, news: bool
+    ) -> None:
+        outcome = self._judge(event, receipt)
+        self._outbox.edit(place, self._paint_outcome(event, session, outcome))
+        if news:
             sentence = f"{outcome.title}\n“{first_line(event.prompt)}” · {session_name(session)}"
-            for place in places:
-                notice = self._paint_notice(sentence, None, place[0])
-                self._outbox.post(place[0], notice | self._beside(place), EDIT)
+            notice = self._paint_notice(sentence, None, place[0])
+            self._outbox.post(place[0], notice | self._beside(place), EDIT)
 
     def _judge(self, event: PromptRecord, receipt: Receipt) -> Outcome:
-        by = receipt.by or event.decided_by
-        answer = receipt.answer or event.decided_value or self._given.get((event.prompt_id, by), "")
-        at = receipt.at or event.decided_at
-        moment = parse_iso(at) if at else self.clock.wall()
-        who = self._people.call(by) if by else ""
-        return render_outcome(event, receipt, answer, who, moment, receipt.stage == "expired")
+        given = self._given.get((event.prompt_id, receipt.by or event.decided_by), "")
+        return self._people.outcome(event, receipt, self.clock.wall(), given, receipt.stage == "expired")
 
     def _is_news(self, event: PromptRecord, receipt: Receipt) -> bool:
         """Whether a timer's decision needs a new message. It is sent once, because an edit makes no sound."""
@@ -332,7 +357,8 @@ class ChatChannel(BaseChannel):
 
     def _remind(self, place: Place, event: PromptRecord, session: SessionRecord, receipt: Receipt) -> None:
         if not self._commands.is_muted(place[0]):
-            said = f"🗳 {escape_controls(receipt.sentence, keep_lines=False)}" if receipt.by else "🔔 Still waiting:"
+            voted = escape_controls(hub_says(receipt.sentence), keep_lines=False)
+            said = f"🗳 {voted}" if receipt.by else f"🔔 {t('Still waiting')}:"
             sentence = f"{said} “{first_line(event.prompt)}” · {session_name(session)}"
             notice = self._paint_reminder(sentence, event, place[0])
             hushed = self._hushed if self._is_silent(event.prompt_id, place[0]) else {}
@@ -344,14 +370,15 @@ class ChatChannel(BaseChannel):
 
     def _put_off(self, place: Place, event: PromptRecord, session: SessionRecord, receipt: Receipt) -> None:
         """The prompt was postponed: it is still open, with a new deadline."""
-        sentence = f"⏰ {self._people.rename(receipt.sentence, receipt.by)}"
+        sentence = f"⏰ {hub_says(self._people.rename(receipt.sentence, receipt.by))}"
         notice = self._paint_notice(sentence, None, place[0]) | self._beside(place) | self._hushed
         self._outbox.post(place[0], notice, EDIT)
-        self._outbox.edit(place, self._paint_prompt(event, session, place[0], False))
+        self._paint_again(place, event, session)
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
         for chat in await self._chats():
-            self._tasks.hold(self._digest((key, chat), f"🗂 {text}", loud))
+            with reading(self.reader_of(chat)):
+                self._tasks.hold(self._digest((key, chat), f"🗂 {say_digest(text)}", loud))
 
     async def _digest(self, key: tuple[str, str], text: str, loud: bool) -> None:
         """Post the digest once, then edit it. A second call during the first post waits for the message id."""
@@ -379,7 +406,8 @@ class ChatChannel(BaseChannel):
             if session is not None and session.state is SessionState.ACTIVE:
                 _keep(self._started, session.session_id, task, KEPT_ENDS)
 
-    async def _notify(self, message: str, session: SessionRecord | None) -> None:
+    async def _notify(self, message: str | Callable[[], str], session: SessionRecord | None) -> None:
+        """A sentence of the hub, or a text that is made for each reader."""
         chats = await self._chats()
         for chat in chats if session is None else self._readable(session.session_id, chats):
             if session is None or not self._commands.is_muted(chat):
@@ -387,7 +415,9 @@ class ChatChannel(BaseChannel):
                 begins = session is not None and session.state is SessionState.ACTIVE
                 # before its first prompt, unless that would delay it behind many others
                 first = begins and self._outbox.pending < FEW_PENDING
-                notice = self._paint_notice(message, session, chat) | hushed
+                with reading(self.reader_of(chat)):
+                    told = hub_says(message) if isinstance(message, str) else message()
+                    notice = self._paint_notice(told, session, chat) | hushed
                 self._outbox.post(chat, notice, QUESTION if first else NOTICE)
 
     @property
@@ -417,7 +447,7 @@ class ChatChannel(BaseChannel):
     async def put_off(self, identity: str, record: PromptRecord, nonce: str, what: str) -> str:
         """Handle a "later" button; return the text for the person."""
         if not nonce or not record.nonce.startswith(nonce):
-            return NOT_OURS
+            return t(NOT_OURS)
         return self._people.rename(await press_later(self.hub_api.by(self.caller(identity)), record, what), identity)
 
     def warn(self, record: PromptRecord) -> None:
@@ -432,12 +462,12 @@ class ChatChannel(BaseChannel):
     def tidy(self, place: Place, record: PromptRecord) -> None:
         """Edit an unconfirmed copy of the message that was pressed after the prompt ended: it gets the final title."""
         if end := self._ends.get(record.prompt_id):
-            self._outbox.edit(place, self._paint_outcome(record, self._session(record), end))
+            self._outbox.edit(place, self._paint_outcome(record, self._session(record), self._judge(*end)))
 
     async def request_again(self, record: PromptRecord, identity: str) -> str:
         """Ask the hub to raise the prompt again if it is still on the screen; return the text for the person."""
         asked = await self.hub_api.by(self.caller(identity)).again(record.prompt_id)
-        return asked.message if isinstance(asked, Refused) else "Asked again."
+        return hub_says(asked.message) if isinstance(asked, Refused) else t("Asked again.")
 
     # connection state
 
@@ -462,9 +492,12 @@ class ChatChannel(BaseChannel):
         self._deaf_since = None
         missed = find_missed(self.hub_api, self.name, self.clock.wall() - gap_s)
         if missed:
-            told = render_missed(self.hub_api, missed, self._people.call)
-            await self.notify(f"📭 I was offline for {render_left(gap_s)}. Meanwhile:\n{told}")
+            await self._notify(lambda: self._render_missed(missed, gap_s), None)
         return gap_s
+
+    def _render_missed(self, missed: list[PromptRecord], gap_s: float) -> str:
+        offline = t("I was offline for {span}. Meanwhile:", span=render_left(gap_s))
+        return f"📭 {offline}\n{render_missed(self.hub_api, missed, self._people.call)}"
 
     def _session(self, event: PromptRecord) -> SessionRecord:
         found = self.hub_api.session(event.session_id)

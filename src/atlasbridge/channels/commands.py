@@ -16,10 +16,11 @@ from atlasbridge.channels import templates
 from atlasbridge.channels.excerpt import cut_to, first_line
 from atlasbridge.channels.files import NotHanded, read_inside
 from atlasbridge.channels.grant_card import examples
+from atlasbridge.channels.language import LANGUAGES, Reader, hub_says, known_language, language_key, reading, t
 from atlasbridge.channels.listening import active
 from atlasbridge.channels.screenshot import make_picture
 from atlasbridge.channels.target import NOTHING_OPEN
-from atlasbridge.channels.templates import CONTINUE, LIMIT_BUTTON, render_left, session_name, tool_name
+from atlasbridge.channels.templates import CONTINUE, LIMIT_BUTTON, count_changes, render_left, session_name, tool_name
 from atlasbridge.channels.transcript import last_answer, rows_of, since_instruction
 from atlasbridge.core.clock import Clock, parse_duration
 from atlasbridge.core.escape import escape_controls
@@ -54,11 +55,12 @@ COMMANDS = {
     "stop": _of(HubOperations.end, "{sign}stop NAME"),
     "later": "answer later: {sign}later NAME 06:00 VALUE; what is kept: {sign}later; take back: {sign}later off NAME",
     "snooze": _of(HubOperations.snooze, "{sign}snooze NAME 15m"),
-    "all": "answer several the same way: {sign}all VALUE ID ID ...",
+    "all": "answer several the same way: {sign}all lists them, {sign}all VALUE 1 2 answers",
     "grant": _of(HubOperations.grant, "{sign}grant NAME 30m, {sign}grant NAME 5x"),
     "mute": "be quiet for a while: {sign}mute 30m, {sign}mute off",
     "away": _of(HubOperations.away, "{sign}away, {sign}away 2h"),
     "here": _of(HubOperations.here),
+    "language": "in which language I write here: {sign}language de",
     "help": "what you can say here",
 }
 STATES = {
@@ -134,14 +136,14 @@ def parse_grant(text: str) -> tuple[str, float | None, int | None, bool] | None:
 def render_grant(made: Granted | Refused, sign: str) -> str:
     """Describe what is allowed, with examples of what is and what is not."""
     if isinstance(made, Refused):
-        return made.message
-    lines = [f"{'Granted' if made.grant_id else 'It would be'}: {made.words}."]
-    lines += examples(made)
+        return hub_says(made.message)
     if made.grant_id:
-        lines.append(f"To end it: atlasbridge grants remove {made.grant_id[:8]}")
+        first, last = t("Granted: {words}.", words=made.words), f"atlasbridge grants remove {made.grant_id[:8]}"
+        last = t("To end it: {command}", command=last)
     else:
-        lines.append(f"Say {sign}grant NAME 30m or {sign}grant NAME 5x to give it.")
-    return escape_controls("\n".join(lines))
+        first = t("It would be: {words}.", words=made.words)
+        last = t("Say {sign}grant NAME 30m or {sign}grant NAME 5x to give it.", sign=sign)
+    return escape_controls("\n".join([first, *examples(made), last]))
 
 
 def pick(items: Sequence[T], wanted: str, name: Callable[[T], str], key: Callable[[T], str]) -> list[T]:
@@ -178,13 +180,14 @@ def find_prompt(hub_api: HubApi, named: str) -> PromptRecord | None:
 
 def render_sessions(sessions: list[SessionRecord], prompts: list[PromptRecord], chosen: str) -> str:
     if not active(sessions):
-        return "No session is running."
+        return t("No session is running.")
     lines = []
     for session in active(sessions):
         waiting = sum(record.session_id == session.session_id for record in prompts)
-        state = "stopped" if session.stopped else "waits for you" if waiting else "runs"
-        count = f"{waiting or 'no'} pending {'prompt' if waiting == 1 else 'prompts'}"
-        mark = " ← plain texts go here" if session.session_id == chosen else ""
+        state = t("stopped") if session.stopped else t("waits for you") if waiting else t("runs")
+        none = t("no pending prompts")
+        count = t("1 pending prompt|{count} pending prompts", count=waiting) if waiting else none
+        mark = f" ← {t('plain texts go here')}" if session.session_id == chosen else ""
         lines.append(
             f"{templates.session_name(session)} · {templates.tool_name(session)} · {state}"
             f"{mark}\n   {short_id(session.session_id)} · PID {session.pid} · {count}"
@@ -200,22 +203,11 @@ def render_status(prompts: list[PromptRecord], sessions: list[SessionRecord]) ->
     resting = [names.get(one.session_id, "?") for one in prompts if one.prompt.idle]
     lines = [
         f"{names.get(record.session_id, '?')}: “{cut_to(first_line(record.prompt), 80, len)}”\n"
-        f"   {STATES.get(record.state, record.state.value)} · {templates.render_deadline(record)}"
+        f"   {t(STATES.get(record.state, record.state.value))} · {templates.render_deadline(record)}"
         for record in asking
     ]
-    head = lines or [NOTHING_OPEN]
-    return "\n".join([*head, f"Finished, ready for the next instruction: {', '.join(resting)}"] if resting else head)
-
-
-def count_changes(found: Changes) -> str:
-    """In one line."""
-    if not found.count:
-        return (
-            "nothing has changed since it began." if found.whole else "no change was found; the folder is very large."
-        )
-    files = f"{found.count} file{'s' * (found.count != 1)} changed"
-    counts = f", +{found.added} −{found.removed} lines" if found.repository else ""
-    return f"{files}{counts}{'' if found.whole else ' (not all of the folder could be looked at)'}"
+    idle = t("Finished, ready for the next instruction: {names}", names=", ".join(resting))
+    return "\n".join([*(lines or [t(NOTHING_OPEN)]), *([idle] if resting else [])])
 
 
 def list_changes(found: Changes) -> list[str]:
@@ -223,20 +215,20 @@ def list_changes(found: Changes) -> list[str]:
     signs = {"added": "A", "changed": "M", "removed": "D", "written": "·"}
     lines = []
     for one in found.files[:LISTED_FILES]:
-        why = "binary" if one.binary else "large" if one.large else "not known before" if one.unknown else ""
+        why = t("binary") if one.binary else t("large") if one.large else t("not known before") if one.unknown else ""
         counts = why or (f"+{one.added} −{one.removed}" if found.repository else "")
         lines.append(f"{signs[one.status]} {one.path[-120:]}  {counts}".rstrip())
     more = found.count - len(lines)
-    return [*lines, f"… and {more} more"] if more > 0 else lines
+    return [*lines, t("… and {count} more", count=more)] if more > 0 else lines
 
 
 def describe_commands(sign: str) -> dict[str, str]:
-    return {name: what.format(sign=sign) for name, what in COMMANDS.items()}
+    return {name: t(what, sign=sign) for name, what in COMMANDS.items()}
 
 
 def render_help(sign: str) -> str:
     lines = [f"{sign}{name}: {what}" for name, what in describe_commands(sign).items()]
-    return "\n".join(["Tap a button, or reply to a prompt with text.", *lines])
+    return "\n".join([t("Tap a button, or reply to a prompt with text."), *lines])
 
 
 # Chat commands that answer a prompt or postpone the answer: later, snooze, all. The gate decides about each reply.
@@ -245,7 +237,10 @@ MOST_WORDS = 3  # words in a time: "fri 12:00", "in 2 hours"
 MOST_AT_ONCE = 50
 LISTED = 12
 NOT_OURS = "This button is not one of mine."
+SEVERAL = "There are {count}. Say {command} off NUMBER; {command} lists them."
+TAKE_BACK = "To take one back: {command} off NAME or NUMBER"
 BEGINNING = 80  # characters of a question in a list
+Listed = list[tuple[str, str]]  # prompt id and session name
 
 
 class Speaker(Protocol):
@@ -262,17 +257,18 @@ async def press_later(hub: HubAs, record: PromptRecord, what: str) -> str:
     """Handle a "later" button: "limit", or the minutes until the prompt is asked again. Returns the text for the
     person."""
     if what == LIMIT_BUTTON:
-        return (await hub.postpone(record.prompt_id, CONTINUE, "limit-resets", as_text=True)).message
+        return hub_says((await hub.postpone(record.prompt_id, CONTINUE, "limit-resets", as_text=True)).message)
     if what.isdecimal():
-        return (await hub.snooze(record.prompt_id, float(what) * 60)).message
-    return NOT_OURS
+        return hub_says((await hub.snooze(record.prompt_id, float(what) * 60)).message)
+    return t(NOT_OURS)
 
 
 class AnswerCommands:
     NAMES: ClassVar[tuple[str, ...]] = ("later", "snooze", "all")
 
-    def __init__(self, hub_api: HubApi, sign: str, speaker: Speaker) -> None:
-        self._hub_api, self._sign, self._speaker = hub_api, sign, speaker
+    def __init__(self, hub_api: HubApi, sign: str, speaker: Speaker, listed: Listed) -> None:
+        """`listed` is the list that this person has read last in this chat."""
+        self._hub_api, self._sign, self._speaker, self._read = hub_api, sign, speaker, listed
 
     async def run(self, command: Command, identity: str, token: Any) -> str:
         match command.name:
@@ -293,70 +289,85 @@ class AnswerCommands:
         if record is not None and [word.lower() for word in words[1:]] == ["off"]:
             return await self._take_back(self._hub_api.later(record.prompt_id), "", identity)
         if record is None:
-            return f"There is no such prompt. Say {self._sign}later NAME 06:00 VALUE; {self._sign}status lists them."
+            return t(
+                "There is no such prompt. Say {sign}later NAME 06:00 VALUE; {sign}status lists them.", sign=self._sign
+            )
         return await self._postpone(record, words[1:], identity)
 
     async def _take_back(self, kept: list[dict[str, Any]], wanted: str, identity: str) -> str:
         found = pick(kept, wanted, lambda one: str(one["name"]), lambda one: str(one["later_id"]))
         if len(found) > 1:
-            return f"There are {len(found)}. Say {self._sign}later off NUMBER; {self._sign}later lists them."
+            return t(SEVERAL, count=len(found), command=f"{self._sign}later")
         word = str(found[0]["later_id"]) if found else wanted
-        return (await self._hub_api.by(self._speaker.caller(identity)).revoke_later(word)).message
+        return hub_says((await self._hub_api.by(self._speaker.caller(identity)).revoke_later(word)).message)
 
     async def _postpone(self, record: PromptRecord, words: list[str], identity: str) -> str:
         """Read as many words as possible as the time; the rest is the answer."""
-        said = f"Say {self._sign}later {self._name(record)} 06:00 VALUE, or limit-resets for the time."
+        command = f"{self._sign}later {self._name(record)} 06:00 VALUE"
+        said = t("Say {command}, or limit-resets for the time.", command=command)
         for count in range(min(MOST_WORDS, len(words) - 1), 0, -1):
             when, value = " ".join(words[:count]), " ".join(words[count:])
             outcome = await self._hub_api.by(self._speaker.caller(identity)).postpone(record.prompt_id, value, when)
-            said = outcome.message
-            if not said.startswith("Say when"):
+            said = hub_says(outcome.message)
+            if not outcome.message.startswith("Say when"):
                 return said
         return said
 
     def _listed(self) -> str:
         kept = self._hub_api.later()
         if not kept:
-            return "Nothing is kept for later."
+            return t("Nothing is kept for later.")
         lines = [
-            f"{number}. {item['when']} · {item['name']}: {item['what']} · {item['by_name']}"
+            f"{number}. {hub_says(item['when'])} · {item['name']}: {hub_says(item['what'])} · {item['by_name']}"
             for number, item in enumerate(kept, 1)
         ]
-        return escape_controls("\n".join([*lines, f"To take one back: {self._sign}later off NAME or NUMBER"]))
+        return escape_controls("\n".join([*lines, t(TAKE_BACK, command=f"{self._sign}later")]))
 
     async def _snooze(self, rest: str, identity: str) -> str:
         words = rest.split()
         record = find_prompt(self._hub_api, words[0]) if words else None
         span_s = parse_span(words[1]) if len(words) == 2 else 900.0
         if record is None or not span_s or len(words) > 2:
-            return f"Say {self._sign}snooze NAME 15m; {self._sign}status lists what is waiting."
-        return (await self._hub_api.by(self._speaker.caller(identity)).snooze(record.prompt_id, span_s)).message
+            return t("Say {sign}snooze NAME 15m; {sign}status lists what is waiting.", sign=self._sign)
+        kept = await self._hub_api.by(self._speaker.caller(identity)).snooze(record.prompt_id, span_s)
+        return hub_says(kept.message)
 
     def _all(self, rest: str, identity: str, token: Any) -> str:
-        """Answer only the prompts that are named. Without ids, list the prompts that can be named."""
-        value, *ids = rest.split() or [""]
-        if not ids or len(ids) > MOST_AT_ONCE:
-            return self._nameable(value)
-        records = [find_prompt(self._hub_api, one) for one in ids]
-        missing = [one for one, record in zip(ids, records, strict=True) if record is None]
-        if missing or len({record.prompt_id for record in records if record}) != len(ids):
-            return f"Nothing was answered: {missing[0] if missing else 'one of them'} is unknown, or named twice."
-        for record in records:
-            if record is not None:
-                fields = {"session_id": record.session_id, "nonce": record.nonce}
-                self._speaker.deliver(self._speaker.speak(identity, record.prompt_id, value, token, **fields))
-        return f"Answering {len(ids)} with {escape_controls(value, keep_lines=False)}, each for itself."
+        """Answer only prompts of the list that this person has read here, by number or name: a session that asks
+        something else by now is not answered. Without numbers, show the list."""
+        value, *words = rest.split() or [""]
+        if not words or len(words) > MOST_AT_ONCE:
+            return self._list_all(value)
+        found = {word: self._meant(word) for word in words}
+        unknown = next((word for word, record in found.items() if record is None), "")
+        records = {record.prompt_id: record for record in found.values() if record is not None}
+        if unknown or len(records) != len(words):
+            said = "Nothing was answered: {word} is not in your last list, or named twice. {sign}all shows a new list."
+            return t(said, word=unknown or words[-1], sign=self._sign)
+        for record in records.values():
+            fields = {"session_id": record.session_id, "nonce": record.nonce}
+            self._speaker.deliver(self._speaker.speak(identity, record.prompt_id, value, token, **fields))
+        shown = escape_controls(value, keep_lines=False)
+        return t("Answering {count} with {value}, each for itself.", count=len(records), value=shown)
 
-    def _nameable(self, value: str) -> str:
-        waiting = [
-            record for record in self._hub_api.open_prompts() if not (record.prompt.secret or record.prompt.idle)
-        ]
+    def _meant(self, word: str) -> PromptRecord | None:
+        """The prompt of the last list with this number or name; the id of a prompt needs no list."""
+        listed = pick(self._read, word, lambda one: one[1], lambda one: one[0])
+        if len(listed) == 1:
+            return self._hub_api.prompt(listed[0][0])
+        return self._hub_api.prompt(word) if len(word) >= SHORT_ID else None
+
+    def _list_all(self, value: str) -> str:
+        waiting = [one for one in self._hub_api.open_prompts() if not (one.prompt.secret or one.prompt.idle)]
+        self._read[:] = [(one.prompt_id, self._name(one)) for one in waiting[:LISTED]]
         if not waiting:
-            return "Nothing waits that could be answered together."
-        lines = [f"{short_id(one.prompt_id)} · {self._name(one)}: “{_begin(one)}”" for one in waiting]
-        ids = " ".join(short_id(one.prompt_id) for one in waiting[:LISTED])  # not more ids than prompts shown here
-        more = [f"… and {len(lines) - LISTED} more"] if len(lines) > LISTED else []
-        return "\n".join([*lines[:LISTED], *more, f"To answer these: {self._sign}all {value or 'VALUE'} {ids}"])
+            return t("Nothing waits that could be answered together.")
+        lines = [f"{place}. {self._name(one)}: “{_begin(one)}”" for place, one in enumerate(waiting[:LISTED], 1)]
+        numbers = " ".join(str(place) for place in range(1, len(lines) + 1))
+        if len(waiting) > LISTED:
+            lines.append(t("… and {count} more", count=len(waiting) - LISTED))
+        command = f"{self._sign}all {value or 'VALUE'} {numbers}"
+        return "\n".join([*lines, t("To answer these: {command}", command=command)])
 
     def _name(self, record: PromptRecord) -> str:
         session = self._hub_api.session(record.session_id)
@@ -372,7 +383,6 @@ def _begin(record: PromptRecord) -> str:
 ESC = b"\x1b"
 LISTED_TEXT = 200
 LISTED_FILES = 15
-CUT = "\n… (cut here)"
 LOOKED_BACK = 20  # number of prompts that are searched for the last instruction
 NO_ANSWER = "That session does not answer."
 
@@ -411,12 +421,16 @@ class SessionCommands:
         if session is None and command.name in ("screen", "last", "transcript"):
             session = self._ended(command.rest)
         if session is None:
-            return Spoken(self._which(command.name))
+            return Spoken(self._which(f"{command.name} NAME"))
         if command.name == "esc":
             return Spoken(await self._esc(session, identity))
         if command.name == "resume":
             resumed = await self._hub_api.by(self._speaker.caller(identity)).resume(session.session_id)
-            return Spoken(resumed.message if isinstance(resumed, Refused) else f"{session_name(session)} was resumed.")
+            return Spoken(
+                hub_says(resumed.message)
+                if isinstance(resumed, Refused)
+                else t("{name} was resumed.", name=session_name(session))
+            )
         if command.name == "changes":
             return await self._changes(session, identity)
         return await self._read(command.name, session)
@@ -441,19 +455,19 @@ class SessionCommands:
     async def _read(self, what: str, session: SessionRecord) -> Spoken:
         title = f"{session_name(session)} · {tool_name(session)} {short_id(session.session_id)}"
         if session.ended_at:
-            title += " · ended" + ("" if session.exit_code is None else f" with exit status {session.exit_code}")
+            code = session.exit_code
+            title += " · " + (t("ended") if code is None else t("ended with exit status {code}", code=code))
         if what == "screen":
             screen = await self._hub_api.screen(session.session_id)
             text = "" if screen is None else str(screen.get("text") or "\n".join(screen.get("lines") or []))
-            return Spoken(NO_ANSWER) if screen is None else Spoken(f"{title}:", text)
+            return Spoken(t(NO_ANSWER)) if screen is None else Spoken(f"{title}:", text)
         if what == "picture":
             return await self._picture(session, title)
         screen = await self._hub_api.screen(session.session_id, past=True)
         if screen is None:
-            return Spoken(NO_ANSWER)
-        pick, about = (
-            (last_answer, "the last answer") if what == "last" else (since_instruction, "since the last prompt")
-        )
+            return Spoken(t(NO_ANSWER))
+        about = t("the last answer") if what == "last" else t("since the last prompt")
+        pick = last_answer if what == "last" else since_instruction
         rows = pick(rows_of(screen), self._given(session))
         return Spoken(f"{title}, {about}:", "\n".join(rows), f"{what}.txt", split=True)
 
@@ -461,15 +475,16 @@ class SessionCommands:
         """The files in the message, the differences as text below it or as a file."""
         found = await self._hub_api.by(self._speaker.caller(identity)).changes(session.session_id)
         if isinstance(found, Refused):
-            return Spoken(found.message)
+            return Spoken(hub_says(found.message))
         listed = "\n".join([f"{session_name(session)}: {count_changes(found)}", *list_changes(found)])
-        diffs = "\n\n".join(f"{one.path}\n{one.diff}{CUT if one.cut else ''}" for one in found.files if one.diff)
+        cut = f"\n… ({t('cut here')})"
+        diffs = "\n\n".join(f"{one.path}\n{one.diff}{cut if one.cut else ''}" for one in found.files if one.diff)
         return Spoken(listed, diffs, "changes.diff", split=True) if diffs else Spoken(listed)
 
     async def _picture(self, session: SessionRecord, title: str) -> Spoken:
         screen = await self._hub_api.screen(session.session_id, styled=True)
         if screen is None:
-            return Spoken(NO_ANSWER)
+            return Spoken(t(NO_ANSWER))
         made = await make_picture(screen)
         return Spoken(made) if isinstance(made, str) else Spoken(title, name="screen.png", file=made, picture=True)
 
@@ -485,7 +500,8 @@ class SessionCommands:
         named = find_session(self._hub_api.sessions(), first) if more else None
         session, path = (named, more) if named else (self.meant(chat, ""), rest)
         if session is None or not path:
-            return Spoken(f"Say {self._sign}get PATH, or {self._sign}get NAME PATH; {self._sign}sessions lists names.")
+            said = "Say {sign}get PATH, or {sign}get NAME PATH; {sign}sessions lists names."
+            return Spoken(t(said, sign=self._sign))
         try:
             name, content = await asyncio.to_thread(read_inside, self._hub_api.folder(session.session_id), path)
         except NotHanded as why:
@@ -506,9 +522,9 @@ class SessionCommands:
         named = find_session(self._hub_api.sessions(), word.rstrip(":")) if more else None
         session, text = (named, more) if named else (self.meant(chat, ""), rest)
         if session is None:
-            return f"Which session? Say {self._sign}queue NAME TEXT; {self._sign}sessions lists them."
+            return self._which("queue NAME TEXT")
         told = await self._hub_api.by(self._speaker.caller(identity)).enqueue(session.session_id, text.strip())
-        return f"{session_name(session)}: {told.message}"
+        return f"{session_name(session)}: {hub_says(told.message)}"
 
     async def _dequeue(self, wanted: str, identity: str) -> str:
         hub = self._hub_api.by(self._speaker.caller(identity))
@@ -516,51 +532,54 @@ class SessionCommands:
         queue = () if isinstance(listed, Refused) else listed.queue
         found = pick(queue, wanted, lambda one: one.name, lambda one: one.queue_id)
         if len(found) > 1:
-            return f"There are {len(found)}. Say {self._sign}queue off NUMBER; {self._sign}queue lists them."
-        return (await hub.dequeue(found[0].queue_id if found else wanted)).message
+            return t(SEVERAL, count=len(found), command=f"{self._sign}queue")
+        return hub_says((await hub.dequeue(found[0].queue_id if found else wanted)).message)
 
     async def _queued(self, identity: str) -> str:
         found = await self._hub_api.by(self._speaker.caller(identity)).queue()
         if isinstance(found, Refused):
-            return found.message
+            return hub_says(found.message)
         if not found.queue:
-            return f"Nothing is queued. Say {self._sign}queue TEXT, or {self._sign}queue NAME TEXT."
+            return t("Nothing is queued. Say {sign}queue TEXT, or {sign}queue NAME TEXT.", sign=self._sign)
         lines = [
             f"{number}. {one.name}: “{_brief(one.text)}” · {one.by_name}" for number, one in enumerate(found.queue, 1)
         ]
-        return escape_controls("\n".join([*lines, f"To take one back: {self._sign}queue off NAME or NUMBER"]))
+        return escape_controls("\n".join([*lines, t(TAKE_BACK, command=f"{self._sign}queue")]))
 
     async def _new(self, said: str, identity: str) -> str:
         hub = self._hub_api.by(self._speaker.caller(identity))
         offered = await hub.launchers()
         if isinstance(offered, Refused):
-            return offered.message
+            return hub_says(offered.message)
         known = [launcher.name for launcher in offered.launchers]
         if not known:
-            return "Nothing can be started from here: config.toml has no [[launchers]]."
+            return t("Nothing can be started from here: config.toml has no [[launchers]].")
         name, _, instruction = (part.strip() for part in said.partition(":"))
         if name not in known:
-            return f"Say {self._sign}new NAME, or {self._sign}new NAME: INSTRUCTION, with one of: {', '.join(known)}"
+            said = "Say {sign}new NAME, or {sign}new NAME: INSTRUCTION, with one of: {names}"
+            return t(said, sign=self._sign, names=", ".join(known))
         started = await hub.launch(name, instruction=instruction)
         if isinstance(started, Refused):
-            return f"It could not be started: {started.message}"
-        return f"Started {name}.{f' {started.message}' if started.message else ''}"
+            return t("It could not be started: {sentence}", sentence=hub_says(started.message))
+        return f"{t('Started {name}.', name=name)} {hub_says(started.message)}".strip()
 
     async def _esc(self, session: SessionRecord, identity: str) -> str:
         typed = await self._hub_api.type_keys(session.session_id, ESC, identity)
-        return f"Esc was pressed in {session_name(session)}." if typed else NO_ANSWER
+        return t("Esc was pressed in {name}.", name=session_name(session)) if typed else t(NO_ANSWER)
 
     async def _stop(self, rest: str, identity: str) -> str:
         """The session must be named, so that the wrong one is never stopped by a guess."""
         session = find_session(self._hub_api.sessions(), rest)
         if session is None:
-            return self._which("stop")
+            return self._which("stop NAME")
         self._hub_api.note("SESSION_STOPPED", session_id=session.session_id, decided_by=identity)
         ended = await self._hub_api.by(self._speaker.caller(identity)).end(session.session_id)
-        return ended.message if isinstance(ended, Refused) else f"{session_name(session)} was told to end."
+        told = t("{name} was told to end.", name=session_name(session))
+        return hub_says(ended.message) if isinstance(ended, Refused) else told
 
     def _which(self, command: str) -> str:
-        return f"Which session? Say {self._sign}{command} NAME; {self._sign}sessions lists them."
+        said = "Which session? Say {sign}{command}; {sign}sessions lists them."
+        return t(said, sign=self._sign, command=command)
 
 
 def _brief(text: str) -> str:
@@ -580,12 +599,15 @@ class HubCommands:
         self._hub_api, self._clock = hub_api, clock
         self._channel, self._sign, self._mute_effect = channel, sign, mute_effect
         self._speaker = speaker
+        self._listed: dict[tuple[str, str], Listed] = {}
 
     async def run(self, chat: str, command: Command, identity: str, token: Any = None) -> Spoken:
         """`token` tells where the command was sent, so that a reply made from it can be answered there."""
         hub_api = self._hub_api.seen_by(identity, self._speaker.is_alone(chat, identity))
         if command.name in AnswerCommands.NAMES:
-            return Spoken(await AnswerCommands(hub_api, self._sign, self._speaker).run(command, identity, token))
+            listed = self._listed.setdefault((chat, identity), [])
+            answers = AnswerCommands(hub_api, self._sign, self._speaker, listed)
+            return Spoken(await answers.run(command, identity, token))
         if command.name in SessionCommands.NAMES:
             return await self._about_session(hub_api).run(chat, command, identity)
         sessions, prompts = hub_api.sessions(), hub_api.open_prompts()
@@ -604,11 +626,14 @@ class HubCommands:
                 return Spoken(await self._away(hub_api, command.rest, identity))
             case "here":
                 await hub_api.by(self._speaker.caller(identity)).here()
-                return Spoken("Good. A person who types in a session gets a moment before you are asked here.")
+                return Spoken(t("Good. A person who types in a session gets a moment before you are asked here."))
+            case "language":
+                return Spoken(self._language(chat, command.rest))
             case "help" | "start":
                 return Spoken(render_help(self._sign))
             case _:
-                return Spoken(f"I do not know {self._sign}{command.name}.\n{render_help(self._sign)}")
+                unknown = t("I do not know {command}.", command=f"{self._sign}{command.name}")
+                return Spoken(f"{unknown}\n{render_help(self._sign)}")
 
     def meant(self, chat: str, identity: str) -> SessionRecord | None:
         """Return the session that a message without a name is about."""
@@ -629,17 +654,17 @@ class HubCommands:
         key = f"{self._channel}.switch.{chat}"
         if rest.lower() == "off":
             self._hub_api.remember(key, "")
-            return "Plain texts go to no particular session any more."
+            return t("Plain texts go to no particular session any more.")
         session = find_session(sessions, rest)
         if session is None:
-            return f"There is no such session. {self._sign}sessions lists them."
+            return t("There is no such session. {sign}sessions lists them.", sign=self._sign)
         self._hub_api.remember(key, session.session_id)
-        return f"Plain texts now go to {session_name(session)} ({tool_name(session)})."
+        return t("Plain texts now go to {name} ({tool}).", name=session_name(session), tool=tool_name(session))
 
     async def _grant(self, hub_api: HubApi, rest: str, identity: str) -> str:
         wanted = parse_grant(rest)
         if wanted is None:
-            return f"Say {self._sign}grant NAME 30m or {self._sign}grant NAME 5x; NAME is the session's."
+            return t("Say {sign}grant NAME 30m or {sign}grant NAME 5x; NAME is the session's.", sign=self._sign)
         prompt_id, for_s, times, folder = wanted
         preview = for_s is None and times is None
         hub = hub_api.by(self._speaker.caller(identity))
@@ -651,17 +676,28 @@ class HubCommands:
     def _mute(self, chat: str, rest: str) -> str:
         span_s = parse_span(rest)
         if span_s is None:
-            return f"Say {self._sign}mute 30m, {self._sign}mute 2h or {self._sign}mute off."
+            return t("Say {sign}mute 30m, {sign}mute 2h or {sign}mute off.", sign=self._sign)
         self._hub_api.remember(f"{self._channel}.mute.{chat}", str(self._clock.wall() + span_s))
-        return f"Muted for {render_left(span_s)}: {self._mute_effect}" if span_s else "No longer muted."
+        told = t("Muted for {span}: {effect}", span=render_left(span_s), effect=t(self._mute_effect))
+        return told if span_s else t("No longer muted.")
+
+    def _language(self, chat: str, rest: str) -> str:
+        tag = known_language(rest) or next((tag for tag, name in LANGUAGES.items() if name.lower() == rest.lower()), "")
+        if not tag:
+            offered = ", ".join(f"{tag} ({name})" for tag, name in LANGUAGES.items())
+            return t("Say {sign}language de, with one of: {names}", sign=self._sign, names=offered)
+        self._hub_api.remember(language_key(self._channel, chat), tag)
+        with reading(Reader(tag)):
+            return t("I write English here from now on.")
 
     async def _away(self, hub_api: HubApi, rest: str, identity: str) -> str:
         span_s = parse_span(rest) if rest else None
         if span_s is None and rest:
-            return f"Say {self._sign}away, {self._sign}away 2h or {self._sign}here."
+            return t("Say {sign}away, {sign}away 2h or {sign}here.", sign=self._sign)
         if span_s == 0:
             await hub_api.by(self._speaker.caller(identity)).here()
-            return "No longer away."
+            return t("No longer away.")
         await hub_api.by(self._speaker.caller(identity)).away(span_s)
-        until = f"for {render_left(span_s)}" if span_s else f"until {self._sign}here"
-        return f"Away {until}: everything is asked here at once."
+        if span_s:
+            return t("Away for {span}: everything is asked here at once.", span=render_left(span_s))
+        return t("Away until {sign}here: everything is asked here at once.", sign=self._sign)

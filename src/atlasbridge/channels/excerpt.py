@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from atlasbridge.channels.language import t
 from atlasbridge.channels.transcript import marked_answer
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Confidence, Prompt, PromptType, Subject, SubjectKind
 
 LAST_OUTPUT = 2000  # characters of an agent's last answer that its notice quotes
 LEAST_QUOTE = 40
-HINT = "The tool says, in its output"
+SAYS = "The tool says, in its output"
 EFFECTS = "effects"  # key in a prompt's constraints, written by `core.policy.effects`
 Size = Callable[[str], int]
 CAPTIONS = {
@@ -49,16 +50,18 @@ EFFECT_WORDS = {
     "installs": ("installs packages", ""),
     "downloads": ("downloads", "downloads from {target}"),
 }
+ABOVE = "1 line of output above it not sent|{count} lines of output above it not sent"
+DISAGREES = "What the tool announced and what its screen shows are not the same. Only No can be answered."
 MOST_EFFECTS, TARGET_LIMIT = 4, 80
 
 
 VERBS = {
-    SubjectKind.COMMAND: "Run ",
-    SubjectKind.EDIT: "Change ",
-    SubjectKind.FETCH: "Fetch ",
-    SubjectKind.PLAN: "Plan: ",
-    SubjectKind.TOOL: "Call ",
-    SubjectKind.TRUST: "Trust ",
+    SubjectKind.COMMAND: "Run {text}",
+    SubjectKind.EDIT: "Change {text}",
+    SubjectKind.FETCH: "Fetch {text}",
+    SubjectKind.PLAN: "Plan: {text}",
+    SubjectKind.TOOL: "Call {text}",
+    SubjectKind.TRUST: "Trust {text}",
 }
 
 
@@ -95,12 +98,12 @@ def quotes_of(prompt: Prompt) -> list[Quote]:
     elif not prompt.secret and screen and not prompt.question and _is_cut(prompt.excerpt):
         question, above = screen, 0  # no other text contains the whole question
     subject = escape_controls(prompt.subject.shown).rstrip() if prompt.subject else ""
-    hint = [Quote(HINT, escape_controls(prompt.says))] if prompt.says.strip() else []
+    hint = [Quote(t(SAYS), escape_controls(prompt.says))] if prompt.says.strip() else []
     if not subject or prompt.subject is None:
-        return [Quote("", question or "(the screen shows no text)", above=above), *hint]
+        return [Quote("", question or t("(the screen shows no text)"), above=above), *hint]
     about = [Quote(_caption(prompt.subject), subject)]
     if question and not _holds(subject, question):
-        about.append(Quote("On the screen", question, above=above))
+        about.append(Quote(t("On the screen"), question, above=above))
     return [*about, *hint]
 
 
@@ -201,10 +204,11 @@ def fit_quotes(quotes: list[Quote], room: int, size: Size) -> list[Quote]:
 
 def count_missing(quotes: list[Quote], rest: str) -> str:
     """Say how much is shown and where the rest is; "" if everything is shown."""
-    counted = [f"{quote.shown:,} of {quote.total:,} characters" for quote in quotes if quote.is_cut]
+    cut = [quote for quote in quotes if quote.is_cut]
+    counted = [t("{shown} of {total} characters", shown=f"{one.shown:,}", total=f"{one.total:,}") for one in cut]
     above = sum(quote.above for quote in quotes)
-    counted += [f"{above} {'line' if above == 1 else 'lines'} of output above it not sent"] if above else []
-    return f"⚠ {'; '.join(counted)}; the rest: {rest}" if counted else ""
+    counted += [t(ABOVE, count=above)] if above else []
+    return f"⚠ {'; '.join(counted)}; {t('the rest: {where}', where=rest)}" if counted else ""
 
 
 def render_effects(prompt: Prompt) -> str:
@@ -218,26 +222,26 @@ def render_effects(prompt: Prompt) -> str:
 def _say_effect(kind: str, target: str) -> str:
     alone, with_target = EFFECT_WORDS[kind]
     named = escape_controls(target, keep_lines=False)[:TARGET_LIMIT]
-    return with_target.format(target=named) if named and with_target else alone
+    return t(with_target, target=named) if named and with_target else t(alone)
 
 
 def warn_incomplete(prompt: Prompt) -> str:
     """Warn the reader if a part is missing, or if the text is only what the tool drew on the screen."""
     missing = prompt.constraints.get("missing_lines")
     if prompt.constraints.get("disagrees"):
-        return "⚠ What the tool announced and what its screen shows are not the same. Only No can be answered."
+        return f"⚠ {t(DISAGREES)}"
     if not prompt.asked_whole and isinstance(missing, int) and missing > 0:
-        return f"⚠ Not whole: {missing} line{'s are' if missing > 1 else ' is'} missing."
+        return f"⚠ {t('Not whole: 1 line is missing.|Not whole: {count} lines are missing.', count=missing)}"
     if not prompt.asked_whole:
-        return "⚠ This may not be all of it: a part was cut, or stands above it on the screen."
+        return f"⚠ {t('This may not be all of it: a part was cut, or stands above it on the screen.')}"
     if prompt.subject is None or prompt.subject.complete or not prompt.subject.shown:
         return ""
-    return "As the tool drew it: tabs, invisible characters and its line breaks cannot be told from here."
+    return t("As the tool drew it: tabs, invisible characters and its line breaks cannot be told from here.")
 
 
 def title_whole(prompt: Prompt) -> str:
     """The title above the whole text; it says so if the text is incomplete."""
-    return "All of it:" if prompt.asked_whole else "All that could be read of it; a part is missing:"
+    return t("All of it:") if prompt.asked_whole else t("All that could be read of it; a part is missing:")
 
 
 def whole_text(prompt: Prompt) -> str:
@@ -245,7 +249,7 @@ def whole_text(prompt: Prompt) -> str:
     parts = [f"{quote.caption}:\n{quote.text}" if quote.caption else quote.text for quote in quotes_of(prompt)]
     screen = escape_controls(prompt.screen).rstrip()
     if screen and not any(screen in part for part in parts):
-        parts.append(f"Screen:\n{screen}" if prompt.subject is not None else screen)
+        parts.append(f"{t('The screen')}:\n{screen}" if prompt.subject is not None else screen)
     return "\n\n".join(parts) if prompt.subject is not None or not screen else parts[-1]
 
 
@@ -262,12 +266,6 @@ def first_line(prompt: Prompt) -> str:
     return (asking or lines or ["?"])[0]
 
 
-def ask_verb(prompt: Prompt) -> str:
-    """Our own words for the kind of question, shown before the quote."""
-    told = prompt.subject is not None and prompt.subject.shown.strip()
-    return VERBS.get(prompt.subject.kind, "") if prompt.subject is not None and told else ""
-
-
 def cut_to(text: str, room: int, size: Size) -> str:
     """Cut to at most `room` in the chat's units, with a mark at the cut."""
     if size(text) <= room:
@@ -282,8 +280,8 @@ def cut_to(text: str, room: int, size: Size) -> str:
 def _caption(subject: Subject) -> str:
     target = _flat(", ".join(subject.targets))[:120]
     folder = _flat(subject.folder)[-80:]
-    where = f" · {target}" if target else f" in {folder}" if folder else ""
-    return CAPTIONS[subject.kind] + where
+    where = f" · {target}" if target else f" {t('in {folder}', folder=folder)}" if folder else ""
+    return t(CAPTIONS[subject.kind]) + where
 
 
 def _is_cut(excerpt: str) -> bool:

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import BinaryIO
 
+from atlasbridge.channels.language import t
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.system import NO_WAIT, OWN_FILE
@@ -128,8 +129,7 @@ def windows_parts(folder: str, path: str) -> list[str] | None:
     return list(wanted.parts)
 
 
-MOST_OUT = 10 * 1024 * 1024
-MOST_IN = 10 * 1024 * 1024
+MOST_IN = MOST_OUT = 10 * 1024 * 1024
 MOST_TRIES = 1000
 LOOK = 8192  # bytes that are read to tell a text from a binary file
 INTO = "from-chat"  # the folder inside the session's folder that receives files from a chat
@@ -161,6 +161,10 @@ class NotHanded(Exception):
     """Why a file is not transferred; the text is for the person."""
 
 
+def too_large() -> str:
+    return t("A file may have at most {count} MB.", count=MOST_IN // 2**20)
+
+
 def read_inside(folder: str, path: str) -> tuple[str, bytes]:
     """Return the name and content of a regular file below `folder`."""
     _refuse_elsewhere(folder)
@@ -181,20 +185,20 @@ def save_inside(folder: str, name: str, content: bytes) -> str:
     folder."""
     _refuse_elsewhere(folder)
     if len(content) > MOST_IN:
-        raise NotHanded(f"A file may have at most {MOST_IN // 2**20} MB.")
+        raise NotHanded(too_large())
     safe = _BAD_IN_NAME.sub("_", PurePosixPath(name.replace("\\", "/")).name).lstrip(".-")[-NAME_LIMIT:] or "file"
     try:
         if BY_PARTS:
             return f"{INTO}/{_save_part_by_part(folder, safe, content)}"
         return f"{INTO}/{_write_new(safe_name(safe), content, partial(create_below, folder, INTO))}"
     except OSError as fault:
-        raise NotHanded(f"It could not be saved: {fault.strerror}.") from None
+        raise NotHanded(t("It could not be saved: {fault}.", fault=fault.strerror)) from None
 
 
 def _refuse_elsewhere(folder: str) -> None:
     """A folder of another machine must never be mistaken for a folder of the same name here."""
     if not folder:
-        raise NotHanded("That session is on another machine: its files pass through that machine's own chat only.")
+        raise NotHanded(t("That session is on another machine: its files pass through that machine's own chat only."))
 
 
 def _refuse_secret(parts: Sequence[str]) -> None:
@@ -202,7 +206,7 @@ def _refuse_secret(parts: Sequence[str]) -> None:
     if any(
         _SECRET_NAME.fullmatch(name) or (name[:1] == "." and not _HARMLESS_HIDDEN.fullmatch(name)) for name in names
     ):
-        raise NotHanded("A file of that name holds secrets: it does not go into a chat.")
+        raise NotHanded(t("A file of that name holds secrets: it does not go into a chat."))
 
 
 def _open_by_place(folder: str, parts: list[str]) -> tuple[int, Sequence[str]]:
@@ -254,15 +258,15 @@ def _write_new(name: str, content: bytes, create: Callable[[str], int]) -> str:
         with os.fdopen(file, "wb") as opened:
             opened.write(content)
         return tried
-    raise NotHanded("Too many files of that name are there.")
+    raise NotHanded(t("Too many files of that name are there."))
 
 
 def _parts(folder: str, path: str) -> list[str]:
     parts = posix_parts(folder, path) if os.name == "posix" else windows_parts(folder, path)
     if parts == []:
-        raise NotHanded("Say which file.")
+        raise NotHanded(t("Say which file."))
     if parts is None or ".." in parts or "\0" in path:
-        raise NotHanded("Only files inside the session's folder can be sent.")
+        raise NotHanded(t("Only files inside the session's folder can be sent."))
     return parts
 
 
@@ -294,29 +298,31 @@ def _open_folder(folder: str, parts: list[str]) -> int:
 
 def _check(about: os.stat_result) -> None:
     if not stat.S_ISREG(about.st_mode):
-        raise NotHanded("That is no regular file.")
+        raise NotHanded(t("That is no regular file."))
     if about.st_nlink > 1:
-        raise NotHanded("That file has other names elsewhere (a hard link): it is not sent.")
+        raise NotHanded(t("That file has other names elsewhere (a hard link): it is not sent."))
 
 
 def _content(opened: BinaryIO) -> bytes:
     content = opened.read(MOST_OUT + 1)
     if len(content) > MOST_OUT:
-        raise NotHanded(f"A file may have at most {MOST_OUT // 2**20} MB.")
+        raise NotHanded(too_large())
     if not content:
-        raise NotHanded("That file is empty.")
+        raise NotHanded(t("That file is empty."))
     if content.startswith(_SECRET_BEGINS):
-        raise NotHanded("That is a database or a key store: it does not go into a chat.")
+        raise NotHanded(t("That is a database or a key store: it does not go into a chat."))
     wide = content.startswith(_WIDE)
     text = "" if b"\0" in content[:LOOK] and not wide else content.decode("utf-16" if wide else "utf-8", "ignore")
     if redact(text) != text:
-        raise NotHanded("It holds what looks like a secret (a key, a token, a password): it does not go into a chat.")
+        raise NotHanded(
+            t("It holds what looks like a secret (a key, a token, a password): it does not go into a chat.")
+        )
     return content
 
 
 def _why(fault: OSError) -> str:
     if isinstance(fault, FileNotFoundError):
-        return "There is no such file in the session's folder."
+        return t("There is no such file in the session's folder.")
     if fault.errno in (errno.ELOOP, errno.ENOTDIR):  # the error of O_NOFOLLOW for a link
-        return "A link, or what is no folder, stands in its way: only files inside the session's folder can be sent."
-    return f"It cannot be read: {escape_controls(str(fault.strerror), keep_lines=False)}."
+        return t("A link, or what is no folder, stands in its way: only files inside the session's folder can be sent.")
+    return t("It cannot be read: {fault}.", fault=escape_controls(str(fault.strerror), keep_lines=False))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from atlasbridge.channels.language import hub_says, t
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.operations import Caller, Granted, Refused
@@ -16,7 +17,7 @@ from atlasbridge.core.prompt.model import PromptRecord
 
 LEAVE, REVOKE = "no", "r"
 LEFT = "Nothing was granted."
-LIMITS = "In this session unless it says folder; twelve hours at most. What a rule denies or asks stays so."
+LIMITS = "In this session unless it says folder; twelve hours at most. A rule that denies or asks still applies."
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,35 +35,37 @@ async def press(hub_api: HubApi, record: PromptRecord, value: str, caller: Calle
     """Handle a button: "" offers a grant, other values decide about it. Returns a plain text if nothing could be
     done."""
     if value == LEAVE:
-        return GrantWords(LEFT, LEFT)
+        return GrantWords(t(LEFT), t(LEFT))
     if value.startswith(REVOKE) and len(value) > 1:
         ended = await hub_api.by(caller).revoke_grant(value[1:])
         over = isinstance(ended, Refused)
-        said = "That grant has ended already." if over else "Revoked: from now on you are asked again."
+        said = t("That grant has ended already.") if over else t("Revoked: it is asked again.")
         return GrantWords(said, said)
     span = find_span(value)
     if value and span is None:
-        return "This button is not one of mine."
+        return t("This button is not one of mine.")
     hub = hub_api.by(caller)
     if span is None:
         made = await hub.grant(record.prompt_id, preview=True)
     else:
         made = await hub.grant(record.prompt_id, span.for_s, span.times, span.folder)
     if isinstance(made, Refused):
-        return escape_controls(made.message, keep_lines=False)
+        return escape_controls(hub_says(made.message), keep_lines=False)
     return _offer(made) if span is None else _given(made)
 
 
 def _offer(made: Granted) -> GrantWords:
-    lines = [f"⏱ Without asking, this would be allowed: {made.shape}.", *examples(made), LIMITS]
-    buttons = (*((span.label, span.key) for span in SPANS), ("✖ No, ask me", LEAVE))
-    return GrantWords(escape_controls("\n".join(lines)), "Read what it would allow, then choose.", buttons, beside=True)
+    allowed = t("Without asking, this would be allowed: {shape}.", shape=made.shape)
+    lines = [f"⏱ {allowed}", *examples(made), t(LIMITS)]
+    buttons = (*((hub_says(span.label), span.key) for span in SPANS), (f"✖ {t('No, ask me')}", LEAVE))
+    toast = t("Read what it would allow, then choose.")
+    return GrantWords(escape_controls("\n".join(lines)), toast, buttons, beside=True)
 
 
 def _given(made: Granted) -> GrantWords:
-    lines = [f"⏱ Granted: {made.words}.", *examples(made)]
-    revoke = ("✖ Revoke", REVOKE + short_id(made.grant_id))
-    return GrantWords(escape_controls("\n".join(lines)), f"Granted: {made.words}.", (revoke,))
+    granted = t("Granted: {words}.", words=made.words)
+    revoke = (f"✖ {t('Revoke')}", REVOKE + short_id(made.grant_id))
+    return GrantWords(escape_controls("\n".join([f"⏱ {granted}", *examples(made)])), granted, (revoke,))
 
 
 def examples(made: Granted) -> list[str]:

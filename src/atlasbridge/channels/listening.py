@@ -10,6 +10,7 @@ import logging
 from collections import OrderedDict
 from typing import Any
 
+from atlasbridge.channels.language import t
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.session.model import SessionRecord, SessionState
@@ -90,7 +91,8 @@ class Throttle:
         warn = self._warned_until.get(session_id, 0.0) <= now
         if warn:
             self._warned_until[session_id] = now + wait_s
-        return f"Too many replies in a minute for this session. Wait {int(wait_s) + 1} seconds.", warn
+        said = "Too many replies in a minute for this session. Wait {count} seconds."
+        return t(said, count=int(wait_s) + 1), warn
 
     def forgive(self, session_id: str) -> None:
         """Do not count the last admitted reply, because it was legitimate."""

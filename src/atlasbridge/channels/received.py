@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.channels.commands import Speaker
-from atlasbridge.channels.files import MOST_IN, NotHanded, save_inside
+from atlasbridge.channels.files import MOST_IN, NotHanded, save_inside, too_large
+from atlasbridge.channels.language import hub_says, t
 from atlasbridge.channels.outbox import Refused, Unreachable
 from atlasbridge.channels.templates import session_name
 from atlasbridge.core.escape import escape_controls
@@ -24,7 +25,6 @@ from atlasbridge.core.session.model import SessionRecord
 log = logging.getLogger(__name__)
 TRANSCRIBER_S = 120.0
 HEARD_LIMIT = 4096
-TOO_LARGE = f"A file may have at most {MOST_IN // 2**20} MB."
 WHICH = "Which session? Send it as a reply to one of its messages, or say {sign}switch NAME first."
 NO_TRANSCRIBER = "Voice notes are not taken here: config.toml names no `transcriber` for {title}."
 NOTHING_HEARD = "Nothing could be made out. Write it instead."
@@ -59,15 +59,16 @@ class Received:
         self._hub_api.note(
             "FILE_RECEIVED", session_id=session.session_id, decided_by=identity, path=path, size=len(content)
         )
-        told = f"Saved in {session_name(session)} as {path}."
+        told = t("Saved in {name} as {path}.", name=session_name(session), path=path)
         if words := caption.strip():
             hub = self._hub_api.by(self._speaker.caller(identity))
-            told = f"{told} {(await hub.enqueue(session.session_id, f'{words} ({path})')).message}"
+            queued = await hub.enqueue(session.session_id, f"{words} ({path})")
+            told = f"{told} {hub_says(queued.message)}"
         self._say(origin, told)
 
     async def hear(self, origin: Any, sent: Sent, then: Callable[[str], None]) -> None:
         if not self._transcriber:
-            self._say(origin, NO_TRANSCRIBER.format(title=self._title))
+            self._say(origin, t(NO_TRANSCRIBER, title=self._title))
             return
         try:
             text = await self._transcribe(await _fetch(sent))
@@ -77,7 +78,7 @@ class Received:
         if text:
             then(text)
         else:
-            self._say(origin, NOTHING_HEARD)
+            self._say(origin, t(NOTHING_HEARD))
 
     async def _transcribe(self, content: bytes) -> str:
         """Return the output of the configured transcription command, as one line."""
@@ -89,7 +90,7 @@ class Received:
                 output = await _run(words)
             except (OSError, TimeoutError) as fault:
                 log.warning("the transcriber failed: %s", fault or type(fault).__name__)
-                raise NotHanded("The transcriber failed; see `atlasbridge logs`.") from None
+                raise NotHanded(t("The transcriber failed; see `atlasbridge logs`.")) from None
         return " ".join(escape_controls(output.decode("utf-8", "replace")).split())[:HEARD_LIMIT]
 
 
@@ -114,11 +115,11 @@ async def _run(words: list[str]) -> bytes:
 
 async def _fetch(sent: Sent) -> bytes:
     if sent.size > MOST_IN:
-        raise NotHanded(TOO_LARGE)
+        raise NotHanded(too_large())
     try:
         content = await sent.fetch(MOST_IN)
     except (Refused, Unreachable) as fault:
-        raise NotHanded(f"It could not be fetched: {fault}.") from None
+        raise NotHanded(t("It could not be fetched: {fault}.", fault=fault)) from None
     if content is None:
-        raise NotHanded(TOO_LARGE)
+        raise NotHanded(too_large())
     return content

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from atlasbridge.channels.language import t
 from atlasbridge.core.process import own_environ, own_python
 from atlasbridge.core.screen.queries import palette
 from atlasbridge.core.screen.width import width
@@ -58,11 +59,11 @@ async def make_picture(screen: dict[str, Any]) -> bytes | str:
     except TimeoutError:
         process.kill()
         await process.wait()
-        return "The picture took too long."
+        return t("The picture took too long.")
     if process.returncode == 0 and made:
         return made
     log.warning("a picture of a screen could not be drawn: status %s", process.returncode)
-    return WHY.get(process.returncode or 0, "The picture could not be drawn.")
+    return t(WHY.get(process.returncode or 0, "The picture could not be drawn."))
 
 
 def lay_out(screen: dict[str, Any]) -> Iterator[Cell]:

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from atlasbridge.channels.language import hub_says, t
 from atlasbridge.channels.listening import active
 from atlasbridge.channels.message_index import Shown
 from atlasbridge.core.ids import short_id
@@ -18,7 +19,7 @@ from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord
 
 NOTHING_OPEN = "Nothing is waiting for an answer."
-WORKING = "Nothing is waiting for an answer. To have words typed when the tool is done, say /queue TEXT."
+WORKING = "Nothing is waiting for an answer. To have words typed when the tool is done, say {sign}queue TEXT."
 NOT_OPEN = "That prompt is no longer open."
 WHICH = "Which one do you mean? Tap it, or reply to its message."
 RESTARTED = "AtlasBridge restarted while this came in. Which one do you mean? Tap it, or reply to its message."
@@ -33,6 +34,11 @@ class Doubt:
 
     sentence: str
     offered: tuple[PromptRecord, ...] = ()
+
+    def told(self, sign: str, threads: bool = False) -> str:
+        """The sentence for the reader, with the chat's own sign of commands; with `threads`, people reply in one."""
+        said = self.sentence.replace("reply to its message", "reply in its thread") if threads else self.sentence
+        return hub_says(t(said, sign=sign))
 
 
 def find_target(
@@ -62,10 +68,8 @@ def offer(hub_api: HubApi, shown: Shown, chat: str, only: str = "", sentence: st
 
 
 def refuse_secret(record: PromptRecord) -> str:
-    return (
-        "Secrets are never taken in a chat. Delete your message, then answer at the terminal or with: "
-        f"atlasbridge reply {short_id(record.prompt_id)} -"
-    )
+    said = "Secrets are never taken in a chat. Delete your message, then answer at the terminal or with: {command}"
+    return t(said, command=f"atlasbridge reply {short_id(record.prompt_id)} -")
 
 
 def _of(records: Iterable[PromptRecord], session_id: str) -> list[PromptRecord]:

@@ -5,16 +5,17 @@ Each channel decides about the layout (entities and keyboards, or blocks).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from atlasbridge.channels.excerpt import ask_verb, cut_to, first_line, is_ambiguous
+from atlasbridge.channels.excerpt import VERBS, cut_to, first_line, is_ambiguous
 from atlasbridge.channels.free_text import needs_words, takes_keys, takes_words
+from atlasbridge.channels.language import at_time, t
 from atlasbridge.core.clock import SystemClock, parse_iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
+from atlasbridge.core.operations import Changes
 from atlasbridge.core.policy.choice import may_be_granted
 from atlasbridge.core.policy.people import CARD, PROOF
 from atlasbridge.core.prompt.machine import OPEN
@@ -23,9 +24,13 @@ from atlasbridge.core.scheduler.times import LIMIT
 from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord
 
 LABEL_LIMIT = 40
-LEAVE = "✖ Cancel"  # the word of the specification; the hint says what it does
-LEAVES = "Cancel leaves it alone: nothing is typed."
-SURE, BACK = "This choice also decides what is not asked yet.", "‹ Back"
+NOT_SHOWN = "It could not be shown here. Read and answer it on the page, or with: atlasbridge approvals"
+REST = "🔎 Show all, or atlasbridge approvals"
+NO_DEFAULT = "no default: nothing is typed by itself"
+NO_SECRETS = (
+    "Chat never carries secrets. Answer at the terminal, on the local web page (atlasbridge web), or with: {command}"
+)
+SURE, BACK = "This choice also decides what is not asked yet.", "Back"
 CHANGED = "changed"  # the constraint under which a chat keeps what a finished agent has changed
 LIMIT_BUTTON, CONTINUE = "limit", "continue"  # the value of a button, and its answer when the usage limit has ended
 HEADLINE_LIMIT = 110
@@ -77,14 +82,10 @@ def host_name(session: SessionRecord, host: str) -> str:
     return "" if session.machine else host
 
 
-def wanted_next(prompt: Prompt) -> str:
-    """What an idle tool waits for: a shell wants a command."""
-    return "command" if prompt.constraints.get("commands") else "instruction"
-
-
 def render_brief(prompt: Prompt, session: SessionRecord) -> str:
     """A prompt on a button or in a list: its session and the start of its question."""
-    asked = f"the next {wanted_next(prompt)}" if prompt.idle else short_label(first_line(prompt))
+    idle = t("the next command") if prompt.constraints.get("commands") else t("the next instruction")
+    asked = idle if prompt.idle else short_label(first_line(prompt))
     return f"{session_name(session)}: {asked}"
 
 
@@ -97,11 +98,15 @@ def render_headline(prompt: Prompt, session: SessionRecord) -> str:
     """The start of the question and the session's name, for a notification. The tool's text is quoted."""
     name = session_name(session)
     if prompt.secret:
-        return f"🔒 A secret is asked for · {name}"
+        return f"🔒 {t('A secret is asked for')} · {name}"
+    if prompt.idle and prompt.constraints.get("commands"):
+        return f"💬 {t('{name} waits for your next command', name=name)}"
     if prompt.idle:
-        return f"💬 {name} waits for your next {wanted_next(prompt)}"
-    verb = ask_verb(prompt)
-    return f"❓ {verb}“{cut_to(first_line(prompt), HEADLINE_LIMIT - len(name) - len(verb), len)}” · {name}"
+        return f"💬 {t('{name} waits for your next instruction', name=name)}"
+    told = prompt.subject is not None and prompt.subject.shown.strip()
+    verb = t(VERBS.get(prompt.subject.kind, "{text}")) if prompt.subject is not None and told else "{text}"
+    room = HEADLINE_LIMIT - len(name) - len(verb)
+    return f"❓ {verb.replace('{text}', f'“{cut_to(first_line(prompt), room, len)}”')} · {name}"
 
 
 def render_header(prompt: Prompt, session: SessionRecord, host: str) -> str:
@@ -116,15 +121,16 @@ def render_kind(prompt: Prompt, session: SessionRecord) -> str:
     if prompt.secret or (prompt.idle and not is_ambiguous(prompt)):
         return ""
     if is_ambiguous(prompt):
-        return f"AtlasBridge detected a possible input request of {tool_name(session)}. Last output:"
+        tool = tool_name(session)
+        return t("AtlasBridge detected a possible input request of {tool}. Last output:", tool=tool)
     if prompt.constraints.get("multi_select"):
-        return "Multiple choice, several allowed: mark them and send, or reply with their numbers, such as 1,3"
-    return KIND_NAMES[prompt.type]
+        return t("Multiple choice, several allowed: mark them and send, or reply with their numbers, such as 1,3")
+    return t(KIND_NAMES[prompt.type])
 
 
 def render_question(prompt: Prompt) -> str:
     """The excerpt with control characters escaped; never empty."""
-    return escape_controls(prompt.excerpt).strip() or "(the screen shows no text)"
+    return escape_controls(prompt.excerpt).strip() or t("(the screen shows no text)")
 
 
 def listed_choices(prompt: Prompt, choices: Sequence[Choice], room: int) -> list[str]:
@@ -136,44 +142,61 @@ def listed_choices(prompt: Prompt, choices: Sequence[Choice], room: int) -> list
     flat = [escape_controls(one, keep_lines=False) for one in full]
     lines = [one if len(one) <= most else one[: most - 1] + "…" for one in flat]
     if any(len(one) > most for one in flat):
-        lines.append("(labels are cut; whole: 🔎, or atlasbridge approvals)")
+        lines.append(t("(labels are cut; whole: 🔎, or atlasbridge approvals)"))
     return lines
 
 
-def render_hint(prompt: Prompt, prompt_id: str) -> str:
-    """What to do, if the buttons alone do not explain it."""
+def count_changes(found: Changes) -> str:
+    """In one line."""
+    if not found.count:
+        none = "nothing has changed since it began."
+        return t(none) if found.whole else t("no change was found; the folder is very large.")
+    files = t("1 file changed|{count} files changed", count=found.count)
+    lines = t("+{added} −{removed} lines", added=found.added, removed=found.removed)
+    part = f" ({t('not all of the folder could be looked at')})"
+    return f"{files}{f', {lines}' if found.repository else ''}{'' if found.whole else part}"
+
+
+def render_hint(prompt: Prompt, prompt_id: str, threads: bool = False) -> str:
+    """What to do, if the buttons alone do not explain it. With `threads`, people reply in one."""
+    say = _in_thread if threads else t
     proof = prompt.constraints.get(PROOF)
     if isinstance(proof, dict):
         where = escape_controls(str(proof.get("page") or ""), keep_lines=False) or "atlasbridge web"
-        return f"🔑 To approve this, sign it with your passkey on the page: {where}\nYou can refuse it here."
+        sign = t("To approve this, sign it with your passkey on the page: {where}", where=where)
+        return f"🔑 {sign}\n{t('You can refuse it here.')}"
     wanted = prompt.constraints.get("quorum")
     if isinstance(wanted, dict):
-        return (
-            f"{wanted['approvals']} people must agree (rule {escape_controls(str(wanted['rule']), keep_lines=False)})."
-        )
+        rule = escape_controls(str(wanted["rule"]), keep_lines=False)
+        return t("{count} people must agree (rule {rule}).", count=wanted["approvals"], rule=rule)
     if prompt.secret:
-        return (
-            "Chat never carries secrets. Answer at the terminal, on the local web page (atlasbridge web), "
-            f"or with: atlasbridge reply {short_id(prompt_id)} -"
-        )
+        command = f"atlasbridge reply {short_id(prompt_id)} -"
+        return t(NO_SECRETS, command=command)
     if prompt.idle and not is_ambiguous(prompt):
         changed = prompt.constraints.get(CHANGED)
-        said = f"✏️ {escape_controls(changed, keep_lines=False)}\n" if isinstance(changed, str) else ""
-        return f"{said}Reply to this message with the next {wanted_next(prompt)}."
+        said = f"✏️ {count_changes(changed)}\n" if isinstance(changed, Changes) else ""
+        shell = prompt.constraints.get("commands")
+        wanted = "Reply to this message with the next instruction."
+        return said + (say("Reply to this message with the next command.") if shell else say(wanted))
     if prompt.fields:
         names = [escape_controls(field.label, keep_lines=False) for field in prompt.fields]
-        return f"A form: reply with its fields, such as “{names[0]}: …; {names[-1]}: …”. The others stay."
+        form = "A form: reply with its fields, such as “{first}: …; {last}: …”. The others stay."
+        return t(form, first=names[0], last=names[-1])
     if prompt.type is PromptType.TYPE_FREE_TEXT:
         limit = prompt.constraints.get("max_length")
-        keys = " The words enter, esc and ctrl-c press that key." if takes_keys(prompt) else ""
-        return "Reply to this message with the text." + (f" At most {limit} characters." if limit else "") + keys
-    if is_ambiguous(prompt) and takes_words(prompt):
-        return (
-            f"What should AtlasBridge do? {LEAVES} You can also reply with text; enter, esc and ctrl-c press that key."
-        )
-    if takes_words(prompt):
-        return "Tap a choice, or reply to this message with your own words."
-    return f"What should AtlasBridge do? {LEAVES}" if is_ambiguous(prompt) else ""
+        parts = [say("Reply to this message with the text.")]
+        parts += [t("At most {limit} characters.", limit=limit)] if limit else []
+        parts += [t("The words enter, esc and ctrl-c press that key.")] if takes_keys(prompt) else []
+        return " ".join(parts)
+    if is_ambiguous(prompt):
+        words = t("You can also reply with text; enter, esc and ctrl-c press that key.")
+        asked = f"{t('What should AtlasBridge do?')} {t('Cancel leaves it alone: nothing is typed.')}"
+        return f"{asked} {words}" if takes_words(prompt) else asked
+    return say("Tap a choice, or reply to this message with your own words.") if takes_words(prompt) else ""
+
+
+def _in_thread(english: str) -> str:
+    return t(english.replace("eply to this message", "eply in this thread"))
 
 
 def render_left(seconds: float) -> str:
@@ -184,28 +207,32 @@ def render_left(seconds: float) -> str:
         return f"{hours}h {minutes}m"
     if minutes:
         return f"{minutes}m {whole % 60}s"
-    return f"{whole}s" if whole else "now"
+    return f"{whole}s" if whole else t("now")
 
 
 def render_deadline(record: PromptRecord, now: float | None = None) -> str:
     """How long the prompt can be answered, and what happens then. The clock time stays correct without edits."""
     prompt, until = record.prompt, parse_iso(record.expires_at)
     left = render_left(until - (SystemClock().wall() if now is None else now))
-    then = f"default: {default_word(prompt)}" if prompt.safe_default else "no default: nothing is typed by itself"
-    far = time.strftime("%a ", time.localtime(until)) if until - parse_iso(record.created_at) > 43_200 else ""
+    then = t("default: {value}", value=default_word(prompt)) if prompt.safe_default else t(NO_DEFAULT)
+    moment = at_time(until, "%a %H:%M %Z" if until - parse_iso(record.created_at) > 43_200 else "%H:%M %Z")
     link = prompt.constraints.get(CARD)
     card = f"\n🔗 {escape_controls(link, keep_lines=False)}" if isinstance(link, str) and link else ""
-    return f"⏳ Expires in {left} ({far}{time.strftime('%H:%M %Z', time.localtime(until)).strip()}) — {then}{card}"
+    return f"⏳ {t('Expires in {span} ({time})', span=left, time=moment)} — {then}{card}"
 
 
 def default_word(prompt: Prompt) -> str:
     """The timer's answer in a word; "empty" if Enter alone answers a text question."""
     if prompt.type is PromptType.TYPE_FREE_TEXT:
-        return "empty"
+        return t("empty")
     value = "↩" if prompt.safe_default in ("enter", "\r", "\n") else prompt.safe_default
     label = next((choice.label for choice in prompt.choices if choice.value == value), "")
     named = label and label.lower() not in ("yes", "no") and value != label
     return f"{value}, {short_label(label)}" if named else value
+
+
+def page_of(number: int, pages: int) -> str:
+    return t("{number} of {pages}", number=number, pages=pages)
 
 
 def short_label(label: str) -> str:
@@ -215,21 +242,21 @@ def short_label(label: str) -> str:
 
 def render_buttons(prompt: Prompt) -> list[Button]:
     """All buttons of this prompt in display order. No button answers a secret."""
-    show = [Button("🔎 Show all", "", Role.SHOW)] if prompt.screen.strip() or prompt.subject else []
-    show = [Button("📄 The whole answer", "", Role.SHOW)] if prompt.idle and not prompt.secret else show
+    show = [Button(f"🔎 {t('Show all')}", "", Role.SHOW)] if prompt.screen.strip() or prompt.subject else []
+    show = [Button(f"📄 {t('The whole answer')}", "", Role.SHOW)] if prompt.idle and not prompt.secret else show
     if prompt.secret:
         return []
     if is_ambiguous(prompt) and PROOF in prompt.constraints:
-        return [*show, Button(LEAVE, "cancel", Role.CANCEL)]
+        return [*show, Button(f"✖ {t('Cancel')}", "cancel", Role.CANCEL)]
     if is_ambiguous(prompt):
         return [
-            Button("↩ Send Enter", "enter", Role.ANSWER),
-            Button("🔎 Show last output", "", Role.SHOW),
-            Button(LEAVE, "cancel", Role.CANCEL),
+            Button(f"↩ {t('Send Enter')}", "enter", Role.ANSWER),
+            Button(f"🔎 {t('Show last output')}", "", Role.SHOW),
+            Button(f"✖ {t('Cancel')}", "cancel", Role.CANCEL),
         ]
     if PROOF in prompt.constraints or prompt.constraints.get("disagrees"):
         return [*(one for one in _answer_buttons(prompt) if one.role is Role.REFUSE), *show]
-    grant = [Button("⏱ Allow for a while …", "", Role.GRANT)] if may_be_granted(prompt) else []
+    grant = [Button(f"⏱ {t('Allow for a while …')}", "", Role.GRANT)] if may_be_granted(prompt) else []
     return [*_answer_buttons(prompt), *_default_button(prompt), *_limit_button(prompt), *grant, *show]
 
 
@@ -238,8 +265,9 @@ def _limit_button(prompt: Prompt) -> list[Button]:
     resets = prompt.constraints.get(LIMIT)
     if not resets or prompt.type is not PromptType.TYPE_FREE_TEXT:
         return []
-    at = time.strftime("%a %H:%M", time.localtime(parse_iso(str(resets))))
-    return [Button(f"⏰ “{CONTINUE}” when the limit resets, {at}", LIMIT_BUTTON, Role.LATER)]
+    moment = at_time(parse_iso(str(resets)), "%a %H:%M")
+    told = t("“{value}” when the limit resets, {time}", value=CONTINUE, time=moment)
+    return [Button(f"⏰ {told}", LIMIT_BUTTON, Role.LATER)]
 
 
 def _answer_buttons(prompt: Prompt) -> list[Button]:
@@ -253,9 +281,9 @@ def _answer_buttons(prompt: Prompt) -> list[Button]:
         ]
     match prompt.type:
         case PromptType.TYPE_YES_NO:
-            return [Button("✅ Yes", "y", Role.ANSWER), Button("❌ No", "n", Role.REFUSE)]
+            return [Button(f"✅ {t('Yes')}", "y", Role.ANSWER), Button(f"❌ {t('No')}", "n", Role.REFUSE)]
         case PromptType.TYPE_CONFIRM_ENTER:
-            return [Button("↩️ Press Enter", "enter", Role.ANSWER)]
+            return [Button(f"↩️ {t('Press Enter')}", "enter", Role.ANSWER)]
         case _:
             return []
 
@@ -284,13 +312,13 @@ def _choice_button(prompt: Prompt, choice: Choice, mark: str = "") -> Button:
     if choice.refuses:
         return Button(f"❌ {text}", choice.value, Role.REFUSE)
     if choice.always:
-        return Button(f"♾ always: {text}", choice.value, Role.ALWAYS)
+        return Button(f"♾ {t('always')}: {text}", choice.value, Role.ALWAYS)
     return Button(f"{mark}{text}", choice.value, Role.ANSWER)
 
 
 def sure_label(choice: Choice) -> str:
     """On the button of the second tap."""
-    return f"♾ Yes, always: {short_label(numbered(choice))}"
+    return f"♾ {t('Yes, always')}: {short_label(numbered(choice))}"
 
 
 def numbered(choice: Choice) -> str:
@@ -304,8 +332,12 @@ def numbered(choice: Choice) -> str:
 def _default_button(prompt: Prompt) -> list[Button]:
     """A button for the timer's answer; a text question can be answered with an empty text."""
     if prompt.type is PromptType.TYPE_FREE_TEXT and not prompt.idle:
-        return [Button("⏩ Use default (empty)", "enter", Role.DEFAULT)] if takes_keys(prompt) else []
+        return (
+            [Button(f"⏩ {t('Use default ({value})', value=t('empty'))}", "enter", Role.DEFAULT)]
+            if takes_keys(prompt)
+            else []
+        )
     if not prompt.safe_default:
         return []
     value = "↩" if prompt.safe_default in ("enter", "\r", "\n") else prompt.safe_default
-    return [Button(f"⏩ Use default ({value})", "default", Role.DEFAULT)]
+    return [Button(f"⏩ {t('Use default ({value})', value=value)}", "default", Role.DEFAULT)]

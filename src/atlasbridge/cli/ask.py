@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -35,6 +36,7 @@ _LEAVES = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 @click.option(
     "--file", "source", type=click.File("r"), help="Ask several questions from a JSON file, one after the other."
 )
+@click.option("--hook", is_flag=True, help="Decide a tool's permission request: a PermissionRequest hook.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per answer.")
 def command(
     question: str | None,
@@ -45,17 +47,23 @@ def command(
     default: str,
     label: str,
     source: IO[str] | None,
+    hook: bool,
     as_json: bool,
 ) -> int:
     """Ask a person and wait for the answer.
 
     Without --choice or --text it is a yes-or-no question.  The answer is printed.  Exit status: 0 yes or
     answered, 1 no, 4 nobody answered in time, 5 withdrawn, 2 it could not be asked.
+
+    --hook reads the request of Codex or Claude Code from standard input and prints the decision; every fault is a
+    denial, and the exit status is 0.
     """
     from atlasbridge.core.prompt.question import Question
 
-    if (question is None) == (source is None):
-        raise click.UsageError("give either a QUESTION or --file FILE")
+    if [question is None, source is None, not hook].count(False) != 1:
+        raise click.UsageError("give either a QUESTION, --file FILE or --hook")
+    if hook:
+        return _decide_hook(label, ttl_s)
     asked: dict[str, Any] = {"ttl_s": ttl_s, "label": label}
     if source is None:
         asked["question"] = Question(question or "", choices, takes_text, secret, default, os.getcwd())
@@ -110,22 +118,44 @@ def _ask_all(items: list[dict[str, Any]], as_json: bool) -> int:
 
 def _ask(item: dict[str, Any], as_json: bool) -> int:
     from atlasbridge.core.errors import AtlasBridgeError
-    from atlasbridge.core.prompt.question import prompt_of
-    from atlasbridge.integrations.caller_label import origin_of
-    from atlasbridge.integrations.open_question import OpenQuestion
 
-    question: Question = item["question"]
     try:
-        prompt = prompt_of(question)
-        open_question = OpenQuestion(
-            home(), origin_of("ask", item["label"], ("atlasbridge", "ask", question.text), os.environ)
-        )
-        _withdraw_on_signals(open_question)
-        handed = open_question.ask(prompt, item["ttl_s"])
+        prompt, handed = _hand_over(item["question"], item["label"], item["ttl_s"])
     except AtlasBridgeError as error:
         error.exit_code = FAULT  # 1 would mean "no", but no person said that
         raise
     return _report(prompt, handed, str(item.get("name", "")), as_json)
+
+
+def _hand_over(question: Question, label: str, ttl_s: float | None) -> tuple[Prompt, Handed]:
+    from atlasbridge.core.prompt.question import prompt_of
+    from atlasbridge.integrations.caller_label import origin_of
+    from atlasbridge.integrations.open_question import OpenQuestion
+
+    prompt = prompt_of(question)
+    open_question = OpenQuestion(home(), origin_of("ask", label, ("atlasbridge", "ask", question.text), os.environ))
+    _withdraw_on_signals(open_question)
+    return prompt, open_question.ask(prompt, ttl_s)
+
+
+def _decide_hook(label: str, ttl_s: float | None) -> int:
+    """A tool ignores the output of a hook that fails, so a fault is a denial like any other."""
+    from atlasbridge.core.errors import AtlasBridgeError
+    from atlasbridge.core.prompt.mcp_messages import deny, verdict
+    from atlasbridge.core.prompt.question import words_of
+    from atlasbridge.core.prompt.tool_use import question_of
+
+    try:
+        told = json.load(sys.stdin)
+        asked = question_of(str(told["tool_name"]), dict(told["tool_input"]), str(told.get("cwd") or os.getcwd()))
+        prompt, handed = _hand_over(asked, label, ttl_s)
+        words = words_of(prompt, handed.answer) if handed.answer is not None else ""
+        decision = json.loads(verdict(handed, words, asked, told["tool_input"]))
+    except (AtlasBridgeError, OSError, ValueError, LookupError, TypeError) as error:
+        decision = json.loads(deny(f"Nobody could be asked: {error}."))
+    decision.pop("updatedInput", None)  # Codex denies a request whose input was changed
+    print_line({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}})
+    return 0
 
 
 def _withdraw_on_signals(open_question: OpenQuestion) -> None:

@@ -50,7 +50,8 @@ def plan_attention(config: Configuration, allowed: Allowed) -> AttentionSettings
 def _person(number: int, entry: PersonEntry) -> Person:
     try:
         find_zone(entry.zone)
-        return Person(entry.name, tuple(entry.identities), tuple(map(parse_quiet, entry.quiet)), entry.zone)
+        quiet = tuple(map(parse_quiet, entry.quiet))
+        return Person(entry.name, tuple(entry.identities), quiet, entry.zone, entry.language)
     except ValueError as error:
         raise ConfigError(f"people.{number} ({entry.name}): {error}", "correct it in config.toml") from None
 

@@ -221,6 +221,9 @@ class PersonEntry(Table):
     )
     quiet: list[str] = Field(default=[], description='Hours without a sound, such as "22:00-07:00".')
     zone: str = Field(default="", description='Where they live, such as "Europe/Berlin"; empty: as this machine.')
+    language: Literal["", "en", "de", "es", "ja"] = Field(
+        default="", description="In which chats write to them; empty: as the chat's service says, or English."
+    )
 
 
 class EscalationStepEntry(Table):

@@ -114,6 +114,9 @@ class HubApi(Protocol):
     def name_of(self, identity: str) -> str:
         """Returns the name of the person with this identity; "" if nobody has set one."""
 
+    def reads(self, identity: str) -> tuple[str, str]:
+        """Returns the language and the time zone of the person with this identity; "" for what nobody has set."""
+
     def seen_by(self, identity: str, alone: bool = True) -> HubApi:
         """Returns this interface restricted to what this person is allowed to see. Use it for the output of commands.
         `alone=False` means that everyone in the channel reads the answer as well."""

@@ -38,9 +38,9 @@ def with_hook(command: Sequence[str], attach_socket: str) -> tuple[str, ...]:
     return (program, "-c", f"hooks.{_EVENT}={hook}", "-c", f"hooks.state={trust}", *arguments)
 
 
-def trusted_hash(command: str) -> str:
+def trusted_hash(command: str, timeout_s: int = _TIMEOUT_S) -> str:
     """Codex's digest of such a hook: the SHA-256 of its canonical form."""
-    hook = {"async": False, "command": command, "timeout": _TIMEOUT_S, "type": "command"}
+    hook = {"async": False, "command": command, "timeout": timeout_s, "type": "command"}
     normal = {"event_name": "permission_request", "hooks": [hook]}
     text = json.dumps(normal, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return f"sha256:{sha256(text.encode()).hexdigest()}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
 from collections import OrderedDict
@@ -11,6 +12,7 @@ from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.desktop.settings import DesktopSettings
+from atlasbridge.channels.language import Reader, hub_says, known_language, reading, say_digest, t
 from atlasbridge.channels.receipts import is_end
 from atlasbridge.channels.templates import render_headline, session_name, tool_name
 from atlasbridge.core.clock import Clock
@@ -60,7 +62,7 @@ def close_words(program: str, shown: str, title: str) -> Words:
     if program.endswith(MACOS) or not shown:
         return []
     gone = ["--expire-time", "1", "--hint", "boolean:transient:true", "--hint", "boolean:suppress-sound:true"]
-    return [program, "--app-name", APP, *gone, "--replace-id", shown, "--", title, "Settled."]
+    return [program, "--app-name", APP, *gone, "--replace-id", shown, "--", title, t("Settled.")]
 
 
 def escape(text: str) -> str:
@@ -89,39 +91,48 @@ class DesktopChannel(BaseChannel):
             raise ConfigError("there is no program that shows a notification here", HINT)
         self._shown: OrderedDict[str, str] = OrderedDict()  # prompt or digest -> the desktop's notification id
         self._failed = 0
+        locale = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG")
+        self._reader = Reader(self._own.language or known_language(locale))
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         """A silent prompt gets no notification of its own; the digest lists it."""
         if not self.hub_api.tone(event.prompt_id, self.name).loud:
             return f"silent-{short_id(event.prompt_id)}"
-        await self._show(event.prompt_id, self._title(event, session), self._text(event), not event.prompt.idle)
+        with reading(self._reader):
+            title, text = self._title(event, session), self._text(event)
+        await self._show(event.prompt_id, title, text, not event.prompt.idle)
         return f"shown-{short_id(event.prompt_id)}"
 
     def _title(self, event: PromptRecord, session: SessionRecord) -> str:
-        waits = f"{tool_name(session)} waits for you · {session_name(session)}"
+        waits = f"{t('{name} waits for you', name=tool_name(session))} · {session_name(session)}"
         return render_headline(event.prompt, session) if self._own.show_text else waits
 
     def _text(self, event: PromptRecord) -> str:
         asked = escape_controls(event.prompt.excerpt) if self._own.show_text and not event.prompt.secret else ""
-        return f"{asked[:LONGEST]}\natlasbridge approvals, or the page".strip()
+        return f"{asked[:LONGEST]}\n{t('atlasbridge approvals, or the page')}".strip()
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         session = self.hub_api.session(event.session_id)
         if session is not None and receipt.stage == "reminder":
-            title = f"Still waiting: {session_name(session)}"
-            await self._show(event.prompt_id, title, self._text(event), not event.prompt.idle)
+            with reading(self._reader):
+                title, text = f"{t('Still waiting')}: {session_name(session)}", self._text(event)
+            await self._show(event.prompt_id, title, text, not event.prompt.idle)
         elif is_end(receipt) and (shown := self._shown.pop(event.prompt_id, "")):
             await self._call(close_words(self._program, shown, "AtlasBridge"))
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._own.session_notices:
-            await self._show("", "AtlasBridge", escape_controls(message)[:LONGEST], False)
+            with reading(self._reader):
+                told = hub_says(message)
+            await self._show("", "AtlasBridge", escape_controls(told)[:LONGEST], False)
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
         """Replace the notification of this digest when it changes, so that there is only one."""
         if loud or f"digest-{key}" in self._shown:
-            lines = escape_controls(text) if self._own.show_text else escape_controls(text).partition("\n")[0]
-            await self._show(f"digest-{key}", "AtlasBridge: more questions wait", lines[:LONGEST], False)
+            with reading(self._reader):
+                told, title = say_digest(escape_controls(text)), t("AtlasBridge: more questions wait")
+            lines = told if self._own.show_text else told.partition("\n")[0]
+            await self._show(f"digest-{key}", title, lines[:LONGEST], False)
 
     async def _show(self, key: str, title: str, text: str, urgent: bool) -> None:
         before = self._shown.get(key, "")

@@ -7,22 +7,23 @@ import json
 import logging
 import platform
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 from atlasbridge.channels import grant_card
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.excerpt import LAST_OUTPUT, first_line
 from atlasbridge.channels.grant_card import GrantWords
+from atlasbridge.channels.language import common_reader, hub_says, reading, say_digest, t
 from atlasbridge.channels.listening import SeenUpdates, Strangers
 from atlasbridge.channels.matrix import templates
 from atlasbridge.channels.matrix.api import IS_ENCRYPTED, MatrixApi
 from atlasbridge.channels.matrix.settings import MatrixSettings
 from atlasbridge.channels.outbox import Backoff
-from atlasbridge.channels.people import People
-from atlasbridge.channels.receipts import STILL_OPEN, render_outcome
+from atlasbridge.channels.receipts import STILL_OPEN, People
 from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.channels.templates import SURE, Role, session_name, sure_label
-from atlasbridge.core.clock import Clock, parse_iso
+from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
@@ -113,10 +114,16 @@ class MatrixChannel(BaseChannel):
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         await self._refuse_encrypted()
         loud = self.hub_api.tone(event.prompt_id, self.name).loud
-        content = templates.text_message(templates.render_prompt(event, session, self._host), loud)
+        with self._reading():
+            content = templates.text_message(templates.render_prompt(event, session, self._host), loud)
         event_id = await self._api.send("m.room.message", content, f"ask.{event.prompt_id}")
         self._tasks.hold(self._offer(event, event_id))
         return event_id
+
+    def _reading(self) -> AbstractContextManager[None]:
+        """For the people who read the room."""
+        identities = [f"matrix:{one}" for one in self._own.allowed_users]
+        return reading(common_reader(self.hub_api, identities, self._own.language))
 
     async def _refuse_encrypted(self) -> None:
         """Raise ChannelError for an encrypted room, because replies there cannot be read."""
@@ -144,33 +151,28 @@ class MatrixChannel(BaseChannel):
             return
         await self._seen.settle(reply.token)
         if isinstance(outcome, Reject):
-            sentence = self._people.rename(outcome.sentence, reply.identity)
+            with self._reading():
+                sentence = hub_says(self._people.rename(outcome.sentence, reply.identity))
             await self._say(templates.reply_message(reply.token, sentence, loud=True), f"refused.{reply.token}")
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         session = self.hub_api.session(event.session_id)
-        if session is None:
-            return
+        if session is not None:
+            with self._reading():
+                await self._update(message_id, event, session, receipt)
+
+    async def _update(self, message_id: str, event: PromptRecord, session: SessionRecord, receipt: Receipt) -> None:
         if receipt.stage in STILL_OPEN[1:]:
-            told = f"⏰ {session_name(session)}: {self._people.rename(receipt.sentence, receipt.by)}"
+            told = f"⏰ {session_name(session)}: {hub_says(self._people.rename(receipt.sentence, receipt.by))}"
             await self._say(templates.reply_message(message_id, told, loud=False), f"{receipt.stage}.{new_id()}")
             return
         if receipt.stage == "reminder":
             loud = self.hub_api.tone(event.prompt_id, self.name).loud
             asked = f"“{first_line(event.prompt)}” · {session_name(session)}"
-            await self._say(
-                templates.reply_message(
-                    message_id,
-                    f"🗳 {receipt.sentence} · {asked}" if receipt.by else f"🔔 Still waiting: {asked}",
-                    loud,
-                ),
-                f"remind.{new_id()}",
-            )
+            told = f"🗳 {hub_says(receipt.sentence)} · {asked}" if receipt.by else f"🔔 {t('Still waiting')}: {asked}"
+            await self._say(templates.reply_message(message_id, told, loud), f"remind.{new_id()}")
             return
-        by, at = receipt.by or event.decided_by, receipt.at or event.decided_at
-        moment = parse_iso(at) if at else self.clock.wall()
-        who = self._people.call(by) if by else ""
-        outcome = render_outcome(event, receipt, receipt.answer or event.decided_value, who, moment, False)
+        outcome = self._people.outcome(event, receipt, self.clock.wall())
         body = f"{outcome.title}\n{outcome.detail}\n\n{templates.render_prompt(event, session, self._host)}"
         self._edit(message_id, body)
         if receipt.stage in ("expired", "default_typed"):
@@ -202,14 +204,17 @@ class MatrixChannel(BaseChannel):
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._own.session_notices:
-            named = f"{session_name(session)}: {message}" if session is not None else message
+            with self._reading():
+                told = hub_says(message)
+            named = f"{session_name(session)}: {told}" if session is not None else told
             await self._say(
                 templates.text_message(escape_controls(named)[: templates.LONGEST], session is None),
                 f"note.{new_id()}",
             )
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
-        body = escape_controls(text)[: templates.LONGEST]
+        with self._reading():
+            body = say_digest(escape_controls(text)[: templates.LONGEST])
         if key in self._digests:
             self._edit(self._digests[key], body)
         else:
@@ -262,7 +267,8 @@ class MatrixChannel(BaseChannel):
             return
         kept = {name: event.get(name) for name in ("type", "sender", "content")}
         if await self._seen.take(event_id, json.dumps(kept)) != "copy":
-            await self._take(event_id, event)
+            with self._reading():
+                await self._take(event_id, event)
 
     async def _take_grant(self, event_id: str, meant: str, record: PromptRecord | None, said: str, sender: str) -> None:
         """Settle the update when the work is done, so that the next process repeats it if this one dies."""
@@ -314,7 +320,7 @@ class MatrixChannel(BaseChannel):
     async def _make_sure(self, event_id: str, meant: str, record: PromptRecord, value: str) -> None:
         """An answer that is not asked again takes a second reaction, to a message of its own."""
         choice = next(one for one in record.prompt.choices if one.value == value)
-        body = f"{SURE}\n{templates.YES} {sure_label(choice)}"
+        body = f"{t(SURE)}\n{templates.YES} {sure_label(choice)}"
         asked = await self._say(templates.reply_message(meant, body, loud=False), f"sure.{event_id}")
         self.hub_api.remember(_sure(asked), json.dumps({"prompt_id": record.prompt_id, "value": value}))
         await self._api.send("m.reaction", templates.reaction(asked, templates.YES), f"sure.{event_id}.yes")
@@ -330,5 +336,5 @@ class MatrixChannel(BaseChannel):
     def _help(self, event_id: str, event: dict[str, Any], is_reaction: bool) -> None:
         if is_reaction:
             return
-        sentence = ENCRYPTED if event.get("type") == "m.room.encrypted" else WHICH
+        sentence = t(ENCRYPTED if event.get("type") == "m.room.encrypted" else WHICH)
         self._tasks.hold(self._say(templates.reply_message(event_id, sentence, loud=False), f"help.{event_id}"))

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from atlasbridge.channels.language import Language
+
 UserId = Annotated[str, Field(pattern=r"^@[^:\s]+:\S+$")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -21,6 +23,7 @@ class MatrixSettings(BaseModel):
         description="Who may answer: whole ids, such as @ada:example.org."
     )
     host_name: str = Field(default="", description="This machine's name in messages; empty: its own.")
+    language: Language = Field(default="", description="Of the texts here; empty: as [[people]] says, or English.")
     session_notices: bool = Field(default=True, description="Whether starts and ends of sessions are told.")
     poll_timeout_s: Annotated[int, Field(ge=1, le=50)] = Field(default=30, description="How long one poll waits.")
     request_timeout_s: Positive = Field(default=8.0, description="How long any other request may take.")

@@ -6,6 +6,7 @@ from typing import Any
 
 from atlasbridge.channels.excerpt import asked_text, count_missing, is_ambiguous, lines_above, quotes_of, render_effects
 from atlasbridge.channels.grant_card import GrantWords
+from atlasbridge.channels.language import t
 from atlasbridge.channels.templates import Button, Role, render_buttons, render_deadline, render_header, render_headline
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
@@ -64,14 +65,14 @@ def find_reaction(prompt: Prompt, key: str) -> Button | None:
 
 def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> str:
     prompt = record.prompt
-    asked = asked_text(prompt) or "(the screen shows no text)"
+    asked = asked_text(prompt) or t("(the screen shows no text)")
     missing = count_missing(quotes_of(prompt), "atlasbridge approvals")
     cut = f"\n{missing}" if missing else ""
     if not is_whole(prompt):
-        cut += f"\n(cut, or not whole: atlasbridge reply {short_id(record.prompt_id)})"
+        cut += f"\n({t('cut, or not whole')}: atlasbridge reply {short_id(record.prompt_id)})"
     lines = [f"{key} {button.label}" for key, button in reactions(prompt).items()]
-    lines += [f"{WHILE} Allow for a while …"] if offers_grant(prompt) else []
-    ways = "React, or reply to this message." if lines else "Reply to this message."
+    lines += [f"{WHILE} {t('Allow for a while …')}"] if offers_grant(prompt) else []
+    ways = t("React, or reply to this message.") if lines else t("Reply to this message.")
     head = f"{render_headline(prompt, session)}\n{render_header(prompt, session, host)}"
     head += f"\n{effects}" if (effects := render_effects(prompt)) else ""
     return "\n".join([head, "", asked[:LONGEST] + cut, "", *lines, f"{ways} {render_deadline(record)}"])

@@ -7,17 +7,18 @@ import json
 import logging
 import platform
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.excerpt import asked_text, is_ambiguous, lines_above
+from atlasbridge.channels.excerpt import ABOVE, asked_text, is_ambiguous, lines_above
+from atlasbridge.channels.language import common_reader, hub_says, reading, say_digest, t
 from atlasbridge.channels.listening import SeenUpdates, Strangers
 from atlasbridge.channels.ntfy.api import NtfyApi, bearer
 from atlasbridge.channels.ntfy.settings import NtfySettings
 from atlasbridge.channels.outbox import Backoff
-from atlasbridge.channels.people import People
-from atlasbridge.channels.receipts import Outcome, render_outcome
+from atlasbridge.channels.receipts import Outcome, People
 from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.channels.templates import (
     Button,
@@ -28,7 +29,7 @@ from atlasbridge.channels.templates import (
     session_name,
     tool_name,
 )
-from atlasbridge.core.clock import Clock, parse_iso
+from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
@@ -74,15 +75,15 @@ def render_prompt(
     """Render the notification without its topic and its buttons."""
     asked, whole = _asked(record), shows_text and _fits(record)
     where = " · ".join(filter(None, (tool_name(session), session_name(session), host_name(session, host))))
-    more = f"All of it: the page, or atlasbridge reply {short_id(record.prompt_id)}"
+    more = t("All of it: the page, or {command}", command=f"atlasbridge reply {short_id(record.prompt_id)}")
     if shows_text:
         title = cut_bytes(render_headline(record.prompt, session), TITLE_BYTES)
-        shown = asked if whole else cut_bytes(asked, MESSAGE_BYTES - 300) + "\n(cut, or not whole)"
+        shown = asked if whole else cut_bytes(asked, MESSAGE_BYTES - 300) + f"\n({t('cut, or not whole')})"
         above = lines_above(record.prompt)
-        left_out = f"\n⚠ {above} line{'s' * (above > 1)} of output above it not sent" if above else ""
+        left_out = f"\n⚠ {t(ABOVE, count=above)}" if above else ""
         text = f"{shown}{left_out}\n{where}" + ("" if whole else f"\n{more}")
     else:
-        title, text = "AtlasBridge: a question waits", f"{where}\n{more}"
+        title, text = t("AtlasBridge: a question waits"), f"{where}\n{more}"
     return {
         "title": title,
         "message": text,
@@ -114,7 +115,7 @@ def choose_buttons(record: PromptRecord, shows_text: bool) -> list[Button]:
 
 
 def render_end(outcome: Outcome, record: PromptRecord, session: SessionRecord, shows_text: bool) -> dict[str, Any]:
-    title = cut_bytes(outcome.title, TITLE_BYTES) if shows_text else "Settled"
+    title = cut_bytes(outcome.title, TITLE_BYTES) if shows_text else t("Settled.")
     text = "\n".join(part for part in (f"{tool_name(session)} · {session_name(session)}", outcome.detail) if part)
     return {"title": title, "message": text, "priority": LEAST, "sequence_id": short_id(record.prompt_id)}
 
@@ -155,6 +156,13 @@ class NtfyChannel(BaseChannel):
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         loud = self.hub_api.tone(event.prompt_id, self.name).sounds_for(self._identity)
         await self._learn_who_reads()
+        with self._reading():
+            return await self._publish(self._painted(event, session, loud))
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return reading(common_reader(self.hub_api, [self._identity], self._own.language))
+
+    def _painted(self, event: PromptRecord, session: SessionRecord, loud: bool) -> dict[str, Any]:
         body = render_prompt(event, session, self._host, self._own.shows_text, loud)
         actions = [
             {
@@ -169,8 +177,8 @@ class NtfyChannel(BaseChannel):
             for button in self._offered(event)
         ]
         if is_ambiguous(event.prompt) and self._own.page_url and not event.prompt.secret:
-            actions.append({"action": "view", "label": "🔎 Show output", "url": self._own.page_url})
-        return await self._publish({**body, "actions": actions} if actions else body)
+            actions.append({"action": "view", "label": f"🔎 {t('Show output')}", "url": self._own.page_url})
+        return {**body, "actions": actions} if actions else body
 
     def _offered(self, event: PromptRecord) -> list[Button]:
         """The buttons of this prompt. An answer from the topic must be one of them."""
@@ -209,21 +217,21 @@ class NtfyChannel(BaseChannel):
             return
         if receipt.stage not in ENDS:
             return
-        by = receipt.by or event.decided_by
-        at = receipt.at or event.decided_at
-        moment = parse_iso(at) if at else self.clock.wall()
-        who = self._people.call(by) if by else ""
-        outcome = render_outcome(event, receipt, receipt.answer or event.decided_value, who, moment, False)
-        await self._publish(render_end(outcome, event, session, self._own.shows_text))
+        with self._reading():
+            outcome = self._people.outcome(event, receipt, self.clock.wall())
+            await self._publish(render_end(outcome, event, session, self._own.shows_text))
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is not None and not self._own.session_notices:
             return
-        text = cut_bytes(escape_controls(message), MESSAGE_BYTES)
+        with self._reading():
+            text = cut_bytes(escape_controls(hub_says(message)), MESSAGE_BYTES)
         await self._publish({"title": "AtlasBridge", "message": text, "priority": LOW if session else USUAL})
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
-        shown = cut_bytes(escape_controls(text), MESSAGE_BYTES) if self._own.shows_text else text.partition("\n")[0]
+        with self._reading():
+            told = say_digest(escape_controls(text))
+        shown = cut_bytes(told, MESSAGE_BYTES) if self._own.shows_text else told.partition("\n")[0]
         priority = HIGH if loud else LEAST
         await self._publish(
             {"title": "AtlasBridge", "message": shown, "priority": priority, "sequence_id": f"d{key[:8]}"}

@@ -10,6 +10,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
+from atlasbridge.channels.language import Language
+
 PUBLIC = "https://ntfy.sh"
 Topic = Annotated[SecretStr, Field(min_length=20, max_length=64)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -36,6 +38,7 @@ class NtfySettings(BaseModel):
         "your phone reads. Anyone who can read it can press its buttons, and the tool in a session can read this file.",
     )
     page_url: str = Field(default="", description="Where a tap on the notification leads, such as the page's address.")
+    language: Language = Field(default="", description="Of the texts here; empty: as [[people]] says, or English.")
     session_notices: bool = Field(default=False, description="Whether starts and ends of sessions are told.")
     request_timeout_s: Positive = Field(default=8.0, description="How long one request may take.")
     backoff_first_s: Positive = Field(

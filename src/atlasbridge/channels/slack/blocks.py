@@ -23,6 +23,7 @@ from atlasbridge.channels.excerpt import (
     warn_incomplete,
 )
 from atlasbridge.channels.free_text import needs_words, takes_words
+from atlasbridge.channels.language import t
 from atlasbridge.channels.receipts import Outcome
 from atlasbridge.channels.templates import Button, Role, pickable, picked_value
 from atlasbridge.core.escape import escape_controls
@@ -131,8 +132,8 @@ def marking(record: PromptRecord) -> list[Block]:
         element["initial_options"] = [option for option in options if option["value"] in marked]
     block: Block = {"type": "actions", "block_id": PICK, "elements": [element]}
     if not boxes:  # a menu must be next to a text
-        block = {"type": "section", "block_id": PICK, "text": plain("Mark what you want:"), "accessory": element}
-    send = button("✅ Send what is marked", encode_action(record, "", PICK), "send")
+        block = {"type": "section", "block_id": PICK, "text": plain(t("Mark what you want:")), "accessory": element}
+    send = button(f"✅ {t('Send what is marked')}", encode_action(record, "", PICK), "send")
     return [block, {"type": "actions", "elements": [send]}]
 
 
@@ -146,7 +147,7 @@ def button_rows(record: PromptRecord) -> list[Block]:
     blocks = _menus(record) if len(answers) > MOST_BUTTONS else [_actions(record, answers, 0)] if answers else []
     blocks += [_actions(record, row, number) for number, row in ((1, refusing), (2, others)) if row]
     if takes_text(record.prompt):
-        write = button("✍ Write an answer", encode_action(record, "", WRITE), "write")
+        write = button(f"✍ {t('Write an answer')}", encode_action(record, "", WRITE), "write")
         blocks.append({"type": "actions", "elements": [write]})
     return blocks
 
@@ -163,7 +164,7 @@ def _menus(record: PromptRecord) -> list[Block]:
         menu = {
             "type": "static_select",
             "action_id": f"choose.{number}",
-            "placeholder": plain("Choose one"),
+            "placeholder": plain(t("Choose one")),
             "options": options,
         }
         menus.append({"type": "actions", "elements": [menu]})
@@ -172,7 +173,7 @@ def _menus(record: PromptRecord) -> list[Block]:
 
 def _marked(record: PromptRecord, place: int) -> str:
     choice = record.prompt.choices[place]
-    mark = "♾ always: " if choice.always else "✍ " if needs_words(record.prompt, choice.value) else ""
+    mark = f"♾ {t('always')}: " if choice.always else "✍ " if needs_words(record.prompt, choice.value) else ""
     return mark + escape_controls(templates.numbered(choice), keep_lines=False)
 
 
@@ -185,10 +186,10 @@ def _shown(record: PromptRecord, shown: Button, action_id: str) -> Block:
     element = button(shown.label, encode_action(record, shown.value, verb), action_id)
     if shown.role is Role.ALWAYS:
         element["confirm"] = {
-            "title": plain("Always?"),
-            "text": plain(templates.SURE),
-            "confirm": plain("Yes, always"),
-            "deny": plain("Back"),
+            "title": plain(t("Always?")),
+            "text": plain(t(templates.SURE)),
+            "confirm": plain(t("Yes, always")),
+            "deny": plain(t(templates.BACK)),
         }
     return element
 
@@ -210,7 +211,7 @@ def section(text: str) -> Block:
 
 
 def quoted(text: str) -> Block:
-    leaf = {"type": "text", "text": text or "(blank)"}
+    leaf = {"type": "text", "text": text or t("(blank)")}
     return {"type": "rich_text", "elements": [{"type": "rich_text_preformatted", "elements": [leaf]}]}
 
 
@@ -236,7 +237,6 @@ QUOTES_ROOM, LISTED_ROOM = 8000, 2500  # for all text of the tool, and for its c
 MESSAGE_ROOM = 12_000  # Slack accepts about 13,000 characters in all blocks of a message; titles and captions need some
 IDLE_WORDS, WORDS = 3000, 1000  # Slack's limit for a text field, and our own
 CALLBACK, FIELD = "atlasbridge_text", "answer"
-REST = "🔎 Show all, or atlasbridge approvals"
 
 
 def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> dict[str, Any]:
@@ -255,8 +255,8 @@ def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> di
 
 def render_short(record: PromptRecord, session: SessionRecord) -> dict[str, Any]:
     """A short form if Slack refuses the whole message: it says that a prompt waits and where to read it."""
-    told = "It could not be shown here. Read and answer it on the page, or with: atlasbridge approvals"
-    return _message(told, [section(f"❗ {templates.session_name(session)} asks something. {told}")])
+    asks, told = t("{name} asks something", name=templates.session_name(session)), t(templates.NOT_SHOWN)
+    return _message(told, [section(f"❗ {asks}. {told}")])
 
 
 def render_outcome(
@@ -267,7 +267,7 @@ def render_outcome(
     if outcome.detail:
         blocks.append(context(outcome.detail))
     if again:
-        ask = button("🔁 Ask again", encode_action(record, "", AGAIN), "again")
+        ask = button(f"🔁 {t('Ask again')}", encode_action(record, "", AGAIN), "again")
         blocks.append({"type": "actions", "elements": [ask]})
     return _message(outcome.title, blocks)
 
@@ -283,8 +283,10 @@ def render_notice(message: str, session: SessionRecord | None, host: str) -> dic
 
 def render_snooze(record: PromptRecord) -> Block:
     """Buttons below a reminder, to be asked again later."""
-    spans = (("💤 In 15 minutes", "15"), ("💤 In an hour", "60"))
-    row = [button(label, encode_action(record, minutes, LATER), f"later.{minutes}") for label, minutes in spans]
+    spans = (("In 15 minutes", "15"), ("In an hour", "60"))
+    row = [
+        button(f"💤 {t(label)}", encode_action(record, minutes, LATER), f"later.{minutes}") for label, minutes in spans
+    ]
     return {"type": "actions", "elements": row}
 
 
@@ -316,14 +318,14 @@ def render_which(
 def render_again(record: PromptRecord) -> dict[str, Any]:
     """The last output of an ambiguous prompt, with the same buttons again."""
     text = escape_controls(record.prompt.screen or record.prompt.excerpt).rstrip()[-LAST_OUTPUT:]
-    shown = [context("Last output:"), quoted(text or "(empty)"), *button_rows(record)]
-    return _message("Last output:", shown)
+    shown = [context(t("Last output:")), quoted(text or t("(empty)")), *button_rows(record)]
+    return _message(t("Last output:"), shown)
 
 
 def render_screen(title: str, screen: str) -> dict[str, Any] | None:
     """Return None if the screen is too long for a message; then it is sent as a file."""
     text = escape_controls(screen).rstrip()
-    return None if len(text) > QUOTE_LIMIT else _message(title, [context(title), quoted(text or "(empty)")])
+    return None if len(text) > QUOTE_LIMIT else _message(title, [context(title), quoted(text or t("(empty)"))])
 
 
 def render_modal(record: PromptRecord, session: SessionRecord, label: str = "") -> dict[str, Any]:
@@ -339,22 +341,19 @@ def render_modal(record: PromptRecord, session: SessionRecord, label: str = "") 
         "callback_id": CALLBACK,
         "private_metadata": encode_action(record, "words" if label else ""),
         "title": plain(templates.session_name(session)[:MODAL_TITLE]),
-        "submit": plain("Send"),
-        "close": plain("Cancel"),
+        "submit": plain(t("Send")),
+        "close": plain(t("Cancel")),
         "blocks": [
             *(quoted(quote.text) for quote in fit_quotes(quotes_of(prompt), QUOTE_LIMIT, len)),
-            {"type": "input", "block_id": FIELD, "label": plain(label or "Your answer"), "element": field},
+            {"type": "input", "block_id": FIELD, "label": plain(label or t("Your answer")), "element": field},
         ],
     }
 
 
 def _hint(record: PromptRecord) -> str:
-    hint = templates.render_hint(record.prompt, record.prompt_id)
     if takes_words(record.prompt) and record.prompt.choices:
-        hint = "Choose, press ✍ Write an answer, or reply to this message with your own words."
-    return hint.replace("reply to this message", "reply in this thread").replace(
-        "Reply to this message", "Reply in this thread"
-    )
+        return t("Choose, press ✍ Write an answer, or reply in this thread with your own words.")
+    return templates.render_hint(record.prompt, record.prompt_id, threads=True)
 
 
 def _question(
@@ -373,7 +372,11 @@ def _question(
         if quote.caption:
             blocks.append(context(f"{quote.caption}:"))
         blocks += [quoted(piece) for piece in _pieces(quote.text)]
-    notes = [note for note in (count_missing(quotes, REST), warn_incomplete(prompt), render_effects(prompt)) if note]
+    notes = [
+        note
+        for note in (count_missing(quotes, t(templates.REST)), warn_incomplete(prompt), render_effects(prompt))
+        if note
+    ]
     return blocks + ([section("\n".join(notes))] if notes else [])
 
 

@@ -15,6 +15,7 @@ from atlasbridge.channels import grant_card
 from atlasbridge.channels.chat import ChatChannel
 from atlasbridge.channels.commands import Command, SessionCommands, Spoken
 from atlasbridge.channels.excerpt import LAST_OUTPUT, title_whole, whole_text
+from atlasbridge.channels.language import reading, t
 from atlasbridge.channels.outbox import EDIT, Outbox, Params, Place
 from atlasbridge.channels.receipts import Outcome
 from atlasbridge.channels.received import WHICH, Received, Sent
@@ -25,7 +26,7 @@ from atlasbridge.channels.slack.inbound import Inbound, Memory, Origin
 from atlasbridge.channels.slack.link import Link
 from atlasbridge.channels.slack.settings import SlackSettings
 from atlasbridge.channels.target import Doubt
-from atlasbridge.channels.templates import offers_again, session_name, tool_name
+from atlasbridge.channels.templates import offers_again, page_of, session_name, tool_name
 from atlasbridge.channels.transcript import split_rows
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
@@ -141,16 +142,17 @@ class SlackChannel(ChatChannel):
         origin = reply.token
         if not isinstance(origin, Origin):
             return
-        sentence = self.answered(reply, outcome, origin.seen_before)
-        if isinstance(outcome, Reject) and sentence:
-            self._tell(origin, sentence)
+        with reading(self.reader_of(origin.room)):
+            sentence = self.answered(reply, outcome, origin.seen_before)
+            if isinstance(outcome, Reject) and sentence:
+                self._tell(origin, sentence)
         await self._inbound.settle(origin)
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         await self._threads.open(session)
         return await super().send_prompt(event, session)
 
-    async def _notify(self, message: str, session: SessionRecord | None) -> None:
+    async def _notify(self, message: str | Callable[[], str], session: SessionRecord | None) -> None:
         if session is not None:
             await self._threads.open(session)
         await super()._notify(message, session)
@@ -261,11 +263,10 @@ class SlackChannel(ChatChannel):
 
     def ask_which(self, origin: Origin, doubt: Doubt) -> None:
         if not doubt.offered:
-            self.say(origin, doubt.sentence.replace("/queue", f"{SIGN}queue"))
+            self.say(origin, doubt.told(SIGN))
             return
-        sentence = doubt.sentence.replace("reply to its message", "reply in its thread")
         offered = [(record, self._session(record)) for record in doubt.offered]
-        asked = blocks.render_which(sentence, offered, origin.ts)
+        asked = blocks.render_which(doubt.told(SIGN, threads=True), offered, origin.ts)
         self._outbox.post(origin.room, asked | {"thread_ts": origin.thread}, EDIT)
 
     def ask_again(self, origin: Origin, record: PromptRecord) -> None:
@@ -308,7 +309,7 @@ class SlackChannel(ChatChannel):
         thread, again = {"thread_ts": self._root(place, record)}, offers_again(record)
         whole = (record.prompt.screen or record.prompt.excerpt) if again else whole_text(record.prompt)
         if not again or len(whole) > LAST_OUTPUT:
-            title = "Last output:" if again else title_whole(record.prompt)
+            title = t("Last output:") if again else title_whole(record.prompt)
             self._outbox.post(place[0], _screen_params(title, whole) | thread, EDIT)
         if again:
             params = blocks.render_again(record) | thread
@@ -325,7 +326,7 @@ class SlackChannel(ChatChannel):
         meant = self._commands.meant(origin.room, identity)
         session = self.hub_api.seen_by(identity).session(session_id) if session_id else meant
         if session is None:
-            self.say(origin, WHICH.format(sign=SIGN))
+            self.say(origin, t(WHICH, sign=SIGN))
             return
         self._tasks.hold(self._received.keep_file(origin, self._sent(file), caption, session, identity))
 
@@ -346,9 +347,7 @@ class SlackChannel(ChatChannel):
         """Answer in the session's thread if the command came from there, otherwise in the person's direct messages."""
         identity = f"slack:{self._own.team_id}/{user}"
         if origin and command.name in SessionCommands.NAMES and self.session_at(origin.room, origin.thread):
-            spoken = await self._commands.run(room_of(origin.room, origin.thread), command, identity, origin)
-            for params in self._spoken(spoken):
-                self._outbox.post(origin.room, params | {"thread_ts": origin.thread}, EDIT)
+            await self._speak(room_of(origin.room, origin.thread), command, identity, origin, origin.thread)
             return
         try:
             room = self._rooms.get(user) or await self._api.open_dm(user)
@@ -356,9 +355,13 @@ class SlackChannel(ChatChannel):
             log.warning("a command could not be answered: %s", fault)
             return
         self._rooms[user] = room
-        spoken = await self._commands.run(room, command, identity, origin)
-        for params in self._spoken(spoken):
-            self._outbox.post(room, params, EDIT)
+        await self._speak(room, command, identity, origin)
+
+    async def _speak(self, room: str, command: Command, identity: str, origin: Origin | None, thread: str = "") -> None:
+        chat = origin.room if origin and thread else room
+        with reading(self.reader_of(chat)):
+            for params in self._spoken(await self._commands.run(room, command, identity, origin)):
+                self._outbox.post(chat, params | ({"thread_ts": thread} if thread else {}), EDIT)
 
     def _spoken(self, spoken: Spoken) -> list[Params]:
         """Render the complete text as a few messages if it fits, otherwise as a file."""
@@ -373,12 +376,12 @@ class SlackChannel(ChatChannel):
             return [blocks.render_notice(piece, None, self._host) for piece in pieces]
         if not spoken.split:
             return [_screen_params(spoken.text, spoken.screen)]
-        pieces = split_rows(escape_controls(spoken.screen).rstrip().split("\n"), blocks.QUOTE_LIMIT, len) or [
-            "(nothing)"
-        ]
+        rows = escape_controls(spoken.screen).rstrip().split("\n")
+        pieces = split_rows(rows, blocks.QUOTE_LIMIT, len) or [t("(nothing)")]
         if len(pieces) > MOST_PIECES:
             return [{"text": spoken.text, "document": (spoken.name, escape_controls(spoken.screen))}]
-        counted = [f" ({number} of {len(pieces)})" if len(pieces) > 1 else "" for number in range(1, len(pieces) + 1)]
+        several = len(pieces) > 1
+        counted = [f" ({page_of(number, len(pieces))})" if several else "" for number in range(1, len(pieces) + 1)]
         return [_screen_params(spoken.text + count, piece) for count, piece in zip(counted, pieces, strict=True)]
 
     async def open_modal(self, origin: Origin, trigger_id: str, record: PromptRecord, label: str) -> None:
@@ -388,15 +391,16 @@ class SlackChannel(ChatChannel):
             await self._api.call("views.open", {"trigger_id": trigger_id, "view": view})
         except ChannelError as fault:
             log.warning("a text field could not be shown: %s", fault)
-            self.say(origin, "The text field could not be shown. Reply in the thread of the prompt instead.")
+            self.say(origin, t("The text field could not be shown. Reply in the thread of the prompt instead."))
 
     async def _learn_names(self) -> None:
         """Load the names of people, so that messages show a name instead of an id."""
         for user_id in self._own.allowed_users:
-            user = (await self._api.call("users.info", {"user": user_id})).get("user") or {}
+            asked = {"user": user_id, "include_locale": "true"}
+            user = (await self._api.call("users.info", asked)).get("user") or {}
             profile = user.get("profile") or {}
             called = profile.get("display_name") or user.get("real_name") or user.get("name")
-            self._people.learn(f"{self._own.team_id}/{user_id}", called)
+            self._people.learn(f"{self._own.team_id}/{user_id}", called, user.get("locale"), user.get("tz"))
 
 
 def _screen_params(title: str, screen: str) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from atlasbridge.channels.commands import Command, is_about, parse_command
+from atlasbridge.channels.commands import NOT_OURS, Command, is_about, parse_command
 from atlasbridge.channels.free_text import needs_words, reads_as_words
+from atlasbridge.channels.language import Reader, reading, t
 from atlasbridge.channels.listening import SeenUpdates, Strangers, Throttle
 from atlasbridge.channels.message_index import Shown
 from atlasbridge.channels.outbox import Place
-from atlasbridge.channels.people import People
+from atlasbridge.channels.receipts import People
 from atlasbridge.channels.slack.api import moment_of
 from atlasbridge.channels.slack.blocks import (
     AGAIN,
@@ -75,6 +76,12 @@ def key_of(kind: str, payload: Payload) -> str:
     return f"click:{payload.get('user', {}).get('id')}:{clicked.get('action_ts')}:{clicked.get('action_id')}"
 
 
+def room_at(payload: Payload) -> str:
+    """Return the room that the update comes from; "" for a modal."""
+    where = payload.get("channel") or payload.get("channel_id") or (payload.get("event") or {}).get("channel") or ""
+    return str(where.get("id") if isinstance(where, dict) else where)
+
+
 def parse_sender(kind: str, payload: Payload) -> Sender | None:
     """Return None if no person sent it: other kinds of events, and the bot's own messages."""
     match kind:
@@ -102,7 +109,6 @@ def _sender(user_id: object, team_id: object, own_team_id: object, name: str = "
 
 
 log = logging.getLogger(__name__)
-NOT_OURS = "This button is not one of mine."
 EDITED = "An edit changes nothing that was already taken. Write a new message instead."
 NO_MARKS = "Slack did not say what is marked. Reply in the thread with the numbers instead."
 MARKING = ("checkboxes", "multi_static_select")
@@ -125,6 +131,7 @@ class Origin:
 class Integrations(Protocol):
     """The channel, as inbound calls it."""
 
+    def reader_of(self, chat: str) -> Reader: ...
     def deliver(self, reply: InboundReply) -> None: ...
     def say(self, origin: Origin, sentence: str) -> None: ...
     def show_more(self, place: Place, record: PromptRecord) -> None: ...
@@ -176,7 +183,9 @@ class Inbound:
 
     async def take(self, kind: str, payload: Payload) -> None:
         """Process the update. It is settled at once, unless work for it continues in the background."""
-        if not await self._dispatch(kind, payload):
+        with reading(self._integrations.reader_of(room_at(payload))):
+            later = await self._dispatch(kind, payload)
+        if not later:
             await self._seen.settle(key_of(kind, payload))
 
     async def replay(self) -> None:
@@ -233,7 +242,7 @@ class Inbound:
         known = self._shown.prompt_at(place)
         trigger = str(payload.get("trigger_id") or "")
         if action is None or (known and (record is None or known != record.prompt_id)):
-            self._integrations.say(origin, NOT_OURS)
+            self._integrations.say(origin, t(NOT_OURS))
         elif record is None or self._is_hidden(record, origin):
             return self._pass_click(origin, place, action, None)
         elif action.verb == SHOW and record.prompt.idle:
@@ -260,7 +269,7 @@ class Inbound:
 
     def _on_grant(self, origin: Origin, place: Place, action: Action, record: PromptRecord) -> bool:
         if (action.session_id, action.nonce) != (record.session_id, record.nonce):
-            self._integrations.say(origin, NOT_OURS)
+            self._integrations.say(origin, t(NOT_OURS))
         elif self._is_within_limit(origin, record):
             self._integrations.grant(origin, place, record, action.value)
             return True
@@ -274,7 +283,7 @@ class Inbound:
         """The person has chosen the prompt that an earlier text meant."""
         text = self._held.take(origin.room, action.value)
         if text is None:
-            self._integrations.say(origin, GONE)
+            self._integrations.say(origin, t(GONE))
             return False
         self._integrations.settle_which(place, record)
         as_text = reads_as_words(record.prompt, text)
@@ -302,7 +311,7 @@ class Inbound:
         self, origin: Origin, place: Place, action: Action, record: PromptRecord, picked: str | None
     ) -> bool:
         if picked is None:
-            self._integrations.say(origin, NO_MARKS)
+            self._integrations.say(origin, t(NO_MARKS))
             return False
         return self._pass_click(origin, place, replace(action, value=picked), record)
 
@@ -342,7 +351,7 @@ class Inbound:
         said = plain_text(str(event.get("text") or ""))
         if changed:
             if not about:
-                self._integrations.say(origin, EDITED)
+                self._integrations.say(origin, t(EDITED))
         elif (command := parse_command(said, "", SIGN)) and (not thread or about or (replied and is_about(command))):
             rest = f"{replied} {command.rest}" if replied else command.rest
             self._integrations.command(origin.user, Command(command.name, rest), origin)
@@ -371,7 +380,8 @@ class Inbound:
             self._integrations.say(origin, refuse_secret(target))
             return
         doubt = target if isinstance(target, Doubt) else Doubt("", (target,) if target else ())
-        told = f"{'Press to send it. ' if doubt.offered else ''}{doubt.sentence}" or NOTHING_OPEN
+        told = f"{t('Press to send it.') if doubt.offered else ''} {doubt.told(SIGN, threads=True)}".strip()
+        told = told or t(NOTHING_OPEN)
         if doubt.offered:
             self._held.keep(origin.room, origin.ts, heard)
         self._integrations.ask_which(origin, Doubt(f"🎙 “{heard}”\n{told}", doubt.offered))

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from atlasbridge.channels import templates
+from atlasbridge.channels.language import t
 from atlasbridge.channels.outbox import Place
 from atlasbridge.channels.templates import Button, Role
 from atlasbridge.core.ids import short_id
@@ -127,7 +128,8 @@ def render_rows(record: PromptRecord, marks: int | None) -> list[list[dict[str, 
         ]
         for place, text in choices
     ]
-    send = {"text": f"✅ Send ({mask.bit_count()} chosen)", "callback_data": encode_verb(record, SEND, f"{mask:x}")}
+    chosen = t("Send ({count} chosen)", count=mask.bit_count())
+    send = {"text": f"✅ {chosen}", "callback_data": encode_verb(record, SEND, f"{mask:x}")}
     return [*rows, [send]]
 
 
@@ -192,17 +194,19 @@ def render_sure(record: PromptRecord, value: str) -> Keyboard:
     """The second tap of an answer that is not asked again, and the way back to the first buttons."""
     choice = next(one for one in record.prompt.choices if one.value == value)
     sure = {"text": templates.sure_label(choice), "callback_data": encode_callback(record, value)}
-    return [[sure], [{"text": templates.BACK, "callback_data": encode_verb(record, PAGE, "0")}]]
+    return [[sure], [{"text": f"‹ {t(templates.BACK)}", "callback_data": encode_verb(record, PAGE, "0")}]]
 
 
 def render_ask_again(record: PromptRecord) -> Keyboard:
-    return [[{"text": "🔁 Ask again", "callback_data": encode_verb(record, AGAIN, "")}]]
+    return [[{"text": f"🔁 {t('Ask again')}", "callback_data": encode_verb(record, AGAIN, "")}]]
 
 
 def render_snooze(record: PromptRecord) -> Keyboard:
     """Buttons below a reminder, to be asked again later."""
-    spans = (("💤 In 15 minutes", "15"), ("💤 In an hour", "60"))
-    return [[{"text": label, "callback_data": encode_verb(record, LATER, minutes)} for label, minutes in spans]]
+    spans = (("In 15 minutes", "15"), ("In an hour", "60"))
+    return [
+        [{"text": f"💤 {t(span)}", "callback_data": encode_verb(record, LATER, minutes)} for span, minutes in spans]
+    ]
 
 
 def listed_on(record: PromptRecord, page: int) -> Sequence[Choice]:

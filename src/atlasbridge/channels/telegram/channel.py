@@ -14,6 +14,7 @@ from typing import Any
 from atlasbridge.channels import grant_card
 from atlasbridge.channels.chat import ChatChannel
 from atlasbridge.channels.commands import Command, SessionCommands, describe_commands
+from atlasbridge.channels.language import LANGUAGES, Reader, reading, t
 from atlasbridge.channels.outbox import Params, Place, Refused, Unreachable
 from atlasbridge.channels.receipts import Outcome
 from atlasbridge.channels.received import WHICH, Received, Sent
@@ -123,6 +124,10 @@ DECISION_PATIENCE_S = 2.0  # wait for decisions before confirming a batch
 GROUP_RATE = 17 / 60  # Telegram's limit is 20 messages a minute in a group; three can be sent at once
 ALARM_EVERY_S = 3600.0
 CONFLICT_AT = "telegram.conflict_at"
+TAPS_LOST = (
+    "I was offline for {span}. Taps older than {seconds} s are lost: "
+    "if you tapped a button in that time, please tap it again."
+)
 CONFLICT = (
     "Another program is polling with this bot's token: a second AtlasBridge, or somebody who stole the token. "
     "Stop the other one, or make a new token with @BotFather."
@@ -162,9 +167,10 @@ class TelegramChannel(ChatChannel):
         self._undecided.discard(origin)
         if not self._undecided:
             self._decided.set()
-        sentence = self.answered(reply, outcome, origin.seen_before)
-        if origin.query_id or (isinstance(outcome, Reject) and sentence):
-            self._tell(origin, sentence or outcome.sentence)
+        with reading(self.reader_of(str(origin.chat_id))):
+            sentence = self.answered(reply, outcome, origin.seen_before)
+            if origin.query_id or (isinstance(outcome, Reject) and sentence):
+                self._tell(origin, sentence or outcome.sentence)
         await self._inbound.settle(origin)
 
     async def close(self) -> None:
@@ -192,7 +198,7 @@ class TelegramChannel(ChatChannel):
         if self.hub_api.readers(session.session_id, self.name) is None:
             await self._forum.open(session)
 
-    async def _notify(self, message: str, session: SessionRecord | None) -> None:
+    async def _notify(self, message: str | Callable[[], str], session: SessionRecord | None) -> None:
         if session is not None:
             await self._open_topic(session)
         await super()._notify(message, session)
@@ -278,7 +284,7 @@ class TelegramChannel(ChatChannel):
         meant = self._commands.meant(self._room(origin), identity)
         session = self.hub_api.seen_by(identity).session(record.session_id) if record else meant
         if session is None:
-            self._voice.say(origin, WHICH.format(sign=self.sign))
+            self._voice.say(origin, t(WHICH, sign=self.sign))
         else:
             caption = str(message.get("caption") or "")
             self._tasks.hold(self._received.keep_file(origin, self._sent(message), caption, session, identity))
@@ -299,13 +305,13 @@ class TelegramChannel(ChatChannel):
 
     def turn_page(self, origin: Origin, record: PromptRecord, page: int) -> None:
         number = min(page, pages_of(record) - 1)
-        self._voice.say(origin, f"Page {number + 1}.")
+        self._voice.say(origin, t("Page {number}.", number=number + 1))
         painted = messages.render_prompt(record, self._session(record), self._host, page=number)
         self._outbox.edit(origin.place, painted)
 
     def make_sure(self, origin: Origin, record: PromptRecord, value: str) -> None:
         """An answer that is not asked again takes a second tap, in the place of the first buttons."""
-        self._voice.say(origin, SURE)
+        self._voice.say(origin, t(SURE))
         painted = messages.render_prompt(record, self._session(record), self._host)
         painted["reply_markup"] = {"inline_keyboard": render_sure(record, value)}
         self._outbox.edit(origin.place, painted)
@@ -367,9 +373,12 @@ class TelegramChannel(ChatChannel):
         """Send the group's id in private, because a group gets no messages before it is configured."""
         lines = ["[[channels.telegram.groups]]", f"chat_id = {chat.get('id')}"]
         lines += [f"topic_id = {topic_id}"] if topic_id is not None else []
-        name = escape_controls(str(chat.get("title") or "this chat"), keep_lines=False)[:60]
-        told = f"“{name}” has the number {chat.get('id')}. To let it take part, add to config.toml:"
-        params = messages.Body().line(told).line("\n".join(lines), "pre").line("then: atlasbridge hub reload").params()
+        name = escape_controls(str(chat.get("title") or t("this chat")), keep_lines=False)[:60]
+        told = t(
+            "“{name}” has the number {number}. To let it take part, add to config.toml:", name=name, number=chat["id"]
+        )
+        then = t("then: {command}", command="atlasbridge hub reload")
+        params = messages.Body().line(told).line("\n".join(lines), "pre").line(then).params()
         self._outbox.post(str(user_id), params)
 
     # called by the poller
@@ -418,18 +427,20 @@ class TelegramChannel(ChatChannel):
         records = [record for record in self.hub_api.open_prompts() if self._shown.places(record.prompt_id)]
         if gap_s <= TAP_LIFE_S or not records:
             return
-        await self.notify(
-            f"I was offline for {render_left(gap_s)}. Taps older than {int(TAP_LIFE_S)} s are lost: "
-            "if you tapped a button in that time, please tap it again."
-        )
+        await self._notify(lambda: t(TAPS_LOST, span=render_left(gap_s), seconds=int(TAP_LIFE_S)), None)
         for record in records:
-            params = self._question(record, self._session(record))
             for place in self._shown.places(record.prompt_id):
-                self._outbox.edit(place, params)
+                with reading(self.reader_of(place[0])):
+                    self._outbox.edit(place, self._question(record, self._session(record)))
 
     async def _announce_commands(self) -> None:
-        listed = [{"command": name, "description": what} for name, what in describe_commands("/").items()]
-        await self._api.call("setMyCommands", {"commands": listed})
+        """Without a language code for everybody, and once for each language."""
+        for tag in LANGUAGES:
+            with reading(Reader(tag)):
+                listed = [{"command": name, "description": what} for name, what in describe_commands("/").items()]
+            await self._api.call(
+                "setMyCommands", {"commands": listed} | ({"language_code": tag} if tag != "en" else {})
+            )
 
     def _rate(self, chat: str) -> float:
         return self._own.messages_per_s * (GROUP_RATE if chat in self._topics else 1.0)

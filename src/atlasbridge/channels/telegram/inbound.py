@@ -12,12 +12,13 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from atlasbridge.channels.commands import Command, is_about, parse_command
+from atlasbridge.channels.commands import NOT_OURS, Command, is_about, parse_command
 from atlasbridge.channels.free_text import needs_words, reads_as_words
+from atlasbridge.channels.language import Reader, reading, t
 from atlasbridge.channels.listening import SeenUpdates, Strangers, Throttle
 from atlasbridge.channels.message_index import Shown
 from atlasbridge.channels.outbox import Place
-from atlasbridge.channels.people import People
+from atlasbridge.channels.receipts import People
 from atlasbridge.channels.target import GONE, NOT_OPEN, Doubt, Held, find_target, offer, refuse_secret
 from atlasbridge.channels.telegram.buttons import (
     AGAIN,
@@ -46,7 +47,6 @@ from atlasbridge.core.prompt.model import InboundReply, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 
 log = logging.getLogger(__name__)
-NOT_OURS = "This button is not one of mine."
 FORWARDED = "A forwarded message, or one that a bot wrote, is not taken as an answer. Write it yourself."
 SCHEDULED = "A message that was scheduled or sent by itself answers nothing: it was written before. Write it now."
 # marks of a text that another person or bot wrote
@@ -62,6 +62,7 @@ WHERE = "where"  # in a group: the bot sends the group's id in private
 class Integrations(Protocol):
     """The channel, as inbound calls it."""
 
+    def reader_of(self, chat: str) -> Reader: ...
     def command(self, origin: Origin, command: Command, identity: str) -> None: ...
     def deliver(self, reply: InboundReply) -> None: ...
     def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None: ...
@@ -134,7 +135,9 @@ class Inbound:
     async def _handle(self, update_id: str, kind: str, body: dict[str, Any], seen_before: bool) -> None:
         """Process the update. It is settled at once, unless work for it continues in the background."""
         asked = dataclasses.replace(_origin(body.get("message") or body), update_id=update_id, seen_before=seen_before)
-        if not self._dispatch(kind, body, asked):
+        with reading(self._integrations.reader_of(str(asked.chat_id))):
+            later = self._dispatch(kind, body, asked)
+        if not later:
             await self._seen.settle(update_id)
 
     def _dispatch(self, kind: str, body: dict[str, Any], origin: Origin) -> bool:
@@ -145,7 +148,7 @@ class Inbound:
             case "message":
                 return self._on_message(body, origin)
             case "edited_message" if self._replied_prompt(body)[0] or body["chat"]["id"] > 0:
-                self._voice.say(origin, EDITED)
+                self._voice.say(origin, t(EDITED))
             case "my_chat_member":
                 status = body.get("new_chat_member", {}).get("status")
                 self._integrations.member_changed(int(body["chat"]["id"]), status not in ("kicked", "left"))
@@ -158,7 +161,8 @@ class Inbound:
         if user_id not in self._settings.allowed_users:
             self._strangers.note(str(user_id))
             return False
-        self._people.learn(str(user_id), sender.get("first_name") or sender.get("username"))
+        name = sender.get("first_name") or sender.get("username")
+        self._people.learn(str(user_id), name, sender.get("language_code"))
         holder = body.get("message", body)
         chat = holder.get("chat", {})
         if chat.get("id") == user_id:
@@ -185,7 +189,7 @@ class Inbound:
         record = self._hub_api.prompt(callback.prompt_id) if callback else None
         known = self._shown.prompt_at(origin.place)
         if callback is None or (known and (record is None or known != record.prompt_id)):
-            self._voice.say(origin, NOT_OURS)
+            self._voice.say(origin, t(NOT_OURS))
         elif record is not None and self._hub_api.seen_by(identity).prompt(record.prompt_id) is None:
             return self._pass_tap(origin, callback, None, int(query["from"]["id"]))  # the gate refuses and logs it
         elif record is not None and callback.verb == LATER:
@@ -200,7 +204,7 @@ class Inbound:
         elif callback.verb == THIS:
             return self._on_which(origin, callback, record, int(query["from"]["id"]))
         elif callback.verb == SHOW and record.prompt.idle:
-            self._voice.say(origin, "Here it is.")
+            self._voice.say(origin, t("Here it is."))
             self._integrations.command(
                 origin, Command("last", record.session_id), f"telegram:{int(query['from']['id'])}"
             )
@@ -220,17 +224,17 @@ class Inbound:
             if value in lasting:
                 self._integrations.make_sure(origin, record, value)
             else:
-                self._voice.say(origin, NOT_OURS)
+                self._voice.say(origin, t(NOT_OURS))
         elif record.state in OPEN and callback.value.isdecimal():
             self._integrations.turn_page(origin, record, int(callback.value))
         else:
-            self._voice.say(origin, NOT_OPEN)
+            self._voice.say(origin, t(NOT_OPEN))
         return False
 
     def _on_grant(self, origin: Origin, callback: Callback, record: PromptRecord, user_id: int) -> bool:
         session_id, nonce, value = expand_callback(callback, record)
         if (session_id, nonce) != (record.session_id, record.nonce):
-            self._voice.say(origin, NOT_OURS)
+            self._voice.say(origin, t(NOT_OURS))
         elif self._is_within_limit(origin, record):
             self._integrations.grant(origin, record, value, f"telegram:{user_id}")
             return True
@@ -240,7 +244,7 @@ class Inbound:
         """The person has chosen the prompt that an earlier text meant."""
         text = self._held.take(str(origin.chat_id), callback.value)
         if text is None:
-            self._voice.say(origin, GONE)
+            self._voice.say(origin, t(GONE))
             return False
         self._integrations.settle_which(origin.place, record)
         meant = dataclasses.replace(callback, value=text)
@@ -251,11 +255,11 @@ class Inbound:
         toggled = parse_toggle(callback.value, record) if callback.verb == TOGGLE else None
         marks = parse_marks(callback.value) if callback.verb == SEND else None
         if record.state not in OPEN or (toggled is None and marks is None):
-            self._voice.say(origin, NOT_OPEN)
+            self._voice.say(origin, t(NOT_OPEN))
         elif toggled is not None:
-            self._integrations.show_marks(origin, record, self._picks.toggle(origin.place, *toggled), MARKED)
+            self._integrations.show_marks(origin, record, self._picks.toggle(origin.place, *toggled), t(MARKED))
         elif marks is not None and (current := self._picks.current(origin.place, marks)) != marks:
-            self._integrations.show_marks(origin, record, current, CHANGED)
+            self._integrations.show_marks(origin, record, current, t(CHANGED))
         elif marks is not None:
             meant = dataclasses.replace(callback, value=marked_value(record, marks))
             return self._pass_tap(origin, meant, record, user_id)
@@ -303,9 +307,9 @@ class Inbound:
             return False  # a conversation between people in a group
         user_id = int(message["from"]["id"])
         if any(mark in message for mark in NOT_WRITTEN):
-            self._voice.say(origin, FORWARDED)
+            self._voice.say(origin, t(FORWARDED))
         elif message.get("is_from_offline"):
-            self._voice.say(origin, SCHEDULED)
+            self._voice.say(origin, t(SCHEDULED))
         elif not isinstance(text, str):
             self._on_other(message, origin, replied, user_id)
         elif command is not None and command.name == WHERE:
@@ -323,18 +327,16 @@ class Inbound:
             target = self._target(message, origin, replied)
             self._integrations.hear(origin, message, lambda heard: self._heard(origin, target, heard))
         else:
-            self._voice.say(origin, ONLY_TEXT)
+            self._voice.say(origin, t(ONLY_TEXT))
 
     def _heard(self, origin: Origin, target: PromptRecord | Doubt, heard: str) -> None:
         """Show the transcript first; a tap on the right prompt sends it."""
         if isinstance(target, PromptRecord) and target.prompt.secret:
             self._voice.say(origin, refuse_secret(target))
             return
-        offered = target.offered if isinstance(target, Doubt) else (target,)
-        words = f"🎙 “{heard}”"
-        more = f"Tap to send it. {target.sentence}" if isinstance(target, Doubt) and offered else "Tap to send it."
-        more = target.sentence if isinstance(target, Doubt) and not offered else more
-        self._ask_back(origin, Doubt(f"{words}\n{more}", offered), heard)
+        doubt = target if isinstance(target, Doubt) else Doubt("", (target,))
+        more = f"{t('Tap to send it.') if doubt.offered else ''} {doubt.told('/')}".strip()
+        self._ask_back(origin, Doubt(f"🎙 “{heard}”\n{more}", doubt.offered), heard)
 
     def _on_text(self, origin: Origin, target: PromptRecord | Doubt, text: str, user_id: int, as_words: bool) -> bool:
         if isinstance(target, Doubt):
@@ -349,10 +351,10 @@ class Inbound:
 
     def _ask_back(self, origin: Origin, doubt: Doubt, text: str) -> None:
         if not doubt.offered:
-            self._voice.say(origin, doubt.sentence)
+            self._voice.say(origin, doubt.told("/"))
             return
         self._held.keep(str(origin.chat_id), str(origin.message_id), text)
-        self._voice.ask_which(origin, doubt.sentence, [(record, self._session(record)) for record in doubt.offered])
+        self._voice.ask_which(origin, doubt.told("/"), [(record, self._session(record)) for record in doubt.offered])
 
     def _target(self, message: dict[str, Any], origin: Origin, replied: str) -> PromptRecord | Doubt:
         """A reply to a prompt's message answers that prompt only; a plain text answers the prompt that was shown before

@@ -25,6 +25,7 @@ from atlasbridge.channels.excerpt import (
     warn_incomplete,
     whole_text,
 )
+from atlasbridge.channels.language import t
 from atlasbridge.channels.message_index import Shown
 from atlasbridge.channels.outbox import EDIT, Outbox, Params, Place, Refused, Unreachable
 from atlasbridge.channels.receipts import Outcome
@@ -44,7 +45,6 @@ INLINE_LIMIT = 3500  # longer output goes out as a file
 LISTED_ROOM = 1500
 NOTES_ROOM = 300  # for captions, counts and warnings about quotes
 PLACEHOLDER_LIMIT = 64
-REST = "🔎 Show all, or atlasbridge approvals"
 
 
 def utf16_units(text: str) -> int:
@@ -100,9 +100,10 @@ def render_prompt(
 
 def render_short(record: PromptRecord, session: SessionRecord) -> dict[str, Any]:
     """A short form if the server refuses the whole message: it says that a prompt waits and where to read it."""
-    told = "It could not be shown here. Read and answer it on the page, or with: atlasbridge approvals"
-    title = f"❗ {templates.session_name(session)} asks something"
-    return Body().line(cut_text(title, 200), "bold").line(told).line(short_id(record.prompt_id)).params()
+    title = f"❗ {t('{name} asks something', name=templates.session_name(session))}"
+    return (
+        Body().line(cut_text(title, 200), "bold").line(t(templates.NOT_SHOWN)).line(short_id(record.prompt_id)).params()
+    )
 
 
 def render_outcome(
@@ -127,7 +128,8 @@ def render_notice(message: str, session: SessionRecord | None, host: str) -> dic
 
 def render_words_wanted(record: PromptRecord, label: str) -> dict[str, Any]:
     """Ask for the text that a choice needs. The answer is a reply to this message."""
-    asked = Body().line(f"✍ Write your words for “{templates.short_label(label)}” as a reply to this message.")
+    wanted = t("Write your words for “{label}” as a reply to this message.", label=templates.short_label(label))
+    asked = Body().line(f"✍ {wanted}")
     held = cut_text(templates.short_label(label), PLACEHOLDER_LIMIT)
     return asked.params() | {"reply_markup": {"force_reply": True, "selective": True, "input_field_placeholder": held}}
 
@@ -137,7 +139,7 @@ def render_again(record: PromptRecord) -> dict[str, Any]:
     text = cut_text(
         escape_controls(record.prompt.screen or record.prompt.excerpt).rstrip()[-LAST_OUTPUT:], INLINE_LIMIT
     )
-    return Body().line("Last output:").line(text or "(empty)", "pre").params(render_keyboard(record))
+    return Body().line(t("Last output:")).line(text or t("(empty)"), "pre").params(render_keyboard(record))
 
 
 def render_screen(title: str, screen: str) -> dict[str, Any] | None:
@@ -145,7 +147,7 @@ def render_screen(title: str, screen: str) -> dict[str, Any] | None:
     text = escape_controls(screen).rstrip()
     if utf16_units(text) > INLINE_LIMIT:
         return None
-    return Body().line(cut_text(title, 200)).line(text or "(empty)", "pre").params()
+    return Body().line(cut_text(title, 200)).line(text or t("(empty)"), "pre").params()
 
 
 def cut_text(text: str, limit: int) -> str:
@@ -165,7 +167,7 @@ def _quoted(
     for quote in quotes:
         _add_quote(body, quote)
     return (
-        body.some(count_missing(quotes, REST), "bold")
+        body.some(count_missing(quotes, t(templates.REST)), "bold")
         .some(warn_incomplete(prompt), "bold")
         .some(render_effects(prompt), "bold")
     )
@@ -174,7 +176,7 @@ def _quoted(
 def _add_quote(body: Body, quote: Quote) -> None:
     if quote.caption:
         body.line(cut_text(f"{quote.caption}:", 140), "italic")
-    body.line(quote.text if quote.text.strip() else "(blank)", "pre")
+    body.line(quote.text if quote.text.strip() else t("(blank)"), "pre")
 
 
 # Answers to a person in the same chat: toasts, replies, screens. They run in the background and never delay the poll.
@@ -228,7 +230,7 @@ class Voice:
 
     def ask_for_words(self, origin: Origin, record: PromptRecord, label: str) -> None:
         """Ask for a text. The input field opens by itself, and a reply to that message answers the prompt."""
-        self.say(origin, "Write your words as a reply.")
+        self.say(origin, t("Write your words as a reply."))
         params = render_words_wanted(record, label) | in_topic(origin.topic_id) | reply_to(origin.message_id)
         self._tasks.hold(self._ask_for_words(str(origin.chat_id), record.prompt_id, params))
 
@@ -260,8 +262,8 @@ class Voice:
         if len(pieces) > MOST_PIECES:
             self.send_file(origin, title, name, escape_controls(text).encode())
             return
-        for number, piece in enumerate(pieces or ["(nothing)"], 1):
-            counted = title if len(pieces) < 2 else f"{title} ({number} of {len(pieces)})"
+        for number, piece in enumerate(pieces or [t("(nothing)")], 1):
+            counted = title if len(pieces) < 2 else f"{title} ({templates.page_of(number, len(pieces))})"
             self.answer(origin, render_screen(counted, piece) or {})
 
     def send_file(self, origin: Origin, title: str, name: str, content: bytes, picture: bool = False) -> None:
@@ -270,11 +272,11 @@ class Voice:
         self.answer(origin, {"caption": caption, kind: (name, content)})
 
     def show_more(self, origin: Origin, record: PromptRecord) -> None:
-        self.say(origin, "Here it is.")
+        self.say(origin, t("Here it is."))
         again = offers_again(record)
         whole = (record.prompt.screen or record.prompt.excerpt) if again else whole_text(record.prompt)
         if not again or len(whole) > LAST_OUTPUT:
-            self.send_screen(origin, "Last output:" if again else title_whole(record.prompt), whole)
+            self.send_screen(origin, t("Last output:") if again else title_whole(record.prompt), whole)
         if again:
             params = render_again(record) | in_topic(origin.topic_id)
             send = self._delivery.send_to(str(origin.chat_id), record, lambda *_: params, patient=True)

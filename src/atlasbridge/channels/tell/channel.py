@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.language import Reader, hub_says, reading, say_digest, t
 from atlasbridge.channels.tell.settings import TellSettings
 from atlasbridge.channels.templates import host_name, render_headline, session_name, tool_name
 from atlasbridge.core.clock import Clock
@@ -21,7 +22,10 @@ from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, R
 from atlasbridge.core.session.model import SessionRecord
 
 LONGEST = 1000  # the smallest limit of many services
-TOLD_ENDS = {"expired": "nobody answered in time", "default_typed": "nobody answered: a timer typed the safe default"}
+TOLD_ENDS = {
+    "expired": "{name}: nobody answered in time",
+    "default_typed": "{name}: nobody answered: a timer typed the safe default",
+}
 
 
 class TellChannel(BaseChannel):
@@ -34,34 +38,38 @@ class TellChannel(BaseChannel):
         self._host = platform.node() or "this machine"
         self._services = services_of([url.get_secret_value() for url in self._own.urls])
         self._failed = 0
+        self._reader = Reader(self._own.language)
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         """Skip a silent prompt: these services cannot send without sound."""
         if not self.hub_api.tone(event.prompt_id, self.name).loud:
             return f"silent-{short_id(event.prompt_id)}"
-        await self._say(self._title(event, session), self._where(event, session))
+        with reading(self._reader):
+            await self._say(self._title(event, session), self._where(event, session))
         return f"told-{short_id(event.prompt_id)}"
 
     def _title(self, event: PromptRecord, session: SessionRecord) -> str:
         if not self._own.show_text:
-            return f"AtlasBridge: {tool_name(session)} waits for you"
+            return f"AtlasBridge: {t('{name} waits for you', name=tool_name(session))}"
         return render_headline(event.prompt, session)
 
     def _where(self, event: PromptRecord, session: SessionRecord) -> str:
         asked = f"{escape_controls(event.prompt.excerpt)}\n" if self._own.show_text and not event.prompt.secret else ""
         where = " · ".join(filter(None, (tool_name(session), session_name(session), host_name(session, self._host))))
         answer = self._own.page_url or f"atlasbridge reply {short_id(event.prompt_id)}"
-        return f"{asked}{where}\nAnswer: {answer}"
+        return f"{asked}{where}\n{t('Answer')}: {answer}"
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         """Messages cannot be edited, so only a timer's decision and a reminder cause another message."""
         session = self.hub_api.session(event.session_id)
         if session is None:
             return
-        if receipt.stage == "reminder":
-            await self._say(f"Still waiting: {tool_name(session)}", self._where(event, session))
-        elif receipt.stage in TOLD_ENDS:
-            await self._say(f"{session_name(session)}: {TOLD_ENDS[receipt.stage]}", self._where(event, session))
+        with reading(self._reader):
+            if receipt.stage == "reminder":
+                await self._say(f"{t('Still waiting')}: {tool_name(session)}", self._where(event, session))
+            elif receipt.stage in TOLD_ENDS:
+                told = t(TOLD_ENDS[receipt.stage], name=session_name(session))
+                await self._say(told, self._where(event, session))
 
     async def receive_reply(self) -> InboundReply:
         never: asyncio.Future[InboundReply] = asyncio.get_running_loop().create_future()
@@ -72,14 +80,15 @@ class TellChannel(BaseChannel):
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._own.session_notices:
-            await self._say("AtlasBridge", escape_controls(message))
+            with reading(self._reader):
+                await self._say("AtlasBridge", escape_controls(hub_says(message)))
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
         """Send a digest once; it cannot be edited later."""
         if loud:
-            await self._say(
-                "AtlasBridge: more questions wait", escape_controls(text) if self._own.show_text else self._own.page_url
-            )
+            with reading(self._reader):
+                told = say_digest(escape_controls(text)) if self._own.show_text else self._own.page_url
+                await self._say(t("AtlasBridge: more questions wait"), told)
 
     async def _say(self, title: str, text: str) -> None:
         """Raise ChannelError if no service accepted the message; one of several is enough."""
@@ -118,6 +127,6 @@ def services_of(urls: list[str]) -> Any:
 
 async def try_address(url: str) -> None:
     """Raise ConfigError if Apprise does not know the address, and ChannelError if no service accepted the message."""
-    told = "Here you will be told that something waits."
+    told = t("Here you will be told that something waits.")
     if not await services_of([url]).async_notify(title="AtlasBridge", body=told):
         raise ChannelError("the service did not take a test message", "try the address with: apprise -vv URL")

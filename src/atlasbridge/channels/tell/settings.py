@@ -6,6 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from atlasbridge.channels.language import Language
+
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -18,5 +20,6 @@ class TellSettings(BaseModel):
         default="", description="Where to answer, such as the page's address; told with each message."
     )
     show_text: bool = Field(default=False, description="Whether the question itself is sent; otherwise only who asks.")
+    language: Language = Field(default="", description="Of the texts here; empty: English.")
     session_notices: bool = Field(default=False, description="Whether starts and ends of sessions are told.")
     request_timeout_s: Positive = Field(default=8.0, description="How long telling may take.")

@@ -96,6 +96,10 @@ class HubApiAttention:
         person = self._router.policy.attention.people.find(identity)
         return person.name if person else ""
 
+    def reads(self, identity: str) -> tuple[str, str]:
+        person = self._router.policy.attention.people.find(identity)
+        return (person.language, person.zone) if person else ("", "")
+
     def people(self) -> list[dict[str, Any]]:
         """Everybody who is allowed to answer somewhere: first people with a name, then identities without one."""
         attention, allowed = self._router.policy.attention, self._router.policy.allowed

@@ -111,6 +111,7 @@ class Person:
     identities: tuple[str, ...] = ()
     quiet: tuple[QuietHours, ...] = ()
     zone: str = ""
+    language: str = ""
 
     def is_quiet(self, minute: int) -> bool:
         return any(hours.covers(minute) for hours in self.quiet)

@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.policy.attention import HOUR_S
-from atlasbridge.core.values import frozen
 from atlasbridge.fleet.server.audit import EVENTS, note
 from atlasbridge.fleet.server.chats.mapping import Key
 from atlasbridge.fleet.server.database import Database, rows
@@ -26,25 +25,15 @@ RETRY_S = 0.5
 Place = tuple[Key, str]  # a prompt in a channel
 
 
-@frozen
-class Delivered:
-    message_id: str
-    told: str = ""  # the prompt's state that the message shows
-
-
-@frozen
-class Wake:
-    person: str
-    due_at: float
-
-
 class ChatStore:
+    """The part of the chats' hub API that is stored."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.shown: dict[Place, dict[str, Delivered]] = {}
+        self.shown: dict[Place, dict[str, str]] = {}  # the messages, each with the prompt's state that it shows
         self.over: dict[Place, list[str]] = {}
         self.steps: dict[Key, set[tuple[int, str]]] = {}
-        self.wakes: dict[Key, list[Wake]] = {}
+        self.wakes: dict[Key, list[float]] = {}  # when people want to be asked again
         self.heard: list[tuple[str, float]] = []  # (person, time) of sounds in the last hour before this process
         self._inbox: dict[str, dict[str, str]] = {}
         self._notes: dict[str, str] = {}
@@ -59,7 +48,7 @@ class ChatStore:
         database = self._database
         for row in await database.rows("SELECT * FROM chat_deliveries WHERE NOT over"):
             place = ((row["machine_id"], row["prompt_id"]), row["channel"])
-            self.shown.setdefault(place, {})[row["message_id"]] = Delivered(row["message_id"], row["told"])
+            self.shown.setdefault(place, {})[row["message_id"]] = row["told"]
         query = """DELETE FROM chat_steps s USING prompts p WHERE (p.machine_id, p.prompt_id) = (s.machine_id,
             s.prompt_id) AND p.is_open AND NOT EXISTS (SELECT 1 FROM chat_deliveries d WHERE (d.machine_id,
             d.prompt_id, d.channel) = (s.machine_id, s.prompt_id, s.channel))"""
@@ -77,8 +66,7 @@ class ChatStore:
             "SELECT w.* FROM chat_wakes w JOIN prompts p ON (p.machine_id, p.prompt_id) = (w.machine_id, w.prompt_id)"
             " WHERE p.is_open ORDER BY w.made_at"
         ):
-            wake = Wake(row["person"], row["due_at"].timestamp())
-            self.wakes.setdefault((row["machine_id"], row["prompt_id"]), []).append(wake)
+            self.wakes.setdefault((row["machine_id"], row["prompt_id"]), []).append(row["due_at"].timestamp())
         for row in await database.rows("SELECT * FROM chat_inbox WHERE NOT settled ORDER BY number"):
             self._inbox.setdefault(row["channel"], {})[row["update_id"]] = row["payload"]
         self._notes = {row["key"]: row["value"] for row in await database.rows("SELECT key, value FROM chat_notes")}
@@ -93,24 +81,20 @@ class ChatStore:
         query = """INSERT INTO chat_deliveries (machine_id, prompt_id, channel, message_id, shown_at, told)
             VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"""
         await self._database.rows(query, *key, channel, message_id, self._database.now(), state)
-        self.shown.setdefault((key, channel), {})[message_id] = Delivered(message_id, state)
+        self.shown.setdefault((key, channel), {})[message_id] = state
 
     async def add_told(self, key: Key, channel: str, state: str, over: bool) -> None:
         """Record the state that the prompt's messages show now."""
-        await self._database.rows(
-            "UPDATE chat_deliveries SET told = %s, over = %s WHERE machine_id = %s AND prompt_id = %s AND channel = %s",
-            state,
-            over,
-            *key,
-            channel,
-        )
+        query = """UPDATE chat_deliveries SET told = %s, over = %s
+            WHERE machine_id = %s AND prompt_id = %s AND channel = %s"""
+        await self._database.rows(query, state, over, *key, channel)
         known = self.shown.pop((key, channel), {})
         if over:
             self.over[key, channel] = list(known)
             while len(self.over) > 1000:
                 del self.over[next(iter(self.over))]
         else:
-            self.shown[key, channel] = {name: Delivered(name, state) for name in known}
+            self.shown[key, channel] = dict.fromkeys(known, state)
 
     # the escalation policy
 
@@ -137,7 +121,7 @@ class ChatStore:
         query = """INSERT INTO chat_wakes (machine_id, prompt_id, person, due_at, made_at) VALUES (%s, %s, %s, %s, %s)
             ON CONFLICT DO NOTHING"""
         await self._database.rows(query, *key, person, datetime.fromtimestamp(due_at, UTC), self._database.now())
-        self.wakes.setdefault(key, []).append(Wake(person, due_at))
+        self.wakes.setdefault(key, []).append(due_at)
 
     def forget(self, key: Key) -> None:
         """Drop a prompt that has ended and whose messages show this."""
@@ -146,7 +130,7 @@ class ChatStore:
 
     # incoming updates
 
-    async def accept(self, channel: str, update_id: str, payload: str) -> bool:
+    async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
         query = """INSERT INTO chat_inbox (channel, update_id, payload, at) VALUES (%s, %s, %s, %s)
             ON CONFLICT DO NOTHING RETURNING update_id"""
         fresh = await self._database.rows(query, channel, update_id, payload, self._database.now())
@@ -154,12 +138,12 @@ class ChatStore:
             self._inbox.setdefault(channel, {})[update_id] = payload
         return bool(fresh)
 
-    async def settle(self, channel: str, update_id: str) -> None:
+    async def settle_update(self, channel: str, update_id: str) -> None:
         query = "UPDATE chat_inbox SET settled = true, payload = '' WHERE channel = %s AND update_id = %s"
         await self._database.rows(query, channel, update_id)
         self._inbox.get(channel, {}).pop(update_id, None)
 
-    def pending(self, channel: str) -> list[tuple[str, str]]:
+    def pending_updates(self, channel: str) -> list[tuple[str, str]]:
         return list(self._inbox.get(channel, {}).items())
 
     async def clean(self) -> None:
@@ -176,7 +160,7 @@ class ChatStore:
     def recall(self, key: str, default: str = "") -> str:
         return self._notes.get(key, default)
 
-    def note(self, event: str, fields: dict[str, object]) -> None:
+    def note(self, event: str, **fields: object) -> None:
         if event in EVENTS:
             self._unnoted.append((event, fields))
             self._writing.set()
@@ -204,5 +188,6 @@ class ChatStore:
                 await connection.execute(query, (key, value))
             for event, fields in entries:
                 await note(connection, self._database.now(), event, **fields)
-        self._unwritten = {key: value for key, value in self._unwritten.items() if notes.get(key) != value}
+        for key in [key for key, value in self._unwritten.items() if notes.get(key) == value]:
+            del self._unwritten[key]
         del self._unnoted[: len(entries)]

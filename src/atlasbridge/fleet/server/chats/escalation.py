@@ -22,7 +22,6 @@ from atlasbridge.core.scheduler.times import minute_of_day
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 from atlasbridge.fleet.server.chats.cache import ChatCache
-from atlasbridge.fleet.server.chats.chat_store import ChatStore
 from atlasbridge.fleet.server.chats.hub_api import FleetHubApi
 from atlasbridge.fleet.server.chats.mapping import GONE, FleetPrompt, Key
 
@@ -58,11 +57,8 @@ def routes_for(
 
 
 class ChatEscalation:
-    def __init__(
-        self, cache: ChatCache, memory: ChatStore, server: FleetHubApi, router: PromptRouter, clock: Clock
-    ) -> None:
+    def __init__(self, cache: ChatCache, server: FleetHubApi, router: PromptRouter, clock: Clock) -> None:
         self._cache = cache
-        self._memory = memory
         self._server = server
         self._router = router
         self._clock = clock
@@ -72,7 +68,7 @@ class ChatEscalation:
         self._look_at: dict[str, float] = {}
         self._on_its_way: set[tuple[Key, str, str]] = set()  # (prompt, channel, state)
         self._promised: set[Key] = set()
-        for person, at in memory.heard:
+        for person, at in server.heard:
             self._attendance.remember(person, clock.now() - max(0.0, clock.wall() - at))
 
     def start_over(self) -> None:
@@ -92,7 +88,7 @@ class ChatEscalation:
             if self._look_at.get(asked.chat_id, 0.0) <= self._clock.now() and await self._escalate(asked):
                 fresh.append(asked.key)
         if fresh:
-            await self._memory.promise(fresh)
+            await self._server.promise(fresh)
             self._promised.update(fresh)
         self._tell_endings()
         return {key[0] for key in fresh}
@@ -106,7 +102,7 @@ class ChatEscalation:
         plan, by_name = self._decide(asked, session, routes), {route.name: route for route in routes}
         for one in plan.notices:
             heard = listeners(one, by_name[one.channel])
-            if await self._memory.take_steps(asked.key, one.steps, one.channel, heard):
+            if await self._server.take_steps(asked.key, one.steps, one.channel, heard):
                 self._router.send(one, asked.record, session)
         self._look_at[asked.chat_id] = asked.record.deadline if plan.look_at is None else plan.look_at
         return bool(routes) and asked.key not in self._promised
@@ -114,8 +110,8 @@ class ChatEscalation:
     def _decide(self, asked: FleetPrompt, session: SessionRecord, routes: tuple[Route, ...]) -> EscalationPlan:
         now, wall = self._clock.now(), self._clock.wall()
         steady = now - wall
-        wakes = tuple(steady + one.due_at for one in self._memory.wakes.get(asked.key, ()))
-        done = frozenset(self._memory.steps.get(asked.key, ()))
+        wakes = tuple(steady + due_at for due_at in self._server.wakes.get(asked.key, ()))
+        done = frozenset(self._server.steps.get(asked.key, ()))
         held = max((at for at in wakes if at > now), default=float("-inf"))
         life = Life(steady + asked.raised_at, asked.record.deadline, done, wakes=wakes, held_until=held)
         outlook = Outlook(
@@ -131,17 +127,17 @@ class ChatEscalation:
 
     def _tell_endings(self) -> None:
         """Edit the messages that show a prompt in every channel until they show its final state."""
-        for key, name in list(self._memory.shown):
+        for key, name in list(self._server.shown):
             asked = self._cache.by_key(key)
             if asked is not None and asked.record.state not in OPEN:
                 self._end(asked, name)
-        for key in list(self._memory.steps):
+        for key in list(self._server.steps):
             asked = self._cache.by_key(key)
             if asked is None or is_over(asked):
                 self._forget(key, "" if asked is None else asked.chat_id)
 
     def _end(self, asked: FleetPrompt, name: str) -> None:
-        told = {one.told for one in self._memory.shown[asked.key, name].values()}
+        told = set(self._server.shown[asked.key, name].values())
         mark = (asked.key, name, asked.state)
         if told != {asked.state} and mark not in self._on_its_way and name in self.channels:
             self._on_its_way.add(mark)
@@ -153,14 +149,14 @@ class ChatEscalation:
         async def end(channel: Channel) -> None:
             try:
                 await edit(channel)
-                await self._memory.add_told(asked.key, name, asked.state, is_over(asked))
+                await self._server.add_told(asked.key, name, asked.state, is_over(asked))
             finally:
                 self._on_its_way.discard((asked.key, name, asked.state))
 
         return end
 
     def _forget(self, key: Key, chat_id: str) -> None:
-        self._memory.forget(key)
+        self._server.forget(key)
         self._promised.discard(key)
         self._look_at.pop(chat_id, None)
         self._router.forget(chat_id)

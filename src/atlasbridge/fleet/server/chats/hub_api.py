@@ -29,6 +29,7 @@ from atlasbridge.fleet.server.chats.cache import HERE, ChatCache
 from atlasbridge.fleet.server.chats.chat_store import ChatStore
 from atlasbridge.fleet.server.chats.mapping import FleetPrompt, Key, chat_id
 from atlasbridge.fleet.server.context import ServerContext, Trace
+from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.decisions import Decision, Proposal
 
 AT_MACHINE = "That is done at the machine itself, not from the server."
@@ -36,7 +37,7 @@ AWAY = "server.away."
 SHORTEST_SNOOZE_S = 60.0
 
 
-class FleetHubApi:
+class FleetHubApi(ChatStore):
     """The hub API for chats. `look_again` makes the escalation policy check a prompt again; `show_screen` requests a
     session's screen from its machine for a person.
     """
@@ -46,14 +47,14 @@ class FleetHubApi:
 
     def __init__(
         self,
+        database: Database,
         cache: ChatCache,
-        memory: ChatStore,
         clock: Clock,
         show_screen: Callable[[Key, str], Awaitable[dict[str, Any] | None]],
         trace: Trace,
     ) -> None:
+        super().__init__(database)
         self._cache = cache
-        self._memory = memory
         self._clock = clock
         self._show_screen = show_screen
         self._trace = trace
@@ -100,7 +101,7 @@ class FleetHubApi:
 
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         asked = self._cache.asked(prompt_id)
-        return self._memory.message_ids(asked.key, channel) if asked else []
+        return self.message_ids(asked.key, channel) if asked else []
 
     def when_durable(self, consequence: Callable[[], object]) -> None:
         """Run the consequence at once, because rows are written before anything is sent."""
@@ -113,41 +114,29 @@ class FleetHubApi:
             done.set_result(None)
             return done
         self._trace(asked.key[1], f"channel.{channel}", asked.raised_at, self._clock.wall(), machine=asked.key[0])
-        return asyncio.ensure_future(self._memory.add_shown(asked.key, channel, message_id, asked.state))
+        return asyncio.ensure_future(self.add_shown(asked.key, channel, message_id, asked.state))
 
     def audit_head(self) -> tuple[int, str]:
         return 0, ""
 
     def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
-        for (key, name), shown in (*self._memory.shown.items(), *self._memory.over.items()):
+        for (key, name), shown in (*self.shown.items(), *self.over.items()):
             if name == channel and message_id in shown:
                 asked = self._cache.by_key(key)
                 return asked.record if asked else None
         return None
 
-    async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
-        return await self._memory.accept(channel, update_id, payload)
-
-    async def settle_update(self, channel: str, update_id: str) -> None:
-        await self._memory.settle(channel, update_id)
-
-    def pending_updates(self, channel: str) -> list[tuple[str, str]]:
-        return self._memory.pending(channel)
-
-    def remember(self, key: str, value: str) -> None:
-        self._memory.remember(key, value)
-
-    def recall(self, key: str, default: str = "") -> str:
-        return self._memory.recall(key, default)
-
     def name_of(self, identity: str) -> str:
         return self._cache.directory.find(identity)
+
+    def reads(self, identity: str) -> tuple[str, str]:
+        return "", ""  # a person chooses with the chat's own command
 
     def tone(self, prompt_id: str, channel: str) -> Tone:
         return self.router.tone(prompt_id, channel)
 
     def away(self, person: str) -> bool:
-        noted = self._memory.recall(f"{AWAY}{person}")
+        noted = self.recall(f"{AWAY}{person}")
         return noted == "ever" or bool(noted and float(noted) > self._clock.wall())
 
     def history(
@@ -157,9 +146,6 @@ class FleetHubApi:
         return [
             one.record for one in found if self._audience <= one.readers and session_id in ("", one.record.session_id)
         ][:limit]
-
-    def note(self, event: str, **fields: object) -> None:
-        self._memory.note(event, fields)
 
     # mostly only available at the machine itself
 
@@ -199,18 +185,18 @@ class FleetHubApi:
         left_s = asked.record.deadline - self._clock.now()
         if not SHORTEST_SNOOZE_S <= for_s < left_s:
             return Refused("bad_value", f"Its machine waits {max(0, int(left_s // 60))} more minutes at most.")
-        await self._memory.add_wake(asked.key, person, self._clock.wall() + for_s)  # stored before it is confirmed
+        await self.add_wake(asked.key, person, self._clock.wall() + for_s)  # stored before it is confirmed
         self.look_again(asked)
         return Kept("snoozed", f"{person} wants to be asked again in {int(for_s // 60)} minutes.", "")
 
     async def do_away(self, caller: Caller, for_s: float | None = None) -> Presence:
-        self._memory.remember(f"{AWAY}{self._person}", "ever" if for_s is None else str(self._clock.wall() + for_s))
+        self.remember(f"{AWAY}{self._person}", "ever" if for_s is None else str(self._clock.wall() + for_s))
         for asked in self._cache.open_asked():
             self.look_again(asked)
         return Presence(True)
 
     async def do_here(self, caller: Caller) -> Presence:
-        self._memory.remember(f"{AWAY}{self._person}", "")
+        self.remember(f"{AWAY}{self._person}", "")
         return Presence(False)
 
 

@@ -68,27 +68,27 @@ class Chats:
     async def _carry(self, mine: LeaderLock) -> None:
         log.info("this server carries the chats")
         cache = ChatCache(self._context.database, self._clock, self._context.identity.chat_secret)
-        memory = ChatStore(self._context.database)
-        server = FleetHubApi(cache, memory, self._clock, partial(glance, self._context), self._context.trace)
+        show_screen = partial(glance, self._context)
+        server = FleetHubApi(self._context.database, cache, self._clock, show_screen, self._context.trace)
         router = self._router = server.router = PromptRouter(server, PolicySettings())
         try:
-            await memory.load()
+            await server.load()
             await cache.refresh()
             await cache.load_ended()
-            escalation = ChatEscalation(cache, memory, server, router, self._clock)
+            escalation = ChatEscalation(cache, server, router, self._clock)
             server.look_again = lambda asked: escalation.changed((asked.chat_id,))
             self._keys = []
             self.carries = True
             async with asyncio.TaskGroup() as group:
                 group.create_task(mine.lost(), name="chats-turn")
-                group.create_task(memory.write(), name="chats-notes")
+                group.create_task(server.write(), name="chats-notes")
                 group.create_task(self._follow(cache, escalation, server), name="chats-escalation")
-                group.create_task(_clean(memory), name="chats-clean")
+                group.create_task(_clean(server), name="chats-clean")
         finally:
             self.carries = False
             await router.stop(STOP_S)
             try:
-                await memory.flush()
+                await server.flush()
             except StoreError as error:
                 log.warning("notes of the chats were not written: %s", error)
             log.info("this server does not carry the chats any more")
@@ -157,9 +157,9 @@ class Chats:
         escalation.start_over()
 
 
-async def _clean(memory: ChatStore) -> None:
+async def _clean(store: ChatStore) -> None:
     while True:
-        await memory.clean()
+        await store.clean()
         await asyncio.sleep(CLEAN_S)
 
 
