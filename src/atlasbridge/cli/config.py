@@ -17,7 +17,7 @@ from atlasbridge.cli.printing import Renaming, home, hub_client, json_option, pr
 from atlasbridge.config.load import locate_settings, setting_paths, variable
 from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.config.secrets import hide_secrets
-from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.home import Home

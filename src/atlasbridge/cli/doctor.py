@@ -27,9 +27,7 @@ from atlasbridge.cli.overview import terminal_cols
 from atlasbridge.cli.printing import fold, home, json_option, print_json
 from atlasbridge.config.secrets import HIDDEN, hide_secrets, is_secret_name
 from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
-from atlasbridge.core.daemon.lock import lock_holder
-from atlasbridge.core.daemon.request import HubClient
-from atlasbridge.core.daemon.version_check import HINT, compare_version
+from atlasbridge.core.daemon.request import HINT, HubClient, compare_version, lock_holder
 from atlasbridge.core.distribution import COMMAND, NAME, others
 from atlasbridge.core.errors import AtlasBridgeError, DialectError
 from atlasbridge.core.home import MAX_SOCKET_PATH, Home

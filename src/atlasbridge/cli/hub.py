@@ -12,9 +12,8 @@ from atlasbridge.bootstrap import find_adapter_faults
 from atlasbridge.cli.overview import print_line, render_overview, terminal_cols
 from atlasbridge.cli.printing import ago, home, hub_client, json_option, print_json, print_table
 from atlasbridge.cli.run import needs_unix
-from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import HINT, compare_version, lock_holder, look_at_hub
 from atlasbridge.core.daemon.starter import ensure_hub, stop_hub
-from atlasbridge.core.daemon.version_check import HINT, compare_version, look_at_hub
 from atlasbridge.core.peer import own_uid
 from atlasbridge.core.process import own_environ, own_python
 from atlasbridge.core.system_setup import SystemSetup, read_setup

@@ -16,8 +16,7 @@ import click
 
 from atlasbridge.cli.printing import Renaming, home, json_option, print_json, print_table
 from atlasbridge.cli.run import needs_unix
-from atlasbridge.core.daemon.lock import lock_holder
-from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.daemon.request import HubClient, lock_holder
 from atlasbridge.core.daemon.starter import stop_hub
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 from atlasbridge.core.home import Home

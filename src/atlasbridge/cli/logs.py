@@ -23,8 +23,7 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.audit.log import read_lines as read_log_lines
 from atlasbridge.core.clock import SystemClock, iso, local_time
 from atlasbridge.core.daemon.audit_heads import parse_head, read_journal
-from atlasbridge.core.daemon.lock import lock_holder
-from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.daemon.request import HubClient, lock_holder
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.home import Home

@@ -144,7 +144,7 @@ def _seconds(value: str) -> float:
 
 def main(words: Sequence[str]) -> int:
     """Use a host of the fork server, which parses the command line itself. Without one, do everything here."""
-    from atlasbridge.core.host.zygote.spawn_request import request_host
+    from atlasbridge.core.host.spawn_request import request_host
 
     connection = request_host(words, os.environ)
     return run_here(words) if connection is None else _run_in_forked_host(connection)
@@ -324,7 +324,7 @@ def warn_of_same_name(options: RunOptions) -> None:
 
 
 def warn_of_older_hub() -> None:
-    from atlasbridge.core.daemon.version_check import HINT, look_at_hub
+    from atlasbridge.core.daemon.request import HINT, look_at_hub
     from atlasbridge.core.home import Home
 
     said = look_at_hub(Home.find(os.environ))
@@ -337,7 +337,7 @@ def announce_page() -> bool:
     page yet."""
     import json
 
-    from atlasbridge.core.daemon.lock import lock_holder
+    from atlasbridge.core.daemon.request import lock_holder
     from atlasbridge.core.home import Home
 
     home = Home.find(os.environ)

@@ -223,7 +223,7 @@ class LiveTerminal:
 
     def answer(self, value: str) -> None:
         """Type an accepted reply to the open prompt, as the host does. Answers with steps that wait for the screen need
-        the host's own code (`core/host/typing/steps.py`), and are refused here."""
+        the host's own code (`core/host/typist.py`), and are refused here."""
         prompt = self.detector.open_prompt
         if prompt is None:
             raise LabTimeout("there is no open prompt to answer\n" + self._state())
