@@ -14,15 +14,7 @@ import pytest
 from tests.support.terminal import ATLASBRIDGE
 
 from atlasbridge.cli import doctor
-from atlasbridge.cli.doctor import (
-    Check,
-    apply_fix,
-    check_home,
-    check_service,
-    check_sessions,
-    check_socket,
-    run_checks,
-)
+from atlasbridge.cli.doctor import Check, apply_fix, check_home, check_service, check_sessions, check_socket, run_checks
 from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.home import Home
 from atlasbridge.core.process import hide_memory
