@@ -51,7 +51,7 @@ FOR_PROGRAMS = {
     '{"kept": "ids only: a secret is being asked for"}',
 }
 COMMAND_LINES = re.compile(r"\s*(\(\{\}: )?atlasbridge [^.]*|Bearer \{\}|(on|end) run.*|display .*|if item .*|end if")
-HINTS = re.compile(r"(HINT|IS_ENCRYPTED|SCRIPT) = |PLACES = \(|def _hint\(self")
+HINTS = re.compile(r"(HINT|IS_ENCRYPTED|SCRIPT|FATAL) = |PLACES = \(|def _hint\(self")
 # The parts of the hub whose sentences a chat shows: the gate, receipts, scheduled answers, the queue, digests.
 HUB = [
     *("core/prompt/gate.py", "core/daemon/receipts.py", "core/daemon/replies.py", "core/daemon/prompts.py"),
