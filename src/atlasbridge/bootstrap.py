@@ -210,12 +210,12 @@ def run_session(plan: Plan, share: Callable[[str, int], str] | None = None) -> E
     if plan.backend == "conpty" or sys.platform == "win32":
         return run_console_session(plan)
     from atlasbridge.core.client.client import Client
+    from atlasbridge.core.host.fork_server import start_fork_server
     from atlasbridge.core.host.launch import launch
-    from atlasbridge.core.host.zygote.fork_server import start_fork_server
     from atlasbridge.core.tty import Ending
 
     prepared = prepare_session(plan)
-    client = Client(launch(plan, *prepared), share=share if plan.hub else None)
+    client = Client(launch(plan, prepared), share=share if plan.hub else None)
     refused = client.await_start()
     if refused is None and prepared.settings.zygote:
         start_fork_server(prepared.home, os.environ)  # for later sessions
@@ -242,7 +242,7 @@ def host_session(plan: Plan, prepared: Prepared, client: socket.socket) -> NoRet
     end."""
     from atlasbridge.core.host.launch import host_here
 
-    host_here(plan, *prepared, client)
+    host_here(plan, prepared, client)
 
 
 def ready_terminal() -> ReadyTerminal | None:
@@ -265,7 +265,7 @@ def prepare_session(plan: Plan, ready: ReadyTerminal | None = None) -> Prepared:
 def settle_session(plan: Plan) -> tuple[Home, SessionSettings, Mapping[str, Any]]:
     """The session's part of the configuration."""
     from atlasbridge.config.session import apart, part_for_sessions, read_session_config, refuse_unknown_channels
-    from atlasbridge.core.host.terminal.detach_key import DetachKey
+    from atlasbridge.core.host.relay import DetachKey
 
     home = Home.find(os.environ)
     home.prepare()
@@ -337,7 +337,7 @@ def host_parts(
         return encode_answer(*given)
 
     def start_hub() -> None:
-        from atlasbridge.core.host.hub.start import start_hub
+        from atlasbridge.core.host.hub_link import start_hub
 
         start_hub(home)
 

@@ -218,12 +218,5 @@ _TOOLS = {
         lambda task: (f"--prompt={task}",),
         _judge_gemini,
     ),
-    CliType.OPENCODE: _Tool(
-        "opencode",
-        ("run",),
-        ("--auto",),
-        ("--format", "json"),
-        _after_dashes,
-        _judge_opencode,
-    ),
+    CliType.OPENCODE: _Tool("opencode", ("run",), ("--auto",), ("--format", "json"), _after_dashes, _judge_opencode),
 }

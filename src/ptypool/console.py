@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ptypool.backend import QueuedStream
 from ptypool.errors import PtyIoError, SpawnFailed
-from ptypool.flow import Inbox, Outbox
 
 _READ_SIZE = 65536
 _LOOK_S = 0.02
@@ -99,13 +99,13 @@ class Console:
         child.process.close(force=True)
 
 
-class ConsoleStream:
+class ConsoleStream(QueuedStream):
     def __init__(self, loop: asyncio.AbstractEventLoop, child: ConsoleChild, on_end: Callable[[], None]) -> None:
-        self._loop, self._child, self._on_end = loop, child, on_end
-        self._inbox, self._outbox = Inbox(), Outbox()
+        super().__init__(loop, on_end)
+        self._child = child
         self._room = threading.Event()
         self._room.set()
-        self._closed = self._draining = False
+        self._closed = False
         self._typed: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         for work, name in ((self._read_on, "ptypool-read"), (self._write_on, "ptypool-write")):
             threading.Thread(target=work, name=name, daemon=True).start()
@@ -115,32 +115,8 @@ class ConsoleStream:
         return self._closed
 
     @property
-    def at_end(self) -> bool:
-        return self._inbox.at_end
-
-    @property
-    def backlog(self) -> int:
-        return len(self._inbox)
-
-    @property
     def size(self) -> tuple[int, int]:
         return self._child.size
-
-    async def read(self) -> bytes:
-        while (chunk := self._inbox.take()) is None:
-            await self._inbox.wait()
-        self._make_room()
-        return chunk
-
-    def read_now(self) -> bytes | None:
-        chunk = self._inbox.take()
-        self._make_room()
-        return chunk
-
-    def read_available(self) -> bytes:
-        chunks = [self._inbox.take() or b"" for _ in range(len(self._inbox))]
-        self._make_room()
-        return b"".join(chunks)
 
     async def write(self, message: bytes) -> None:
         await self._outbox.reserve()
@@ -149,9 +125,6 @@ class ConsoleStream:
             raise PtyIoError("the terminal is closed", errno.EBADF)
         self._outbox.put(message)
         self._typed.put(message)
-
-    async def flush(self) -> None:
-        await self._outbox.wait_empty()
 
     def resize(self, cols: int, rows: int) -> None:
         if self._closed:
@@ -179,7 +152,7 @@ class ConsoleStream:
         self._inbox.end()
         self._child.process.close(force=True)
 
-    def _make_room(self) -> None:
+    def _taken(self) -> None:
         if self._inbox.wants_more:
             self._room.set()
 

@@ -14,9 +14,8 @@ from concurrent.futures import Future
 from typing import Any, Self
 from uuid import UUID, uuid4
 
-from ptypool.backend import Backend, Started, of_this_system
+from ptypool.backend import UNKNOWN_STATUS, Backend, Started, of_this_system
 from ptypool.errors import PtyInternalError
-from ptypool.exit import UNKNOWN_STATUS
 from ptypool.forms import Duration, seconds
 from ptypool.termination import DEFAULT_GRACE_S
 
@@ -24,13 +23,17 @@ from ptypool.termination import DEFAULT_GRACE_S
 # its handle, for code that should have only that capability.
 
 
-class Reader:
-    """The child's output: at most 256 chunks wait here, then the child waits."""
-
+class _Part:
     __slots__ = ("_handle",)
 
     def __init__(self, handle: PtyHandle) -> None:
         self._handle = handle
+
+
+class Reader(_Part):
+    """The child's output: at most 256 chunks wait here, then the child waits."""
+
+    __slots__ = ()
 
     async def recv(self) -> bytes:
         """The next chunk; waits for one; b"" at the end."""
@@ -49,25 +52,19 @@ class Reader:
         return self._handle.read_now()
 
 
-class Writer:
+class Writer(_Part):
     """The child's input: at most 256 messages wait here, then the sender waits."""
 
-    __slots__ = ("_handle",)
-
-    def __init__(self, handle: PtyHandle) -> None:
-        self._handle = handle
+    __slots__ = ()
 
     async def send(self, data: bytes | str) -> None:
         await self._handle.send(data)
 
 
-class Child:
+class Child(_Part):
     """The process on the terminal."""
 
-    __slots__ = ("_handle",)
-
-    def __init__(self, handle: PtyHandle) -> None:
-        self._handle = handle
+    __slots__ = ()
 
     @property
     def pid(self) -> int:
@@ -90,13 +87,10 @@ class Child:
         return await self._handle.kill()
 
 
-class Master:
+class Master(_Part):
     """The master side of the terminal."""
 
-    __slots__ = ("_handle",)
-
-    def __init__(self, handle: PtyHandle) -> None:
-        self._handle = handle
+    __slots__ = ()
 
     @property
     def size(self) -> tuple[int, int]:

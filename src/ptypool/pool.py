@@ -119,10 +119,10 @@ class PtyPool:
         """Like spawn, but wait in turn for a free slot. Raises AtCapacity after `timeout_s`."""
         self._check_open()
         environ = _environment(environment(env), inherit_env, cwd)
-        turn = self._stand_in_line()
-        if turn is not None:
-            await self._wait_turn(turn, seconds_or_none(timeout_s))
-        with self._promise(promised=turn is not None):
+        waiter = self._join_queue()
+        if waiter is not None:
+            await self._wait_for_slot(waiter, seconds_or_none(timeout_s))
+        with self._promise(promised=waiter is not None):
             return self._adopt(self._backend.start([cmd, *args], environ, cwd, size, termios_attrs))
 
     def release(self, id: UUID) -> None:
@@ -201,24 +201,24 @@ class PtyPool:
         handle.abandon()
         raise PtyInternalError("the pool was closed")
 
-    def _stand_in_line(self) -> asyncio.Future[None] | None:
+    def _join_queue(self) -> asyncio.Future[None] | None:
         """Return None if there is a free slot and no queue; the slot is then taken as by spawn()."""
         with self._counting:
             if self.available > 0 and not self._waiting:
                 return None
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            return turn
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            return waiter
 
-    async def _wait_turn(self, turn: asyncio.Future[None], timeout_s: float | None) -> None:
+    async def _wait_for_slot(self, waiter: asyncio.Future[None], timeout_s: float | None) -> None:
         """Return when a slot is promised to us (counted in `_promised`)."""
         try:
             async with asyncio.timeout(timeout_s):
-                await turn
+                await waiter
         except BaseException as error:
             with self._counting:
-                if turn in self._waiting:
-                    self._waiting.remove(turn)
+                if waiter in self._waiting:
+                    self._waiting.remove(waiter)
                 elif not self._closed:
                     self._promised -= 1  # too late for us: the next one can have it
                 self._serve_waiting()
@@ -228,8 +228,8 @@ class PtyPool:
 
     def _serve_waiting(self) -> None:
         while self._waiting and self.available > 0:
-            turn = self._waiting.popleft()
-            if _settle(turn, None):
+            waiter = self._waiting.popleft()
+            if _settle(waiter, None):
                 self._promised += 1
 
     def _handle_changed(self, handle: PtyHandle) -> None:
@@ -276,21 +276,21 @@ def _environment(added: Mapping[str, str], inherit: bool, cwd: str | os.PathLike
     return environ
 
 
-def _settle(turn: asyncio.Future[None], error: PtyInternalError | None) -> bool:
+def _settle(waiter: asyncio.Future[None], error: PtyInternalError | None) -> bool:
     """Wake one waiting call in its own loop; return whether it still waited."""
-    if turn.done() or turn.get_loop().is_closed():
+    if waiter.done() or waiter.get_loop().is_closed():
         return False
-    turn.get_loop().call_soon_threadsafe(_finish, turn, error)
+    waiter.get_loop().call_soon_threadsafe(_finish, waiter, error)
     return True
 
 
-def _finish(turn: asyncio.Future[None], error: PtyInternalError | None) -> None:
-    if turn.done():
+def _finish(waiter: asyncio.Future[None], error: PtyInternalError | None) -> None:
+    if waiter.done():
         return
     if error is None:
-        turn.set_result(None)
+        waiter.set_result(None)
     else:
-        turn.set_exception(error)
+        waiter.set_exception(error)
 
 
 def _tell(pool: weakref.ref[PtyPool], handle: PtyHandle) -> None:

@@ -1,4 +1,4 @@
-"""Children on Unix pseudo-terminals for the pool: combines `process`, `exit` and `termination`."""
+"""Children on Unix pseudo-terminals for the pool: their bytes, and their end."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import signal
 import termios
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from ptypool.backend import UNKNOWN_STATUS, QueuedStream
 from ptypool.errors import PtyIoError
-from ptypool.exit import ExitWatch
-from ptypool.flow import Inbox, Outbox
 from ptypool.process import SpawnedProcess, spawn_process
 from ptypool.terminal import CANONICAL_LINE_LIMIT, TermiosAttributes, line_enders, set_window_size, window_size
 from ptypool.termination import terminate_group, termination_steps
@@ -26,13 +25,11 @@ _READS_PER_TURN = 16
 _LAST_READS = 256
 
 
-class TerminalStream:
+class TerminalStream(QueuedStream):
     def __init__(self, loop: asyncio.AbstractEventLoop, fd: int, on_end: Callable[[], None]) -> None:
-        self._loop = loop
+        super().__init__(loop, on_end)
         self._fd = fd
-        self._on_end = on_end
-        self._inbox, self._outbox = Inbox(), Outbox()
-        self._reading = self._draining = False
+        self._reading = False
         self._line_length = 0
         self._last_size = window_size(fd)
         os.set_blocking(fd, False)
@@ -43,37 +40,17 @@ class TerminalStream:
         return self._fd < 0
 
     @property
-    def at_end(self) -> bool:
-        """Whether the kernel has no more output."""
-        return self._inbox.at_end
-
-    @property
-    def backlog(self) -> int:
-        """Chunks that were read from the terminal but not yet taken."""
-        return len(self._inbox)
-
-    @property
     def size(self) -> tuple[int, int]:
         return self._last_size if self.closed else window_size(self._fd)
-
-    async def read(self) -> bytes:
-        while (chunk := self._inbox.take()) is None:
-            await self._inbox.wait()
-        self._resume_reading()
-        return chunk
 
     def read_now(self) -> bytes | None:
         if not len(self._inbox):
             self._fill_inbox()
-        chunk = self._inbox.take()
-        self._resume_reading()
-        return chunk
+        return super().read_now()
 
     def read_available(self) -> bytes:
         self._fill_inbox()
-        chunks = [self._inbox.take() or b"" for _ in range(len(self._inbox))]
-        self._resume_reading()
-        return b"".join(chunks)
+        return super().read_available()
 
     async def write(self, message: bytes) -> None:
         await self._outbox.reserve()
@@ -85,9 +62,6 @@ class TerminalStream:
         self._outbox.put(message)
         if len(self._outbox) == 1:
             self._write_some()
-
-    async def flush(self) -> None:
-        await self._outbox.wait_empty()
 
     def resize(self, cols: int, rows: int) -> None:
         try:
@@ -136,7 +110,7 @@ class TerminalStream:
             self._loop.remove_reader(self._fd)
         self._reading = False
 
-    def _resume_reading(self) -> None:
+    def _taken(self) -> None:
         if self._inbox.wants_more:
             self._start_reading()
 
@@ -205,6 +179,82 @@ class TerminalStream:
         if self._fd < 0:
             raise PtyIoError("the terminal is closed", errno.EBADF)
         return self._fd
+
+
+_FIRST_LOOK_S, _LOOK_EVERY_S = 0.02, 0.5
+
+
+class ExitWatch:
+    """Detects the end of a child and reaps it, without a thread: with a pidfd if available, otherwise by polling.
+    `hold` delays reaping, so that the pid stays reserved while its session is being ended."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, pid: int, on_exit: Callable[[int], None]) -> None:
+        self._loop = loop
+        self._pid = pid
+        self._on_exit = on_exit
+        self._held = False
+        self._done = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._pidfd = _open_pidfd(pid)
+        if self._pidfd is not None:
+            loop.add_reader(self._pidfd, self.look)
+        else:
+            self._timer = loop.call_later(_FIRST_LOOK_S, self._look_again)
+
+    def look(self) -> bool:
+        """Reap the child if it has ended; return whether it has."""
+        if self._done or self._held:
+            return self._done
+        try:
+            found, status = os.waitpid(self._pid, os.WNOHANG)
+        except ChildProcessError:
+            self._finish(UNKNOWN_STATUS)
+            return True
+        if found:
+            self._finish(os.waitstatus_to_exitcode(status))
+        return self._done
+
+    def hold(self) -> None:
+        self._held = True
+        self._forget()  # the pidfd of a zombie stays readable, so the loop would spin
+
+    def resume(self) -> None:
+        """End a `hold`: reap the child if it has ended, otherwise continue to watch."""
+        self._held = False
+        if not self.look():
+            self._look_again()
+
+    def stop(self) -> None:
+        """Stop watching (the event loop is gone, or the child is no longer ours)."""
+        self._done = True
+        self._forget()
+
+    def _finish(self, status: int) -> None:
+        self._done = True
+        self._forget()
+        self._on_exit(status)
+
+    def _look_again(self) -> None:
+        if not self.look():
+            self._timer = self._loop.call_later(_LOOK_EVERY_S, self._look_again)
+
+    def _forget(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        pidfd, self._pidfd = self._pidfd, None
+        if pidfd is not None:
+            if not self._loop.is_closed():
+                self._loop.remove_reader(pidfd)
+            os.close(pidfd)
+
+
+def _open_pidfd(pid: int) -> int | None:
+    opener: Callable[[int], int] | None = getattr(os, "pidfd_open", None)
+    if opener is None:
+        return None
+    with contextlib.suppress(OSError):  # an old kernel, or no descriptors left: polling works, too
+        return opener(pid)
+    return None
 
 
 class Posix:

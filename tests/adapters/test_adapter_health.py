@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.hubs import hub_process
+from tests.support.sessions import stop_process
 from tests.support.terminal import ATLASBRIDGE, Terminal
 from tests.support.waiting import wait_for
 
@@ -95,13 +96,13 @@ def test_status_tells_how_a_session_is_doing_and_which_adapter_is_broken() -> No
         with Terminal((*ATLASBRIDGE, "run", "--", "cat"), hub.home.root, env=hub.environ):
             wait_for(lambda: len(hub.ask("sessions")["sessions"]) == 1)
             (session,) = hub.ask("sessions")["sessions"]
-            assert hub.ask("health")["sessions"] == {session["session_id"]: "ok"}
+            wait_for(lambda: hub.ask("health")["sessions"] == {session["session_id"]: "ok"}, "a healthy session")
             told = hub.cli("status")
             assert "SyntaxError" in told.stdout and "host does not answer" not in told.stdout, told.stderr
-            os.kill(session["host_pid"], signal.SIGSTOP)
+            stop_process(session["host_pid"])
             try:
                 assert hub.ask("health")["sessions"] == {session["session_id"]: "its host does not answer"}
                 assert "its host does not answer" in hub.cli("status").stdout
             finally:
                 os.kill(session["host_pid"], signal.SIGCONT)
-            assert hub.ask("health")["sessions"] == {session["session_id"]: "ok"}
+            wait_for(lambda: hub.ask("health")["sessions"] == {session["session_id"]: "ok"}, "a healthy session")

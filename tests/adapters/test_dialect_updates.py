@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import json
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from ipaddress import ip_address
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from atlasbridge.adapters.dialect_files import UPDATES, dialect_for, load_dialect
@@ -118,6 +128,90 @@ def test_one_changed_letter_breaks_the_signature(tmp_path: Path) -> None:
 def test_plain_http_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DialectError, match="https only"):
         update(tmp_path, "http://example.org/rules.json", public(KEY))
+
+
+def certificate(folder: Path) -> Path:
+    """A certificate of its own authority for 127.0.0.1, with its key, in one file."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    began = datetime(2020, 1, 1)
+    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), began)
+    made = made.not_valid_after(began + timedelta(days=36500))
+    made = made.add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=True)
+    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    pem = serialization.Encoding.PEM
+    kept = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    path = folder / "server.pem"
+    path.write_bytes(kept + made.sign(key, hashes.SHA256()).public_bytes(pem))
+    return path
+
+
+@contextmanager
+def https(folder: Path) -> Iterator[str]:
+    """A server of the files in this folder. `/away` redirects to the plain web."""
+
+    class Pages(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path == "/away":
+                self.send_response(302)
+                self.send_header("Location", "http://127.0.0.1:9/rules.json")
+                self.end_headers()
+                return
+            page = folder / self.path[1:]
+            data = page.read_bytes() if page.is_file() else b""
+            self.send_response(200 if data else 404)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *said: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Pages)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.pem")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"https://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_rules_are_fetched_over_https_from_a_server_whose_authority_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATLASBRIDGE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate(tmp_path)))
+    path, run = tmp_path / "rules.json", CliRunner()
+    bundle(path)
+    with https(tmp_path) as address:
+        done = run.invoke(cli, ["adapters", "update", "--from", f"{address}/rules.json", "--trust", public(KEY)])
+        assert done.output == "newtool: rules of serial 1, tried on 2 examples\n"
+        bundle(path, serial=2)
+        again = run.invoke(cli, ["adapters", "update"])
+        assert again.output == "newtool: rules of serial 2, tried on 2 examples\n"
+
+
+@pytest.mark.parametrize(("page", "why"), [("away", "over https only"), ("none.json", "404")])
+def test_a_page_that_is_not_there_or_leads_to_the_plain_web_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str, why: str
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate(tmp_path)))
+    with https(tmp_path) as address, pytest.raises(DialectError, match=why):
+        update(tmp_path, f"{address}/{page}", public(KEY))
+    assert read_state(tmp_path)["serial"] == 0
+
+
+def test_a_server_that_nobody_vouches_for_and_an_address_that_is_none_are_refused(tmp_path: Path) -> None:
+    certificate(tmp_path)
+    bundle(tmp_path / "rules.json")
+    with https(tmp_path) as address, pytest.raises(DialectError, match="certificate verify failed"):
+        update(tmp_path, f"{address}/rules.json", public(KEY))
+    with pytest.raises(DialectError, match="cannot be read"):
+        update(tmp_path, "https://[rules.json", public(KEY))
 
 
 def test_the_commands_update_show_and_revert(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

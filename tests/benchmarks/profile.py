@@ -41,7 +41,7 @@ _IMPORTS = textwrap.dedent("""
     values._with_slots = timed(values._with_slots, "values")
     re._compile = timed(re._compile, "expressions")
     late = time.perf_counter()
-    import atlasbridge.core.host.hub.connection, atlasbridge.core.host.typing.typist,
+    import atlasbridge.core.host.hub_link, atlasbridge.core.host.typist,
     atlasbridge.core.detection.detector
     spent = {"client": client - begun, "host": host - client, "judging": time.perf_counter() - late, **spent}
     print(json.dumps({name: seconds * 1e3 for name, seconds in spent.items()}))

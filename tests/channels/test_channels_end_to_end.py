@@ -13,6 +13,7 @@ import pytest
 from tests.support.fake_slack import APP_TOKEN, BOT_TOKEN, TEAM, FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 from tests.support.hubs import NO_WEB, HubProcess, hub_process
+from tests.support.sessions import stop_process
 from tests.support.waiting import wait_for
 
 ADA = 1001
@@ -136,7 +137,7 @@ def test_a_click_acknowledged_by_a_hub_that_is_killed_before_it_could_type_is_ty
     shown = slack.wait_for(lambda: asked(work.sees(), "Delete the build folder?"), "the question", 60)
     (session,) = [one for one in hub.json("ps") if one["session_id"].startswith(session_id)]
     hub.kill_9()
-    os.kill(session["host_pid"], signal.SIGSTOP)  # nobody can type while the next hub lives
+    stop_process(session["host_pid"])  # nobody can type while the next hub lives
     try:
         hub.start()
         slack.wait_for(lambda: slack.sockets, "the socket", 60)

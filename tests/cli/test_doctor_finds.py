@@ -15,7 +15,7 @@ from tests.support.terminal import ATLASBRIDGE
 
 from atlasbridge.cli import doctor
 from atlasbridge.cli.doctor import Check, check_home, check_service, check_sessions, check_socket, put_right, run_checks
-from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.home import Home
 
 

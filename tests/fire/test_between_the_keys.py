@@ -13,8 +13,8 @@ from tests.support.session_fakes import Bench
 from tests.support.typing_bench import TypingBench
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
+from atlasbridge.core.host.relay import OutputRelay
 from atlasbridge.core.host.supervisor import Beat
-from atlasbridge.core.host.terminal.relay import OutputRelay
 from atlasbridge.core.prompt.model import Answer, AnswerKind
 from atlasbridge.core.tty import LineFlags
 

@@ -14,7 +14,7 @@ from tests.support.server_chats import chat_file, sees, telegram_table, with_wor
 
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.core.clock import ManualClock
-from atlasbridge.core.daemon.fleet_outbox import SILENT_S, WORD_S
+from atlasbridge.core.daemon.escalation import SILENT_S, WORD_S
 from atlasbridge.core.daemon.service import ChannelPlan
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord
 from atlasbridge.core.session.model import SessionRecord

@@ -17,10 +17,10 @@ from tests.support.waiting import wait_for
 
 from atlasbridge.bootstrap import plan_hub
 from atlasbridge.core.clock import ManualClock
-from atlasbridge.core.daemon import stream as stream_module
-from atlasbridge.core.daemon.lock import HubLock, lock_holder
+from atlasbridge.core.daemon import parts as stream_module
 from atlasbridge.core.daemon.log_file import JsonLines
-from atlasbridge.core.daemon.stream import EventStream
+from atlasbridge.core.daemon.parts import EventStream
+from atlasbridge.core.daemon.request import HubLock, lock_holder
 from atlasbridge.core.errors import AtlasBridgeError, StoreError
 from atlasbridge.core.home import Home
 from atlasbridge.core.scheduler.service import Scheduler
@@ -31,7 +31,7 @@ def test_one_holder_at_a_time_and_its_process_is_known(tmp_path: Path) -> None:
     assert lock_holder(tmp_path / "lock") is None
     assert first.acquire() and not second.acquire()
     script = (
-        "import sys; from pathlib import Path; from atlasbridge.core.daemon.lock import lock_holder\n"
+        "import sys; from pathlib import Path; from atlasbridge.core.daemon.request import lock_holder\n"
         "print(lock_holder(Path(sys.argv[1])))"
     )
     seen = subprocess.run(

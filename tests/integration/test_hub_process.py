@@ -16,7 +16,7 @@ from tests.support.fake_host import SECRET, YES_NO, FakeHost
 from tests.support.hubs import NO_WEB, HubProcess, hub_process
 from tests.support.waiting import wait_for
 
-from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.prompt.model import Prompt
 
 

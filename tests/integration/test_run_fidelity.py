@@ -202,7 +202,7 @@ def test_neither_client_nor_host_imports_what_it_does_not_need() -> None:
     modules = (
         "atlasbridge.bootstrap, atlasbridge.cli.run, atlasbridge.cli.attach, atlasbridge.config.session, "
         "atlasbridge.config.secrets, atlasbridge.core.client.client, atlasbridge.core.host.launch, "
-        "atlasbridge.core.host.hub.connection, atlasbridge.core.host.typing.typist, atlasbridge.core.host.hub.start, "
+        "atlasbridge.core.host.hub_link, atlasbridge.core.host.typist, atlasbridge.core.host.hub_link, "
         "atlasbridge.core.detection.detector, atlasbridge.core.prompt.answer, atlasbridge.adapters.dialect_files, "
         "atlasbridge.os.tty.posix, atlasbridge.os.tty.linux"
     )

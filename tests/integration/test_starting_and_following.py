@@ -13,7 +13,7 @@ from tests.support.hubs import hub_process
 from tests.support.sessions import wait_no_session
 from tests.support.waiting import wait_for
 
-from atlasbridge.core.daemon.lock import is_starting, lock_holder
+from atlasbridge.core.daemon.request import is_starting, lock_holder
 
 
 def test_a_detached_session_is_known_to_the_hub_when_its_id_is_printed() -> None:

@@ -25,7 +25,7 @@ from tests.web.conftest import log_in
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.detection.detector import Detector
-from atlasbridge.core.host.bare import BareSession
+from atlasbridge.core.host.analysis import BareSession
 from atlasbridge.core.prompt.answer import encode_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind
 from atlasbridge.core.session.settings import SessionSettings

@@ -14,7 +14,7 @@ from tests.support.probe_stage import Start, python, stages
 
 from atlasbridge.core.detection.events import ProbeState
 from atlasbridge.os.tty import linux
-from atlasbridge.os.tty.attributes import echo_and_canon
+from atlasbridge.os.tty.posix import echo_and_canon
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 

@@ -10,9 +10,9 @@ import sys
 import pytest
 
 from atlasbridge.os.tty import sockdiag
+from atlasbridge.os.tty.linux import COMPAT, NATIVE, Waits
 from atlasbridge.os.tty.procfs import BlockedCall, Process, parse_stat, parse_syscall
 from atlasbridge.os.tty.sockdiag import Connection, parse_connection
-from atlasbridge.os.tty.waits import COMPAT, NATIVE, Waits
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")
 

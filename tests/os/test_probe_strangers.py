@@ -13,8 +13,7 @@ import pytest
 from tests.support.probe_stage import Start, python, stages
 
 from atlasbridge.core.detection.events import ProbeState
-from atlasbridge.os.tty.linux import Strangers
-from atlasbridge.os.tty.waits import Line
+from atlasbridge.os.tty.linux import Line, Strangers
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 start = pytest.fixture(stages)

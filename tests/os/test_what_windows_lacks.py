@@ -15,11 +15,9 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="plays Windows o
 NEEDS_UNIX = {
     *("adapters.pty", "adapters.external_adapter", "adapters.claude_code", "adapters.openai_cli"),
     *("cli.approvals_screen", "cli.system_hub", "cli.full_screen", "cli.watch", "cli.zygote"),
-    *("core.client.client", "core.host.bare", "core.host.host"),
-    "core.host.zygote.fork_server",
+    *("core.client.client", "core.host.attachment", "core.host.fork_server", "core.host.host"),
     "lab.record",
-    *("os.tty.attributes", "os.tty.linux", "os.tty.macos", "os.tty.posix"),
-    *(f"core.host.terminal.{name}" for name in ("attachment", "attach_socket", "attached_client", "keyboard", "relay")),
+    *("os.tty.linux", "os.tty.macos", "os.tty.posix"),
     *(
         f"specification.{name}"
         for name in ("adapter_interface", "architecture", "claude_adapter", "pty_supervisor", "reliability")

@@ -55,6 +55,21 @@ async def test_the_supervisor_brings_a_prompt_and_types_the_response(tmp_path: P
     assert "REPLY_INJECTED" in log.read_text()
 
 
+async def test_a_response_at_the_moment_of_the_end_does_not_keep_its_task_alive() -> None:
+    """`asyncio.wait_for` of Python 3.11 forgets a cancellation that comes together with the result."""
+    supervisor = reliability.PTYSupervisor(["true"])
+    for turns in range(4):
+        task = asyncio.create_task(supervisor.response_consumer())
+        for _ in range(3):  # it waits for a response now
+            await asyncio.sleep(0)
+        supervisor.responses.put_nowait((f"nothing {turns}", "y"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait({task}, timeout=0.2)
+        assert task.cancelled(), f"after {turns} turns"
+
+
 @example("reliability", 1)
 async def test_the_supervisor_refuses_a_second_response_and_one_for_nothing() -> None:
     supervisor = reliability.PTYSupervisor([sys.executable, "-c", QUESTION + "; input()"])

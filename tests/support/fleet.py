@@ -22,8 +22,8 @@ from tests.support.waiting import DEADLINE_S
 
 from atlasbridge.bootstrap import plan_server_chats
 from atlasbridge.core.clock import Clock, ManualClock
+from atlasbridge.core.daemon.parts import HubSettings
 from atlasbridge.core.daemon.service import ChannelPlan, Hub, HubPlan
-from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.fleet_wire import Invitation
 from atlasbridge.core.home import Home

@@ -23,10 +23,9 @@ from tests.support.sessions import end_all
 from tests.support.waiting import until, wait_for
 
 from atlasbridge.core.clock import ManualClock
-from atlasbridge.core.daemon.lock import lock_holder
-from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.daemon.parts import HubSettings
+from atlasbridge.core.daemon.request import HubClient, lock_holder
 from atlasbridge.core.daemon.service import ChannelPlan, Hub, HubPlan
-from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.starter import ALREADY_RUNNING
 from atlasbridge.core.home import Home
 from atlasbridge.core.peer import Peer

@@ -24,9 +24,9 @@ import atlasbridge.core.client.client
 import atlasbridge.core.daemon.__main__
 import atlasbridge.core.daemon.service
 import atlasbridge.core.detection.detector
-import atlasbridge.core.host.hub.connection
+import atlasbridge.core.host.hub_link
 import atlasbridge.core.host.launch
-import atlasbridge.core.host.typing.typist
+import atlasbridge.core.host.typist
 import atlasbridge.core.prompt.answer
 import atlasbridge.os.tty.linux
 import atlasbridge.os.tty.posix

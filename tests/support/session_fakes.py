@@ -20,9 +20,7 @@ from atlasbridge.core.detection.events import (
     StructuredEventReceived,
     WithdrawPrompt,
 )
-from atlasbridge.core.host.terminal.input_writer import InputWriter
-from atlasbridge.core.host.terminal.relay import OutputRelay
-from atlasbridge.core.host.terminal.ring import Ring
+from atlasbridge.core.host.relay import InputWriter, OutputRelay, Ring
 from atlasbridge.core.host.watchdog import StallWatchdog
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import Prompt, PromptType

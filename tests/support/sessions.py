@@ -43,6 +43,13 @@ def terminal_is_lent(home: Path) -> bool:
     return int(foreground) not in (tool, -1)
 
 
+def stop_process(pid: int) -> None:
+    """SIGSTOP, and wait until each of its threads stands: until then one of them can still answer."""
+    os.kill(pid, signal.SIGSTOP)
+    threads = Path(f"/proc/{pid}/task")
+    wait_for(lambda: all(") T " in path.read_text() for path in threads.glob("*/stat")), "all threads to stand")
+
+
 def end_sessions(home: Path) -> None:
     """The tool dies with its terminal, which dies with the host."""
     for pid in host_pids(home):

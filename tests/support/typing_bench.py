@@ -14,9 +14,8 @@ from tests.support.session_fakes import Bench
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.events import ChildExited, ProbeAnswer, ProbeState
-from atlasbridge.core.host.typing.steps import Walk
-from atlasbridge.core.host.typing.typed import Outcome
-from atlasbridge.core.host.typing.typist import Typist
+from atlasbridge.core.host.typed import Outcome
+from atlasbridge.core.host.typist import Typist, Walk
 from atlasbridge.core.prompt.answer import encode_answer
 from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Answer, Prompt
@@ -73,7 +72,7 @@ class TypingBench(Bench):
         for _ in range(turns):
             self.clock.advance(0.02)
             self.watch.absorb()
-            self.watch.turn(self.clock.now())
+            self.watch.step(self.clock.now())
             opened = self.watch.opened
             if opened is not None and opened.prompt_id != after:
                 return opened.prompt_id

@@ -19,7 +19,7 @@ from atlasbridge.adapters.claude import permission_hook
 from atlasbridge.channels.templates import render_buttons
 from atlasbridge.core.detection.events import OutputReceived, StructuredEventReceived
 from atlasbridge.core.detection.structured import covers, fits
-from atlasbridge.core.host.terminal.attach_socket import is_inside
+from atlasbridge.core.host.attachment import is_inside
 from atlasbridge.core.peer import Peer
 from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 

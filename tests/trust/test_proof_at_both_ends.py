@@ -22,7 +22,7 @@ from tests.support.waiting import wait_for, written
 from atlasbridge.core import peer as peer_module
 from atlasbridge.core.ancestry import started_at
 from atlasbridge.core.client.find_session import NoSuchSession, find_session
-from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.peer import GONE, UNPROVEN, Peer, meet
 
 HERE = Path(__file__).parent

@@ -8,7 +8,7 @@ from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.prompt_builder import prompt_of
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.recognition.finding import Facts
-from atlasbridge.core.recognition.kinds import asks_for_secret
+from atlasbridge.core.recognition.kinds import asks_for_secret, secret_words
 from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
@@ -137,6 +137,6 @@ def test_each_language_has_its_words() -> None:
 def test_no_question_is_missed_for_want_of_a_sign() -> None:
     """The signs only spare work: without them the same questions are found."""
     dialect = load_dialect("generic")
-    for words in dialect.secret_words:
-        assert words.signs and all(sign == sign.lower() for sign in words.signs)
+    for signs, _, _ in secret_words():
+        assert signs and all(sign == sign.lower() for sign in signs)
     assert all(asks_for_secret(question, dialect) for question in SECRET)

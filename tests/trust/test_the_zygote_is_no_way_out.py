@@ -19,7 +19,7 @@ from tests.support.waiting import wait_for, written
 from tests.support.zygotes import SWITCH, environ_with_zygote, parent_of, start_zygote, zygotes
 
 from atlasbridge.core.ancestry import HOST_NAME, Process, is_inside
-from atlasbridge.core.host.zygote import fork_server
+from atlasbridge.core.host import fork_server
 from atlasbridge.core.peer import Peer
 
 
@@ -35,7 +35,7 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 # A client that does not keep to the rules: it hides that it is inside a session.
 ASKS = """
 import os, sys
-from atlasbridge.core.host.zygote.spawn_request import request_host
+from atlasbridge.core.host.spawn_request import request_host
 os.environ.pop("ATLASBRIDGE_SESSION", None)
 os.environ["ATLASBRIDGE_HOME"] = sys.argv[1]
 got = request_host(["--no-hub", "--detach", "--", "touch", sys.argv[2]], os.environ)
@@ -46,7 +46,7 @@ if got is not None:
 # A zygote that a tool has put in the place of the person's.
 POSES = """
 import glob, os, socket, sys
-from atlasbridge.core.host.zygote.environment_fingerprint import FOLDER
+from atlasbridge.core.host.spawn_request import FOLDER
 (path,) = glob.glob(os.path.join(sys.argv[1], FOLDER, "*.sock"))
 os.unlink(path)
 door = socket.socket(socket.AF_UNIX); door.bind(path); door.listen()

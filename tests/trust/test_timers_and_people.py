@@ -9,7 +9,7 @@ from tests.support.hubs import LiveHub, live_hub
 from tests.support.waiting import stays, until
 from tests.trust.test_receipts_tell_the_truth import raised
 
-from atlasbridge.core.host.hub.connection import render_signal
+from atlasbridge.core.host.hub_link import render_signal
 from atlasbridge.core.prompt.model import PromptState
 
 

@@ -12,7 +12,7 @@ from tests.support.hubs import LiveHub, live_hub
 
 from atlasbridge.core.ancestry import started_at
 from atlasbridge.core.daemon.sessions import TypedWord, find_unasked, read_words
-from atlasbridge.core.host.hub.connection import Words
+from atlasbridge.core.host.hub_link import OrderLog
 from atlasbridge.core.peer import Peer
 
 HUB = (os.getpid(), started_at(os.getpid()))
@@ -91,7 +91,7 @@ def test_what_cannot_be_read_says_nothing(told: Any) -> None:
 
 
 def test_a_host_keeps_the_last_words_of_each_hub() -> None:
-    words = Words()
+    words = OrderLog()
     for number in range(300):
         words.keep("answer", f"p{number}", Peer(5, 0, 50), number)
     for _ in range(300):

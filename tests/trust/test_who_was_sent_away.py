@@ -31,7 +31,7 @@ def called(**people: tuple[str, ...]) -> AttentionSettings:
 
 def use(live: LiveHub, policy: PolicySettings) -> None:
     live.hub.router.policy = policy
-    live.hub.hub_api.revocation.forget_strangers()
+    live.hub.hub_api.forget_strangers()
 
 
 async def vote(live: LiveHub, prompt_id: str, identity: str) -> Receipt:

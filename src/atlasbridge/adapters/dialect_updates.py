@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import urllib.error
 import urllib.request
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -95,16 +95,26 @@ def remove(home: Path, names: tuple[str, ...] = ()) -> list[str]:
     return gone
 
 
+class _OnlyHttps(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *given: Any) -> urllib.request.Request | None:
+        _refuse_plain(given[-1])
+        return super().redirect_request(*given)
+
+
+def _refuse_plain(url: str) -> None:
+    if not url.startswith("https://"):
+        raise DialectError(f"{url}: updates are fetched over https only", "")
+
+
 def fetch(source: str) -> bytes:
-    """A file, or a page over HTTPS."""
+    """A file, or a page over HTTPS, wherever it redirects."""
     try:
         if not _URL.match(source):
             return Path(source).read_bytes()[: LIMIT + 1]
-        if not source.startswith("https://"):
-            raise DialectError(f"{source}: updates are fetched over https only", "")
-        with urllib.request.urlopen(source, timeout=TIMEOUT_S) as answer:
+        _refuse_plain(source)
+        with urllib.request.build_opener(_OnlyHttps).open(source, timeout=TIMEOUT_S) as answer:
             data: bytes = answer.read(LIMIT + 1)
-    except (OSError, urllib.error.URLError) as error:
+    except (OSError, HTTPException, ValueError) as error:  # no such page, no answer, or no address at all
         raise DialectError(f"{source}: cannot be read: {error}", "") from None
     return data
 

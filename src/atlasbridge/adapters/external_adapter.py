@@ -31,17 +31,8 @@ from atlasbridge.adapters.base import BaseAdapter, PromptEvent, PromptType, Repl
 from atlasbridge.adapters.event import prompt_of_event
 from atlasbridge.adapters.registry import AdapterRegistry
 from atlasbridge.core.clock import SystemClock, iso
-from atlasbridge.core.detection.events import (
-    ChildExited,
-    Command,
-    Event,
-    OutputReceived,
-    RaisePrompt,
-    ReplyTyped,
-    RequestWakeup,
-    StructuredEventReceived,
-    WithdrawPrompt,
-)
+from atlasbridge.core.detection import events
+from atlasbridge.core.detection.events import Command, Event, RaisePrompt, ReplyTyped, RequestWakeup, WithdrawPrompt
 from atlasbridge.core.errors import AdapterError
 from atlasbridge.core.host.ports import DetectorLike
 from atlasbridge.core.peer import prove_above
@@ -82,16 +73,16 @@ class ExternalDetector:
         self._usual.secrets = values
 
     def handle(self, event: Event, now: float) -> list[Command]:
-        if isinstance(event, OutputReceived):
+        if isinstance(event, events.OutputReceived):
             self._output_at = now
         match event:
-            case StructuredEventReceived("prompt", text):
+            case events.StructuredEventReceived("prompt", text):
                 return self._tell(text)
-            case StructuredEventReceived("resolved"):
+            case events.StructuredEventReceived("resolved"):
                 return self._settle("answered", now)
             case ReplyTyped() if self._told is not None:
                 return self._answered(now)
-            case ChildExited():
+            case events.ChildExited():
                 return [*self._settle("exited", now), *self._passed(self._usual.handle(event, now), now)]
         return self._passed(self._usual.handle(event, now), now)
 

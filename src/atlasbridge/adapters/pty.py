@@ -32,7 +32,7 @@ from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.prompt_builder import prompt_of
 from atlasbridge.core.detection.verdict import MEDIUM
 from atlasbridge.core.errors import AdapterError
-from atlasbridge.core.host.bare import BareSession
+from atlasbridge.core.host.analysis import BareSession
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.keys import Step, parse_keys

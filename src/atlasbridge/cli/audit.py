@@ -17,7 +17,7 @@ from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import local_time
 from atlasbridge.core.daemon.audit_heads import parse_head, read_journal
-from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.peer import own_uid

@@ -19,7 +19,7 @@ from atlasbridge.cli.setup_file import read_text, write_checked
 from atlasbridge.config.load import locate_settings, setting_paths, variable
 from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.config.secrets import hide_secrets
-from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.session.model import meant, nearest

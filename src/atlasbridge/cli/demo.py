@@ -41,7 +41,7 @@ def command(quiet: bool, tour: bool) -> int:
     """Run a sample agent: a command, an edit, a choice, words, a secret, and something to refuse."""
     from atlasbridge.cli.printing import home
     from atlasbridge.cli.run import main as run
-    from atlasbridge.core.daemon.lock import lock_holder
+    from atlasbridge.core.daemon.request import lock_holder
 
     needs_unix("demo", "ask something by a script instead: atlasbridge ask QUESTION")
     place = home()

@@ -21,9 +21,7 @@ from atlasbridge.cli.records import verify_audit_offline, versions
 from atlasbridge.cli.service import service_file
 from atlasbridge.cli.shim import default_folder, real_tool, shims
 from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
-from atlasbridge.core.daemon.lock import lock_holder
-from atlasbridge.core.daemon.request import HubClient
-from atlasbridge.core.daemon.version_check import HINT, compare_version
+from atlasbridge.core.daemon.request import HINT, HubClient, compare_version, lock_holder
 from atlasbridge.core.distribution import COMMAND, NAME, others
 from atlasbridge.core.errors import AtlasBridgeError, DialectError
 from atlasbridge.core.home import MAX_SOCKET_PATH, Home

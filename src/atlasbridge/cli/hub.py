@@ -10,9 +10,8 @@ import click
 
 from atlasbridge.cli.environment import needs_unix
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
-from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import HINT, compare_version, lock_holder, look_at_hub
 from atlasbridge.core.daemon.starter import ensure_hub, stop_hub
-from atlasbridge.core.daemon.version_check import HINT, compare_version, look_at_hub
 from atlasbridge.core.peer import own_uid
 from atlasbridge.core.process import own_environ, own_python
 from atlasbridge.core.system_setup import SystemSetup, read_setup

@@ -394,7 +394,7 @@ def judged(policy: Policy, case: Case) -> Verdict:
 
 def old_grants() -> list[str]:
     from atlasbridge.bootstrap import load_configuration
-    from atlasbridge.core.daemon.rule_digest import OLD_GRANTS
+    from atlasbridge.core.daemon.rules import OLD_GRANTS
 
     return [OLD_GRANTS] if load_configuration(home(), os.environ).general.grants else []
 

@@ -287,7 +287,7 @@ def warn_of_same_name(options: RunOptions) -> None:
 
 
 def warn_of_older_hub() -> None:
-    from atlasbridge.core.daemon.version_check import HINT, look_at_hub
+    from atlasbridge.core.daemon.request import HINT, look_at_hub
     from atlasbridge.core.home import Home
 
     said = look_at_hub(Home.find(os.environ))
@@ -300,7 +300,7 @@ def announce_page() -> bool:
     page yet."""
     import json
 
-    from atlasbridge.core.daemon.lock import lock_holder
+    from atlasbridge.core.daemon.request import lock_holder
     from atlasbridge.core.home import Home
 
     home = Home.find(os.environ)

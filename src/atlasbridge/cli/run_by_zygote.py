@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from atlasbridge.core.host.zygote.spawn_request import request_host
+from atlasbridge.core.host.spawn_request import request_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

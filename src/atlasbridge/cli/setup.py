@@ -17,7 +17,7 @@ import click
 from atlasbridge.bootstrap import how_to_start, introduce, try_notification
 from atlasbridge.cli.printing import DURATION, home
 from atlasbridge.cli.setup_file import read_table, write_table
-from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.values import frozen
 

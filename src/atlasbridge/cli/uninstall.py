@@ -11,8 +11,7 @@ import click
 from atlasbridge.cli.printing import home
 from atlasbridge.cli.service import service_file, uninstall_service
 from atlasbridge.cli.shim import default_folder, shims
-from atlasbridge.core.daemon.lock import lock_holder
-from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.daemon.request import HubClient, lock_holder
 from atlasbridge.core.daemon.starter import stop_hub
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 

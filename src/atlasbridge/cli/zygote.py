@@ -17,13 +17,13 @@ from atlasbridge import bootstrap
 from atlasbridge.cli import run
 from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
-from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
+from atlasbridge.core.host.fork_server import ForkServer, Serving, claim
 from atlasbridge.core.host.launch import keep_one_heap
 from atlasbridge.core.host.session_log import SessionLog
-from atlasbridge.core.host.zygote.environment_fingerprint import FOLDER, SWITCH, read_fingerprint, server_address
-from atlasbridge.core.host.zygote.fork_server import ForkServer, Serving, claim
+from atlasbridge.core.host.spawn_request import FOLDER, SWITCH, read_fingerprint, server_address
 from atlasbridge.core.patterns import compile_next
 from atlasbridge.core.process import hide_memory
 from atlasbridge.core.values import compile_initialisers
@@ -33,11 +33,9 @@ NEEDED = {  # all imports of a running session; a test compares this list with a
     "cli": "by_name",
     "config": "secrets session",
     "core.client": "client",
-    "core.daemon": "version_check",
+    "core.daemon": "request",
     "core.detection": "detector",
-    "core.host": "analysis host launch watchdog",
-    "core.host.hub": "connection start",
-    "core.host.typing": "hook_connection steps typist",
+    "core.host": "analysis host hub_link launch typist watchdog",
     "core.prompt": "answer redact",
     "core.screen": "redraw style",
     "core.session": "model",

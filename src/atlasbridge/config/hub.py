@@ -8,7 +8,7 @@ from typing import Any
 
 from atlasbridge.config.load import Configuration
 from atlasbridge.config.model import EscalationEntry, PersonEntry
-from atlasbridge.core.daemon.settings import HubSettings, Retention
+from atlasbridge.core.daemon.parts import HubSettings, Retention
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.hub_connection import wants_loopback
 from atlasbridge.core.policy.attention import AttentionSettings

@@ -16,7 +16,7 @@ from atlasbridge import __version__
 from atlasbridge.core.ancestry import MARK
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
-from atlasbridge.core.host.zygote.environment_fingerprint import SWITCH
+from atlasbridge.core.host.spawn_request import SWITCH
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.values import frozen
 

@@ -11,33 +11,20 @@ import signal
 import sys
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.detection import events
 from atlasbridge.core.detection.detector import Detector
-from atlasbridge.core.detection.events import (
-    ChildExited,
-    Command,
-    Event,
-    KeysTyped,
-    OutputReceived,
-    ProbeAnswer,
-    ProbeAnswered,
-    ProbeState,
-    RaisePrompt,
-    ReplyTyped,
-    RequestProbe,
-    RequestWakeup,
-    WakeupDue,
-    WithdrawPrompt,
-)
+from atlasbridge.core.detection.events import Command, Event, ProbeAnswer, ProbeState, RaisePrompt
 from atlasbridge.core.ports import WaitingProbe
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.keys import When
 from atlasbridge.core.prompt.model import Prompt, Reject
 from atlasbridge.core.tty import Size
+from atlasbridge.lab.replay import Player
 from atlasbridge.os.tty import make_probe
 from atlasbridge.os.tty.base import BasePTY, NoProbe
 
@@ -56,9 +43,9 @@ class Trace:
     looks: list[tuple[float, ProbeAnswer]] = field(default_factory=list)
 
     def keep(self, event: Event, now: float, raised: int) -> None:
-        if isinstance(event, ProbeAnswered):
+        if isinstance(event, events.ProbeAnswered):
             self.looks.append((now, event.answer))
-        elif not isinstance(event, WakeupDue):
+        elif not isinstance(event, events.WakeupDue):
             self.events.append((now, event, raised))
 
     def look(self, now: float) -> ProbeAnswer:
@@ -72,15 +59,15 @@ class Trace:
         return self.looks[max(at - 1, 0)][1]
 
 
-class VirtualClockRun:
+class VirtualClockRun(Player):
     """One run of a trace. `latencies` are the seconds from the moment the program came to rest to each prompt: from its
-    last output, the last answer, or the first idle probe after a busy one."""
+    last output, the last answer, or the first idle probe after a busy one.
+    """
 
     def __init__(self, detector: Detector, trace: Trace) -> None:
+        super().__init__(detector, ProbeAnswer(ProbeState.UNKNOWN))
         self.latencies: list[float] = []
-        self._detector = detector
         self._trace = trace
-        self._wake_at: float | None = None
         self._last = 0.0
         self._busy = False
         self._held: ProbeAnswer | None = None  # the probe's answer while other events are delayed
@@ -89,43 +76,37 @@ class VirtualClockRun:
     def run(self, raised: int) -> list[float]:
         """Run until this many prompts were raised, or nothing is left to happen."""
         for at, event, before in self._trace.events:
-            self._pass_time(at + self._shift)
+            self._note(self.pass_time(at + self._shift))
             self._await_raised(before, at, self._trace.look_before(at))
             now = at + self._shift
-            if isinstance(event, OutputReceived | ReplyTyped):
+            if isinstance(event, events.OutputReceived | events.ReplyTyped):
                 self._last = now
-            self._obey(self._detector.handle(event, now), now)
+            self._note(self.tell(event, now))
         self._await_raised(raised, self._trace.events[-1][0], None)
         return self.latencies
 
+    def look(self, now: float) -> ProbeAnswer:
+        answer = self._held or self._trace.look(now - self._shift)
+        self._last = now if self._busy else self._last
+        self._busy = answer.state is ProbeState.BUSY
+        return answer
+
+    def _note(self, heard: Iterator[tuple[float, Command]]) -> None:
+        for now, command in heard:
+            if isinstance(command, RaisePrompt):
+                self.latencies.append(now - self._last)
+
     def _await_raised(self, count: int, at: float, held: ProbeAnswer | None) -> None:
         """Delay the events that followed a prompt, such as its answer, until the prompt is raised here, too. Until then
-        the probe repeats its last answer before that (None: nothing follows)."""
+        the probe repeats its last answer before that (None: nothing follows).
+        """
         end = at + self._shift + TAIL_S
         self._held = held
-        while len(self.latencies) < count and self._wake_at is not None and self._wake_at <= end:
+        while len(self.latencies) < count and self.wake_at is not None and self.wake_at <= end:
             if held is not None:
-                self._shift = max(self._shift, self._wake_at - at)
-            self._pass_time(self._wake_at)
+                self._shift = max(self._shift, self.wake_at - at)
+            self._note(self.pass_time(self.wake_at))
         self._held = None
-
-    def _pass_time(self, until: float) -> None:
-        while self._wake_at is not None and self._wake_at <= until:
-            now, self._wake_at = self._wake_at, None
-            self._obey(self._detector.handle(WakeupDue(), now), now)
-
-    def _obey(self, commands: list[Command], now: float) -> None:
-        for command in commands:
-            if isinstance(command, RequestWakeup):
-                self._wake_at = command.at
-            elif isinstance(command, RequestProbe):
-                answer = self._held or self._trace.look(now - self._shift)
-                if self._busy:
-                    self._last = now
-                self._busy = answer.state is ProbeState.BUSY
-                self._obey(self._detector.handle(ProbeAnswered(answer), now), now)
-            elif isinstance(command, RaisePrompt):
-                self.latencies.append(now - self._last)
 
 
 PATIENCE_S = 20.0
@@ -216,7 +197,7 @@ class LiveTerminal:
         self._probe = NoProbe(self._fd) if self.blind else make_probe(self._fd, self._pid)
         self._last_output = self.clock.now()
         asyncio.get_running_loop().add_reader(self._fd, self._readable)
-        self._tell(OutputReceived(b""))
+        self._tell(events.OutputReceived(b""))
 
     def _start_on_console(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
         """Reads block on a console, so a thread passes the data on."""
@@ -226,7 +207,7 @@ class LiveTerminal:
         pty = self._pty = WindowsPTY.spawn(command, environ, None, Size(screen.rows, screen.cols))
         self.blind = True  # on Windows it is unknown who reads
         self._last_output = self.clock.now()
-        self._tell(OutputReceived(b""))
+        self._tell(events.OutputReceived(b""))
 
         def read() -> None:
             while data := pty.read():
@@ -237,12 +218,12 @@ class LiveTerminal:
 
     def type(self, keys: bytes) -> None:
         """Type as the person at the terminal."""
-        self._tell(KeysTyped(keys))
+        self._tell(events.KeysTyped(keys))
         self._write(keys)
 
     def answer(self, value: str) -> None:
         """Type an accepted reply to the open prompt, as the host does. Answers with steps that wait for the screen need
-        the host's own code (`core/host/typing/steps.py`), and are refused here."""
+        the host's own code (`core/host/typist.py`), and are refused here."""
         prompt = self.detector.open_prompt
         if prompt is None:
             raise LabTimeout("there is no open prompt to answer\n" + self._state())
@@ -253,7 +234,7 @@ class LiveTerminal:
         waits = [step.until for step in steps[:-1] if step.until not in (When.AT_ONCE, When.DRAINED)]
         if waits:
             raise LabTimeout(f"this answer waits between its keys ({waits[0]}); a scenario types only keys at once")
-        self._tell(ReplyTyped(prompt.digest))
+        self._tell(events.ReplyTyped(prompt.digest))
         for step in steps:
             self._write(step.keys)
 
@@ -321,7 +302,7 @@ class LiveTerminal:
             return  # the scenario is over
         if not data:
             self.exited = True
-            self._tell(ChildExited())
+            self._tell(events.ChildExited())
             return
         self._take_in(data)
         answers = self.detector.screen.take_queries()
@@ -331,7 +312,7 @@ class LiveTerminal:
     def _take_in(self, data: bytes) -> None:
         self.read_bytes += len(data)
         self._last_output = self.clock.now()
-        self._tell(OutputReceived(data))
+        self._tell(events.OutputReceived(data))
 
     def _write(self, data: bytes) -> None:
         self._last_input = self.clock.now()
@@ -356,13 +337,13 @@ class LiveTerminal:
             case RaisePrompt(prompt):
                 self.raised.append(prompt)
                 self.latency_s.append(now - self._last_output)
-            case WithdrawPrompt(reason=reason):
+            case events.WithdrawPrompt(reason=reason):
                 self.withdrawn.append(reason)
-            case RequestWakeup(at):
+            case events.RequestWakeup(at):
                 self._wake_at(at)
-            case RequestProbe():
+            case events.RequestProbe():
                 age = None if self._last_input is None else now - self._last_input
-                looked = ProbeAnswered(self._probe.look(now - self._last_output, age))
+                looked = events.ProbeAnswered(self._probe.look(now - self._last_output, age))
                 self.trace.keep(looked, now, len(self.raised))
                 return self.detector.handle(looked, now)
         return []
@@ -376,7 +357,7 @@ class LiveTerminal:
     def _wake(self) -> None:
         running = self._fd >= 0 or self._watched >= 0 or self._pty is not None
         if running and not self.exited:
-            self._tell(WakeupDue())
+            self._tell(events.WakeupDue())
 
     def _state(self) -> str:
         shown = "\n".join(line for line in self.detector.screen.lines() if line)

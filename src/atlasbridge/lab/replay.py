@@ -12,23 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from atlasbridge.core.detection import events
 from atlasbridge.core.detection.detector import Detector
-from atlasbridge.core.detection.events import (
-    ChildExited,
-    Command,
-    Event,
-    KeysTyped,
-    OutputReceived,
-    ProbeAnswer,
-    ProbeAnswered,
-    ProbeState,
-    RaisePrompt,
-    RequestProbe,
-    RequestWakeup,
-    Resized,
-    WakeupDue,
-    WithdrawPrompt,
-)
+from atlasbridge.core.detection.events import Command, Event, ProbeAnswer, ProbeState, RaisePrompt, WithdrawPrompt
 from atlasbridge.core.detection.verdict import DetectorSettings
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.recognition.dialect import Dialect
@@ -55,16 +41,16 @@ def read_recording(path: Path) -> Recording:
     try:
         head = json.loads(lines[0])
         rows, cols = int(head["height"]), int(head["width"])
-        events = []
+        read = []
         for line in lines[1:]:
             number += 1
             if line.strip():
                 at, kind, data = json.loads(line)
-                events.append((float(at), str(kind), str(data)))
+                read.append((float(at), str(kind), str(data)))
     except (ValueError, KeyError, IndexError, TypeError) as error:
         what = f"{path}, line {number}, is no asciicast v2: {error}"
         raise AtlasBridgeError(what, "Record it with `atlasbridge lab record`.") from None
-    return Recording(rows, cols, str(head.get("title", "")), str(head.get("command", "")), tuple(events))
+    return Recording(rows, cols, str(head.get("title", "")), str(head.get("command", "")), tuple(read))
 
 
 class Player:
@@ -81,15 +67,18 @@ class Player:
     def pass_time(self, until: float) -> Iterator[tuple[float, Command]]:
         while self.wake_at is not None and self.wake_at <= until:
             now, self.wake_at = self.wake_at, None
-            yield from self._obey(self.detector.handle(WakeupDue(), now), now)
+            yield from self._obey(self.detector.handle(events.WakeupDue(), now), now)
+
+    def look(self, now: float) -> ProbeAnswer:
+        return self.probe
 
     def _obey(self, commands: list[Command], now: float) -> Iterator[tuple[float, Command]]:
         for command in commands:
             match command:
-                case RequestWakeup(at):
+                case events.RequestWakeup(at):
                     self.wake_at = at
-                case RequestProbe():
-                    yield from self._obey(self.detector.handle(ProbeAnswered(self.probe), now), now)
+                case events.RequestProbe():
+                    yield from self._obey(self.detector.handle(events.ProbeAnswered(self.look(now)), now), now)
                 case _:
                     yield now, command
 
@@ -111,7 +100,7 @@ def replay(
         yield from player.pass_time(at)
         yield from player.tell(event_of(kind, data), at)
     yield from player.pass_time(recording.ends_at + tail_s)
-    yield from player.tell(ChildExited(), recording.ends_at + tail_s)
+    yield from player.tell(events.ChildExited(), recording.ends_at + tail_s)
 
 
 def screen_at(recording: Recording, until: float) -> Screen:
@@ -121,9 +110,9 @@ def screen_at(recording: Recording, until: float) -> Screen:
         if at > until:
             break
         match event_of(kind, data):
-            case OutputReceived(raw):
+            case events.OutputReceived(raw):
                 screen.feed(raw)
-            case Resized(rows, cols):
+            case events.Resized(rows, cols):
                 screen.resize(rows, cols)
     return screen
 
@@ -156,8 +145,8 @@ def event_of(kind: str, data: str) -> Event:
     raw = data.encode("utf-8", "surrogateescape")
     if kind == "r":
         cols, _, rows = data.partition("x")
-        return Resized(int(rows), int(cols))
-    return KeysTyped(raw) if kind == "i" else OutputReceived(raw if kind == "o" else b"")
+        return events.Resized(int(rows), int(cols))
+    return events.KeysTyped(raw) if kind == "i" else events.OutputReceived(raw if kind == "o" else b"")
 
 
 def render(at: float, command: Command) -> dict[str, Any]:

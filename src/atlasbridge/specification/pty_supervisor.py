@@ -19,7 +19,6 @@ from atlasbridge.adapters.registry import AdapterRegistry
 from atlasbridge.core.audit.log import AuditWriter
 from atlasbridge.core.clock import SystemClock, iso
 
-QUEUE_WAIT_S = 1.0
 MOST_KEYS = 4096
 
 
@@ -111,11 +110,7 @@ class PTYSupervisor:
 
     async def response_consumer(self) -> None:
         while True:
-            try:
-                prompt_id, value = await asyncio.wait_for(self.responses.get(), QUEUE_WAIT_S)
-            except TimeoutError:
-                continue
-            await self._inject_response(prompt_id, value)
+            await self._inject_response(*await self.responses.get())
 
     async def _look(self) -> None:
         event = await self.adapter.detect_prompt(bytes(self._output_buffer))

@@ -134,7 +134,8 @@ async def until_cut(source: AsyncGenerator[Item, None], cut: asyncio.Event) -> A
 
 async def _next(queue: asyncio.Queue[bytes | None]) -> bytes | None:
     try:
-        return await asyncio.wait_for(queue.get(), HEARTBEAT_S)
+        async with asyncio.timeout(HEARTBEAT_S):  # `wait_for` of Python 3.11 can lose a cancellation
+            return await queue.get()
     except TimeoutError:
         return b": still here\n\n"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from atlasbridge import __version__
-from atlasbridge.core.daemon.lock import HubLock
-from atlasbridge.core.daemon.version_check import (
+from atlasbridge.core.daemon.request import (
+    HubLock,
     compare_version,
     look_at_hub,
     read_version_file,

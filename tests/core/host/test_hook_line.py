@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 from tests.support.session_fakes import PROMPT, Bench
 
-from atlasbridge.core.host.terminal.attach_socket import Caller
-from atlasbridge.core.host.typing.hook_connection import HookConnection
-from atlasbridge.core.host.typing.steps import Walk
-from atlasbridge.core.host.typing.typist import Typist
+from atlasbridge.core.host.attachment import Caller
+from atlasbridge.core.host.typist import HookConnection, Typist, Walk
 from atlasbridge.core.prompt.answer import encode_answer
 from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import (

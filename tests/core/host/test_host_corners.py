@@ -14,9 +14,9 @@ from tests.support.session_fakes import Bench
 
 from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
-from atlasbridge.core.host.hub.connection import HubLink
+from atlasbridge.core.host.hub_link import HubLink
 from atlasbridge.core.host.supervisor import Beat
-from atlasbridge.core.host.typing.typed import Outcome
+from atlasbridge.core.host.typed import Outcome
 from atlasbridge.core.session.settings import SessionSettings
 
 
@@ -62,12 +62,12 @@ def test_an_effect_is_not_judged_while_the_answer_is_still_being_typed() -> None
     bench.raise_prompt()
     bench.watch.begin_typing("p1", "d1", several=True)
     bench.clock.advance(bench.settings.effect_timeout_s + 1)
-    bench.watch.turn(bench.clock.now())
+    bench.watch.step(bench.clock.now())
     assert bench.posted == []
     assert bench.watch.due(bench.clock.now()) is None
     bench.watch.end_typing("p1", Outcome("typed"))
     bench.clock.advance(bench.settings.effect_timeout_s + 1)
-    bench.watch.turn(bench.clock.now())
+    bench.watch.step(bench.clock.now())
     assert bench.posted == [{"m": "effect", "prompt_id": "p1", "outcome": "still_there"}]
     bench.pty.close()
 

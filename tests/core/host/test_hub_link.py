@@ -16,10 +16,9 @@ from tests.support.waiting import wait_for
 from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.detection.events import WakeupDue, WithdrawPrompt
-from atlasbridge.core.host.hub.connection import HubSide
+from atlasbridge.core.host.hub_link import HubSide
 from atlasbridge.core.host.supervisor import Beat
-from atlasbridge.core.host.typing.steps import Walk
-from atlasbridge.core.host.typing.typist import Typist
+from atlasbridge.core.host.typist import Typist, Walk
 from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Answer, Prompt
 from atlasbridge.core.session.model import SessionRecord

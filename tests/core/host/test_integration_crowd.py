@@ -7,7 +7,7 @@ import select
 import socket
 from pathlib import Path
 
-from atlasbridge.core.host.terminal.attach_socket import AttachSocket, Caller
+from atlasbridge.core.host.attachment import AttachSocket, Caller
 
 _SEEN = Path("/proc/self/fd") if Path("/proc/self/fd").exists() else Path("/dev/fd")
 

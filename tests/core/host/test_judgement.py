@@ -9,7 +9,7 @@ from typing import Any
 from tests.support.session_fakes import Bench
 
 from atlasbridge.core.detection.events import StructuredEventReceived
-from atlasbridge.core.host.lazy_analysis import LazyAnalysis
+from atlasbridge.core.host.analysis import LazyAnalysis
 from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.tty import Size
 
@@ -24,4 +24,4 @@ def test_what_a_hook_says_before_anybody_can_judge_is_kept(tmp_path: Path) -> No
 
     analysis = LazyAnalysis(build, Size(), False, lambda loop: None, SessionLog(tmp_path / "log", bench.clock))
     analysis.tool_said({"kind": "permission", "text": "Bash: ls", "source": "a hook"})
-    assert analysis.picture() == b"" and list(built[0]) == [StructuredEventReceived("permission", "Bash: ls", "a hook")]
+    assert analysis.redraw() == b"" and list(built[0]) == [StructuredEventReceived("permission", "Bash: ls", "a hook")]

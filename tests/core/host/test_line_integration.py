@@ -15,7 +15,7 @@ import pytest
 from tests.support.waiting import wait_for
 
 from atlasbridge.core import wire
-from atlasbridge.core.host.terminal.detach_key import DetachKey
+from atlasbridge.core.host.relay import DetachKey
 from atlasbridge.core.hub_connection import HOST, Pass, Stranger, connect_loopback, new_key, pass_file, read_pass
 from atlasbridge.core.peer import Peer, own_uid
 from atlasbridge.core.tty import Size

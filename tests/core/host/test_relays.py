@@ -14,13 +14,17 @@ from tests.support.session_fakes import Bench, FakePty
 from tests.support.waiting import wait_for
 
 from atlasbridge.core.clock import ManualClock
+from atlasbridge.core.host.attachment import Attachment
+from atlasbridge.core.host.relay import (
+    STATUS_ANSWER,
+    STATUS_QUERY,
+    DetachKey,
+    InputRelay,
+    InputWriter,
+    OutputRelay,
+    Ring,
+)
 from atlasbridge.core.host.supervisor import Beat
-from atlasbridge.core.host.terminal.attachment import Attachment
-from atlasbridge.core.host.terminal.detach_key import DetachKey
-from atlasbridge.core.host.terminal.input_writer import InputWriter
-from atlasbridge.core.host.terminal.keyboard import InputRelay
-from atlasbridge.core.host.terminal.relay import STATUS_ANSWER, STATUS_QUERY, OutputRelay
-from atlasbridge.core.host.terminal.ring import Ring
 
 
 class Keyboard:
@@ -98,7 +102,7 @@ def test_nobody_is_called_to_look_before_a_key_can_have_its_echo(
 ) -> None:
     keyboard.type(b"a")
     wait_for(lambda: keyboard.pauses == [1], "the pause behind the key")
-    monkeypatch.setattr("atlasbridge.core.host.terminal.keyboard._ECHO_MS", 600_000)
+    monkeypatch.setattr("atlasbridge.core.host.relay._ECHO_MS", 600_000)
     for number in range(2, 5):
         keyboard.type(b"b")
         wait_for(lambda number=number: len(keyboard.told) == number, "the word of it")  # type: ignore[misc]
@@ -181,7 +185,7 @@ def test_a_few_full_reads_are_one_write_and_one_entry_of_the_ring(
 ) -> None:
     full = [bytes([letter]) * 4095 for letter in b"abcdef"]
     reads = [*full[1:4], *full[5:], b"end"]
-    monkeypatch.setattr("atlasbridge.core.host.terminal.relay.os.read", lambda fd, size: reads.pop(0))
+    monkeypatch.setattr("atlasbridge.core.host.relay.os.read", lambda fd, size: reads.pop(0))
     screen: Any = _Screen()
     bench.output.attachment = screen
     assert bench.output.pass_on(-1, full[0], Beat(bench.clock)) is True, "there is more"

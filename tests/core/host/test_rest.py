@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atlasbridge.core.host.typing.steps import Rest
+from atlasbridge.core.host.typist import Rest
 from atlasbridge.core.screen.screen import Screen
 
 

@@ -12,12 +12,9 @@ from tests.support.waiting import wait_for
 
 from atlasbridge.core.clock import ManualClock, SystemClock
 from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.host.relay import DetachKey, GateTimeout, InputWriter, ReturnStripper, Ring
 from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.host.supervisor import Beat, Supervisor
-from atlasbridge.core.host.terminal.detach_key import DetachKey
-from atlasbridge.core.host.terminal.input_writer import GateTimeout, InputWriter
-from atlasbridge.core.host.terminal.relay import ReturnStripper
-from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.screen.redraw import SAFE_RESET, render_farewell, render_screen
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.style import render_sgr
@@ -164,7 +161,7 @@ def test_an_answer_waits_for_a_key_that_is_on_its_way(monkeypatch: pytest.Monkey
             answering.join(0.05)
         return write(fd, data)
 
-    monkeypatch.setattr("atlasbridge.core.host.terminal.input_writer.os.write", write_late)
+    monkeypatch.setattr("atlasbridge.core.host.relay.os.write", write_late)
     input_writer.type(b"k")
     answering.join(60)
     assert os.read(read_fd, 100) == b"kanswer"

@@ -38,7 +38,7 @@ def bench() -> Iterator[Bench]:
 
 def turn(bench: Bench) -> None:
     bench.watch.due(bench.clock.now())
-    bench.watch.turn(bench.clock.now())
+    bench.watch.step(bench.clock.now())
 
 
 def test_output_is_fed_once_it_pauses(bench: Bench) -> None:

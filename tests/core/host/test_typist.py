@@ -16,8 +16,7 @@ from atlasbridge.core.detection.events import (
     WakeupDue,
     WithdrawPrompt,
 )
-from atlasbridge.core.host.typing.steps import Walk
-from atlasbridge.core.host.typing.typist import Typist
+from atlasbridge.core.host.typist import Typist, Walk
 from atlasbridge.core.prompt.keys import Only, Shows, Step, When
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt
 from atlasbridge.core.tty import LineFlags
@@ -237,8 +236,8 @@ def test_a_prompt_that_stays_is_told_once_and_never_typed_again(bench: Bench) ->
     hand = typist(bench, Step(b"y\r"))
     hand.type("p1", YES)
     bench.clock.advance(bench.settings.effect_timeout_s + 1)
-    bench.watch.turn(bench.clock.now())
-    bench.watch.turn(bench.clock.now())
+    bench.watch.step(bench.clock.now())
+    bench.watch.step(bench.clock.now())
     assert bench.posted == [{"m": "effect", "prompt_id": "p1", "outcome": "still_there"}]
     hand.type("p1", YES)
     assert bench.pty.typed() == b"y\r"

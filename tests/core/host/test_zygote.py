@@ -24,16 +24,19 @@ from atlasbridge.cli import zygote
 from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
+from atlasbridge.core.host import fork_server, spawn_request
+from atlasbridge.core.host.fork_server import ForkServer, Serving, claim
 from atlasbridge.core.host.session_log import SessionLog
-from atlasbridge.core.host.zygote import environment_fingerprint, fork_server
-from atlasbridge.core.host.zygote.environment_fingerprint import (
+from atlasbridge.core.host.spawn_request import (
+    CWD,
+    encode_request,
     interpreter_environ,
+    parse_request,
     read_fingerprint,
+    request_length,
     server_address,
     wants_zygote,
 )
-from atlasbridge.core.host.zygote.fork_server import ForkServer, Serving, claim
-from atlasbridge.core.host.zygote.spawn_request import CWD, encode_request, parse_request, request_length
 from atlasbridge.core.peer import Peer, meet
 
 WORDS = st.binary(min_size=0, max_size=30).filter(lambda word: b"\0" not in word)
@@ -61,7 +64,7 @@ def test_anything_else_is_no_request_and_does_no_harm(data: bytes) -> None:
 
 def test_fingerprint_are_the_same_for_a_child_and_name_what_differs() -> None:
     own = read_fingerprint(os.environ)
-    code = "import os, sys; from atlasbridge.core.host.zygote.environment_fingerprint import read_fingerprint as read\n"
+    code = "import os, sys; from atlasbridge.core.host.spawn_request import read_fingerprint as read\n"
     code += "sys.stdout.buffer.write(read(os.environ))"
 
     def of(*before: str, **environ: str) -> bytes:
@@ -87,14 +90,14 @@ def test_fingerprint_are_the_same_for_a_child_and_name_what_differs() -> None:
 
 
 def test_another_version_has_another_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment_fingerprint, "_has_options", lambda: False)
+    monkeypatch.setattr(spawn_request, "_has_options", lambda: False)
     before = read_fingerprint(os.environ)
-    monkeypatch.setattr(environment_fingerprint, "__version__", "99.0")
+    monkeypatch.setattr(spawn_request, "__version__", "99.0")
     assert server_address("/home", read_fingerprint(os.environ)) != server_address("/home", before)
 
 
 def test_an_interpreter_with_options_of_its_own_has_no_zygote() -> None:
-    code = "import os; from atlasbridge.core.host.zygote.environment_fingerprint import read_fingerprint as read\n"
+    code = "import os; from atlasbridge.core.host.spawn_request import read_fingerprint as read\n"
     code += "print(read(os.environ))"
     for option in ("-O", "-Xdev", "-Werror"):
         done = subprocess.run([sys.executable, option, "-c", code], capture_output=True, text=True, check=True)

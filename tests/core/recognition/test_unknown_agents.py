@@ -377,3 +377,18 @@ def test_a_row_that_tells_which_key_goes_on_is_no_choice_beside_the_only_one(hin
     drawn = f"  New here? You can create an account later.\n\n\n → Login to continue\n\n   {hint}\n{HIDE}"
     play = Playbook(POLLING) >> drawn >> 3.0 << Raised("confirm_enter", hint)
     assert not play.prompt.choices
+
+
+def nanocoder_at_rest(above: str = "") -> str:
+    """A bar on the left, a ground of its own, a drawn caret on the first letter of a faded hint, a status row."""
+    row = "\x1b[38;5;183m┃\x1b[39m\x1b[48;5;59m"
+    hint = "\x1b[38;5;103m> \x1b[7m\x1b[39m/\x1b[0m\x1b[90m\x1b[48;5;59m commands, ! bash, ↑/↓ history"
+    box = f"{row} {above}\x1b[K\x1b[m\n{row} {hint}\x1b[K\x1b[m\n{row}\x1b[K\x1b[m"
+    return f"\x1b[?25lAll done.\n\n\x1b[1mWhat would you like me to help with?\x1b[m\n\n{box}\n\n▶ normal mode on\n"
+
+
+def test_a_field_behind_a_bar_of_its_own_is_the_input_box_unless_a_question_is_behind_it_too() -> None:
+    play = Playbook(POLLING) >> nanocoder_at_rest() >> 3.0 << Raised("free_text")
+    assert play.prompt.idle
+    asked = Playbook(POLLING) >> nanocoder_at_rest("Which branch?") >> 3.0 << Raised("free_text", "Which branch?")
+    assert not asked.prompt.idle

@@ -133,3 +133,21 @@ def test_a_label_that_the_tool_wraps_itself_is_one_label() -> None:
     play = Playbook(POLLING, cols=40) >> f"Run it?\n{rows}\n" >> 1.0 << Raised("multiple_choice")
     assert play.prompt.choices[1].label == "Yes, and don't ask again for commands that begin with git"
     assert play.prompt.choices[1].detail == ""
+
+
+def test_a_label_that_the_tool_wraps_inside_a_box_ends_where_its_description_begins() -> None:
+    words = [
+        "❯ 1. Yes",
+        "  2. Yes, and don't ask again when in this",
+        "     folder (/tmp/shop/api)",
+        "     For this session",
+    ]
+    rows = [*words, "  3. No"]
+    box = "\n".join(["╭" + "─" * 46 + "╮", *(f"│ {row:<45}│" for row in ("Edit it?", *rows)), "╰" + "─" * 46 + "╯"])
+    play = Playbook(RAW, cols=48) >> f"{box}\x1b[?25l" >> 1.0 << Raised("multiple_choice")
+    assert [choice.label for choice in play.prompt.choices] == [
+        "Yes",
+        "Yes, and don't ask again when in this folder (/tmp/shop/api)",
+        "No",
+    ]
+    assert play.prompt.choices[1].detail == "For this session"

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from tests.support.waiting import wait_for
 
-from atlasbridge.core.daemon.lock import HubLock, lock_holder
+from atlasbridge.core.daemon.request import HubLock, lock_holder
 from atlasbridge.core.system import lives
 
 pytestmark = pytest.mark.skipif(

@@ -11,8 +11,8 @@ from tests.ptypool.waiting import read_until
 from tests.support import fake_winpty
 
 from ptypool import AtCapacity, PtyIoError, PtyPool, SpawnFailed
+from ptypool.backend import MESSAGE_LIMIT
 from ptypool.console import Console
-from ptypool.flow import MESSAGE_LIMIT
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.ptypool.waiting import DEADLINE_S, process_exists, read_all, read_unt
 from tests.support.waiting import until
 
 from ptypool import PtyIoError, PtyPool
-from ptypool.flow import MESSAGE_LIMIT
+from ptypool.backend import MESSAGE_LIMIT
 
 RAW_ECHO = "import sys, tty; tty.setraw(0); print('ready', flush=True)\n"
 

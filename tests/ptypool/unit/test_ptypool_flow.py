@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ptypool import PtyIoError
-from ptypool.flow import MESSAGE_LIMIT, Inbox, Outbox
+from ptypool.backend import MESSAGE_LIMIT, Inbox, Outbox
 
 
 async def test_the_limit_is_256_messages() -> None:

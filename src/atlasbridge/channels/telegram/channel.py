@@ -373,7 +373,8 @@ class TelegramChannel(ChatChannel):
         if self._undecided:
             self._decided.clear()
             try:
-                await asyncio.wait_for(self._decided.wait(), DECISION_PATIENCE_S)
+                async with asyncio.timeout(DECISION_PATIENCE_S):  # `wait_for` of Python 3.11 can lose a cancellation
+                    await self._decided.wait()
             except TimeoutError:
                 self._undecided.clear()
 

@@ -13,8 +13,8 @@ import termios
 
 from atlasbridge.core import wire
 from atlasbridge.core.fast_imports import signal, socket
-from atlasbridge.core.host.terminal.terminal_handover import send_with_fds
-from atlasbridge.core.host.terminal.wakeup import Wakeup
+from atlasbridge.core.host.terminal_handover import send_with_fds
+from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.process import hide_memory, spawn_shell
 from atlasbridge.core.tty import LEFT, Ending, Size, parting_words
@@ -66,7 +66,6 @@ def raw_attributes(attributes: list[Any]) -> list[Any]:
 
 
 def window_size(fd: int) -> Size:
-    """The terminal's size; 0 x 0 if it has none."""
     try:
         told = fcntl.ioctl(fd, termios.TIOCGWINSZ, b"\0" * 8)
     except OSError:
@@ -141,34 +140,18 @@ def _stty_words(attributes: list[Any]) -> str:
         flags = {"cflag": _CFLAG, "iflag": _IFLAG, "lflag": _LFLAG, "oflag": _OFLAG}
         words = [f"{name}={attributes[index]:x}" for name, index in flags.items()]
         names = (
-            "eof",
-            "eol",
-            "eol2",
-            "erase",
-            "intr",
-            "kill",
-            "lnext",
-            "min",
-            "quit",
-            "reprint",
-            "start",
-            "stop",
-            "susp",
+            *("eof", "eol", "eol2", "erase", "intr", "kill", "lnext", "min", "quit"),
+            *("reprint", "start", "stop", "susp", "time", "werase"),
         )
-        words += [f"{name}={control[getattr(termios, 'V' + name.upper())]:x}" for name in (*names, "time", "werase")]
+        words += [f"{name}={control[getattr(termios, 'V' + name.upper())]:x}" for name in names]
         return ":".join(["gfmt1", *words, f"ispeed={attributes[_ISPEED]}", f"ospeed={attributes[_OSPEED]}"])
     flags_in_order = (attributes[index] for index in (_IFLAG, _OFLAG, _CFLAG, _LFLAG))
     return ":".join(f"{value:x}" for value in (*flags_in_order, *control))
 
 
 _HANDLED = (
-    signal.SIGWINCH,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGINT,
-    signal.SIGQUIT,
-    signal.SIGTSTP,
-    signal.SIGCONT,
+    *(signal.SIGWINCH, signal.SIGTERM, signal.SIGHUP, signal.SIGINT),
+    *(signal.SIGQUIT, signal.SIGTSTP, signal.SIGCONT),
 )
 _BACKGROUND_LOOK_MS = 250.0  # how often a client that was continued with `bg` checks whether it has the terminal
 _LEAVE_S = 2.0  # how long a client that must exit waits for the host to release its terminal

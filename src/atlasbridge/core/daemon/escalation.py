@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from atlasbridge.core.clock import iso, parse_iso
-from atlasbridge.core.daemon.fleet_outbox import LOOK_S, Delegation, without_chats
+from atlasbridge.core.clock import Clock, iso, parse_iso
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.attention import HOUR_S, Attendance, listeners
@@ -79,6 +78,51 @@ def digest_line(record: PromptRecord, session: SessionRecord) -> str:
     return f"• {name}: “{asked[:LINE_LIMIT]}{'…' if len(asked) > LINE_LIMIT else ''}”"
 
 
+CHANNEL = "server"  # of a fleet server
+# If a fleet server notifies people in its chats, this hub's own chats stay silent.
+#
+# That requires that the server is connected, has chats at all, and confirms for each prompt that it notifies somebody.
+# Otherwise this hub runs its own escalation policy. The page, the terminal and local notifications never wait.
+
+SILENT_S = 60.0  # after this time without a message from the server, this hub uses its own chats again
+WORD_S = 10.0  # how long a new prompt waits for the server's confirmation
+LOOK_S = 5.0  # how often such a prompt is checked again
+
+
+class Delegation:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._heard_at = float("-inf")
+        self._carries = False
+        self._asked: set[str] = set()
+
+    def heard(self, carries: bool | None = None) -> bool:
+        """Records a message from the server. `carries`: whether it has chats. Returns True if it has just stopped
+        having them."""
+        self._heard_at = self._clock.now()
+        ended = self._carries and carries is False
+        self._carries = self._carries if carries is None else carries
+        return ended
+
+    def asks(self, prompt_ids: Iterable[str]) -> None:
+        self._asked.update(prompt_ids)
+
+    def forget(self, prompt_id: str) -> None:
+        self._asked.discard(prompt_id)
+
+    def holds(self, prompt_id: str, asked_at: float, session: SessionRecord) -> bool:
+        """Whether this hub's own chats stay silent about the prompt for now."""
+        if not self._carries or self._clock.now() - self._heard_at > SILENT_S:
+            return False
+        if session.channels is not None and CHANNEL not in session.channels:
+            return False  # the server does not know this session
+        return prompt_id in self._asked or self._clock.now() - asked_at < WORD_S
+
+
+def without_chats(chat_routes: tuple[Route, ...]) -> tuple[Route, ...]:
+    return tuple(chat_route for chat_route in chat_routes if not chat_route.remote or chat_route.name == CHANNEL)
+
+
 AWAY_NOTE = "attention.away_until"
 FRESH_S = 1.0  # a host's report about the keyboard is considered current for this time
 ANSWER_S = 0.5  # how long to wait for a new report before continuing without it
@@ -129,11 +173,15 @@ class Escalation:
 
     def ask_keyboard(self, session: SessionRecord) -> bool:
         """Asks the host when keys were last typed. Returns False if its report is current, or nobody is attached."""
-        known, now = self._presence.get(session.session_id), self._hub.clock.now()
-        link = self._hub.hosts.get(session.session_id)
-        if not session.attached or link is None or (known is not None and now - known.known_at <= FRESH_S):
+        return session.attached and self._ask_host(session.session_id)
+
+    def _ask_host(self, session_id: str) -> bool:
+        """Counts as a report, so that a host that does not answer is not asked again at once."""
+        known, now = self._presence.get(session_id), self._hub.clock.now()
+        link = self._hub.hosts.get(session_id)
+        if link is None or (known is not None and now - known.known_at <= FRESH_S):
             return False
-        self._presence[session.session_id] = Presence(known.last_key_at if known else None, now)
+        self._presence[session_id] = Presence(known.last_key_at if known else None, now)
         link.send("presence")
         return True
 
@@ -179,10 +227,7 @@ class Escalation:
             return 0.0
         presence = self._hub.router.policy.attention.presence
         until = min(known.last_key_at + presence.hold_s, asked_at(record) + presence.longest_hold_s)
-        link = self._hub.hosts.get(session.session_id)
-        if until <= now and now - known.known_at > FRESH_S and link is not None and presence.hold_s:
-            self._presence[session.session_id] = Presence(known.last_key_at, now)
-            link.send("presence")
+        if until <= now and presence.hold_s and self._ask_host(session.session_id):
             return ANSWER_S
         return max(0.0, until - now)
 
@@ -220,7 +265,9 @@ class Escalation:
         chat_routes = (
             without_chats(every) if self.delegation.holds(record.prompt_id, asked_at(record), session) else every
         )
-        if self._asks_host_first(record, session, chat_routes):
+        # a notification that was held back because somebody typed: before it is sent, the host is asked once more
+        known = session.session_id in self._presence
+        if record.prompt_id in self._held and known and self._ask_host(session.session_id):
             self._look_at(record.prompt_id, now + ANSWER_S)
             return
         plan = self._decide(record, session, chat_routes)
@@ -229,19 +276,6 @@ class Escalation:
         look_at = plan.look_at if chat_routes == every else min(now + LOOK_S, plan.look_at or record.deadline)
         if look_at is not None and look_at < record.deadline:
             self._look_at(record.prompt_id, look_at)
-
-    def _asks_host_first(self, record: PromptRecord, session: SessionRecord, chat_routes: tuple[Route, ...]) -> bool:
-        """A notification was held back because somebody typed. Before it is sent, the host is asked once more."""
-        if record.prompt_id not in self._held:
-            return False
-        known, now = self._presence.get(session.session_id), self._hub.clock.now()
-        link = self._hub.hosts.get(session.session_id)
-        if known is None or link is None or now - known.known_at <= FRESH_S:
-            return False
-        # so that the host is not asked again if it does not answer
-        self._presence[session.session_id] = Presence(known.last_key_at, now)
-        link.send("presence")
-        return True
 
     def _decide(self, record: PromptRecord, session: SessionRecord, chat_routes: tuple[Route, ...]) -> EscalationPlan:
         hub, policy = self._hub, self._hub.router.policy

@@ -15,17 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core import operations as table
-from atlasbridge.core.clock import Clock, iso, parse_iso
-from atlasbridge.core.daemon.alarm import describe
+from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.daemon.hub_api import LocalHubApi
-from atlasbridge.core.daemon.instruction_queue import InstructionQueue
+from atlasbridge.core.daemon.parts import HubParts, describe_alarm
 from atlasbridge.core.daemon.receipts import describe_raised
 from atlasbridge.core.daemon.replies import ReplyService
-from atlasbridge.core.daemon.rule_operations import RuleOperations
-from atlasbridge.core.daemon.scheduled_answers import ScheduledAnswers
-from atlasbridge.core.daemon.session_processes import CallerCheck, identity_of
-from atlasbridge.core.daemon.stream import EventStream
-from atlasbridge.core.daemon.version_check import own_version
+from atlasbridge.core.daemon.request import own_version
+from atlasbridge.core.daemon.rules import RuleOperations
+from atlasbridge.core.daemon.scheduled_answers import InstructionQueue, ScheduledAnswers
+from atlasbridge.core.daemon.session_processes import identity_of
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import BY_NAME, Caller, Operation, Refused
@@ -34,7 +32,7 @@ from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.prompt.redact import redact, redact_rows
 from atlasbridge.core.routing.policy import decide_allowed
-from atlasbridge.core.routing.router import LOCAL, PromptRouter
+from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.schema import BadValue, read, write
 from atlasbridge.core.session.model import LONGEST_NAME, SessionRecord, SessionState
 from atlasbridge.core.store.verify import Seen
@@ -46,28 +44,12 @@ CHANGES_S = 10.0  # for a look through a session's folder
 CHANGES = Path(__file__).parents[1] / "session" / "changes.py"
 
 PUBLIC_EVENTS = frozenset(
-    {
-        "prompt.raised",
-        "prompt.routed",
-        "prompt.injected",
-        "prompt.resolved",
-        "prompt.withdrawn",
-        "prompt.expired",
-        "prompt.canceled",
-        "prompt.failed",
-        "reply.received",
-        "reply.refused",
-        "reply.voted",
-        "reply.postponed",
-        "reply.revoked",
-        "prompt.snoozed",
-        "session.started",
-        "session.ended",
-        "store.alarm",
-        "store.recovered",
-        "self.refused",
-        "typed.unasked",
-    }
+    (
+        *("prompt.raised", "prompt.routed", "prompt.injected", "prompt.resolved", "prompt.withdrawn", "prompt.expired"),
+        *("prompt.canceled", "prompt.failed", "prompt.snoozed", "session.started", "session.ended", "store.alarm"),
+        *("reply.received", "reply.refused", "reply.voted", "reply.postponed", "reply.revoked", "store.recovered"),
+        *("self.refused", "typed.unasked"),
+    )
 )
 SHORTEST_ID = 8  # shortest id with which a grant can be revoked
 REPORTS_WITHIN = 50  # tenths of a second to wait for a session that was just started
@@ -80,12 +62,9 @@ Answer = dict[str, Any] | AsyncIterator[dict[str, Any]]
 class Operations:
     def __init__(
         self,
+        hub: HubParts,
         hub_api: LocalHubApi,
         replies: ReplyService,
-        router: PromptRouter,
-        stream: EventStream,
-        clock: Clock,
-        caller_check: CallerCheck,
         reload: Callable[[], None],
         stop: Callable[[], None],
         rules: RuleOperations,
@@ -95,11 +74,9 @@ class Operations:
     ) -> None:
         self._hub_api = hub_api
         self._replies = replies
-        self._router = router
-        self._stream = stream
-        self._clock = clock
-        self._started = clock.now()
-        self._caller_check = caller_check
+        self._router, self._stream, self._clock = hub.router, hub.stream, hub.clock
+        self._started = hub.clock.now()
+        self._caller_check = hub_api.caller_check
         self._reload = reload
         self._stop = stop
         self._rules = rules
@@ -425,13 +402,7 @@ class Operations:
     # records
 
     async def history(
-        self,
-        caller: Caller,
-        search: str = "",
-        limit: int = 50,
-        before: str = "",
-        session: str = "",
-        state: str = "",
+        self, caller: Caller, search: str = "", limit: int = 50, before: str = "", session: str = "", state: str = ""
     ) -> dict[str, Any]:
         found = self._hub_api.history(search, limit, before, session, state)
         return {"prompts": [self._prompt(record) for record in found]}
@@ -515,7 +486,6 @@ class Operations:
         return table.Done()
 
     async def stop(self, caller: Caller) -> table.Stopping:
-        """Stops shortly after the answer has been sent."""
         asyncio.get_running_loop().call_later(0.05, self._stop)
         return table.Stopping(os.getpid())
 
@@ -577,7 +547,7 @@ class Operations:
 
     def _alarms(self) -> list[dict[str, Any]]:
         alarm = self._hub_api.ledger.alarm
-        return [{"event": "store.alarm", "at": iso(self._clock.wall()), **describe(alarm)}] if alarm else []
+        return [{"event": "store.alarm", "at": iso(self._clock.wall()), **describe_alarm(alarm)}] if alarm else []
 
 
 def _inbound(

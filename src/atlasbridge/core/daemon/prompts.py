@@ -15,7 +15,7 @@ from atlasbridge.core.clock import iso
 from atlasbridge.core.daemon.escalation import ANSWER_S, Escalation
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
-from atlasbridge.core.daemon.rule_digest import describe_decision
+from atlasbridge.core.daemon.rules import describe_decision
 from atlasbridge.core.operations import fitting_constraints
 from atlasbridge.core.policy.people import CARD, PAGE, PROOF, with_proof, with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
@@ -35,10 +35,7 @@ from atlasbridge.core.prompt.model import (
 )
 from atlasbridge.core.prompt.redact import redact_prompt
 from atlasbridge.core.prompt.timer import WARNING_S
-from atlasbridge.core.routing.policy import (
-    decide_timer_default,
-    decide_ttl,
-)
+from atlasbridge.core.routing.policy import decide_timer_default, decide_ttl
 from atlasbridge.core.scheduler.times import LIMIT, find_reset, find_zone
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.moves import Decider
@@ -197,7 +194,7 @@ class PromptLife:
         if record is None:
             return
         self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
-        self.hub.hosts.tell_word(prompt_id, refusal)
+        self.hub.hosts.tell_result(prompt_id, refusal)
 
     def cancel(self, prompt_id: str, decider: Decider) -> Receipt | None:
         record = self.hub.ledger.cancel(prompt_id, decider.identity, decider.place, decider.request)
@@ -288,7 +285,6 @@ class PromptLife:
                 self._end(record, "prompt.failed", "still_there", sentence, reason="still_there")
 
     def take(self, prompt_id: str, detail: str = "") -> bool:
-        """Returns False if the prompt was not known to be typed."""
         record = self.hub.ledger.resolve(prompt_id)
         if record is not None:
             self._taken(record, detail)
@@ -302,7 +298,7 @@ class PromptLife:
         record = self.hub.ledger.fail(prompt_id, reason)
         if record is not None:
             self._end(record, "prompt.failed", "failed", f"It can no longer be answered: {reason}.", reason=reason)
-            self.hub.hosts.tell_word(prompt_id, Reject(Refusal.UNAVAILABLE, f"It was not answered: {reason}."))
+            self.hub.hosts.tell_result(prompt_id, Reject(Refusal.UNAVAILABLE, f"It was not answered: {reason}."))
 
     def close(self, record: PromptRecord, reason: str) -> None:
         """The ledger has ended this prompt together with its session."""
@@ -313,10 +309,9 @@ class PromptLife:
                 self._end(record, "prompt.failed", "failed", f"Nothing was typed: {reason}.", reason=reason)
             case _:
                 self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
-        self.hub.hosts.tell_word(record.prompt_id, _STALE)
+        self.hub.hosts.tell_result(record.prompt_id, _STALE)
 
     def prolonged(self, record: PromptRecord) -> None:
-        """The prompt has a new deadline, and possibly other people to notify."""
         self._watch(record)
         self.escalation.look(record.prompt_id)
 
@@ -337,7 +332,7 @@ class PromptLife:
         receipt = self.receipts.typed(record, way)
         self._publish("prompt.injected", record, **decision_of(record), way=way)
         self.hub.router.update(record, receipt)
-        self.hub.hosts.tell_word(prompt_id, receipt)
+        self.hub.hosts.tell_result(prompt_id, receipt)
 
     def _default(self, record: PromptRecord) -> Answer | None:
         if not decide_timer_default(record.prompt, self.hub.router.policy):

@@ -105,7 +105,6 @@ class Receipts:
         return self.make("expired", f"Nobody answered in time; {default}{why}.", record)
 
     def soon(self, record: PromptRecord, label: str, seconds: float) -> str:
-        """The warning before a timer answers."""
         span = "one minute" if seconds >= 59 else f"{round(seconds)} seconds"
         return (
             f"In {span} a timer answers {quote_answer(label)} in {self._name(record)}, unless somebody answers first."
@@ -129,7 +128,6 @@ def _answer(record: PromptRecord) -> str:
 
 
 def decision_of(record: PromptRecord) -> dict[str, Any]:
-    """The decision in the format of events."""
     return {
         "by": record.decided_by,
         "answer": record.decided_value,

@@ -64,7 +64,6 @@ class Launcher:
         return await self.start((*self.command, *arguments), place, escape_controls(label, keep_lines=False))
 
     def _admit(self, folder: str, arguments: tuple[str, ...], label: str) -> str:
-        """Returns the folder in which the session starts."""
         place = os.path.realpath(os.path.expanduser(folder)) if folder else self.cwd
         if folder and not self.allows(place):
             raise ConfigError(

@@ -10,8 +10,7 @@ from collections.abc import AsyncGenerator
 from typing import Any, Final
 
 from atlasbridge.core.clock import iso
-from atlasbridge.core.daemon.hosts import REMOTE_HOST, QuestionLink
-from atlasbridge.core.daemon.parts import HubParts
+from atlasbridge.core.daemon.parts import REMOTE_HOST, HubParts, QuestionLink
 from atlasbridge.core.daemon.sessions import SessionLife
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id

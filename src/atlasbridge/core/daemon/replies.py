@@ -8,11 +8,10 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from atlasbridge.core.daemon.parts import HubParts
+from atlasbridge.core.daemon.parts import HubParts, HubSettings
 from atlasbridge.core.daemon.passkeys import Passkeys
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.receipts import RefusalLog, decision_of
-from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.choice import agrees
@@ -22,7 +21,7 @@ from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, InboundReply, PromptRecord, PromptState, Receipt, Refusal, Reject
 from atlasbridge.core.prompt.redact import leaves
 from atlasbridge.core.rate import RateWindow
-from atlasbridge.core.routing.policy import decide_allowed, is_listed
+from atlasbridge.core.routing.policy import PolicySettings, decide_allowed, is_listed
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.store.moves import Decider
 from atlasbridge.core.store.prompts import shown
@@ -79,7 +78,7 @@ class ReplyService:
             return self._refused(record, reply, outcome)
         if isinstance(outcome, Receipt):
             return outcome
-        word = self.hub.hosts.word(record.prompt_id)
+        word = self.hub.hosts.result(record.prompt_id)
         self.hub.hosts.order(record, outcome, reply.identity)
         return word
 
@@ -145,7 +144,7 @@ class ReplyService:
         receipts = self._life.receipts
         match asked.state:
             case PromptState.REPLY_RECEIVED:
-                return await self._await_typed(prompt_id, self.hub.hosts.word(prompt_id))
+                return await self._await_typed(prompt_id, self.hub.hosts.result(prompt_id))
             case PromptState.CANCELED:
                 return receipts.canceled(asked)
             case PromptState.INJECTED | PromptState.RESOLVED:
@@ -164,7 +163,6 @@ class ReplyService:
         return self.hub.ledger.prompt(record.prompt_id)
 
     def _claim(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Receipt | Reject:
-        """Runs the gate and claims the prompt for an accepted reply."""
         decision = self._decide(record, reply)
         if record is None or isinstance(decision, Reject):
             return decision if isinstance(decision, Reject) else _UNKNOWN
@@ -211,21 +209,17 @@ class ReplyService:
             self.hub.router.update(record, Receipt("reminder", sentence, reply.identity))
             return Receipt("voted", sentence, reply.identity)
         request = _request(reply) if reply.request_key else ""
-        together = Decider(", ".join(agreed), reply.place, request=request, noted=signed)
-        return self._write(record, reply, answer, together)
+        decider = Decider(", ".join(agreed), reply.place, request=request, noted=signed)
+        return self._write(record, reply, answer, decider)
 
     def _agreed(self, cast: list[tuple[str, str]], wanted: str) -> list[str]:
         """The people behind these votes as they are known now. A renamed person still counts once, a person who is no
         longer allowed to answer does not count, and only each person's last vote counts."""
         last: dict[str, tuple[str, str]] = {}
         for identity, answer in cast:
-            if person := self.person_of(identity) if self._still_there(identity) else "":
+            if person := self.person_of(identity) if is_still_allowed(identity, self.hub.router.policy) else "":
                 last[person.casefold()] = (person, answer)
         return sorted(person for person, answer in last.values() if answer == wanted)
-
-    def _still_there(self, identity: str) -> bool:
-        channel = identity.partition(":")[0]
-        return channel in ("cli", LOCAL) or is_listed(channel, identity, self.hub.router.policy)
 
     def _cancel(self, record: PromptRecord, reply: InboundReply) -> Receipt | Reject:
         try:
@@ -265,7 +259,6 @@ class ReplyService:
         )
 
     def _too_fast(self, record: PromptRecord, reply: InboundReply) -> bool:
-        """Whether remote channels have exceeded the limit per minute."""
         if not self.hub.router.remote(reply.channel):
             return False
         self._recent.limit = self.settings.rate_limit_per_minute
@@ -317,6 +310,11 @@ _WHOSE = (
 _UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
 
 _GONE = Reject(Refusal.STALE, "It was accepted, but its prompt ended before the session said that it was typed.")
+
+
+def is_still_allowed(identity: str, policy: PolicySettings) -> bool:
+    channel = identity.partition(":")[0]
+    return channel in ("cli", LOCAL) or is_listed(channel, identity, policy)
 
 
 def _decider(reply: InboundReply) -> Decider:

@@ -1,17 +1,71 @@
-"""A command's connection to the hub: one request and its answer, or a stream of events. Blocking, standard library
-only."""
+"""The hub from a command's view: whether one runs, of which version, and a connection for requests and events.
+
+Blocking, standard library only.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from atlasbridge import __version__
 from atlasbridge.core import wire
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.home import Home
-from atlasbridge.core.hub_connection import dial
+from atlasbridge.core.hub_connection import dial, left_address
 from atlasbridge.core.peer import FalsePeer
+from atlasbridge.core.system import OWN_FILE, try_lock
+from atlasbridge.core.wire import PROTOCOL
+
+
+class HubLock:
+    """Ensures one hub per home: the kernel releases `hub.lock` however the hub ends. The file also contains the
+    holder's pid."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd = -1
+
+    def acquire(self) -> bool:
+        """Does not wait. Returns False if another hub has the lock."""
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | OWN_FILE, 0o600)
+        if not try_lock(fd):
+            os.close(fd)
+            return False
+        os.ftruncate(fd, 0)
+        os.write(fd, f"{os.getpid()}\n".encode())
+        self._fd = fd
+        return True
+
+    def release(self) -> None:
+        """Keeps the file: if it were removed, two hubs could lock two files with the same name."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def lock_holder(path: Path) -> int | None:
+    """The pid of the running hub; None if no hub has the lock."""
+    try:
+        fd = os.open(path, os.O_RDWR | OWN_FILE)
+    except OSError:
+        return None
+    try:
+        if try_lock(fd):
+            return None
+        text = os.read(fd, 32).strip()
+        return int(text) if text.isdigit() else 0
+    finally:
+        os.close(fd)
+
+
+def is_starting(path: Path) -> bool:
+    return lock_holder(path) is not None
+
 
 START_HINT = "start it with: atlasbridge hub start"
 FALSE_HINT = "nothing was said to it; end that process, then: atlasbridge hub restart"
@@ -92,3 +146,67 @@ def connect(home: Home, timeout_s: float = 30.0) -> socket.socket:
         raise HubUnavailable("the hub does not answer", "look at it with: atlasbridge logs") from error
     except OSError as error:
         raise HubUnavailable("the hub is not running", START_HINT) from error
+
+
+# A hub writes its version to a file, so that a command does not have to ask. The file is valid while the process that
+# wrote it has the hub's lock.
+
+HINT = "restart it with: atlasbridge hub restart (sessions continue, open prompts are kept)"
+_PATIENCE_S = 2.0
+_FILE = "hub.version"
+
+
+def own_version() -> dict[str, Any]:
+    return {"version": __version__, "protocol": PROTOCOL}
+
+
+def write_version_file(home: Home) -> None:
+    """Called by a hub that has just taken its lock. If the file cannot be written (a full disk), clients ask the hub
+    instead."""
+    remove_version_file(home)  # a killed hub could have had our pid
+    with contextlib.suppress(OSError):
+        (home.root / _FILE).write_text(f"{os.getpid()} {PROTOCOL} {__version__}\n")
+
+
+def remove_version_file(home: Home) -> None:
+    with contextlib.suppress(OSError):
+        (home.root / _FILE).unlink(missing_ok=True)
+
+
+def read_version_file(home: Home) -> dict[str, Any] | None:
+    """The version from the file; None if the file does not certainly belong to the running hub."""
+    try:
+        pid, protocol, version = (home.root / _FILE).read_text().split()
+        if home.hub is not None or lock_holder(home.lock) != int(pid):
+            return None  # it belongs to a killed hub, or our hub listens elsewhere
+        return {"pid": int(pid), "protocol": int(protocol), "version": version}
+    except (OSError, ValueError):
+        return None
+
+
+def compare_version(answer: Mapping[str, Any]) -> str:
+    """Returns a sentence if the hub that sent this answer has another version; "" otherwise."""
+    protocol, version = int(answer.get("protocol", 1)), str(answer.get("version", ""))
+    if (protocol, version) == (PROTOCOL, __version__):
+        return ""
+    place = f"the hub (process {answer.get('pid', '?')})"
+    said = f"{version} " if version else ""
+    if (protocol, _numbers(version)) < (PROTOCOL, _numbers(__version__)):
+        return f"{place} is of an older version {said}than this command ({__version__})".replace("  ", " ")
+    return f"{place} is of a newer version {said}than this command ({__version__})".replace("  ", " ")
+
+
+def look_at_hub(home: Home) -> str:
+    if left_address(home.socket) is None:
+        return ""
+    if (left := read_version_file(home)) is not None:
+        return compare_version(left)
+    try:
+        with HubClient(home, timeout_s=_PATIENCE_S) as hub:
+            return compare_version(hub.request("ping"))
+    except HubUnavailable:
+        return ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())

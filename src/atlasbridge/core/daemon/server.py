@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from atlasbridge.core import wire
 from atlasbridge.core.ancestry import look_at, own_tool
-from atlasbridge.core.daemon.hosts import HostLink
+from atlasbridge.core.daemon.parts import HostLink
 from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.daemon.sessions import AWAITED, UNRECORDED, SessionLife
 from atlasbridge.core.errors import AtlasBridgeError
@@ -71,8 +71,6 @@ async def meet_caller(writer: asyncio.StreamWriter) -> Peer:
 
 
 class Card:
-    """One connection, and the process that claimed it."""
-
     def __init__(self) -> None:
         self.peer = Peer(0, own_uid())
 
@@ -411,8 +409,6 @@ class HubServer:
 async def _pour(
     events: AsyncIterator[dict[str, Any]], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """Sends events until they end or the peer disconnects."""
-
     async def send() -> None:
         async for event in events:
             writer.write(wire.encode(event))

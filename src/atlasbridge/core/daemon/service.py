@@ -12,28 +12,21 @@ from typing import Any
 from atlasbridge.core.ancestry import started_at
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.daemon.alarm import StoreAlarm
 from atlasbridge.core.daemon.audit_heads import AuditHeads
-from atlasbridge.core.daemon.fleet_outbox import CHANNEL
-from atlasbridge.core.daemon.hosts import HostBook
+from atlasbridge.core.daemon.escalation import CHANNEL
 from atlasbridge.core.daemon.hub_api import LocalHubApi
-from atlasbridge.core.daemon.instruction_queue import InstructionQueue
 from atlasbridge.core.daemon.operations import Operations
-from atlasbridge.core.daemon.parts import HubParts
+from atlasbridge.core.daemon.parts import EventStream, HostBook, HubParts, HubSettings, StoreAlarm
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.receipts import RefusalLog
 from atlasbridge.core.daemon.remote_launch import Launcher
 from atlasbridge.core.daemon.remote_questions import RemoteQuestions
 from atlasbridge.core.daemon.replies import ReplyService
-from atlasbridge.core.daemon.rule_digest import RuleDigest
-from atlasbridge.core.daemon.rule_operations import RuleOperations
-from atlasbridge.core.daemon.rules import HubRules, RuleService
-from atlasbridge.core.daemon.scheduled_answers import ScheduledAnswers
+from atlasbridge.core.daemon.rules import HubRules, RuleDigest, RuleOperations, RuleService
+from atlasbridge.core.daemon.scheduled_answers import InstructionQueue, ScheduledAnswers
 from atlasbridge.core.daemon.server import HubServer, make_listener
 from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.daemon.sessions import SessionLife
-from atlasbridge.core.daemon.settings import HubSettings
-from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.ports import Channel, HubApi
@@ -86,8 +79,6 @@ PARSER_S = 0.2  # after a verdict, when the answer has been sent
 
 @frozen
 class ChannelPlan:
-    """A configured channel, and the function that builds it for a hub."""
-
     name: str
     remote: bool
     build: Callable[[HubApi], Channel]
@@ -95,8 +86,6 @@ class ChannelPlan:
 
 @frozen
 class HubPlan:
-    """The parts of the configuration that the hub uses."""
-
     settings: HubSettings
     channels: tuple[ChannelPlan, ...]
     launchers: tuple[Launcher, ...] = ()
@@ -161,19 +150,13 @@ class Hub:
         self.replies.passkeys.on_signed = lambda: ledger.when_durable(self.heads.send)
         self.hub_api.read_rules = lambda: self.rules.use(self._read_plan().rules)
         self.caller_check = self.hub_api.caller_check = CallerCheck(
-            parts,
-            refusals,
-            guests=lambda: self._plan.settings.guests,
-            members=lambda: self._plan.settings.members,
+            parts, refusals, guests=lambda: self._plan.settings.guests, members=lambda: self._plan.settings.members
         )
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
         self.operations = Operations(
+            parts,
             self.hub_api,
             self.replies,
-            self.router,
-            self.stream,
-            clock,
-            self.caller_check,
             self.request_reload,
             self.stop_once,
             self.rule_operations,
@@ -183,10 +166,7 @@ class Hub:
         )
         self.hub_api.perform = self.operations.perform
         listener = make_listener(
-            home.socket,
-            settings.transport,
-            lambda: self._plan.settings.guests,
-            self.caller_check.peer_of,
+            home.socket, settings.transport, lambda: self._plan.settings.guests, self.caller_check.peer_of
         )
         self.server = HubServer(listener, self.sessions, self.operations.operate, self.caller_check, self.rounds)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
@@ -310,7 +290,7 @@ class Hub:
         self.hub_api.use_launchers(plan.launchers)
         self.rules.use(plan.rules)
         self.rules.get_ready()
-        self.hub_api.revocation.forget_strangers()
+        self.hub_api.forget_strangers()
         self._add_channels()
         self.router.start()
         for record in self.ledger.open_prompts():
@@ -338,7 +318,6 @@ class Hub:
             )
 
     def _remove_old_logs(self, before: float) -> None:
-        """Removes the logs and settings files of sessions that have ended."""
         living = {session.session_id[:8] for session in self.ledger.sessions()}
         for path in (*self._home.sessions.glob("*.log"), *self._home.sessions.glob(f"*{SETTINGS_SUFFIX}")):
             if path.stem not in living and path.stat().st_mtime < before:

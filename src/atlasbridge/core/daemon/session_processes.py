@@ -75,7 +75,7 @@ class CallerCheck:
 
     async def peer_of(self, client: tuple[str, int], server: tuple[str, int]) -> Peer:
         """Returns the peer of a loopback connection that has proved that it has the key; pid 0 if it is unknown."""
-        return await asyncio.to_thread(find_peer, client, server, self._households())
+        return await asyncio.to_thread(find_peer, client, server, self._all_sessions())
 
     async def of_connection(
         self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False, forwarded: str | None = None
@@ -88,7 +88,7 @@ class CallerCheck:
         if client[0].startswith(UNIX):
             pid, _, started = client[0].removeprefix(UNIX).partition(":")
             return self.of(Peer(int(pid), own_uid(), int(started)))
-        found = await asyncio.to_thread(find_session_of, client, server, self._households(), self._users())
+        found = await asyncio.to_thread(find_session_of, client, server, self._all_sessions(), self._users())
         if found.inside_session != "":
             return UNTRACED if found.inside_session is None else found.inside_session
         if forwarded is not None and not same_user:
@@ -107,7 +107,6 @@ class CallerCheck:
         return f"in session {short_id(inside_session)}{name}{': ' + label if label else ''}"
 
     def _users(self) -> frozenset[int]:
-        """The users whose sessions exist, or could exist."""
         return frozenset({own_uid(), *self._guests(), *(link.uid for link in self._hub.hosts.all())})
 
     def _near(self, line: tuple[Process, ...]) -> list[SessionProcesses]:
@@ -116,7 +115,7 @@ class CallerCheck:
         here = [link.session_id for link in self._hub.hosts.all() if link.tty in terminals] if terminals else []
         return self._with_links(self._hub.ledger.processes([process.pid for process in line], here))
 
-    def _households(self) -> list[SessionProcesses]:
+    def _all_sessions(self) -> list[SessionProcesses]:
         return self._with_links(self._hub.ledger.processes())
 
     def _with_links(self, sessions: list[tuple[str, int, int]]) -> list[SessionProcesses]:
@@ -154,7 +153,6 @@ def _sentence(session: SessionRecord | None, op: str) -> str:
 
 
 def identity_of(inside_session: str) -> str:
-    """The identity in the records for a caller that is not a person."""
     return _NAMELESS.get(inside_session) or f"tool:{short_id(inside_session)}"
 
 

@@ -14,10 +14,8 @@ from typing import Any, Final
 from atlasbridge.core.ancestry import own_tool, started_at
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import iso
-from atlasbridge.core.daemon.hosts import REMOTE_HOST, HostLink
-from atlasbridge.core.daemon.parts import HubParts
+from atlasbridge.core.daemon.parts import REMOTE_HOST, HostLink, HubParts, HubSettings
 from atlasbridge.core.daemon.prompts import PromptLife
-from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.codec import decode_prompt
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState
@@ -217,7 +215,6 @@ class SessionLife:
             link.send("renew", prompt_id=record.prompt_id)
 
     def handle(self, link: HostLink, message: dict[str, Any]) -> None:
-        """Handles every message of a host after its hello."""
         match message.get("m"):
             case "raise":
                 session = self._hub.ledger.session(link.session_id)

@@ -15,8 +15,7 @@ from typing import Any
 
 from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
 from atlasbridge.core.clock import Clock, SystemClock
-from atlasbridge.core.daemon.lock import is_starting, lock_holder
-from atlasbridge.core.daemon.request import FalseHub, HubClient, connect
+from atlasbridge.core.daemon.request import FalseHub, HubClient, connect, is_starting, lock_holder
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.process import first_line, own_environ, own_python, start_alone

@@ -56,7 +56,7 @@ class Owner:
 
 
 def find_session_of(
-    client: Address, server: Address, households: Iterable[SessionProcesses], users: Collection[int]
+    client: Address, server: Address, sessions: Iterable[SessionProcesses], users: Collection[int]
 ) -> Owner:
     """`users` are the users who have sessions. A socket of another user (such as a system proxy) cannot belong to a
     tool, and its files are not visible."""
@@ -67,11 +67,11 @@ def find_session_of(
         return Owner(None if is_of_this_machine(client[0]) else "")
     if found.inode == 0:
         return Owner(None, found.uid)
-    inside_session = _session_of_peer(found, tuple(households))
+    inside_session = _session_of_peer(found, tuple(sessions))
     return Owner("" if inside_session is None and found.uid not in users else inside_session, found.uid)
 
 
-def find_peer(client: Address, server: Address, households: Iterable[SessionProcesses]) -> Peer:
+def find_peer(client: Address, server: Address, sessions: Iterable[SessionProcesses]) -> Peer:
     """The process at the other end. If several have that socket, one inside a session takes precedence."""
     if sys.platform == "win32":
         return Peer(owner_of(client, server), own_uid())
@@ -79,7 +79,7 @@ def find_peer(client: Address, server: Address, households: Iterable[SessionProc
     if found is None or found.inode == 0:
         return Peer(0, own_uid())  # it is gone, or the system does not tell: only the key is proven
     owners = _owners(found)
-    near = tuple(households)
+    near = tuple(sessions)
     inside = [pid for pid in owners if decide_inside_session(trace_ancestry(pid, look_at), near)]
     pid = next(iter([*inside, *owners]), 0)
     return Peer(pid, found.uid)
@@ -101,11 +101,11 @@ def is_of_this_machine(host: str) -> bool:
     return True
 
 
-def _session_of_peer(found: Socket, households: tuple[SessionProcesses, ...]) -> str | None:
+def _session_of_peer(found: Socket, sessions: tuple[SessionProcesses, ...]) -> str | None:
     owners = _owners(found)
     for pid in owners:
         line = trace_ancestry(pid, look_at)
-        inside_session = decide_inside_session(line, households) if line else None
+        inside_session = decide_inside_session(line, sessions) if line else None
         if inside_session is None or inside_session:
             return inside_session
     return "" if owners else None

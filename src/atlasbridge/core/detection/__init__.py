@@ -1,3 +1,1 @@
-"""Decides whether a tool waits for a person. Events in, commands out; the time is an argument. All code here is
-pure.
-"""
+"""Decides whether a tool waits for a person. Events in, commands out; the time is an argument."""

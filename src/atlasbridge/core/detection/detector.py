@@ -9,24 +9,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from atlasbridge.core.detection.events import (
-    ChildExited,
-    Command,
-    Event,
-    KeysTyped,
-    OutputReceived,
-    ProbeAnswer,
-    ProbeAnswered,
-    ProbeState,
-    RaisePrompt,
-    ReplyTyped,
-    RequestProbe,
-    RequestWakeup,
-    Resized,
-    StructuredEventReceived,
-    WakeupDue,
-    WithdrawPrompt,
-)
+from atlasbridge.core.detection import events
+from atlasbridge.core.detection.events import Command, ProbeAnswer, ProbeState, RaisePrompt, RequestWakeup
 from atlasbridge.core.detection.prompt_builder import digest_of, prompt_of, rewrapped
 from atlasbridge.core.detection.screen_history import ScreenHistory, facts_of, uncounted
 from atlasbridge.core.detection.structured import ShownDialog, ToolSays
@@ -45,10 +29,6 @@ from atlasbridge.core.screen.queries import keys_of
 from atlasbridge.core.screen.view import View, begins_with
 from atlasbridge.core.values import frozen, replace
 
-# The open prompt as it was when it was raised, and the comparison with the current screen.
-#
-# It is an immutable value. `Detector` decides what follows from the comparison.
-
 LEAST_LEFT = 40  # characters that identify a question after its first rows have scrolled away
 
 
@@ -64,6 +44,8 @@ class JustAnswered:
 
 @frozen
 class OpenPrompt:
+    """The open prompt as it was when it was raised, and the comparison with the current screen."""
+
     prompt: Prompt
     found: Finding
     place: int  # its line number, counted from the first line that was ever on the screen
@@ -71,45 +53,20 @@ class OpenPrompt:
     wrap: str  # its digest without line breaks, which is the same at any window width
     behind: str  # the text right after the cursor
 
-    @staticmethod
-    def of(prompt: Prompt, found: Finding, place: int, facts: Facts, view: View) -> OpenPrompt:
-        return OpenPrompt(prompt, found, place, facts, rewrapped(found), view.behind_cursor())
-
     def has_digest(self, found: Finding, resized: bool) -> bool:
         """Whether the text is identical, or, after a resize of the window, identical except for line breaks."""
         return digest_of(found) == self.prompt.digest or (resized and rewrapped(found) == self.wrap)
 
-    def same_words_above(self, found: Finding, resized: bool) -> bool:
-        return found.question == self.found.question or (resized and rewrapped(found) == self.wrap)
-
-    def is_its_line(self, found: Finding, view: View) -> bool:
-        """Whether its line contains only the text that was there when the prompt was raised."""
-        return found.core == self.found.core and self.is_untouched(found, view)
-
     def is_untouched(self, found: Finding, view: View) -> bool:
-        """Whether nobody has typed before or after the cursor. Dialogs and input boxes change their hints, so only
-        typed text counts there.
-        """
+        """Whether nobody has typed. Dialogs and input boxes change their hints, so only typed text counts there."""
         drawn = found.structural or found.constraints.get("idle")
         return found.filled == self.found.filled and bool(drawn or view.behind_cursor() == self.behind)
 
     def is_answered_in(self, found: Finding) -> bool:
-        """Whether this is the tool's own dialog with our answer in one of its choices, which the tool has not
-        accepted yet.
-        """
+        """Whether the tool's own dialog shows our answer in one of its choices and has not accepted it yet."""
         now, then = _question(found.core), _question(self.found.core)
         shorter, longer = sorted((now, then), key=len)  # a dialog that grows pushes its first rows off the screen
         return found.own and (now == then or (len(shorter) >= LEAST_LEFT and longer.endswith(shorter)))
-
-    def with_keys(self, found: Finding) -> Prompt:
-        """The prompt with the keys for its choices, starting at the highlight in `found`."""
-        if not found.choices and not found.fields:
-            return self.prompt
-        return replace(self.prompt, choices=found.choices, text_steps=found.text_steps, fields=found.fields)
-
-    @property
-    def last_line(self) -> str:
-        return self.found.excerpt.rpartition("\n")[2]
 
 
 def _question(core: str) -> str:
@@ -155,38 +112,38 @@ class Detector:
         self._single: set[str] = set()  # programs that accept an answer at its first key, without Enter
         self._why: list[str] = ["nothing has been judged yet"]
 
-    def handle(self, event: Event, now: float) -> list[Command]:
+    def handle(self, event: events.Event, now: float) -> list[Command]:
         self.screen_history.open(now)
         self._now = now
         match event:
-            case OutputReceived(data):
+            case events.OutputReceived(data):
                 return self._output(data, now)
-            case WakeupDue():
-                return [] if self._exited else [RequestProbe()]
-            case ProbeAnswered(answer):
+            case events.WakeupDue():
+                return [] if self._exited else [events.RequestProbe()]
+            case events.ProbeAnswered(answer):
                 return [] if self._exited else self._judge(answer, now)
-            case KeysTyped(data):
+            case events.KeysTyped(data):
                 return self._keys(data, now)
-            case ReplyTyped(digest):
+            case events.ReplyTyped(digest):
                 return self._reply(digest, now)
-            case StructuredEventReceived():
+            case events.StructuredEventReceived():
                 self.tool.hear(event, now)
                 return self._look_soon(now)
-            case Resized(rows, cols):
+            case events.Resized(rows, cols):
                 self.screen.resize(rows, cols)
                 self._resized = True
                 return self._look_soon(now)
-            case ChildExited():
+            case events.ChildExited():
                 self._exited = True
                 return self._withdraw("exited")
 
     @property
     def open_prompt(self) -> Prompt | None:
         """The open prompt with the keys for its choices, starting at the current highlight."""
-        if self._open is None:
-            return None
-        found = self._untouched()
-        return self._open.with_keys(found) if found is not None else self._open.prompt
+        found = self._untouched() if self._open else None
+        if self._open is None or found is None or not (found.choices or found.fields):
+            return self._open.prompt if self._open else None
+        return replace(self._open.prompt, choices=found.choices, text_steps=found.text_steps, fields=found.fields)
 
     def still_shows(self, digest: str) -> bool:
         """Whether this prompt is on the screen now, without any typed text."""
@@ -198,9 +155,7 @@ class Detector:
         return found is None or not self._is_same(found)
 
     def took_first_key(self) -> None:
-        """Record that the program accepted the answer before its Enter. From now on, answers to it are typed without
-        Enter.
-        """
+        """Record that the program accepted an answer before its Enter: from now on it gets none."""
         if self._open is not None and self._open.facts.command and not self.dialect.idles:
             self._single.add(self._open.facts.command)
 
@@ -213,31 +168,24 @@ class Detector:
             return None
         if found.constraints.get("idle") and self._tool_works(found):
             return None
-        return (
-            found
-            if opened.is_untouched(found, self.screen_history.look()) and not self._asks_of_another(found)
-            else None
-        )
+        untouched = opened.is_untouched(found, self.screen_history.look())
+        return found if untouched and not self._asks_of_another(found) else None
 
     def _asks_of_another(self, found: Finding) -> bool:
         """Whether the same words are about something else than the person saw: the text above has changed, the
-        question was asked a second time, or a whole screen of output went by. The words of a dialog say what it is
-        about.
+        question was asked a second time, or a whole screen of output went by. A dialog says what it is about.
         """
         opened = self._open
         if opened is None or found.structural or found.constraints.get("idle"):
             return False
-        if not opened.same_words_above(found, self._resized):
+        history = self.screen_history
+        if found.question != opened.found.question and not (self._resized and rewrapped(found) == opened.wrap):
             return True
-        once_more = self.screen_history.place(found) != opened.place and self.screen_history.stands_at(
-            opened.place, found.core
-        )
+        once_more = history.place(found) != opened.place and history.stands_at(opened.place, found.core)
         return once_more or self._lines_since > self.screen.rows
 
     def _recognise_open(self) -> Finding:
-        """Recognise the screen for the program that reads now, or else for the one that read when the prompt was
-        raised.
-        """
+        """Recognise the screen for the program that reads now, or that read when the prompt was raised."""
         found = self.screen_history.recognise(self._facts)
         if self._open is None or self._is_same(found):
             return found
@@ -256,7 +204,6 @@ class Detector:
         self._open, self._answered, self.despite_busy = None, None, False
 
     def explain(self) -> list[str]:
-        """The reasons for the last verdict."""
         return list(self._why)
 
     def _output(self, data: bytes, now: float) -> list[Command]:
@@ -289,7 +236,7 @@ class Detector:
         self._sent |= sends
         self._typed_at = None if sends else now
         if sends:
-            self._attended = self.screen_history.cursor_line()
+            self._attended = self.screen.cursor_text().strip()
         if sends and self._open is None:
             self.screen_history.remember_answered(self._attended)
         self.screen_history.forget_rhythm()
@@ -322,7 +269,7 @@ class Detector:
         return [*out, RequestWakeup(self._next_look(probe, now))]
 
     def _check_open(self, found: Finding, probe: ProbeAnswer, now: float) -> list[Command]:
-        """Check whether the open prompt is still there. If not, withdraw it with the reason."""
+        """Withdraw the open prompt, with the reason, if it is no longer there."""
         self._unsure = False
         if self._open is None:
             return []
@@ -340,13 +287,13 @@ class Detector:
         if (probe.state is not ProbeState.BUSY or self.despite_busy) and now - self.screen_history.key_since < steady_s:
             self._unsure = True
             return []
-        return self._withdraw(self._reason())
+        return self._withdraw()
 
     def _still_there(self, found: Finding, probe: ProbeAnswer, now: float) -> list[Command]:
         if probe.state is not ProbeState.BUSY or self.despite_busy or found.constraints.get("idle"):
             return self._asked_again(found, now)
         if self._busy_looks >= 3 and (self._answered is None or self._answered.key != self.screen_history.key):
-            return self._withdraw(self._reason())
+            return self._withdraw()
         self._unsure = True
         return []
 
@@ -386,17 +333,16 @@ class Detector:
         return (answered or self._typed_at is not None) and in_place and found.core.startswith(opened.found.core)
 
     def _asked_again(self, found: Finding, now: float) -> list[Command]:
-        """Handle a prompt that is still there after its answer. Either nothing has happened yet, or it is asked
-        again.
-        """
+        """Handle a prompt that is still there after its answer: nothing has happened, or it asks again."""
         answered, opened = self._answered, self._open
         if answered is None or opened is None:
             return [] if opened is None else self._told_late(found, opened, now)
         echoed = bool(self._facts.canonical and self._facts.echo) and self.screen_history.last_output > answered.at
         history = self.screen_history
         since = history.last_output if echoed else history.key_since  # only a redrawn line removes an echo
-        anew = (echoed or history.key != answered.key) and opened.is_its_line(found, history.look())
-        if anew and not found.structural and now - since >= self.settings.patience.settle_s:
+        its_line = found.core == opened.found.core and opened.is_untouched(found, history.look())
+        anew = its_line and not found.structural and (echoed or history.key != answered.key)
+        if anew and now - since >= self.settings.patience.settle_s:
             return self._withdraw("answered")
         if now - answered.at >= self.settings.effect_s:
             self.screen_history.remember_rejected(opened.behind)
@@ -405,18 +351,12 @@ class Detector:
         return []
 
     def _consider(self, found: Finding, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
-        moment = self.screen_history.moment(now, self._typed_at, self._next_command(found), found.row)
+        attended = bool(self._attended) and begins_with(uncounted(self._attended), uncounted(found.core))
+        moment = self.screen_history.moment(now, self._typed_at, attended, found.row)
         verdict, why = self._verdict(found, view, probe, moment, now)
-        if verdict and self._awaits_hook(found, view, moment, now):
-            verdict, why = False, "its hook may still say what it wants"
-        if verdict and found.constraints.get("idle") and self.tool.announces(now):
-            verdict, why = False, "its hook has announced a dialog"
-        if verdict and self._lingers(found, moment, now):
-            verdict, why = False, "it was answered just now, and may only be drawn once more"
-        if verdict and moment.settled_s < found.deaf_s:
-            verdict, why = False, "the tool ignores keys that come so soon"
-        if verdict and self._keys_at > self.screen_history.last_output and now - self._keys_at < _REACTS_S:
-            verdict, why = False, "somebody has typed, and the tool has not answered yet"
+        if verdict:
+            why_not = self._too_soon(found, view, moment, now)
+            verdict, why = not why_not, why_not or why
         self._why = [f"the probe says {probe.state.value}" + (f": {probe.why}" if probe.why else ""), why]
         self._why.insert(1, f"rule {found.rule} sees {found.type.value}: {found.excerpt!r}")
         if not verdict:
@@ -429,7 +369,8 @@ class Detector:
         said_idle = bool(found.constraints.get("idle")) and (self.tool.state == "idle" or self.dialect.says_busy)
         self.despite_busy |= said_idle or self._own_word(found)
         self.tool.raised(shown, now)
-        self._open = OpenPrompt.of(prompt, found, self.screen_history.place(found), self._facts, view)
+        place, behind = self.screen_history.place(found), view.behind_cursor()
+        self._open = OpenPrompt(prompt, found, place, self._facts, rewrapped(found), behind)
         self._lines_since, self._answered = 0, None
         self._sent = self._resized = self._keys_since_raise = False
         return [RaisePrompt(prompt)]
@@ -438,16 +379,16 @@ class Detector:
         self, found: Finding, view: View, shown: ShownDialog, evidence: list[Evidence], now: float
     ) -> tuple[Finding, Prompt]:
         """Build the prompt with the subject that a hook sent, and adjust the finding to it."""
-        told = self.tool.subject(shown, now)
+        event = self.tool.announced(shown, now) if found.own else None
         if found.own and not found.constraints.get("idle") and self.tool.contradicts(shown, now):
             seen = found.subject and replace(found.subject, complete=False)
             found = replace(found, subject=seen, whole=False)
             if found.permission:  # it is unknown what would be allowed, so it can only be refused
                 found = replace(found, constraints={**found.constraints, "disagrees": True})
-        if missing := self.tool.missing_lines(shown, now):
-            found = replace(found, constraints={**found.constraints, "missing_lines": missing})
-        raw, settings = bytes(self._raw[-RAW_LIMIT:]), self.settings
-        return found, prompt_of(found, view, evidence, raw, self.secrets, told, settings.folder, self.tool.hint)
+        if event and event.missing_lines:
+            found = replace(found, constraints={**found.constraints, "missing_lines": event.missing_lines})
+        raw, told, folder = bytes(self._raw[-RAW_LIMIT:]), event.subject if event else None, self.settings.folder
+        return found, prompt_of(found, view, evidence, raw, self.secrets, told, folder, self.tool.hint)
 
     def _told_late(self, found: Finding, opened: OpenPrompt, now: float) -> list[Command]:
         """Handle a hook event that arrives after its dialog was raised. The prompt is raised again with the hook's
@@ -473,36 +414,30 @@ class Detector:
             self.despite_busy = verdict
         return verdict, why
 
-    def _awaits_hook(self, found: Finding, view: View, moment: Moment, now: float) -> bool:
-        """Whether to wait a moment for the tool's hook, which knows more than the screen shows."""
-        if not found.own or moment.settled_s >= self.settings.hook_s:
-            return False
-        expected = found.permission or self.tool.state == "blocked"
-        return expected and not self.tool.hooked(_dialog(found, view), now)
+    def _too_soon(self, found: Finding, view: View, moment: Moment, now: float) -> str:
+        """Why a prompt that waits is not raised yet, or ""."""
+        hooked = found.own and (found.permission or self.tool.state == "blocked")
+        if hooked and moment.settled_s < self.settings.hook_s and not self.tool.announced(_dialog(found, view), now):
+            return "its hook may still say what it wants"
+        if found.constraints.get("idle") and self.tool.announces(now):
+            return "its hook has announced a dialog"
+        back = found.own and now - moment.settled_s - self._done_at < RETURNS_S and moment.settled_s < LINGERS_S
+        if back and digest_of(found) == self._done:
+            return "it was answered just now, and may only be drawn once more"
+        if moment.settled_s < found.deaf_s:
+            return "the tool ignores keys that come so soon"
+        typed = self._keys_at > self.screen_history.last_output and now - self._keys_at < _REACTS_S
+        return "somebody has typed, and the tool has not answered yet" if typed else ""
 
-    def _lingers(self, found: Finding, moment: Moment, now: float) -> bool:
-        """Whether the dialog that was just answered is back. If it stays, it is asked again."""
-        soon = found.own and now - moment.settled_s - self._done_at < RETURNS_S
-        return soon and moment.settled_s < LINGERS_S and digest_of(found) == self._done
-
-    def _next_command(self, found: Finding) -> bool:
-        """Whether this is the same command prompt again, while a person at the terminal types commands."""
-        return bool(self._attended) and begins_with(uncounted(self._attended), uncounted(found.core))
-
-    def _reason(self) -> str:
-        if self._answered:
-            return "answered"
-        return "answered_at_terminal" if self._keys_since_raise else "moved_on"
-
-    def _withdraw(self, reason: str) -> list[Command]:
-        opened, self._open, self._answered = self._open, None, None
+    def _withdraw(self, reason: str = "") -> list[Command]:
+        gone = "answered" if self._answered else "answered_at_terminal" if self._keys_since_raise else "moved_on"
+        reason, opened, self._open, self._answered = reason or gone, self._open, None, None
         self.despite_busy = False
         self.tool.forget()
         if opened is not None and reason.startswith("answered"):
-            self.screen_history.remember_answered(self.screen_history.as_answered(opened.last_line, opened.place))
-            self.screen_history.forget_dialog()
+            self.screen_history.close_dialog(opened.found.excerpt.rpartition("\n")[2], opened.place)
             self._done, self._done_at = opened.prompt.digest, self.screen_history.last_output
-        return [WithdrawPrompt(opened.prompt.digest, reason)] if opened else []
+        return [events.WithdrawPrompt(opened.prompt.digest, reason)] if opened else []
 
     def _next_look(self, probe: ProbeAnswer, now: float) -> float:
         """When to look again: soon while the screen can settle, rarely when nothing changes."""
@@ -536,8 +471,7 @@ def _dialog(found: Finding, view: View) -> ShownDialog:
     if found.constraints.get("idle"):
         return ShownDialog("")  # it waits for the next instruction, which no hook announces
     if about is not None and about.kind is SubjectKind.EDIT and about.text == about.target:  # named only
-        return ShownDialog(found.question, names=about.targets, own=found.own)
-    known = found.own and (found.whole or found.clipped)
-    text, clipped = (found.question, found.clipped) if known else (view.text(), False)
-    headless = found.own and not known
-    return ShownDialog(text, clipped, about=about if found.own else None, own=found.own, headless=headless)
+        return ShownDialog(found.question, names=about.targets)
+    if found.own and (found.whole or found.clipped):
+        return ShownDialog(found.question, found.clipped, about=about)
+    return ShownDialog(view.text(), about=about if found.own else None, headless=found.own)

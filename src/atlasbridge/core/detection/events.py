@@ -38,8 +38,6 @@ class ProbeAnswer:
 
 @frozen
 class OutputReceived:
-    """Bytes the tool wrote."""
-
     data: bytes
 
 
@@ -67,8 +65,6 @@ class StructuredEventReceived:
 
 @frozen
 class KeysTyped:
-    """The person at the terminal typed keys."""
-
     data: bytes
 
 

@@ -54,20 +54,14 @@ def digest_of(found: Finding, core: str | None = None) -> str:
 
 
 def rewrapped(found: Finding) -> str:
-    """The digest with each line break as one blank. It stays the same when a window of another size wraps the dialog
-    differently.
-    """
-    choices = tuple(
-        replace(choice, label=f"{choice.label} {choice.detail}".strip(), detail="") for choice in found.choices
-    )
-    flat = replace(found, choices=tuple(replace(choice, label=_flat(choice.label)) for choice in choices))
+    """The digest with each line break as one blank: the same when a window of another size wraps the dialog."""
+    labels = [(choice, _flat(f"{choice.label} {choice.detail}".strip())) for choice in found.choices]
+    flat = replace(found, choices=tuple(replace(choice, label=label, detail="") for choice, label in labels))
     return digest_of(flat, f"{_flat(found.core.replace(chr(0), ' '))}\0{_flat(_asked_with(found))}")
 
 
 def _asked_with(found: Finding) -> str:
-    """The text above a line that asks. It is "" for a dialog, whose core contains its words, and for an input box,
-    where the conversation is above.
-    """
+    """The text above a line that asks; "" for a dialog, whose core contains it, and for an input box."""
     return "" if found.structural or found.constraints.get("idle") else found.question
 
 
@@ -85,10 +79,7 @@ def prompt_of(
     folder: str = "",
     hint: str = "",
 ) -> Prompt:
-    """Build the prompt. `told` is the subject that a hook sent, already compared with the screen. `hint` is what the
-    tool said in its output stream.
-    """
-
+    """Build the prompt with the subject that a hook `told` and the `hint` that the tool gave in its output stream."""
     known = (*secrets, *hidden_pieces(view.text(), secrets))  # also in a label that was joined from several rows
 
     def safe(text: str) -> str:
@@ -96,7 +87,10 @@ def prompt_of(
 
     excerpt, shown = safe(found.excerpt), view.text()  # redact before cutting: half a secret matches no pattern
     excerpt = excerpt if found.own else without_drawing(excerpt) or excerpt
-    subject = _subject(told or found.subject or _question(found), folder, safe)
+    subject = told or found.subject or _question(found)
+    if subject is not None:
+        shown_as, digest = safe(subject.text), digest_text(subject.text)
+        subject = replace(subject, shown=shown_as, folder=subject.folder or folder, digest=digest)
     where = safe(subject.folder if subject and subject.folder else folder)
     if told and "".join(told.text.split()) not in "".join(found.excerpt.split()):
         asks = _asks_above(safe(found.question or found.excerpt), told)
@@ -137,9 +131,7 @@ def prompt_of(
 
 
 def _nothing_is_known(found: Finding, evidence: list[Evidence]) -> bool:
-    """Whether a program reads, and neither the tool nor a pattern says what for. Then the person is asked what to
-    do.
-    """
+    """Whether a program reads, and neither the tool nor a pattern says what for: the person must decide."""
     told = any(item.signal == "structured" for item in evidence)
     plain = found.type is PromptType.TYPE_FREE_TEXT and found.rule in ("bare-line", "silent") and not found.fields
     rests = found.orders or found.constraints.get("idle") or found.constraints.get("secret")
@@ -169,13 +161,6 @@ def _question(found: Finding) -> Subject | None:
     return Subject(SubjectKind.QUESTION, found.question, complete=True)
 
 
-def _subject(subject: Subject | None, folder: str, safe: Callable[[str], str]) -> Subject | None:
-    if subject is None:
-        return None
-    shown = safe(subject.text)
-    return replace(subject, shown=shown, folder=subject.folder or folder, digest=digest_text(subject.text))
-
-
 def _said(subject: Subject | None, excerpt: str, safe: Callable[[str], str]) -> str:
     """The tool's subject, with the files of an edit that the last line of the question does not name."""
     if subject is None or subject.kind is not SubjectKind.EDIT:
@@ -195,9 +180,7 @@ def _asks_above(dialog: str, told: Subject) -> str:
 
 
 def _is_cut(found: Finding, view: View) -> bool:
-    """Whether a part of its text, or of the text right above it, is missing. Then it possibly asked for something
-    else.
-    """
+    """Whether a part of its text, or of the text right above it, is missing: it possibly asked for more."""
     first = view.line_start(max(0, found.row - numbers.CONTEXT_ROWS))
     return any(row >= first for row in view.cut)
 
@@ -208,14 +191,11 @@ def _headed(said: str, excerpt: str) -> str:
     room = EXCERPT_LIMIT - len(question) - 1
     if room < EXCERPT_LIMIT // 4:
         return cut(excerpt)
-    head = said if len(said) <= room else said[: room - 1] + "…"
-    return f"{head}\n{question}"
+    return f"{_begun(said, room)}\n{question}"
 
 
 def _asked_first(excerpt: str, line: str) -> str:
-    """The line that asks, then the end of the text above it. A log can be long, and a list of prompts shows the
-    beginning.
-    """
+    """The line that asks, then the end of the text above it, because a list of prompts shows the beginning."""
     line = without_drawing(line) or line
     above = excerpt.removesuffix(line).strip()
     if len(excerpt) <= EXCERPT_LIMIT or above == excerpt.strip() or len(line) > EXCERPT_LIMIT * 3 // 4:
@@ -223,8 +203,8 @@ def _asked_first(excerpt: str, line: str) -> str:
     return f"{line}\n…{above[-(EXCERPT_LIMIT - len(line) - 2) :]}"
 
 
-def _begun(excerpt: str) -> str:
-    return excerpt if len(excerpt) <= EXCERPT_LIMIT else excerpt[: EXCERPT_LIMIT - 1] + "…"
+def _begun(text: str, room: int = EXCERPT_LIMIT) -> str:
+    return text if len(text) <= room else text[: room - 1] + "…"
 
 
 def _placed(excerpt: str, folder: str) -> str:
@@ -280,6 +260,5 @@ def _asks_permission(found: Finding) -> bool:
 
 
 def _goes_on(label: str) -> bool:
-    if compiled(_NEGATED).search(label):
-        return compiled(_NOT_STOPPING).match(label) is not None
-    return compiled(_NO_BUT).search(label) is not None
+    negated = compiled(_NEGATED).search(label)
+    return bool(compiled(_NOT_STOPPING).match(label) if negated else compiled(_NO_BUT).search(label))

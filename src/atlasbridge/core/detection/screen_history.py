@@ -87,15 +87,13 @@ class ScreenHistory:
         return self._known[facts]
 
     def work_rows(self) -> frozenset[str]:
-        """The rows in which the tool possibly says that it is working."""
         view = self.look()
         marked = (rows for state, rows in marked_rows(view, self.dialect) if state == "busy")
         return frozenset(view.lines[at] for rows in marked for at in rows)
 
     def stated(self, found: Finding, now: float, busy: bool) -> str:
-        """The state that the tool shows in its title or in rows for that purpose. Such a row changes and is below
-        the open dialog; a quotation in a dialog or in the conversation does not count. With `busy`, the probe agrees
-        and the row does not have to change.
+        """The state that the tool shows in its title or in rows for that purpose. Such a row is below the open dialog,
+        and it changes, unless the probe says `busy`, too. A quotation above does not count.
         """
         view = self.look()
         said = titled(view, self.dialect)
@@ -134,7 +132,6 @@ class ScreenHistory:
                 self._row_since[at] = self.last_output
 
     def notice_change(self) -> bool:
-        """Whether something relevant has changed since the last call."""
         view = self.look()
         if self.screen.version == self._version:
             return False
@@ -167,17 +164,15 @@ class ScreenHistory:
         row, lines = place - self.screen.scrolled, self.look().lines
         return 0 <= row < len(lines) and "".join(core.split()) in "".join(lines[row].split())
 
-    def cursor_line(self) -> str:
-        """The row with the cursor, up to the cursor."""
-        return self.screen.cursor_text().strip()
-
-    def as_answered(self, line: str, place: int) -> str:
-        """The line together with its answer if the line is only a mark, because other lines can begin with the same
-        mark.
+    def close_dialog(self, line: str, place: int) -> None:
+        """Mark the answered line as history, and count a dialog that looks the same as new. A line that is only a
+        mark is kept with its answer, because other lines can begin with the same mark.
         """
         row, lines = place - self.screen.scrolled, self.look().lines
         here = lines[row].strip() if 0 <= row < len(lines) else ""
-        return line if any(map(str.isalnum, line)) else here if here.startswith(line) and here != line else ""
+        bare = not any(map(str.isalnum, line))
+        self.remember_answered((here if here.startswith(line) and here != line else "") if bare else line)
+        self._seen = ""
 
     def remember_answered(self, line: str) -> None:
         """Mark the line as history: no excerpt goes back beyond it."""
@@ -188,10 +183,6 @@ class ScreenHistory:
         """Record that the answer to a line had no effect. New text after the cursor is left over from it."""
         words = self.look().behind_cursor()
         self._rejected = words if words != behind else ""
-
-    def forget_dialog(self) -> None:
-        """Forget the answered dialog: one that looks the same counts as new."""
-        self._seen = ""
 
     def forget_rhythm(self) -> None:
         """Forget the rhythm of changes, because changes caused by keys have none."""
@@ -216,9 +207,7 @@ class ScreenHistory:
 
 
 def blinks(before: View, one: View, other: View) -> bool:
-    """Whether only a caret that the program draws has changed: one cell looks different, or blanks of one row
-    alternate.
-    """
+    """Whether only a caret that the program draws has changed: one cell, or blanks of one row that alternate."""
     if one.lines != other.lines or (one.row, one.col) != (other.row, other.col):
         return False
     rows = [at for at, styles in enumerate(one.styles) if styles != other.styles[at]]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import unicodedata
+from itertools import takewhile
 
 from atlasbridge.core.detection.events import StructuredEventReceived
 from atlasbridge.core.patterns import lazy
@@ -17,10 +18,8 @@ from atlasbridge.core.prompt.model import Subject, SubjectKind
 from atlasbridge.core.recognition.question import HIDDEN
 from atlasbridge.core.values import frozen
 
-# The comparison of a hook's subject with the dialog on the screen, character by character.
-#
-# A tool is allowed to wrap its rows, to put a mark before the first row or a bar before each, and to cut what is too
-# long. Nothing else is allowed to differ.
+# First the comparison of a hook's subject with the dialog on the screen, character by character. A tool is allowed to
+# wrap its rows, to put a mark before the first row or a bar before each, and to cut what is too long, nothing else.
 
 LEAST_SEEN = 12  # characters that must match before a cut
 LEAST_RULE, _RULE = 8, frozenset("─━═╌┄┈")
@@ -82,9 +81,7 @@ def covers(told: Subject, seen: Subject | None, clipped: bool = False) -> bool:
 
 
 def _is_at(path: str, shown: str) -> bool:
-    """Whether the path matches the shown one. A tool can show it relative to its folder or home, or cut its
-    beginning.
-    """
+    """Whether the path matches the shown one, which can be relative to a folder, or cut at its beginning."""
     end = [part for part in shown.strip().rpartition("…")[2].split("/") if part not in ("", ".", "..", "~")]
     return bool(end) and path.split("/")[-len(end) :] == end
 
@@ -93,20 +90,22 @@ def stands_in(text: str, rows: list[str], clipped: bool = False, to_the_end: boo
     """Whether the rows contain the whole text, from the start of a row to the end of one, or up to a cut. With
     `to_the_end`, the rows must contain nothing else.
     """
-    wanted, rows = _drawn(text), [_drawn(row) for row in rows]
-    barred = [_BAR.sub("", row).strip() for row in rows]
-    ways = [rows] if barred == rows else [rows, barred]
-    return bool(wanted) and any(_begins(wanted, way, clipped, "\t" in text, to_the_end) for way in ways)
+    wanted = _drawn(text)
+    return bool(wanted) and any(_begins(wanted, way, clipped, "\t" in text, to_the_end) for way in _ways(rows))
 
 
 def ends_in(text: str, rows: list[str], note: str = "") -> bool:
     """Whether the rows start with an end of the text, followed by nothing or by `note` up to an empty row. If the
     first row is not part of the text, the dialog starts on the screen or is about something else.
     """
-    wanted, rows = _drawn(text), [_drawn(row) for row in rows]
-    barred = [_BAR.sub("", row).strip() for row in rows]
-    ways = [rows] if barred == rows else [rows, barred]
-    return bool(wanted) and any(_ends(wanted, way, _words(note)) for way in ways)
+    wanted = _drawn(text)
+    return bool(wanted) and any(_ends(wanted, way, _words(note)) for way in _ways(rows))
+
+
+def _ways(rows: list[str]) -> list[list[str]]:
+    """The rows as they are drawn, and without the bar that a tool can draw before each."""
+    drawn = [_drawn(row) for row in rows]
+    return [drawn, [_BAR.sub("", row).strip() for row in drawn]]
 
 
 def _ends(wanted: str, rows: list[str], note: str) -> bool:
@@ -126,26 +125,29 @@ def _last_row(wanted: str, rows: list[str]) -> int:
     """How many rows are needed to spell out the text; 0 if they do not contain it."""
     at = 0
     for number, row in enumerate(rows, 1):
-        if wanted[at : at + len(row)] != row:
-            return 0
-        at += len(row)
-        while at < len(wanted) and wanted[at].isspace():
-            at += 1
-        if at >= len(wanted):
-            return number
+        at = _past(wanted, at, row)
+        if not 0 <= at < len(wanted):
+            return number if at >= 0 else 0
     return 0
+
+
+def _past(wanted: str, at: int, row: str) -> int:
+    """Where the text continues after this row; -1 if the row is not its next part."""
+    if not wanted.startswith(row, at):
+        return -1
+    at += len(row)
+    while at < len(wanted) and wanted[at].isspace():
+        at += 1
+    return at
 
 
 def _up_to_blank(rows: list[str]) -> list[str]:
     """The rows up to an empty one, or up to the line that some dialogs draw instead."""
-    ends = [at for at, row in enumerate(rows) if not row or (len(row) >= LEAST_RULE and not set(row) - _RULE)]
-    return rows[: ends[0]] if ends else rows
+    return list(takewhile(lambda row: row and (len(row) < LEAST_RULE or set(row) - _RULE), rows))
 
 
 def _begins(wanted: str, rows: list[str], clipped: bool, tabbed: bool, to_the_end: bool) -> bool:
-    """Whether the text starts in one of the rows. With `tabbed`, blanks are ignored, because a tab can become any
-    number of blanks.
-    """
+    """Whether the text starts in one of the rows. With `tabbed`, blanks are ignored: a tab can become several."""
     rows = [row for row in rows if row]
     squeezed = [_BLANKS.sub("", row) for row in rows] if tabbed else rows
     wanted = _BLANKS.sub("", wanted) if tabbed else wanted
@@ -165,22 +167,15 @@ def _matches(wanted: str, rows: list[str], clipped: bool, to_the_end: bool) -> b
         begun = _before_cut(row)
         if begun is not None and wanted[at : at + len(begun)] == begun and at + len(begun) < len(wanted):
             return at + len(begun) >= LEAST_SEEN and (number == len(rows) or not to_the_end)
-        if wanted[at : at + len(row)] != row:
-            return False
-        at += len(row)
-        while at < len(wanted) and wanted[at].isspace():
-            at += 1
-        if at >= len(wanted):
-            return number == len(rows) or not to_the_end
+        at = _past(wanted, at, row)
+        if not 0 <= at < len(wanted):
+            return at >= 0 and (number == len(rows) or not to_the_end)
     return clipped and at >= LEAST_SEEN
 
 
 def _before_cut(row: str) -> str | None:
-    """The row before the dots that end it, or None without dots."""
-    for dots in ("…", "..."):
-        if row.endswith(dots):
-            return row.removesuffix(dots).rstrip()
-    return None
+    dots = next((dots for dots in ("…", "...") if row.endswith(dots)), "")
+    return row.removesuffix(dots).rstrip() if dots else None
 
 
 def _drawn(text: str) -> str:
@@ -222,21 +217,17 @@ class ShownDialog:
     """The dialog on the screen, for the comparison with hook events.
 
     `clipped`: its end can be missing without notice. `names`: it shows only these files of an edit. `about`: the
-    subject that the dialog shows. `own`: the tool's dialect knows the dialog. The beginning of any other question is
-    unknown, and a hook's words would match somewhere on the screen.
+    subject that the dialog shows.
     """
 
     text: str
     clipped: bool = False
     names: tuple[str, ...] = ()
     about: Subject | None = None
-    own: bool = True
     headless: bool = False  # its beginning has left the screen
 
 
 class ToolSays:
-    """The newest messages of the tool about itself."""
-
     def __init__(self) -> None:
         self.state = ""  # the program status: "blocked", "idle", "working" or ""
         self.source = ""
@@ -246,9 +237,7 @@ class ToolSays:
         self._unheard: ShownDialog | None = None  # the dialog that was raised before its hook event
 
     def hear(self, event: StructuredEventReceived, now: float) -> None:
-        """Take an event from outside the output stream. An announced dialog does not change the state, because it is
-        possibly over.
-        """
+        """Take an event from outside the output stream. An announced dialog is possibly over: no state."""
         if event.kind in _STATES:
             self.state, self.source = _STATES[event.kind], event.source or event.kind
         else:
@@ -265,74 +254,46 @@ class ToolSays:
         """The evidence that the tool waits at the shown dialog, or "" without any."""
         if self.state == "blocked":
             return f"{self.source} says that it waits"
-        beside = self._announced(dialog, now)
+        beside = self.announced(dialog, now)
         return f"{beside.source} says that it waits" if beside is not None else ""
-
-    def hooked(self, dialog: ShownDialog, now: float) -> bool:
-        """Whether a hook has announced the shown dialog."""
-        return self._announced(dialog, now) is not None
 
     def announces(self, now: float) -> bool:
         """Whether a hook has just announced a dialog. Some tools need a second to draw it."""
-        return any(now - at < SOON_S for at, beside in self._beside if beside.subject is not None)
-
-    def subject(self, dialog: ShownDialog, now: float) -> Subject | None:
-        """The subject of the shown dialog according to a hook."""
-        beside = self._announced(dialog, now) if dialog.own else None
-        return beside.subject if beside is not None else None
-
-    def missing_lines(self, dialog: ShownDialog, now: float) -> int:
-        """How many lines of this dialog's subject the hook left out."""
-        beside = self._announced(dialog, now) if dialog.own else None
-        return beside.missing_lines if beside is not None else 0
+        return any(now - at < SOON_S for at, _ in self._fresh(now))
 
     def contradicts(self, dialog: ShownDialog, now: float) -> bool:
-        """Whether a hook has just announced something else than the screen shows. Then the screen alone is not
-        reliable.
-        """
-        return bool(self._fresh(now)) and not self.hooked(dialog, now)
+        """Whether a hook has just announced something else than the screen shows."""
+        return bool(self._fresh(now)) and self.announced(dialog, now) is None
 
     def spoke_late(self, now: float) -> bool:
         """Whether a hook event came after its dialog was raised without one."""
-        spoken = (at for at, beside in self._beside if beside.subject is not None and now - at < FRESH_S)
-        return self._unheard is not None and any(at >= self._raised_at for at in spoken)
+        return self._unheard is not None and any(at >= self._raised_at for at, _ in self._fresh(now))
 
     @property
     def hint(self) -> str:
         """The tool's message in the output stream about what it waits for. Any displayed text could have written it."""
         return self._text if self.state == "blocked" else ""
 
-    def _announced(self, dialog: ShownDialog, now: float) -> StructuredEventReceived | None:
-        """The announcement that matches the dialog. None if several different ones match, because it is unclear
-        which it is.
-        """
-        fitting = [(beside.subject, beside) for beside in self._fresh(now) if beside.subject is not None]
-        fitting = [(about, beside) for about, beside in fitting if _is_about(about, dialog, beside.note)]
-        alike = {(about.kind, about.text, about.target) for about, _ in fitting}
-        return fitting[-1][1] if len(alike) == 1 else None
+    def announced(self, dialog: ShownDialog, now: float) -> StructuredEventReceived | None:
+        """The announcement that matches the dialog; None if several different ones do."""
+        fitting = [beside for _, beside in self._fresh(now) if _is_about(beside, dialog)]
+        alike = {(about.kind, about.text, about.target) for beside in fitting if (about := beside.subject)}
+        return fitting[-1] if len(alike) == 1 else None
 
-    def _late(self, beside: StructuredEventReceived) -> bool:
-        """Whether the event is about the dialog that was raised without it."""
-        return self._unheard is not None and (
-            beside.subject is None or _is_about(beside.subject, self._unheard, beside.note)
-        )
-
-    def _fresh(self, now: float) -> list[StructuredEventReceived]:
-        return [beside for at, beside in self._beside if now - at < FRESH_S and beside.subject is not None]
+    def _fresh(self, now: float) -> list[tuple[float, StructuredEventReceived]]:
+        return [(at, beside) for at, beside in self._beside if now - at < FRESH_S and beside.subject is not None]
 
     def raised(self, dialog: ShownDialog, now: float) -> None:
-        """Note that a dialog was raised: earlier events are about it or older. At an input box, they can be about
-        the next dialog.
-        """
+        """Note that a dialog was raised: earlier events are about it. At an input box they can announce the next."""
         self._raised_at = now if dialog.text else self._raised_at
-        self._unheard = None if self.hooked(dialog, now) else dialog
+        self._unheard = dialog if self.announced(dialog, now) is None else None
 
     def forget(self) -> None:
-        """Drop what was said about the withdrawn prompt. Keep events of a hook that has already announced the next
-        one.
-        """
+        """Drop what was said about the withdrawn prompt, but not the announcement of the next one."""
         self._text = ""
-        self._beside = [(at, beside) for at, beside in self._beside if at > self._raised_at and not self._late(beside)]
+        past = self._unheard  # an event about it came late
+        kept = [(at, beside) for at, beside in self._beside if at > self._raised_at]
+        self._beside = [(at, beside) for at, beside in kept if past is None or not _is_about(beside, past)]
         if self.state == "blocked":
             self.state = ""
 
@@ -341,13 +302,17 @@ class ToolSays:
         state = parts.get("state", "")
         if not state:
             return
-        self.state = {"blocked": "blocked", "working": "working", "idle": "idle", "done": "idle"}.get(state, "")
+        self.state = state if state == "blocked" else _STATES.get(state, "")
         self.source = f"{parts.get('app', 'the tool')} (program status)"
         self._text = _decoded(parts.get("msg", "")) if self.state == "blocked" else ""
 
 
-def _is_about(told: Subject, dialog: ShownDialog, note: str = "") -> bool:
-    if not fits(told, dialog.text, dialog.clipped, dialog.names, dialog.headless, note):
+def _is_about(beside: StructuredEventReceived, dialog: ShownDialog) -> bool:
+    """Whether the event can be about the dialog. One without a subject can be about any."""
+    told = beside.subject
+    if told is None:
+        return True
+    if not fits(told, dialog.text, dialog.clipped, dialog.names, dialog.headless, beside.note):
         return False
     return bool(dialog.names) or covers(told, dialog.about, dialog.clipped)
 

@@ -15,9 +15,7 @@ from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_FIELD, DRAWN_SCREEN, FOOTER, PASSING, Finding
 from atlasbridge.core.values import field, frozen, replace
 
-# The four signals and their scores: structured event, pattern, probe, silence.
-#
-# They give the confidence of a prompt. The table below decides whether it is raised.
+# The scores of the four signals (structured event, pattern, probe, silence) give the confidence of a prompt.
 
 MEDIUM = 0.60
 CAP = 0.99
@@ -44,8 +42,6 @@ class Moment:
 
 @frozen
 class Patience:
-    """How long to wait for each kind of evidence."""
-
     settle_s: float = 0.05
     threshold: float = 0.65  # the lowest score of a line that counts without a sign that the tool reads
     polling_s: float = 0.15
@@ -76,10 +72,8 @@ class DetectorSettings:
 
 def combine(evidence: list[Evidence]) -> float:
     """The strongest signal, plus a little for each other one that is at least medium."""
-    scores = sorted((item.score for item in evidence), reverse=True)
-    if not scores:
-        return 0.0
-    return min(CAP, scores[0] + MORE * sum(1 for score in scores[1:] if score >= MEDIUM))
+    first, *others = sorted((item.score for item in evidence), reverse=True)
+    return min(CAP, first + MORE * sum(score >= MEDIUM for score in others))
 
 
 def gather(found: Finding, probe: ProbeAnswer, moment: Moment, structured: str, patience: Patience) -> list[Evidence]:
@@ -118,8 +112,6 @@ class Who(StrEnum):
 
 @frozen
 class Situation:
-    """Everything that the verdict depends on."""
-
     found: Finding
     probe: ProbeAnswer
     moment: Moment
@@ -158,9 +150,7 @@ Seconds = Callable[[Situation], float]
 
 @frozen
 class Row:
-    """A row of the table. With `until_s` it applies only while the screen has been unchanged for less than that,
-    with `after_s` only from then on.
-    """
+    """A row of the table: it applies until the screen has been unchanged for `until_s`, and from `after_s` on."""
 
     who: tuple[Who, ...]
     seen: str  # one of EVIDENCE
@@ -171,7 +161,6 @@ class Row:
 
 
 def decide_verdict(case: Situation) -> tuple[bool, str]:
-    """Whether to raise now, and why or why not."""
     case = replace(case, probe=of_its_own(case.probe)) if case.own_word else case
     row = next(row for row in TABLE if fits(row, case))
     if not row.until_s:
@@ -195,9 +184,7 @@ def fits(row: Row, case: Situation) -> bool:
 
 
 def _is_around(case: Situation) -> bool:
-    """Whether the program around an inner terminal (a multiplexer) asks: below that terminal, or in a bar over its
-    last line.
-    """
+    """Whether a multiplexer asks: below the inner terminal, or in a bar over its last line."""
     found, rows = case.found, case.probe.rows
     return rows > 0 and (found.row >= rows or (found.barred and found.score >= SURE))
 
@@ -210,11 +197,6 @@ def _reads_unseen(case: Situation) -> bool:
     secret = case.hidden and bool(case.found.constraints.get("secret"))
     may_read = (keys or secret) and not case.probe.certain and not case.dialect.idles and not case.shows
     return may_read and case.found.score >= SURE and not case.idle and case.moment.calm_s >= UNSEEN_S
-
-
-def _rests(case: Situation) -> bool:
-    """Whether this is an empty input box of a tool that would show a busy mark if it worked. Its process only runs."""
-    return case.idle and case.probe.runs and case.dialect.says_busy
 
 
 def _may_count_down(case: Situation) -> bool:
@@ -243,14 +225,8 @@ def _only_shows(case: Situation) -> bool:
     return visibly and (case.found.score < MEDIUM or case.probe.serves)
 
 
-def _shows_progress(case: Situation) -> bool:
-    return case.found.score < KNOWN and 0 < case.probe.period_s <= BRISK_S
-
-
 def _silence(case: Situation) -> str:
-    """How long nothing must change if the probe knows nothing and nothing asks. The wait is short after an
-    incomplete line. It is long after a complete line, or one that is rewritten repeatedly.
-    """
+    """How long nothing must change if the probe knows nothing and nothing asks: short only after an unfinished line."""
     if case.found.rule == "silent":
         return "wordless"
     below = case.found.detached or case.dialect.idles or case.moment.rewritten >= REWRITTEN
@@ -261,7 +237,9 @@ EVIDENCE: dict[str, Holds] = {
     "anything": lambda case: True,
     "a question of the program around it": _is_around,
     "a sure question, and keys are read in a way that only a reader wants": _reads_unseen,
-    "an idle input box, and the program does nothing but run": _rests,
+    "an idle input box, and the program does nothing but run": lambda case: (
+        case.idle and case.probe.runs and case.dialect.says_busy
+    ),
     "the tool says that it works": lambda case: case.works,
     "it was busy at the looks before": _wavers,
     "this is the first look": lambda case: case.looks[-1] is not ProbeState.UNKNOWN and len(case.looks) < 2,
@@ -286,7 +264,7 @@ EVIDENCE: dict[str, Holds] = {
     "a live display, and no line at its foot": lambda case: case.shows and case.found.rule != FOOTER,
     "a line above the cursor, of a program that also serves others": _only_shows,
     "a line above the cursor that says nothing": lambda case: case.found.detached and case.found.score < MEDIUM,
-    "a doubtful line, and a brisk timer": _shows_progress,
+    "a doubtful line, and a brisk timer": lambda case: case.found.score < KNOWN and 0 < case.probe.period_s <= BRISK_S,
     "a line that asks": lambda case: case.found.score >= case.patience.threshold and not case.unclear,
     "nothing that is understood, and news may come from elsewhere": lambda case: case.probe.others and case.unclear,
     "no timer, or a full-screen program": lambda case: (

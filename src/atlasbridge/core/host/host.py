@@ -17,27 +17,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.host.lazy_analysis import LazyAnalysis
+from atlasbridge.core.host.analysis import LazyAnalysis
+from atlasbridge.core.host.attachment import AttachedClient, Attachment, AttachSocket, Caller
 from atlasbridge.core.host.ports import HostParts
+from atlasbridge.core.host.relay import DetachKey, InputRelay, InputWriter, OutputRelay, Ring
 from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.host.supervisor import Supervisor, end_in_background
-from atlasbridge.core.host.terminal.attach_socket import AttachSocket, Caller
-from atlasbridge.core.host.terminal.attached_client import AttachedClient
-from atlasbridge.core.host.terminal.attachment import Attachment
-from atlasbridge.core.host.terminal.detach_key import DetachKey
-from atlasbridge.core.host.terminal.input_writer import InputWriter
-from atlasbridge.core.host.terminal.keyboard import InputRelay
-from atlasbridge.core.host.terminal.relay import OutputRelay
-from atlasbridge.core.host.terminal.ring import Ring
-from atlasbridge.core.host.terminal.wakeup import Wakeup
-from atlasbridge.core.host.typing.typed import AdapterConnection
+from atlasbridge.core.host.typed import AdapterConnection
+from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.session.settings import Plan, SessionSettings
 from atlasbridge.core.tty import Pty, Size
 
 if TYPE_CHECKING:
     from atlasbridge.core.detection.events import Event
-    from atlasbridge.core.host.hub.connection import HubSide
-    from atlasbridge.core.host.typing.hook_connection import HookConnection
+    from atlasbridge.core.host.hub_link import HubSide
+    from atlasbridge.core.host.typist import HookConnection
     from atlasbridge.core.host.watchdog import StallWatchdog
 
 
@@ -121,21 +115,16 @@ class SessionHost:
         )
         self._ring = Ring(settings.ring_bytes)
         self._output = OutputRelay(
-            pty,
-            self._input_writer,
-            self._ring,
-            clock,
-            ended=self._output_ended,
-            lost=self._output_lost,
+            pty, self._input_writer, self._ring, clock, ended=self._output_ended, lost=self._output_lost
         )
         self._attached_client = AttachedClient(
             pty, size, self._output, self._keyboard, self._analysis, self._wakeup.set
         )
 
     def _build_analysis(self, size: Size, events: deque[Event | bytes]) -> tuple[StallWatchdog, HubSide]:
-        from atlasbridge.core.host.analysis import build_slow_half
+        from atlasbridge.core.host.analysis import build_analysis
 
-        watch, hub, self._hook = build_slow_half(
+        watch, hub, self._hook = build_analysis(
             self._plan,
             self._pty,
             size,
@@ -156,7 +145,6 @@ class SessionHost:
         return watch, hub
 
     def listen(self, path: Path) -> None:
-        """Opens the socket through which terminals attach."""
         self._attach_socket.open(path)
 
     def serve(self, first: socket.socket | None) -> int:

@@ -9,20 +9,20 @@ import gc
 import os
 import socket
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 from atlasbridge.core import wire
 from atlasbridge.core.ancestry import HOST_NAME
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.fast_imports import signal
-from atlasbridge.core.home import Home
-from atlasbridge.core.host.ports import HostParts
+from atlasbridge.core.host.ports import Prepared
 from atlasbridge.core.host.session_log import SessionLog
-from atlasbridge.core.host.terminal.terminal_handover import fill_standard_streams, inheritable_fds
+from atlasbridge.core.host.terminal_handover import fill_standard_streams, inheritable_fds
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.process import adopt_orphans, call_self, hide_memory
-from atlasbridge.core.session.settings import SETTINGS_SUFFIX, Plan, SessionSettings
-from atlasbridge.core.tty import Size, SpawnRefused
+from atlasbridge.core.session.settings import SETTINGS_SUFFIX, Plan
+from atlasbridge.core.tty import SpawnRefused
 
 IGNORED = (
     *(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE),
@@ -33,9 +33,7 @@ _one_heap = False
 _SWITCH_INTERVAL_S = 0.00002  # a relay needs the interpreter several times per chunk and must not wait for the detector
 
 
-def launch(
-    plan: Plan, home: Home, parts: HostParts, settings: SessionSettings, size: Size, attributes: list[Any] | None
-) -> socket.socket:
+def launch(plan: Plan, prepared: Prepared) -> socket.socket:
     """Starts the host. Its first message ("started" or "failed") arrives through the returned socket."""
     fill_standard_streams()
     hide_memory()  # of the client, and of the host forked from it
@@ -47,24 +45,16 @@ def launch(
     if middle == 0:
         _leave_client(ours)
         _become_host()
-        _run_host(plan, home, parts, settings, size, attributes, theirs)
+        _run_host(plan, prepared, theirs)
     theirs.close()
     os.waitpid(middle, 0)
     return ours
 
 
-def host_here(
-    plan: Plan,
-    home: Home,
-    parts: HostParts,
-    settings: SessionSettings,
-    size: Size,
-    attributes: list[Any] | None,
-    client: socket.socket,
-) -> NoReturn:
+def host_here(plan: Plan, prepared: Prepared, client: socket.socket) -> NoReturn:
     """Does the same in this process, which the fork server has forked for it."""
     _become_host()
-    _run_host(plan, home, parts, settings, size, attributes, client)
+    _run_host(plan, prepared, client)
 
 
 def _leave_client(ours: socket.socket) -> None:
@@ -87,23 +77,15 @@ def _become_host() -> None:
     adopt_orphans()  # before the tool starts, so that all its orphans can be traced to this session
 
 
-def _run_host(
-    plan: Plan,
-    home: Home,
-    parts: HostParts,
-    settings: SessionSettings,
-    size: Size,
-    attributes: list[Any] | None,
-    client: socket.socket,
-) -> NoReturn:
+def _run_host(plan: Plan, prepared: Prepared, client: socket.socket) -> NoReturn:
     """Never returns, because the forked interpreter belongs to the client's command line."""
-    clock = SystemClock()
-    journal = SessionLog(home.sessions / f"{short_id(plan.session_id)}.log", clock)
+    clock, place = SystemClock(), str(prepared.home.sessions / short_id(plan.session_id))
+    journal = SessionLog(Path(f"{place}.log"), clock)
     try:
         try:
-            _host_session(plan, home, parts, settings, size, attributes, client, clock, journal)
+            _host_session(plan, prepared, client, clock, journal, Path(f"{place}.sock"))
         finally:
-            (home.sessions / f"{short_id(plan.session_id)}{SETTINGS_SUFFIX}").unlink(missing_ok=True)
+            Path(f"{place}{SETTINGS_SUFFIX}").unlink(missing_ok=True)
     except Exception as error:  # the session boundary: report it, log it and exit
         journal.crash("the session host failed", error)
         _say(client, {"m": "failed", "status": 1, "text": f"the session host failed: {error}", "hint": ""})
@@ -112,18 +94,11 @@ def _run_host(
 
 
 def _host_session(
-    plan: Plan,
-    home: Home,
-    parts: HostParts,
-    settings: SessionSettings,
-    size: Size,
-    attributes: list[Any] | None,
-    client: socket.socket,
-    clock: Clock,
-    journal: SessionLog,
+    plan: Plan, prepared: Prepared, client: socket.socket, clock: Clock, journal: SessionLog, address: Path
 ) -> None:
+    size = prepared.size
     try:
-        pty = parts.spawn(plan, size, attributes)
+        pty = prepared.parts.spawn(plan, size, prepared.attributes)
     except SpawnRefused as error:
         _say(client, {"m": "failed", "status": error.status, "text": str(error), "hint": error.hint})
         return
@@ -132,8 +107,8 @@ def _host_session(
     _leave_tool()
     keep_one_heap()
     journal.note("session started", tool=plan.tool, pid=pty.pid)
-    host = SessionHost(plan, pty, size, parts, settings, clock, journal)
-    host.listen(home.sessions / f"{short_id(plan.session_id)}.sock")
+    host = SessionHost(plan, pty, size, prepared.parts, prepared.settings, clock, journal)
+    host.listen(address)
     if plan.detach:
         _say(client, {"m": "started", "session_id": plan.session_id, "pid": pty.pid})
         client.close()

@@ -14,14 +14,12 @@ from atlasbridge.core.tty import Pty, Size
 from atlasbridge.core.values import frozen
 
 if TYPE_CHECKING:
-    from atlasbridge.core.host.typing.typist import Encode
+    from atlasbridge.core.host.typist import Encode
     from atlasbridge.core.ports import WaitingProbe
 
 
 @frozen
 class HostParts:
-    """The parts that the edges provide for a session."""
-
     spawn: Callable[[Plan, Size, list[Any] | None], Pty]
     judge: Callable[[Plan, Pty, Size], tuple[DetectorLike, WaitingProbe]]
     encode: Encode
@@ -30,8 +28,6 @@ class HostParts:
 
 
 class Prepared(NamedTuple):
-    """Everything that a host needs, besides its plan."""
-
     home: Home
     parts: HostParts
     settings: SessionSettings
@@ -43,8 +39,6 @@ class Prepared(NamedTuple):
 
 
 class DetectorLike(Protocol):
-    """The part of `core.detection.detector.Detector` that the session needs."""
-
     screen: Any
     secrets: tuple[str, ...]
 
@@ -62,8 +56,6 @@ class DetectorLike(Protocol):
 
 
 class Outflow(Protocol):
-    """The state of the tool's output that the session needs."""
-
     last_output_at: float
     finished: bool
 
@@ -75,7 +67,5 @@ class Outflow(Protocol):
 
 @frozen
 class Opened:
-    """The open prompt, and the id under which it can be answered."""
-
     prompt_id: str
     prompt: Prompt

@@ -30,11 +30,10 @@ from atlasbridge.core.detection.events import (
     WithdrawPrompt,
 )
 from atlasbridge.core.host.ports import DetectorLike, Opened, Outflow
+from atlasbridge.core.host.relay import InputWriter, Ring
 from atlasbridge.core.host.supervisor import Beat
-from atlasbridge.core.host.terminal.input_writer import InputWriter
-from atlasbridge.core.host.terminal.ring import Ring
-from atlasbridge.core.host.terminal.wakeup import Wakeup
-from atlasbridge.core.host.typing.typed import Outcome, TypedBook
+from atlasbridge.core.host.typed import Outcome, TypedBook
+from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.patterns import compile_next
 from atlasbridge.core.ports import WaitingProbe
@@ -53,7 +52,7 @@ _MAX_COMMANDS = 64  # per event: a detector that requests more has to wait for t
 
 
 Viewer = Callable[[float, Any], float | None]
-"""Called with the time and the screen after every turn; says when it wants to be called again at the latest."""
+"""Called with the time and the screen after every step; says when it wants to be called again at the latest."""
 
 
 class StallWatchdog:
@@ -118,7 +117,6 @@ class StallWatchdog:
         return Opened(self._open_id, prompt) if prompt is not None else None
 
     def known(self, prompt_id: str) -> Outcome | None:
-        """The outcome of the answer to this prompt; None if there was no answer."""
         with self.lock:
             return self._typed.get(prompt_id)
 
@@ -140,7 +138,6 @@ class StallWatchdog:
         return self._detector.open_prompt or opened.prompt
 
     def why(self) -> list[str]:
-        """Explains the last decision of the detector."""
         return self._detector.explain()
 
     def took_first_key(self) -> None:
@@ -231,7 +228,7 @@ class StallWatchdog:
                 return
             beat.work()
             with self.lock:
-                self.turn(self._clock.now())
+                self.step(self._clock.now())
 
     def rest(self) -> None:
         self._ring.on_output = self.wake  # set before checking, so that output in between wakes us
@@ -264,7 +261,7 @@ class StallWatchdog:
         quiet_at = output.last_output_at + settings.quiet_ms / 1000
         return min(quiet_at, (self._pending_since or now) + latest_ms / 1000)
 
-    def turn(self, now: float) -> None:
+    def step(self, now: float) -> None:
         if (self._ring.size or self._events) and self._feed_at(now) <= now:
             self.absorb()
         if self.wakeup_at is not None and now >= self.wakeup_at and not (self._ring.size or self._typing):
@@ -369,7 +366,6 @@ class StallWatchdog:
         return self._detector.handle(ProbeAnswered(answer), now)
 
     def look(self) -> ProbeAnswer:
-        """Asks the operating system what the tool does."""
         now = self._clock.now()
         typed_at = self._input_writer.last_input_at
         age_s = None if typed_at is None else now - typed_at

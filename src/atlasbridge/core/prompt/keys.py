@@ -77,7 +77,7 @@ def _unescape(match: re.Match[bytes]) -> bytes:
 
 # One step of an answer: keys, and a condition before the next step. The set of conditions is closed.
 #
-# Only `core/host/typing/steps.py` interprets them. Their format for the wire and the store is defined here.
+# Only `core/host/typist.py` interprets them. Their format for the wire and the store is defined here.
 
 
 class When(Enum):

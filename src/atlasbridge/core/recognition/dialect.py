@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from atlasbridge.core.values import frozen, replace
-from atlasbridge.core.vocabulary import languages
 
 # Arrows, angle brackets and hands. A sign that is also a bullet counts as a pointer only with further evidence.
 POINTERS = "❯❱❭❩❥⟩⟫〉》›»>⊳▸▹▶▷►▻⏵‣→⇒⇛⇝⇢⇨⇾⟶↦↪↳➔➙➛➜➝➞➟➠➡➢➣➤➥➦➧➨➩➪➭➮➯➱➲➳➵➸➺➻➼➽➾⮕⮞⯈🠖🡒☛☞👉"
@@ -110,17 +109,6 @@ class Mark:
 
 
 @frozen
-class SecretWords:
-    """The words of one language that ask for a secret. A question asks for a secret if a pattern of `asks` matches
-    it after the matches of `unless` were removed.
-    """
-
-    signs: tuple[str, ...]  # parts of words in lower case; a question without any of them is not checked further
-    asks: tuple[str, ...]
-    unless: tuple[str, ...]
-
-
-@frozen
 class Dialect:
     """A tool's dialect. `idles` says that the tool has its own input box, so a line or screen that the dialect does
     not know is not a question yet.
@@ -149,25 +137,12 @@ class Dialect:
 
     @property
     def says_busy(self) -> bool:
-        """Whether the tool shows a busy mark while it works. Then other activity beside its empty input box is not
-        work.
-        """
+        """Whether it shows a busy mark while it works. Then nothing else beside its input box is work."""
         return any(mark.state == "busy" for mark in self.marks)
 
     @property
     def idles(self) -> bool:
         return any(rule.idle for rule in self.rules)
-
-    @property
-    def secret_words(self) -> tuple[SecretWords, ...]:
-        """The secret words of all languages, read when the first question is checked."""
-        return _secret_words()
-
-
-@cache
-def _secret_words() -> tuple[SecretWords, ...]:
-    tables = [table["secret"] for table in languages().values()]
-    return tuple(SecretWords(**{name: tuple(table[name]) for name in SecretWords.__match_args__}) for table in tables)
 
 
 @lru_cache(maxsize=1024)
@@ -182,7 +157,6 @@ def matches_any(patterns: tuple[str, ...], text: str) -> bool:
 
 
 def steady(dialect: Dialect, text: str) -> str:
-    """The text without parts that blink or count by themselves."""
     return "\n".join([_steady_row(dialect.blinking, dialect.counting, row) for row in text.split("\n")])
 
 

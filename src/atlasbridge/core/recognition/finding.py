@@ -10,7 +10,7 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.keys import ENTER, Step, When
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, PromptType, Subject
-from atlasbridge.core.values import field, frozen, replace
+from atlasbridge.core.values import field, frozen
 
 _ASKS = ("?", "？", "؟")
 _DRAWING = lazy(r"(?=.*[\u2500-\u259f\U0001fb00-\U0001fb3b])[^\w]*+$")  # only box drawing and blocks
@@ -39,9 +39,7 @@ class Facts:
 
     @property
     def one_key(self) -> bool:
-        """Whether the program wants a single key (`read -n 1`): it uses neither line editing nor an editor of its
-        own.
-        """
+        """Whether the program wants a single key (`read -n 1`), without line editing of any kind."""
         return self.canonical is False and (self.echo is True or self.single)
 
 
@@ -95,20 +93,16 @@ def typed_line(words: str, raw: bool = False) -> tuple[Step, ...]:
 def to_look_at(rule: str, score: float, question: str, row: int, core: str = "") -> Finding:
     """A finding for something that asks with unknown keys: a person must look."""
     kind = PromptType.TYPE_UNKNOWN
-    said = compact(question).strip()
-    found = Finding(rule, kind, score, said, core or question, row, line_mode=False, structural=True)
-    return replace(found, question=question)
+    said, core = compact(question).strip(), core or question
+    return Finding(rule, kind, score, said, core, row, line_mode=False, structural=True, question=question)
 
 
 def compact(text: str) -> str:
-    """The text for a notification, without empty rows."""
     return "\n".join(row for row in text.split("\n") if row.strip())
 
 
 def without_drawing(text: str) -> str:
-    """The text for a notification, without the frames and bars around the words and the blanks that they leave.
-    Signs between words, such as a pipe, stay.
-    """
+    """The text for a notification without frames and bars around the words. Signs between words stay."""
     return compact("\n".join(map(_undrawn, text.split("\n"))))
 
 

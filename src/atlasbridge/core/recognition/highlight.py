@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 
 from atlasbridge.core.recognition.dialect import POINTERS
-from atlasbridge.core.recognition.widgets.framed_dialog import (
-    current_button,
-    find_buttons,
-    find_form,
-    find_frame,
-    find_list,
+from atlasbridge.core.recognition.widgets import framed_dialog
+from atlasbridge.core.recognition.widgets.list_rows import (
+    Item,
+    Menu,
+    find_numbered,
+    item_of,
+    odd_one,
+    read_row,
+    row_pattern,
 )
-from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, find_numbered, odd_one, read_item, row_pattern
 from atlasbridge.core.recognition.widgets.pointed_list import LIT, find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across, find_lit_words, find_row
 from atlasbridge.core.screen.frames import Frame, find_frames, unframed
@@ -30,7 +32,7 @@ def is_highlighted(view: View, label: str, among: tuple[str, ...] = ()) -> bool:
     a list, a menu that contains the label decides, and without that the style of the label. "Yes" is not "Yes,
     always": a prefix matches only if no item is exactly equal.
     """
-    form = find_form(view) if label.endswith(":") else None
+    form = framed_dialog.find_form(view) if label.endswith(":") else None
     if form is not None:
         return f"{form.rows[form.current].label}:" == label
     wanted = _squeezed(label)
@@ -67,13 +69,12 @@ def _side_by_side(labels: tuple[str, ...]) -> str:
 
 
 def _own_list(view: View, own: dict[str, int]) -> Menu | None:
-    """The lowest rows that contain only the prompt's own labels, each once and in order, with a pointer at one of
-    them.
-    """
+    """The lowest rows with only the prompt's own labels, each once and in order, and a pointer at one of them."""
     pattern = row_pattern(POINTERS)
     found: list[Item] = []
     for at, row in reversed(list(enumerate(unframed(view.lines)))):
-        item = read_item(pattern, at, row)
+        match = read_row(pattern, row)
+        item = item_of(at, match) if match else None
         place = own.get(_squeezed(item.label)) if item else None
         if item is None or place is None:
             continue
@@ -94,14 +95,14 @@ def _places(menu: Menu, wanted: str) -> list[int]:
 
 def _menus(view: View) -> Iterator[Menu]:
     """Everything on the screen that could be a menu, as each finder sees it."""
-    frame = find_frame(view)
+    frame = framed_dialog.find_frame(view)
     if frame is not None:
-        buttons = find_buttons(view, frame)
-        listed = find_list(view, frame, buttons)
+        buttons = framed_dialog.find_buttons(view, frame)
+        listed = framed_dialog.find_list(view, frame, buttons)
         if listed is not None:
             yield listed
         if len(buttons) >= 2:
-            yield Menu(tuple(buttons), current_button(view, buttons), "colour")
+            yield Menu(tuple(buttons), framed_dialog.current_button(view, buttons), "colour")
     pointed, counted = partial(find_menu, pointers=POINTERS, bullets=True), partial(find_numbered, pointers=POINTERS)
     finders = (pointed, counted, find_row, find_lit_words, *LIT)
     yield from filter(None, (find(view) for find in finders))

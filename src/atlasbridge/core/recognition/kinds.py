@@ -5,6 +5,8 @@ The words come from the dialect first, then from all languages (`words/*.toml`).
 
 from __future__ import annotations
 
+from functools import cache
+
 from atlasbridge.core import vocabulary
 from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Choice, PromptType
@@ -37,14 +39,17 @@ def choice_of(value: str, label: str, steps: tuple[Step, ...], dialect: Dialect,
 
 
 def asks_for_secret(question: str, dialect: Dialect) -> bool:
-    """Whether a question asks for a secret. Phrases with another meaning ("country code", "press any key") are
-    removed first.
-    """
+    """Whether a question asks for a secret. Phrases like "country code" and "press any key" do not count."""
     low = question.lower()
-    languages = [
-        (words.asks, words.unless) for words in dialect.secret_words if any(sign in low for sign in words.signs)
-    ]
-    return any(_asks(question, *given) for given in ((dialect.secret, dialect.not_secret), *languages))
+    spoken = [(asks, unless) for signs, asks, unless in secret_words() if any(sign in low for sign in signs)]
+    return any(_asks(question, *given) for given in ((dialect.secret, dialect.not_secret), *spoken))
+
+
+@cache
+def secret_words() -> list[tuple[tuple[str, ...], ...]]:
+    """Of each language: parts of words that are searched first, what asks for a secret, what is removed before."""
+    tables = [table["secret"] for table in vocabulary.languages().values()]
+    return [tuple(tuple(table[name]) for name in ("signs", "asks", "unless")) for table in tables]
 
 
 def _asks(question: str, asks: tuple[str, ...], unless: tuple[str, ...]) -> bool:
@@ -56,7 +61,6 @@ def _asks(question: str, asks: tuple[str, ...], unless: tuple[str, ...]) -> bool
 
 
 def with_secrecy(found: Finding, dialect: Dialect) -> Finding:
-    """Mark a free-text question that asks for a secret."""
     known = found.constraints.get("secret") or found.constraints.get("idle")
     if known or found.type is not PromptType.TYPE_FREE_TEXT or not asks_for_secret(_question(found), dialect):
         return found
@@ -65,7 +69,5 @@ def with_secrecy(found: Finding, dialect: Dialect) -> Finding:
 
 def _question(found: Finding) -> str:
     """The line that asks, or the last words above it if the line is only a mark."""
-    if any(map(str.isalpha, found.core)):
-        return found.core
-    rows = [row.strip() for row in found.excerpt.split("\n")]
-    return next((row for row in reversed(rows) if any(map(str.isalpha, row))), "")
+    rows = (found.core, *reversed(found.excerpt.split("\n")))
+    return next((row.strip() for row in rows if any(map(str.isalpha, row))), "")

@@ -1,8 +1,4 @@
-"""Every number that recognition uses, with its reason. `python -m tests.figures weights` shows which cases need
-each.
-
-Use them as `numbers.NAME`, so that each exists once.
-"""
+"""Every number that recognition uses, with its reason. `python -m tests.figures weights` shows which cases need it."""
 
 from __future__ import annotations
 

@@ -48,17 +48,11 @@ def ends_in_dots(text: str) -> bool:
 
 def block(rows: Sequence[str]) -> str:
     """The rows without their common margin and without empty rows around them."""
-    kept = [row.rstrip() for row in rows]
-    while kept and not kept[0]:
-        kept.pop(0)
-    while kept and not kept[-1]:
-        kept.pop()
-    margin = min((len(row) - len(row.lstrip(" ")) for row in kept if row), default=0)
-    return "\n".join(row[margin:] for row in kept)
+    margin = min((_indent(row) for row in rows if row.strip()), default=0)
+    return "\n".join(row.rstrip()[margin:] for row in rows).strip("\n")
 
 
 def logical_rows(view: View, rows: Sequence[str], first: int, end: int) -> list[str]:
-    """The rows, joined where the terminal wrapped them."""
     spaced = dict(view.spaced)
     out: list[str] = []
     begun = ""
@@ -74,14 +68,11 @@ def logical_rows(view: View, rows: Sequence[str], first: int, end: int) -> list[
 
 
 def _lacks(view: View, first: int, end: int) -> bool:
-    """Whether some text of these rows is gone."""
     return any(first <= row < end for row in view.cut)
 
 
 def dialog_above(view: View, top: int, rule: MenuRule) -> Asked:
-    """The text between the line where the dialog starts and its menu. If there is no such line, the words above the
-    menu.
-    """
+    """The text between the line where the dialog starts and its menu, or else the words above the menu."""
     rows = peeled(view.lines, top)
     first = dialog_top(view, top, rule)
     gone = first < 0 and bool(rule.top) and view.lines[0].strip() != ""  # its head has left the screen
@@ -116,19 +107,13 @@ def _is_doubtful(view: View, first: int, top: int, rule: MenuRule) -> bool:
 
 
 def dialog_top(view: View, top: int, rule: MenuRule) -> int:
-    """The row where the dialog of a menu starts, or -1 if there is none."""
-    begins = [at for at in range(top) if rule.top and _begins(view, at, top, rule.top)]
-    return -1 if not begins else begins[0] if rule.topmost else begins[-1]
-
-
-def _begins(view: View, at: int, top: int, pattern: str) -> bool:
-    """Whether a dialog starts in this row. A bar starts one only if it extends further left than the menu, because
-    text is indented more.
+    """The row where the dialog of a menu starts, or -1 if there is none. A bar starts one only if it extends further
+    left than the menu, because text is indented more.
     """
-    line = view.lines[at]
-    if not compiled(pattern).search(line):
-        return False
-    return not is_rule(line) or _indent(line) < max(1, _indent(view.lines[top]))
+    margin = max(1, _indent(view.lines[top]))
+    found = [at for at in range(top) if rule.top and compiled(rule.top).search(view.lines[at])]
+    begins = [at for at in found if not is_rule(view.lines[at]) or _indent(view.lines[at]) < margin]
+    return -1 if not begins else begins[0] if rule.topmost else begins[-1]
 
 
 def _indent(row: str) -> int:
@@ -149,7 +134,9 @@ def question_above(view: View, top: int) -> Asked:
         if not rows[at].strip() or _divides(view, rows[at]) or (first == top and is_drawn(rows[at])):
             blanks += 1
             taken = block(rows[first:top])
-            if taken and (blanks > 1 or _enough(taken)):
+            lines = [line.strip() for line in taken.split("\n")]
+            enough = any(len(line) > 8 for line in lines) and any(line.endswith(("?", ":")) for line in lines)
+            if taken and (blanks > 1 or enough):
                 break
             if not taken and top - at > numbers.QUESTION_ROWS:
                 break
@@ -168,9 +155,7 @@ def question_above(view: View, top: int) -> Asked:
 
 
 def question_in_box(view: View, top: int) -> Asked | None:
-    """The words between the top of the box around a menu and the menu; text above the box is conversation. None
-    without a box, or if the box has no words.
-    """
+    """The words above a menu in the box around it, if there are any; text above the box is conversation."""
     around = [frame for frame in find_frames(view.lines) if frame.top < top < frame.bottom]
     if not around:
         return None
@@ -192,7 +177,6 @@ def _more_above(view: View, rows: Sequence[str], first: int) -> bool:
 
 
 def _divides(view: View, row: str) -> bool:
-    """Whether the row is a bar across the whole screen."""
     return is_rule(row) and len(row.strip()) >= view.cols - numbers.MARGIN
 
 
@@ -204,23 +188,13 @@ def stands_first(view: View, row: int) -> bool:
 
 def stands_alone(view: View, row: int) -> bool:
     """Whether only empty rows and answered lines are above it."""
-    for at in range(row - 1, max(-1, row - 1 - numbers.CONTEXT_ROWS), -1):
-        if view.is_answered(at):
-            return True
-        if view.lines[at].strip():
-            return False
-    return True
-
-
-def _enough(text: str) -> bool:
-    lines = [line.strip() for line in text.split("\n")]
-    return any(len(line) > 8 for line in lines) and any(line.endswith(("?", ":")) for line in lines)
+    near = range(row - 1, max(-1, row - 1 - numbers.CONTEXT_ROWS), -1)
+    last = next((at for at in near if view.lines[at].strip() or view.is_answered(at)), -1)
+    return last < 0 or view.is_answered(last)
 
 
 def context_above(view: View, row: int, question: str) -> Asked:
-    """The output since the last answer down to the line that asks: its paragraph and the ones shortly above it. If
-    more output is further away, the result is not whole.
-    """
+    """The output since the last answer, down to the line that asks. It is not whole if more is further away."""
     rows = peeled(view.lines, row)
     first, size, seen, cut = row, len(question), 0, view.scrolled > 0
     for at in range(row - 1, -1, -1):

@@ -13,18 +13,10 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_SCREEN, Facts, Finding
 from atlasbridge.core.recognition.kinds import with_secrecy
-from atlasbridge.core.recognition.widgets import pointed_list, side_by_side
-from atlasbridge.core.recognition.widgets.framed_dialog import (
-    recognise_box,
-    recognise_caret_field,
-    recognise_drawn_field,
-    recognise_form,
-    recognise_marked_field,
-)
+from atlasbridge.core.recognition.widgets import framed_dialog, pointed_list, side_by_side
 from atlasbridge.core.recognition.widgets.input_box import recognise_input_box
 from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog, recognise_region
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
-from atlasbridge.core.recognition.widgets.pointed_list import recognise_pointed
 from atlasbridge.core.recognition.widgets.resting_screen import has_bar, recognise_foot, whole_screen
 from atlasbridge.core.screen.frames import is_drawn
 from atlasbridge.core.screen.view import View
@@ -44,11 +36,8 @@ Find = Callable[[View, Facts, Dialect], Finding | None]
 
 @frozen
 class Finder:
-    """A finder and where it applies. With `drawn`, only where the program draws its screen itself, not where the
-    terminal edits a line for it.
-
-    With `chats`, it also applies to a tool whose dialect knows its input box. Without, it does not, because such a
-    tool frames and highlights ordinary output.
+    """A finder and where it applies. With `drawn`, only where the program draws its screen itself. With `chats`, also
+    to a tool whose dialect knows its input box, although such a tool frames and highlights ordinary output.
     """
 
     widget: str
@@ -62,29 +51,27 @@ class Finder:
 
 FINDERS: tuple[Finder, ...] = (
     Finder("words of a dialect", recognise_region, drawn=False, chats=True),
-    Finder("field with a mark", recognise_marked_field, chats=True),
+    Finder("field with a mark", framed_dialog.recognise_marked_field, chats=True),
     Finder("input box of an AI CLI", recognise_input_box),
     Finder("dialog of a dialect", recognise_dialog, chats=True),
     Finder("counted list with a bar", pointed_list.recognise_lit_numbers, chats=True),
-    Finder("form", recognise_form),
-    Finder("framed dialog", recognise_box),
+    Finder("form", framed_dialog.recognise_form),
+    Finder("framed dialog", framed_dialog.recognise_box),
     Finder("choices side by side", side_by_side.recognise_side_by_side, chats=True),
-    Finder("pointed list", recognise_pointed, chats=True),
+    Finder("pointed list", pointed_list.recognise_pointed, chats=True),
     Finder("filtered list", pointed_list.recognise_filtered, chats=True),
     Finder("bulleted list", pointed_list.recognise_bulleted),
     Finder("keys in one row", side_by_side.recognise_key_row),
     Finder("keys in rows", side_by_side.recognise_key_rows),
-    Finder("field with a drawn caret", recognise_caret_field),
+    Finder("field with a drawn caret", framed_dialog.recognise_caret_field),
     Finder("lit list", pointed_list.recognise_lit_list),
     Finder("keys that are told", side_by_side.recognise_told_keys),
-    Finder("drawn field", recognise_drawn_field),
+    Finder("drawn field", framed_dialog.recognise_drawn_field),
 )
 
 
 def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding:
-    """The prompt on this screen. If nothing asks, the screen itself, because a program that is idle there possibly
-    waits for a person.
-    """
+    """The prompt on this screen. If nothing asks, the screen itself, where a program possibly waits."""
     return with_secrecy(_recognise(view, facts, dialect), dialect)
 
 
@@ -113,9 +100,7 @@ def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding:
 
 
 def _over_rows(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A question that names its answers, over several rows that a line editor has filled. The editor wraps by
-    itself, which the terminal cannot distinguish from separate lines.
-    """
+    """A question that names its answers, over several rows that a line editor has filled and wrapped itself."""
     first = view.row
     while first > 0 and len(view.lines[first - 1]) >= view.cols and not is_drawn(view.lines[first - 1]):
         first -= 1

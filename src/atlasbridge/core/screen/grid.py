@@ -219,33 +219,6 @@ def clamp(value: int, low: int, high: int) -> int:
 
 
 class Grid:
-    __slots__ = (
-        "_blank",
-        "_has_tails",
-        "_history_lines",
-        "autowrap",
-        "bottom",
-        "boxed",
-        "clusters",
-        "cols",
-        "edge",
-        "epoch",
-        "history",
-        "ink",
-        "inks",
-        "insert",
-        "left",
-        "lines",
-        "main",
-        "past",
-        "rows",
-        "scrolled",
-        "top",
-        "wrap_due",
-        "x",
-        "y",
-    )
-
     def __init__(self, rows: int, cols: int, history_lines: int) -> None:
         self.rows, self.cols = clamp(rows, 1, MAX_ROWS), clamp(cols, 1, MAX_COLS)
         self._history_lines = history_lines

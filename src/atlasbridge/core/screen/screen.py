@@ -48,8 +48,6 @@ Drawn = tuple[str, tuple[int, ...]]
 class Screen:
     """Rows and columns start at 0. A wide character takes two columns but is one character of `line`."""
 
-    __slots__ = ("_drawn", "_epoch", "_seen", "_stream", "_version", "terminal")
-
     def __init__(self, rows: int, cols: int, history_lines: int = HISTORY_LINES) -> None:
         self.terminal = Terminal(rows, cols, history_lines)
         self._stream = Stream(self.terminal)

@@ -49,8 +49,6 @@ Token = tuple[str, str, str, str, str]  # parameters, final byte, other, unfinis
 class Tokenizer:
     """Keeps the unfinished end of a chunk: a part of a UTF-8 character, of a sequence, or of a control string."""
 
-    __slots__ = ("_body", "_decode", "_held", "_size")
-
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._held = ""
@@ -379,8 +377,6 @@ _STYLE_PARAMETERS = frozenset("0123456789;:")
 
 
 class Stream:
-    __slots__ = ("_printed", "_terminal", "_tokenizer")
-
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._tokenizer = Tokenizer()

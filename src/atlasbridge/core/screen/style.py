@@ -177,8 +177,6 @@ def _paint(style: int, code: int, colour: int | None) -> int:
 class Inks:
     """The styles in use, each represented by one character, and a cache of the effect of each SGR sequence."""
 
-    __slots__ = ("_chars", "_guarded", "styles", "turns")
-
     def __init__(self) -> None:
         self.styles: list[int] = [0]
         self._guarded: set[str] = set()  # inks of cells that a selective erase keeps

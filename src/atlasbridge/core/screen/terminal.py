@@ -49,24 +49,6 @@ class SavedCursor:
 
 
 class Terminal(Grid):
-    __slots__ = (
-        "_kitty",
-        "_saved",
-        "_saved_modes",
-        "_titles",
-        "answers",
-        "application_keypad",
-        "charset",
-        "charsets",
-        "modes",
-        "newline",
-        "notices",
-        "origin",
-        "shift",
-        "tabs",
-        "title",
-    )
-
     def __init__(self, rows: int, cols: int, history_lines: int) -> None:
         self.notices: list[Notice] = []
         self.answers: list[bytes] = []

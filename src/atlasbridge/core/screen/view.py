@@ -179,9 +179,10 @@ class View:
 
 
 def _caret(styles: tuple[int, ...], line: str) -> int:
-    """The column of the only cell of a row that is reversed or has a background, if only a frame or a faded placeholder
-    follows it."""
-    lit = [col for col, style in enumerate(styles) if style & REVERSE or style >> BACKGROUND]
+    """The column of the only cell of a row that is reversed, or else has a background, if only a frame or a faded
+    placeholder follows it."""
+    reversed_cells = [col for col, style in enumerate(styles) if style & REVERSE]
+    lit = reversed_cells or [col for col, style in enumerate(styles) if style >> BACKGROUND]
     if len(lit) != 1:
         return -1
     at = lit[0]

@@ -83,8 +83,6 @@ def joins(last: str, char: str) -> bool:
 class Clusters:
     """Cells of more than one character, each represented by one character."""
 
-    __slots__ = ("_chars", "_texts")
-
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._chars: dict[str, str] = {}

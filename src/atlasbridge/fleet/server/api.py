@@ -107,11 +107,12 @@ class FleetApi:
 
     # prompts, sessions and answers
 
-    async def prompts(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
+    async def prompts(self, caller: Caller, given: SimpleNamespace, request: Request) -> Response:
         query = {name: str(value) for name, value in vars(given).items() if value}
         found = await lists.find_prompts(self._database, caller.name, query)
         shown = [self._shown(one) for one in found["prompts"]]
-        return {"prompts": shown, "total": found["total"], "now": iso(self._database.clock.wall())}
+        told = {"prompts": shown, "total": found["total"], "now": iso(self._database.clock.wall())}
+        return DatedResponse(told)  # `_shown` has escaped every text; a second time would cost as much again
 
     async def prompt(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any] | Refused:
         found = await lists.find_prompt(self._database, caller.name, *split_id(given.prompt_id))
@@ -160,10 +161,11 @@ class FleetApi:
         shown = render_prompt(asked.record, session)
         session_id = f"{row['machine_id']}.{row['session_id']}"
         shown |= {"prompt_id": f"{row['machine_id']}.{row['prompt_id']}", "session_id": session_id}
-        shown["session"] |= {"session_id": session_id, "machine": row["machine"]}
+        shown["session"] |= render_plain({"session_id": session_id, "machine": row["machine"]})
         here = {name: row[name] for name in ("may_answer", "connected", "screens")}
         here["deciding"] = row["deciding"] or ""  # the person whose answer the machine has not confirmed yet
-        return {**shown, **here, "agreed": list(asked.agreed), "names": {}, "later": [], "answer": None}
+        here |= {"agreed": list(asked.agreed), "names": {}, "later": [], "answer": None}
+        return {**shown, **render_plain(here)}
 
     async def sessions(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
         machine, session = split_id(given.session_id) if given.session_id else ("", "")

@@ -104,7 +104,7 @@ class NoProbe:
     def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
         echo = canonical = None
         if self._master >= 0:  # a console of Windows has no descriptor
-            from atlasbridge.os.tty.attributes import echo_and_canon
+            from atlasbridge.os.tty.posix import echo_and_canon
 
             echo, canonical = echo_and_canon(self._master)
         return ProbeAnswer(ProbeState.UNKNOWN, "this system cannot tell", echo=echo, canonical=canonical)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.values import frozen, replace
-from atlasbridge.os.tty.attributes import TURNS, echo_and_canon, foreground_group
+from atlasbridge.os.tty.posix import TURNS, echo_and_canon, foreground_group
 
 _PROC_PGRP_ONLY = 2
 _BSD_INFO, _TASK_INFO = 3, 4

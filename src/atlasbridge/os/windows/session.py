@@ -15,22 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.host.lazy_analysis import LazyAnalysis
+from atlasbridge.core.host.analysis import LazyAnalysis
 from atlasbridge.core.host.ports import HostParts
+from atlasbridge.core.host.relay import DetachKey, InputWriter, Ring
 from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.host.supervisor import Beat, Supervisor, end_in_background
-from atlasbridge.core.host.terminal.detach_key import DetachKey
-from atlasbridge.core.host.terminal.input_writer import InputWriter
-from atlasbridge.core.host.terminal.ring import Ring
-from atlasbridge.core.host.terminal.wakeup import Wakeup
+from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.session.settings import Plan, SessionSettings
 from atlasbridge.core.tty import Console, ConsolePty, Size
 from atlasbridge.os.windows.attach_port import AttachPort, Message, PortCaller, Whose, is_inside, is_inside_session
 
 if TYPE_CHECKING:
     from atlasbridge.core.detection.events import Event
-    from atlasbridge.core.host.hub.connection import HubSide
-    from atlasbridge.core.host.typing.hook_connection import HookConnection
+    from atlasbridge.core.host.hub_link import HubSide
+    from atlasbridge.core.host.typist import HookConnection
     from atlasbridge.core.host.watchdog import StallWatchdog
 
 
@@ -315,11 +313,11 @@ class Viewers:
         with self.lock:
             self._viewers.append(viewer)
             self._changed()
-            viewer.begin(self._analysis.picture(bool(message.get("past"))))
+            viewer.begin(self._analysis.redraw(bool(message.get("past"))))
 
     def _redraw(self, draw: Callable[[bytes], None]) -> None:
         with self.lock:
-            draw(self._analysis.picture())
+            draw(self._analysis.redraw())
 
     def _type(self, viewer: Viewer, data: str) -> None:
         keys, leaves = viewer.key.feed(data.encode("latin-1", "ignore"))
@@ -403,9 +401,9 @@ class ConsoleSession:
         return self._console.is_terminal or self._viewers.size is not None
 
     def _build(self, size: Size, events: deque[Event | bytes]) -> tuple[StallWatchdog, HubSide]:
-        from atlasbridge.core.host.analysis import build_slow_half
+        from atlasbridge.core.host.analysis import build_analysis
 
-        watch, hub, self._viewers.hook = build_slow_half(
+        watch, hub, self._viewers.hook = build_analysis(
             self._plan,
             self._pty,
             size,

@@ -1,3 +1,1 @@
-"""One module for each kind of widget: what it looks like, the evidence for and against it, and the keys that answer
-it.
-"""
+"""One module for each kind of widget: what it looks like, what counts for and against it, and the keys for it."""

@@ -16,7 +16,7 @@ from atlasbridge.core.prompt.keys import ENTER, NAMED, Reach, Stands, Step, When
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import POINTERS, Dialect, MenuRule
-from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding, compact
+from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding, compact, to_look_at
 from atlasbridge.core.recognition.kinds import asks_for_secret
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box
 from atlasbridge.core.recognition.widgets.line_question import BACKSPACE, recognise_line
@@ -36,6 +36,7 @@ _OTHERWISE = lazy(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|appl
 _NO_ROW = lazy(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
 _SCROLL_MARK = lazy(r"(?<=\S)\s{2,}+[\^v↑↓▲▼▮▯▒░█#]$")
 _BRANCH = lazy(r"^(?:[│├└╰|]\s*+[─╌-]*+\s*+)+")  # the branches of a tree before an item
+_BOX = lazy(r"(\[[ xX*]\]|\([ xX*]\))\s*(.*)")
 _POINTED = lazy(rf"[{POINTERS}]\s\S")
 _BOX_LIST = MenuRule("box-list")
 _BUTTONS = MenuRule("box-buttons", across=True)
@@ -64,23 +65,18 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
         return boxed_finding("box-sheet", PromptType.TYPE_UNKNOWN, text or words, frame)
     if buttons and asks_for_secret(words, dialect) and (field or not says_yes_or_no(buttons)):
         return replace(typed_into, constraints={"secret": True})
-    if len(buttons) >= 2 and field:
+    if len(buttons) < 2:
+        return boxed_finding("box-message", PromptType.TYPE_CONFIRM_ENTER, text, frame) if buttons else None
+    if field:
         found = cleared(typed_into, view, frame)
         return replace(found, end_steps=(Step(ENTER, When.CHANGED), Step(ENTER))) if focus else found
-    if len(buttons) >= 2 and listed is None and _has_a_lit_row(view, frame, buttons[0].row):
+    above = ((at, unframed(view.lines)[at][: frame.right]) for at in range(frame.top + 1, buttons[0].row))
+    looks = [view.style(at, len(row) - len(row.lstrip())) for at, row in above if row.strip()]
+    if listed is None and odd_bar(looks) >= 0:  # a list that could not be read
         return boxed_finding("box-sheet", PromptType.TYPE_UNKNOWN, text or words, frame)
-    if len(buttons) >= 2:
-        return buttons_finding(view, buttons, text, frame, dialect)
-    if len(buttons) == 1:
-        return boxed_finding("box-message", PromptType.TYPE_CONFIRM_ENTER, text, frame)
-    return None
-
-
-def _has_a_lit_row(view: View, frame: Frame, end: int) -> bool:
-    """Whether one row above the buttons has its own background: a list that could not be read."""
-    rows = [(at, unframed(view.lines)[at][: frame.right]) for at in range(frame.top + 1, end)]
-    cells = [view.style(at, len(row) - len(row.lstrip())) for at, row in rows if row.strip()]
-    return odd_bar(cells) >= 0
+    row = Menu(tuple(buttons), current_button(view, buttons), "colour")
+    found = menu_finding(view, row, _BUTTONS, Asked(text, frame.top), dialect)
+    return as_yes_no(replace(found, constraints={}))
 
 
 def find_frame(view: View) -> Frame | None:
@@ -92,14 +88,9 @@ def find_frame(view: View) -> Frame | None:
 
 
 def is_sheet(view: View, frame: Frame) -> bool:
-    """Whether the cursor is in a frame of several rows inside the box: a form with several fields, or an editor. One
-    line of text and Enter would submit it half filled in.
-    """
-    return any(
-        frame.top < one.top < view.row < one.bottom < frame.bottom and one.left < view.col < one.right
-        for one in find_frames(view.lines)
-        if one.bottom - one.top > 2
-    )
+    """Whether the cursor is in an inner frame of several rows: Enter would submit a form half filled in."""
+    high = (one for one in find_frames(view.lines) if one.bottom - one.top > 2 and one.left < view.col < one.right)
+    return any(frame.top < one.top < view.row < one.bottom < frame.bottom for one in high)
 
 
 def cleared(found: Finding, view: View, frame: Frame) -> Finding:
@@ -111,8 +102,7 @@ def cleared(found: Finding, view: View, frame: Frame) -> Finding:
 
 
 def boxed_finding(rule: str, kind: PromptType, text: str, frame: Frame) -> Finding:
-    found = Finding(rule, kind, numbers.SURE, compact(text), text, frame.top, line_mode=False, structural=True)
-    return replace(found, question=text)
+    return replace(to_look_at(rule, numbers.SURE, text, frame.top), type=kind)
 
 
 def words_of(view: View, frame: Frame, buttons: list[Item], listed: Menu | None, field_row: int) -> str:
@@ -187,12 +177,6 @@ def _plain_buttons(view: View, at: int, frame: Frame) -> list[Item]:
     return words if len(lit) == 1 or named else []
 
 
-def buttons_finding(view: View, buttons: list[Item], text: str, frame: Frame, dialect: Dialect) -> Finding:
-    row = Menu(tuple(buttons), current_button(view, buttons), "colour")
-    found = menu_finding(view, row, _BUTTONS, Asked(text, frame.top), dialect)
-    return as_yes_no(replace(found, constraints={}))
-
-
 def current_button(view: View, buttons: list[Item]) -> int:
     """The button that gets the keys: the one with the cursor, or else the one that looks different."""
     edges = [_edges(view.lines[item.row], item) for item in buttons]
@@ -213,9 +197,7 @@ def _edges(line: str, button: Item) -> tuple[int, int]:
 
 
 def says_yes_or_no(buttons: list[Item]) -> bool:
-    """Whether the buttons are yes and no. Such a box takes no text, whatever it is about: `Change the password of
-    root?`
-    """
+    """Whether the buttons are yes and no: such a box takes no text (`Change the password of root?`)."""
     labels = [item.label for item in buttons]
     said = [[label for label in labels if answers_as(label, word)] for word in ("agree", "refuse")]
     return len(labels) == 2 and all(said)
@@ -231,7 +213,9 @@ def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
         text = row.strip()
         column = frame.left + 1 + len(row) - len(row.lstrip())
         if text and not _NO_ROW.fullmatch(text):
-            rows.append(_list_item(at, column, text))
+            box = _BOX.match(text)
+            label = _BRANCH.sub("", box[2] if box else text).strip() or text
+            rows.append(Item(at, column + text.index(label), label, box=box[1] if box else ""))
         elif rows:
             groups.append(rows)
             rows = []
@@ -270,12 +254,6 @@ def _current_row(view: View, group: list[Item]) -> int:
     return here[0] if here else current if current >= 0 else marked[0] if len(marked) == 1 else 0
 
 
-def _list_item(at: int, column: int, text: str) -> Item:
-    box = re.match(r"(\[[ xX*]\]|\([ xX*]\))\s*(.*)", text)
-    label = _BRANCH.sub("", box[2] if box else text).strip() or text
-    return Item(at, column + text.index(label), label, box=box[1] if box else "")
-
-
 def focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Dialect) -> Finding:
     """A list of prompt_toolkit: Enter only marks. Then the focus must move to the first button, and Enter follows."""
     found = menu_finding(view, listed, _BOX_LIST, Asked(text, frame.top), dialect)
@@ -287,12 +265,9 @@ def focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Dia
     return replace(found, choices=choices)
 
 
-# Fields to type into: a form with several, or one field in a frame with a caret that the program draws itself.
-#
-# A form consists of rows `Label: value`, one of which has the focus, and a button that submits it. The answer is
-# `Label: value; Label: value`. The typist checks that each field has the focus before it is cleared, and that it then
-# contains the words. A person must look if there is no button, if a field hides typed text, or if the purpose is
-# unknown.
+# Fields to type into: a form with several, or one field in a frame with a caret that the program draws itself. A form
+# has rows `Label: value`, one of which has the focus, and a button that submits it. The answer is `Label: value; Label:
+# value`. A person must look if there is no button, if a field hides typed text, or if the purpose is unknown.
 
 _FIELD = lazy(r"^\s*+(?P<label>[^\W\d_][^:]{0,38}):(?=\s|_|$)[\s_]*+(?P<value>.*)$")
 _WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12})\s*+$")
@@ -367,9 +342,7 @@ def way_out(view: View, row: int) -> str:
 
 
 def recognise_drawn_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A field or button between two bars of blocks, or a tree with one highlighted row, on a full screen. The keys
-    that lead on from it are unknown.
-    """
+    """A field between two bars of blocks, or a tree with one highlighted row, on a full screen: keys unknown."""
     lines = view.lines
     fields = [at for at in range(1, len(lines) - 1) if "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]]
     twigs = [at for at in range(len(lines)) if _TWIG.search(lines[at])]
@@ -420,7 +393,9 @@ def _field(view: View, form: Form, at: int) -> FormField:
 
 def recognise_caret_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     here = view.at_caret()
-    frame = None if view.cursor_visible or not here.cursor_visible else _frame_around(here)
+    boxes = find_frames(here.lines) if here.cursor_visible and not view.cursor_visible else ()
+    around = [one for one in boxes if one.top < here.row < one.bottom and one.left < here.col < one.right]
+    frame = max(around, key=lambda one: one.top, default=None)
     if frame is None or find_buttons(view, frame):
         return None
     box = inner(here, frame)
@@ -439,12 +414,11 @@ def recognise_marked_field(view: View, facts: Facts, dialect: Dialect) -> Findin
     """`› Type your answer` below a question and above `enter to submit`: an agent's own field, still empty."""
     rows, foot = unframed(view.lines), view.bottom()
     told = next((at for at in range(foot, max(0, foot - numbers.EDGE_ROWS), -1) if _SUBMITS.search(rows[at])), 0)
-    marked = [
-        (at, found) for at in range(max(0, told - numbers.QUESTION_ROWS), told) if (found := _MARKED.match(rows[at]))
-    ]
-    if len(marked) != 1:
+    marked = [(at, _MARKED.match(rows[at])) for at in range(max(0, told - numbers.QUESTION_ROWS), told)]
+    marked = [(at, match) for at, match in marked if match]
+    row, found = marked[0] if len(marked) == 1 else (0, None)
+    if found is None:
         return None
-    row, found = marked[0]
     hint = (found["hint"] or "").strip()
     asked = question_in_box(view, row) or question_above(view, row)
     empty = not hint or is_faded(view.style(row, found.start("hint"))) or _ANSWERS.match(hint)
@@ -458,16 +432,7 @@ def recognise_marked_field(view: View, facts: Facts, dialect: Dialect) -> Findin
     )  # fmt: skip
 
 
-def _frame_around(here: View) -> Frame | None:
-    around = [
-        frame for frame in find_frames(here.lines)
-        if frame.top < here.row < frame.bottom and frame.left < here.col < frame.right
-    ]  # fmt: skip
-    return max(around, key=lambda frame: frame.top, default=None)
-
-
 def inner(here: View, frame: Frame) -> View:
-    """The inside of the box as a view of its own."""
     return View(
         tuple(row.rstrip() for row in inside(here.lines, frame)),
         here.row - frame.top - 1,
@@ -478,9 +443,7 @@ def inner(here: View, frame: Frame) -> View:
 
 
 def _text_field(view: View, box: View, frame: Frame) -> Finding:
-    """A text field: its question is the title, the words above and a label before the caret. Other text before the
-    caret can be cleared.
-    """
+    """A text field. Its title, the words above and a label before the caret ask; other text can be cleared."""
     title = unframed(view.lines)[frame.top][frame.left : frame.right].strip()
     typed = box.before_cursor().strip()
     label = typed if typed.endswith(("?", ":", "？", "：")) else ""

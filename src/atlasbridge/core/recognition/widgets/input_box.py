@@ -18,7 +18,7 @@ from atlasbridge.core.recognition.question import block
 from atlasbridge.core.recognition.widgets.framed_dialog import ends_in_buttons, inner
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
-from atlasbridge.core.screen.frames import Frame, find_frames, inside, is_rule
+from atlasbridge.core.screen.frames import SIDES, Frame, find_frames, inside, is_rule
 from atlasbridge.core.screen.style import is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
@@ -44,7 +44,8 @@ def find_input_box(view: View) -> Frame | None:
         if fits and not ends_in_buttons(view, frame):
             return frame
     ruled = [at for at, line in enumerate(view.lines) if is_rule(line) or _TITLED.match(line)]
-    rules = [at for at in ruled if len(view.lines[at].strip()) >= wide or _is_around(view, ruled, at)]
+    equal = {view.lines[at] for at in ruled if at < view.row} & {view.lines[at] for at in ruled if at > view.row}
+    rules = [at for at in ruled if len(view.lines[at].strip()) >= wide or view.lines[at] in equal]
     if len(rules) >= 2 and _fits(view, rules[-2], rules[-1], foot, 0):
         return Frame(rules[-2], rules[-1], 0, view.cols)
     if rules and rules[-1] == view.row - 1 and view.row == foot and _INVITES.fullmatch(view.lines[foot].strip()):
@@ -52,11 +53,6 @@ def find_input_box(view: View) -> Frame | None:
     here = view.at_caret()
     idles = _with_placeholder(here, drawn_by_the_terminal=view.cursor_visible) or _in_a_chat(view)
     return Frame(here.row - 1, here.row + 1, 0, view.cols) if idles else None
-
-
-def _is_around(view: View, ruled: list[int], at: int) -> bool:
-    """Whether it is one of two equal bars with the cursor between them. Such a box can be narrower than the screen."""
-    return any(min(at, other) < view.row < max(at, other) and view.lines[at] == view.lines[other] for other in ruled)
 
 
 def _with_placeholder(view: View, drawn_by_the_terminal: bool) -> bool:
@@ -68,8 +64,9 @@ def _with_placeholder(view: View, drawn_by_the_terminal: bool) -> bool:
         return False
     if not is_faded(view.style(row, view.lines[row].find(words) + 1)):
         return False
-    above = view.lines[row - 1].rstrip() if row else ""
-    sure = drawn_by_the_terminal or len(above.strip()) >= view.cols - numbers.MARGIN
+    above, side = view.lines[row - 1].rstrip() if row else "", view.lines[row].strip()[:1]
+    padded = above.strip() == side in SIDES  # a bar on the left, with the field alone behind it
+    sure = drawn_by_the_terminal or padded or len(above.strip()) >= view.cols - numbers.MARGIN
     apart = row > 0 and sure and not any(map(str.isalnum, above))
     told = any(any(map(str.isalnum, line)) for line in view.lines[row + 1 : row + 1 + numbers.BESIDE_BOX_ROWS])
     asked = above.endswith(("?", ":", "？", "：")) or vocabulary.speaks("instruct", "unless", words)

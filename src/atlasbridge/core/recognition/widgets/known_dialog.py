@@ -45,10 +45,12 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         if not asked.text:
             continue  # a dialog has words: this is text in the input box
         found = menu_finding(view, menu, rule, asked, dialect)
-        named = _rule_for(asked, rule, dialect)
+        subjects = (one for one in dialect.subjects if compiled(one.menus).fullmatch(rule.id))
+        named = next((one for one in subjects if compiled(one.when).search(asked.text)), None)
         about = subject_on_screen(view, menu.top, asked, named) if named else None
         clipped = found.whole and _is_clipped(view, menu, asked, rule)
-        whole = found.whole and not clipped and not (named and _is_only_named(named, about))
+        unseen = named and (named.elsewhere or (named.boxed and about is None))  # elsewhere, or in an unfinished box
+        whole = found.whole and not clipped and not unseen
         found = replace(found, own=dialect.idles, permission=rule.permission, deaf_s=rule.deaf_s)
         abridged = ends_in_dots(about.text if about else asked.text)
         return replace(found, subject=about, whole=whole, clipped=clipped, abridged=abridged)
@@ -56,17 +58,13 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
 
 
 def _fits(view: View, menu: Menu, rule: MenuRule) -> bool:
-    """Whether the menu is at the end of the screen, and has digits if these choose. Earlier output can look like a
-    menu.
-    """
+    """Whether the menu is at the end of the screen, unlike earlier output, and has digits if these choose."""
     below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip() or not rule.apart]
     return len(below) <= numbers.FOOT_ROWS and (menu.numbered or rule.choose != "digit")
 
 
 def _is_clipped(view: View, menu: Menu, asked: Asked, rule: MenuRule) -> bool:
-    """Whether the dialog has the tool's greatest height. Then it leaves out what does not fit, or scrolls, without
-    notice.
-    """
+    """Whether the dialog has the tool's greatest height: then it leaves out the rest without notice."""
     around = [frame for frame in find_frames(view.lines) if frame.top <= asked.row and menu.bottom < frame.bottom]
     height = max((frame.bottom - frame.top + 1 for frame in around), default=len(view.lines))
     return 0 < rule.most_rows <= menu.top - asked.row or 0 < int(rule.most_share * len(view.lines)) <= height
@@ -83,18 +81,6 @@ def subject_on_screen(view: View, end: int, asked: Asked, rule: SubjectRule) -> 
     match = compiled(rule.target).search(asked.text) if rule.target else None
     target = said if rule.elsewhere else match[1].strip() if match else ""
     return Subject(SubjectKind(rule.kind), said, source=SubjectSource.SCREEN, target=target)
-
-
-def _is_only_named(rule: SubjectRule, about: Subject | None) -> bool:
-    """Whether the subject is elsewhere, or in a box that is not completely drawn yet."""
-    return rule.elsewhere or (rule.boxed and about is None)
-
-
-def _rule_for(asked: Asked, menu: MenuRule, dialect: Dialect) -> SubjectRule | None:
-    for rule in dialect.subjects:
-        if compiled(rule.menus).fullmatch(menu.id) and compiled(rule.when).search(asked.text):
-            return rule
-    return None
 
 
 def _names(found: list[str], rule: SubjectRule) -> list[str]:
@@ -126,11 +112,9 @@ def _between(view: View, asked: Asked, end: int, rule: SubjectRule) -> list[str]
     else:
         margin = min((len(row) - len(row.lstrip(" ")) for row in taken if row.strip()), default=0)
         taken = _past_gutter([_set_back(row, min(margin, rule.indent)) for row in taken], rule.gutter)
-    while taken and not taken[-1].strip():
-        taken.pop()
-    while rule.after and taken and not taken[0].strip():
-        taken.pop(0)  # between the head and the text below it
-    return [row.rstrip() for row in taken] or None
+    text = "\n".join(row.rstrip() for row in taken).rstrip("\n")
+    text = text.lstrip("\n") if rule.after else text  # without the gap between the head and the text below it
+    return text.split("\n") if text else None
 
 
 def _past_gutter(rows: list[str], gutter: str) -> list[str]:
@@ -197,7 +181,6 @@ def last_words(view: View, row: int, dialect: Dialect) -> str:
 
 
 def region_text(view: View, region: str) -> tuple[str, int]:
-    """The text of a region, and the row where it starts."""
     if region == "title":
         return view.title, 0
     if region == "screen":

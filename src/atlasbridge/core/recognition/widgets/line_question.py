@@ -9,7 +9,6 @@ is already answered. The answer is a key, number or letter, with Enter if the te
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
@@ -27,8 +26,6 @@ from atlasbridge.core.values import frozen, replace
 from atlasbridge.core.vocabulary import first_label, speaks, spoken_in
 
 # The words and keys that a question offers: `(eu, us, ap)`, `[y,n,q,?]`, `(Y)es/(N)o`, `(df) Show diff`.
-#
-# Also the text to type for yes and for no (the letter, or the word as the question spells it) and the default.
 
 _CODED = lazy(r"[\[(]([A-Za-z?]{1,3})[\])]\s+([^\s(),:][^(),:]{0,60}?)\s*(?=,|:|\?|$|[\[(])")
 _OFFER = r"(?:\^\w|\w\(\w{1,20}\)|\[?\(?[\w?.*+!-]{1,24}\)?\]?)"  # one part of a group: `y`, `[yes]`, `d(iff)`, `^C`
@@ -51,19 +48,6 @@ _QUOTED_YES = lazy(r"[\"'`“‘<](yes|y)[\"'`”’>]", re.IGNORECASE)
 _QUOTED_NO = lazy(r"[\"'`“‘<](no|n)[\"'`”’>]", re.IGNORECASE)
 _KEYS_BELOW = lazy(r"(?<!\S)(\^?[^\W\d_])\s{1,3}+([^\W\d_]{2,20})(?!\S)")
 _TOLD_YES = lazy(r"\b(?:type|enter|write|answer)(?:\s+in)?\s+(yes)\b(?!\W{1,3}(?:or\W+)?no\b)", re.IGNORECASE)
-
-
-def coded_choices(view: View, row: int, question: str) -> tuple[tuple[str, str], ...]:
-    """`(p) Postpone, (df) Show diff, (e) Edit:` in the question and in the rows of its sentence above it."""
-    if not question.endswith((":", "?")):
-        return ()
-    items = [(match[1], match[2]) for match in _CODED.finditer(question)]
-    for at in range(row - 1, -1, -1):
-        above = [(match[1], match[2]) for match in _CODED.finditer(view.lines[at])] if items else []
-        if not above or not view.lines[at].rstrip().endswith(","):
-            break
-        items = above + items
-    return tuple(items) if len(items) >= 2 and len(dict(items)) == len(items) else ()
 
 
 def inline_choices(text: str) -> list[str]:
@@ -92,15 +76,11 @@ def inline_choices(text: str) -> list[str]:
     if dotted and _ends_asking(text[dotted.end() :]):
         return list(dict.fromkeys(dotted[1]))
     letters = _LETTERS.search(text)
-    if not letters or not _are_keys(letters[1]):
-        return []
-    return list(letters[1].lower())
+    return list(letters[1].lower()) if letters and _are_keys(letters[1]) else []
 
 
 def _ends_asking(rest: str) -> bool:
-    """Whether the text after the brackets is only a default and signs, or words that end in a sign: `(1/2) and
-    Enter:`.
-    """
+    """Whether only a default and signs follow, or words that end in a sign: `(1/2) and Enter:`."""
     return not any(map(str.isalnum, rest)) or rest.rstrip().endswith((":", "?", ">", "]", ")"))
 
 
@@ -109,19 +89,12 @@ def marked_words(text: str) -> list[str]:
     found = (re.sub(r"^'(\w)'", r"(\1)", word) for word in _MARKED_WORD.findall(text))
     words = [word if word[0] in "([" else f"({word}" for word in found]
     words = words or [one[0] for one in _KEY_BEHIND.finditer(text) if one[2].lower() in one[1].lower()]
-    keys = [key_of(word) for word in words]
-    return words if len(words) >= 2 and len(set(keys)) == len(keys) else []
-
-
-def key_of(word: str) -> str:
-    """The key of a word that marks it."""
-    return next(char for at, char in enumerate(word) if at and word[at - 1] in "([")
+    keys = {re.split(r"[(\[]", word, maxsplit=1)[1][0] for word in words}
+    return words if 2 <= len(words) == len(keys) else []
 
 
 def _are_keys(letters: str) -> bool:
-    """`yn`, `nyae`, `yaxH`, `abh`: each letter once, with y and n, a default in capitals, or an h for help. `Rome`
-    and `bash` are words: the default of a line.
-    """
+    """`yn`, `nyae`, `yaxH`, `abh`: each letter once, with y and n, a capital, or an h for help; not `Rome`, `bash`."""
     once = len(set(letters.lower())) == len(letters)
     marked = letters != letters.lower() and not letters.isupper() and not letters.istitle()
     known = {"y", "n"} <= set(letters.lower()) or marked or letters.endswith(("h", "?"))
@@ -176,13 +149,10 @@ def spoken_words(text: str) -> tuple[str, str]:
     """The text to type for yes and for no: the letter, or the word as the question spells it."""
     if re.search(r"\bcapital|upper ?case", text, re.IGNORECASE):
         return "YES", "NO"
-    quoted = _QUOTED_YES.search(text)
-    if quoted:
-        refused = _QUOTED_NO.search(text)
-        return quoted[1], refused[1] if refused else "NO" if quoted[1].isupper() else "no"
-    told = _TOLD_YES.search(text)
+    told = _QUOTED_YES.search(text) or _TOLD_YES.search(text)
     if told:
-        return told[1], "NO" if told[1].isupper() else "no"
+        refused = _QUOTED_NO.search(text)
+        return told[1], refused[1] if refused else "NO" if told[1].isupper() else "no"
     yes, no = _YES_TOKEN.search(text), _NO_TOKEN.search(text)
     if yes and no and re.search(r"\byes\W{1,3}(?:or\W)?no\b|\bno\W{1,3}(?:or\W)?yes\b", text, re.IGNORECASE):
         return yes[0], no[0]
@@ -207,8 +177,6 @@ def _capital(text: str, yes: str, no: str) -> str:
 
 
 # The line that asks, without text that is already filled in, and the prompt that it makes with the words above it.
-#
-# Also the lines that ask nothing, because the program there takes commands and runs what is typed.
 
 BACKSPACE = b"\x7f"  # the one key that every field knows
 _LIMIT = lazy(
@@ -237,7 +205,12 @@ def line_finding(view: View, line: Line, facts: Facts, rule: str, kind: PromptTy
     row = view.line_start(view.row) if line.detached else line.row
     asked = context_above(view, line.row, line.text)
     found = Finding(rule, kind, score, compact(asked.near), line.text, row, question=asked.text, whole=asked.whole)
-    found = replace(found, alone=stands_alone(view, line.row), bare=is_bare(line.text), detached=line.detached)
+    found = replace(
+        found,
+        alone=stands_alone(view, line.row),
+        bare=BARE.match(line.text) is not None or is_shell(line.text),
+        detached=line.detached,
+    )
     found = replace(found, line_mode=facts.canonical is not False, constraints=limits(line.text))
     if line.filled:
         found = replace(found, filled=line.filled, text_steps=(Step(BACKSPACE * len(line.filled), When.DRAINED),))
@@ -245,9 +218,7 @@ def line_finding(view: View, line: Line, facts: Facts, rule: str, kind: PromptTy
 
 
 def typed_key(key: str, facts: Facts) -> tuple[Step, ...]:
-    """The keys for a choice. A raw program can accept a single key at once, and then an Enter after it would answer
-    the next prompt.
-    """
+    """The keys for a choice. A raw program can take a single key at once: Enter would answer the next prompt."""
     if facts.canonical is False and (named := named_key(key)):
         return (Step(named),)
     if facts.one_key and len(key) == 1:
@@ -258,7 +229,6 @@ def typed_key(key: str, facts: Facts) -> tuple[Step, ...]:
 
 
 def limits(text: str) -> dict[str, object]:
-    """The limits that the question itself names."""
     out: dict[str, object] = {}
     size = _LIMIT.search(text)
     if size:
@@ -278,11 +248,6 @@ def default_in(text: str) -> str:
 def secret_finding(view: View, line: Line, score: float, rule: str) -> Finding:
     found = line_finding(view, line, Facts(), rule, PromptType.TYPE_FREE_TEXT, score)
     return replace(found, constraints={**found.constraints, "secret": True})
-
-
-def is_bare(question: str) -> bool:
-    """Whether the line is only a mark: of a shell, a calculator or a program that takes anything."""
-    return BARE.match(question) is not None or is_shell(question)
 
 
 def is_shell(question: str) -> bool:
@@ -307,10 +272,9 @@ def asking_line(view: View, facts: Facts) -> Line | None:
     if not view.cursor_visible and facts.canonical is False:
         before = _ANSWER_SO_FAR.sub("", view.lines[view.row])  # a hidden cursor means nothing
     if not is_drawn(before):
-        filled = _prefilled(before) if facts.canonical is False and not before.endswith(" ") else None
-        value = (filled["value"] or filled["word"]) if filled else ""
-        if filled and value[-1] not in ":?>])…%#$" and not before.endswith("...") and _may_be_filled(filled):
-            return Line((filled["ask"] or filled["asked"]).strip(), start, value)
+        asked, value = _prefilled(before) if facts.canonical is False and not before.endswith(" ") else ("", "")
+        if value and value[-1] not in ":?>])…%#$" and not before.endswith("..."):
+            return Line(asked.strip(), start, value)
         above = view.lines[start - 1].strip() if start and facts.canonical is False and before.startswith("  ") else ""
         if above.endswith(("?", ":")) and before.strip()[-1] not in ":?>])…%#$":
             return Line(above, start - 1, before.strip())  # a separate field below the question
@@ -319,23 +283,27 @@ def asking_line(view: View, facts: Facts) -> Line | None:
     return _last_words(view, view.row) or (Line(told, view.row) if told else None)
 
 
-def _prefilled(text: str) -> Mapping[str, str] | None:
-    """The question and the value after it, which has no brackets."""
+def _prefilled(text: str) -> tuple[str, str]:
+    """The question and the value after it, which has no brackets. After choices in brackets, only one of them is a
+    value. Other words continue the sentence, as they do after a key in angle brackets (`Type <RET> for more`).
+    """
     after = max(map(text.rfind, _BRACKETS))
     ends = [found.end() for found in _ASK_ENDS.finditer(text, max(0, after))]
     if ends and ends[-1] > after:
-        return {"ask": text[: ends[-1]], "value": text[ends[-1] :], "asked": "", "word": ""}
+        asked, value = text[: ends[-1]], text[ends[-1] :]
+        return ("", "") if _ANGLED.search(asked) else (asked, value)
     found = _CHOICE_BEHIND.match(text)
-    return {"ask": "", "value": "", **found.groupdict()} if found else None
+    offered = [word.strip("[]()").lower() for word in inline_choices(found["asked"])] if found else []
+    takes = found and (not offered or found["word"].lower() in offered)
+    return (found["asked"], found["word"]) if found and takes else ("", "")
 
 
 def _below_its_question(view: View, before: str, start: int, facts: Facts) -> Line | None:
     """A single letter or word below a question that ended its own line: a partly typed answer."""
     word = before.strip()
-    if facts.canonical is not False or not view.cursor_visible or not _BEGUN.fullmatch(word):
-        return None
-    asked = _last_words(view, start)
-    asks = asked is not None and (len(word) == 1 or asked.text.endswith(("?", ")", "]")))
+    begun = facts.canonical is False and view.cursor_visible and _BEGUN.fullmatch(word)
+    asked = _last_words(view, start) if begun else None
+    asks = asked and (len(word) == 1 or asked.text.endswith(("?", ")", "]")))
     return replace(asked, filled=word) if asked and asks else None
 
 
@@ -345,16 +313,6 @@ def _last_words(view: View, row: int) -> Line | None:
             start = view.line_start(at)
             return Line(view.joined_text(start, at + 1).strip(), start, detached=True)
     return None
-
-
-def _may_be_filled(found: Mapping[str, str]) -> bool:
-    """Whether the value is a filled-in answer. After choices in brackets, only one of them is. Other words continue
-    the sentence, as they do after a key in angle brackets (`Type <RET> for more`).
-    """
-    if found["ask"] and _ANGLED.search(found["ask"]):
-        return False
-    offered = inline_choices(found["asked"]) if found["asked"] else []
-    return not offered or found["word"].lower() in (word.strip("[]()").lower() for word in offered)
 
 
 _ABROAD = Rule(ASKS_ABROAD, "", "yes_no", score=numbers.LIKELY, yes="y", no="n")
@@ -392,13 +350,12 @@ _CHOOSING = lazy(
 )
 _CHOSEN = lazy(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
 _HEADS = lazy(r"\b(?:what|how)\b[^?]*\?\W*$|\b(?:options|menu|actions|commands)\W*$", re.IGNORECASE)
+_HEADS_ANY = lazy(r"\b(?:select|choose|pick|which|following)\b", re.IGNORECASE)
 _TAKES_SEVERAL = lazy(r"separated by (?:spaces|blanks)|(?:space|blank)[- ]separated", re.IGNORECASE)
 
 
 def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = False) -> Finding | None:
-    """The question at the cursor. With `strict`, only what a rule knows, because on a full screen a line with the
-    cursor after it means nothing.
-    """
+    """The question at the cursor. With `strict`, as on a full screen, only what a rule knows."""
     view = view.at_caret() if facts.canonical is False else view
     line = asking_line(view, facts)
     line = line and _asked_above(view, line, facts, dialect)
@@ -424,16 +381,10 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
         found = offered_finding(view, line, facts, dialect, spelled)
     found = found or ruled or _asked_over_command(view, line, facts, dialect) or plain_line(view, line, facts)
     drawn = facts.canonical is not True and not line.detached and found.type is PromptType.TYPE_FREE_TEXT
-    if drawn and (_is_one_field(view) if view.cursor_visible else _is_more_than_a_line(view, line)):
+    fields = all(map(_LABELLED.match, view.lines[view.row : view.row + 2]))  # `> Name:` above `  Age:`
+    if drawn and (fields if view.cursor_visible else _is_more_than_a_line(view, line)):
         return replace(found, type=PromptType.TYPE_UNKNOWN, text_steps=(), end_steps=(), structural=True)
     return found
-
-
-def _is_one_field(view: View) -> bool:
-    """Whether the line is one of several fields, such as `> Name:` above `  Age:`. The keys that lead from one to
-    the next and out of them are unknown.
-    """
-    return all(_LABELLED.match(row) for row in (view.lines[view.row], *view.lines[view.row + 1 : view.row + 2]))
 
 
 def _is_more_than_a_line(view: View, line: Line) -> bool:
@@ -449,27 +400,31 @@ def _is_more_than_a_line(view: View, line: Line) -> bool:
 def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line:
     """Join a mark alone in its line (`>`) with the question above it that names its answers."""
     above = next((at for at in (line.row - 1, line.row - 2) if at >= 0 and view.lines[at].strip()), -1)
-    if line.detached or not _MARKER.match(line.text) or above < 0 or view.is_answered(above):
+    asked = _line_at(view, above) if _MARKER.match(line.text) and not line.detached else None
+    if asked is None:
         return line
-    start = view.line_start(above)
-    question = view.joined_text(start, above + 1).strip()
-    asked = by_rule(view, Line(f"{question} >", start), facts, dialect)
-    yes_no = asked is not None and asked.type is PromptType.TYPE_YES_NO and asked.score > numbers.KNOWN_WORDS
-    names = yes_no or (question.endswith((":", "?")) and len(inline_choices(question)) > 1)
-    return Line(f"{question} {line.text}", start) if names else line
+    ruled = by_rule(view, replace(asked, text=f"{asked.text} >"), facts, dialect)
+    yes_no = ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score > numbers.KNOWN_WORDS
+    names = yes_no or (asked.text.endswith((":", "?")) and len(inline_choices(asked.text)) > 1)
+    return replace(asked, text=f"{asked.text} {line.text}") if names else line
 
 
 def _asked_over_command(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
     """`Run bash command? (y/n)` above the line of the command, `  $ git push`, which is the last output."""
-    above = line.row - 1
-    if not line.text.startswith("$ ") or above < 0 or not view.lines[above].strip() or view.is_answered(above):
-        return None
-    start = view.line_start(above)
-    asked = by_rule(view, Line(view.joined_text(start, above + 1).strip(), start), facts, dialect)
+    above = _line_at(view, line.row - 1) if line.text.startswith("$ ") else None
+    asked = by_rule(view, above, facts, dialect) if above else None
     if asked is None or asked.type is not PromptType.TYPE_YES_NO or asked.score < numbers.KNOWN_WORDS:
         return None
     around = line_finding(view, line, facts, asked.rule, asked.type, asked.score)
     return replace(asked, excerpt=around.excerpt, question=around.question, whole=around.whole, detached=line.detached)
+
+
+def _line_at(view: View, row: int) -> Line | None:
+    """The line that ends in this row, if it has words and is not answered yet."""
+    if row < 0 or not view.lines[row].strip() or view.is_answered(row):
+        return None
+    start = view.line_start(row)
+    return Line(view.joined_text(start, row + 1).strip(), start)
 
 
 def _on_full_screen(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -518,7 +473,6 @@ def _in_its_words(rule: Rule, match: re.Match[str]) -> Rule:
 
 
 def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding:
-    """The finding of a matching rule at this line."""
     found = line_finding(view, line, facts, rule.id, PromptType(rule.type), rule.score)
     clear = found.text_steps
     if rule.type == "yes_no":
@@ -542,15 +496,6 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
     return replace(found, multiline=rule.multiline and view.bracketed_paste)
 
 
-def _by_numbers(found: Finding, facts: Facts) -> Finding:
-    """The numbers of `Enter choice [1-4]:` as choices, if there is no list."""
-    low, high = found.constraints.get("min_choice"), found.constraints.get("max_choice")
-    if not isinstance(low, int) or not isinstance(high, int) or high - low >= MOST_NUMBERS:
-        return found
-    choices = tuple(Choice(str(at), str(at), typed_key(str(at), facts)) for at in range(low, high + 1))
-    return replace(found, type=PromptType.TYPE_MULTIPLE_CHOICE, choices=choices)
-
-
 def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     """A line that a program reads without any hint what it wants: any text."""
     asks = line.text[-1:] in (":", "?", ">", "»", "›", "❯", "：", "？")
@@ -559,8 +504,11 @@ def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     score = numbers.GUESS if asks and not line.detached else numbers.DOUBT
     found = line_finding(view, line, facts, "line" if asks else "bare-line", PromptType.TYPE_FREE_TEXT, score)
     found = replace(found, orders=not line.detached and is_shell(line.text))
-    if asks and not line.detached and _PICKS.search(line.text):
-        found = _by_numbers(found, facts)
+    span = _RANGE.search(line.text) if asks and not line.detached and _PICKS.search(line.text) else None
+    offered = range(int(span[1]), int(span[2]) + 1) if span else ()  # the numbers of `Enter choice [1-4]:`
+    if 1 < len(offered) <= MOST_NUMBERS:
+        choices = tuple(Choice(str(at), str(at), typed_key(str(at), facts)) for at in offered)
+        found = replace(found, type=PromptType.TYPE_MULTIPLE_CHOICE, choices=choices)
     default = line.filled or default_in(line.text)
     return replace(found, constraints={**found.constraints, "default": default}) if default else found
 
@@ -598,8 +546,14 @@ def offered_finding(
 
 
 def coded_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
-    items = () if line.detached else coded_choices(view, line.row, line.text)
-    if not items:
+    """`(p) Postpone, (df) Show diff, (e) Edit:` in the line and in the rows of its sentence above it."""
+    items = _CODED.findall(line.text) if line.text.endswith((":", "?")) and not line.detached else []
+    for at in range(line.row - 1, -1, -1):
+        above = _CODED.findall(view.lines[at]) if items else []
+        if not above or not view.lines[at].rstrip().endswith(","):
+            break
+        items = above + items
+    if len(items) < 2 or len(dict(items)) < len(items):
         return None
     found = line_finding(view, line, facts, "coded", PromptType.TYPE_MULTIPLE_CHOICE, numbers.SURE)
     choices = [choice_of(key, label, (*found.text_steps, *typed_key(key, facts)), dialect) for key, label in items]
@@ -607,9 +561,7 @@ def coded_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Fin
 
 
 def keyed(word: str, as_written: bool = False, cased: bool = False) -> tuple[str, str]:
-    """The key and label of a word: `(D)on't ask` gives d and Don't ask. A plain word is its own key. With `cased`,
-    upper and lower case differ.
-    """
+    """The key and label of a word: `(D)on't ask` gives d and Don't ask. With `cased`, case differs."""
     marked = re.search(r"[\[(](\w)[\])]", word)
     if marked and len(word) > 3:
         label = word if as_written else word.replace(marked[0], marked[1]).strip()
@@ -635,16 +587,12 @@ def listed_choices(view: View, row: int, question: str) -> Listed | None:
     numbered = ((_NUMBERED, "numbers"), (_TABLED, "numbers"))
     for pattern, kind in (*numbered, (_LETTERED, "letters"), (_KEYED, "letters"), (_NUMBER_FIRST, "numbers")):
         found = _collect(view, row, pattern, kind, spread=pattern is _KEYED)
-        believed = found and (pattern is not _NUMBER_FIRST or _is_complete(found, row))
-        if found and believed and _asks_to_choose(view, found, row, question):
+        keys = [int(key) for key, _ in found.items] if found and pattern is _NUMBER_FIRST else []
+        if found and keys and (found.row + len(keys) != row or keys[-1] - keys[0] >= len(keys)):
+            continue  # it does not go down to the question row by row, or has gaps
+        if found and _asks_to_choose(view, found, row, question):
             return found
     return None
-
-
-def _is_complete(found: Listed, row: int) -> bool:
-    """Whether the list goes down to the question row by row, without gaps."""
-    numbers = [int(key) for key, _ in found.items]
-    return found.row + len(numbers) == row and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str, spread: bool = False) -> Listed | None:
@@ -673,9 +621,7 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str, spread: 
 
 
 def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """The items by number. Numbers in several columns must be complete; gaps are allowed only if they ascend row by
-    row.
-    """
+    """The items by number. Numbers in several columns must be complete; others must ascend row by row."""
     numbers = sorted(int(key) for key in items)
     found = [int(key) for key in items]  # from the bottom up
     complete = numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else False
@@ -686,32 +632,23 @@ def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
-    """Whether the line asks for an item of the list, or is a mark without words right below a list whose heading
-    asks.
-    """
+    """Whether the line asks for an item of the list, or is a mark right below a list whose heading asks."""
     if _CHOOSING.search(question) or speaks("choose", "asks", question):
         return True
     if found.bottom == row - 1 and _is_menu(found, question):
         return True
     last_row = bool(found.items) and question.endswith(found.items[-1][1])  # nothing is below the list
-    if not (BARE.match(question) or last_row) or any(
-        not is_drawn(view.lines[at]) for at in range(found.bottom + 1, row)
-    ):
+    if not (BARE.match(question) or last_row) or not all(map(is_drawn, view.lines[found.bottom + 1 : row])):
         return False
     if view.lines[found.row].lstrip()[:1] in _EDGES:
         return True  # programs do not frame ordinary output
     head = " ".join(view.lines[max(0, found.row - numbers.HINT_ROWS) : found.row])
-    if found.kind == "letters" and _HEADS.search(head):
-        return True
-    return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE)) or speaks(
-        "choose", "asks", head
-    )
+    heads = (found.kind == "letters" and _HEADS.search(head)) or _HEADS_ANY.search(head)
+    return bool(heads) or speaks("choose", "asks", head)
 
 
 def _is_menu(found: Listed, question: str) -> bool:
-    """Whether these are short labels that count from one, right above a line that is a question or
-    has one of the numbers as its default.
-    """
+    """Whether short labels count from one, above a question or a line with one of the numbers as default."""
     keys, default = [key for key, _ in found.items], default_in(question)
     counts = found.kind == "numbers" and keys == [str(at) for at in range(1, len(keys) + 1)]
     short = all(len(label) <= numbers.LONGEST_LABEL for _, label in found.items)

@@ -138,11 +138,6 @@ def item_of(at: int, match: re.Match[str]) -> Item:
     )
 
 
-def read_item(pattern: re.Pattern[str], at: int, row: str) -> Item | None:
-    match = read_row(pattern, row)
-    return item_of(at, match) if match else None
-
-
 def column_of(match: re.Match[str]) -> int:
     return match.start("number") if match["number"] else match.start("box") if match["box"] else match.start("label")
 
@@ -184,11 +179,9 @@ def walk(
         elif not numbered and DISABLED.match(rows[at]) and len(rows[at]) - len(rows[at].lstrip()) >= column - 2:
             continue  # a line between groups, or a disabled choice
         elif not (numbered and match and match.start("label") > column):
-            if numbered and found and order.step > 0 and blanks == 0 and match and match.start("label") >= column:
-                continue
-            if numbered and _explains(rows, pattern, at, column):
-                continue
-            break
+            below = found and order.step > 0 and blanks == 0 and match and match.start("label") >= column
+            if not numbered or not (below or _explains(rows, pattern, at, column)):
+                break
     return found
 
 
@@ -235,8 +228,7 @@ def honest(items: list[Item]) -> list[Item]:
     signs = {item.box for item in items}
     if signs & set("✔✓") and signs & set("✘✗✖✕"):
         return [replace(item, box="") for item in items]
-    same = {item.box for item in items} <= {"✔"} or {item.box for item in items} <= {"✓"}
-    return [replace(item, box="[ ]") for item in items] if same else items
+    return [replace(item, box="[ ]") for item in items] if signs <= {"✔"} or signs <= {"✓"} else items
 
 
 def without_keys(items: list[Item]) -> list[Item]:
@@ -245,10 +237,8 @@ def without_keys(items: list[Item]) -> list[Item]:
     said = "".join(key[1] for key in keys if key).lower()
     if not all(keys) or not (said in "123456789" or said in "abcdefghijklmnop"):
         return items
-    sizes = [key.end() for key in keys if key]
-    return [
-        replace(item, label=item.label[size:], start=item.start + size) for item, size in zip(items, sizes, strict=True)
-    ]
+    ends = [(item, key.end()) for item, key in zip(items, keys, strict=True) if key]
+    return [replace(item, label=item.label[end:], start=item.start + end) for item, end in ends]
 
 
 def verbatim(view: View, menu: Menu | None) -> Menu | None:
@@ -264,23 +254,14 @@ def _as_written(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: b
     item = menu.items[at]
     if item.start < 0:
         return item
-    text = rows[item.row]
-    if item.row in view.joined:
-        last = next(at for at in range(item.row, len(rows)) if at not in view.joined)
-        text = logical_rows(view, rows, item.row, last + 1)[0]
+    last = next(at for at in range(item.row, len(rows)) if at not in view.joined)
+    text = logical_rows(view, rows, item.row, last + 1)[0]
     below = _below(view, rows, menu, at, apart)
     label, *beside = APART.split(text[item.start :].rstrip(), maxsplit=1)
-    while below and not beside and _had_no_room(view, rows, item, len(label), below[0]):
-        label = f"{label} {below.pop(0)}"
+    while below and not beside and is_full(view, last, below[0]):
+        label, last = f"{label} {below.pop(0)}", last + 1
     detail = "\n".join([*beside, *below])
     return item if label == item.label and not detail else replace(item, label=label, detail=detail)
-
-
-def _had_no_room(view: View, rows: tuple[str, ...], item: Item, size: int, below: str) -> bool:
-    """Whether the first word below would not have fitted after the label, so that the tool itself wrapped it."""
-    room = view.cols - 2 * item.start if rows[item.row] != view.lines[item.row] else view.cols - item.start
-    last = size % max(room, 1) if size > room else size
-    return last + 1 + len(below.split()[0]) > room
 
 
 def _below(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: bool) -> list[str]:
@@ -313,9 +294,7 @@ def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
     if len(looks) == 2:
         return max(range(2), key=lambda at: _weight(looks[at]))
     rare = [at for at, look in enumerate(looks) if count[look] == 1]
-    if len(rare) == 1:
-        return rare[0]
-    return odd_bar(looks)  # the others can have a colour of their own, such as red for a no
+    return rare[0] if len(rare) == 1 else odd_bar(looks)  # others can have their own colour, such as red for a no
 
 
 def odd_bar(looks: list[int]) -> int:
@@ -335,10 +314,7 @@ def _weight(style: int) -> int:
     return 8 * reverse + 4 * background + 2 * bool(style & 0x01) - bool(style & 0x02) + bool(style >> 8 & 0x3FFFFFF)
 
 
-# A list as a prompt: the question, the choices (which refuse, which are permanent), its limits, and the keys.
-#
-# A choice is taken by its digit, its hot key, or arrows that are checked on the screen. Free text goes into its text
-# field.
+# A list as a prompt. A choice is taken by its digit, its hot key, or arrows that are checked on the screen.
 
 _TOGGLE_HINT = lazy(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
 _MORE = lazy(
@@ -351,7 +327,6 @@ _OTHER_KEY_MARKS = lazy(
     re.IGNORECASE,
 )
 _SORTED = lazy(r"\bto (?:sort|re-?order|rank)\b", re.IGNORECASE)
-_MORE_SIGN = lazy(r"more|MORE|[…▼▾↓⇣▮▒+]|\.\.\.")  # in every row that `_MORE` can match
 ARROWS_CHOOSE = MenuRule("arrow-menu", score=numbers.SURE)
 
 
@@ -401,11 +376,10 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
 @lru_cache(maxsize=256)
 def _goes_on(line: str) -> bool:
     """Whether a row in or beside a list says that the list continues."""
-    return _MORE_SIGN.search(line) is not None and _MORE.search(line) is not None
+    return _MORE.search(line) is not None
 
 
 def as_yes_no(found: Finding) -> Finding:
-    """Turn a menu of only yes and no into a yes-or-no question with the values y and n."""
     if sorted(choice.label.lower() for choice in found.choices) != ["no", "yes"]:
         return found
     choices = tuple(replace(choice, value=choice.label.lower()[0]) for choice in found.choices)
@@ -413,20 +387,16 @@ def as_yes_no(found: Finding) -> Finding:
 
 
 def unclear(rule: MenuRule, asked: Asked) -> Finding:
-    """A finding for a list whose keys are unknown."""
     return replace(to_look_at(rule.id, rule.score, asked.text, asked.row), whole=asked.whole)
 
 
 def are_switched(view: View, menu: Menu) -> bool:
-    """Whether a hint near the list says that boxes can be toggled."""
     around = "\n".join(view.lines[max(0, menu.top - numbers.HINT_ROWS) : view.bottom() + 1])
     return _TOGGLE_HINT.search(around) is not None
 
 
 def _is_marked_otherwise(view: View, menu: Menu) -> bool:
-    """Whether the text beside the list names another key than the space bar for marking. Then the key that submits
-    is unknown.
-    """
+    """Whether another key than the space bar marks, as the text beside the list says: keys unknown."""
     rows = (*view.lines[max(0, menu.top - 1) : menu.top], *view.lines[menu.bottom + 1 : view.bottom() + 1])
     said = "\n".join(rows).lower()
     return _OTHER_KEY_MARKS.search(said) is not None and "space" not in said
@@ -492,9 +462,7 @@ def move_steps(
 
 
 def toggle_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:
-    """The keys that mark a box. The last step marks it, the ones before lead there from the box above; see
-    `answer._several`.
-    """
+    """The keys from the box above to this one, and last the key that marks it; see `answer._several`."""
     item = menu.items[at]
     if rule.toggle == "digit":
         return (Step((item.number or str(at + 1)).encode(), When.CHANGED),)

@@ -20,36 +20,15 @@ from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box, stands_first
 from atlasbridge.core.recognition.widgets import list_rows
 from atlasbridge.core.recognition.widgets.framed_dialog import way_out
-from atlasbridge.core.recognition.widgets.list_rows import (
-    ARROWS,
-    ARROWS_CHOOSE,
-    COUNTER,
-    HINT_ROW,
-    Item,
-    Menu,
-    are_switched,
-    find_numbered,
-    headed,
-    item_of,
-    menu_finding,
-    odd_bar,
-    odd_one,
-    read_row,
-    row_pattern,
-    unclear,
-)
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, item_of, menu_finding, odd_one, read_row
 from atlasbridge.core.recognition.widgets.side_by_side import lit_words_in
 from atlasbridge.core.screen.frames import find_frames, is_rule, unframed
 from atlasbridge.core.screen.style import REVERSE, is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
-# Lists whose only mark is the highlight or a bullet before one row: words below each other, buttons in a row, matches
-# of a filter line.
-#
-# Only small ones count, because a browser of files, mails or commits has a highlighted row as well, and text uses
-# bullets. The matches of a filter line are right below it, or beside a count like `3/120`. The answer is arrows or a
-# number.
+# First the lists whose only mark is a highlight or a bullet, and the matches of a filter line. Only small ones count,
+# because a browser of files, mails or commits has a highlighted row as well, and text uses bullets.
 
 _PUSHED = lazy(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
 _RULE = MenuRule("lit-list", score=numbers.SURE)
@@ -77,34 +56,33 @@ def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | 
 
 def _in_the_text(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """A list below earlier output. It counts only if the cursor is in the list itself."""
-    menu = find_lit_here(view)
-    if menu is None or dialect.idles or facts.canonical is not False:
+    menu = find_lit_here(view) if facts.canonical is False and not dialect.idles else None
+    if menu is None:
         return None
     asked, lit = question_above(view, menu.top), menu.items[menu.current]
     if not view.cursor_visible and lit.col and view.style(lit.row, lit.col - 1) & REVERSE:
-        return unclear(_RULE, asked)  # the column before it can be for marks: then Enter submits those and takes no row
+        return list_rows.unclear(
+            _RULE, asked
+        )  # the column before it can be for marks: then Enter submits those and takes no row
     return menu_finding(view, menu, _RULE, asked, dialect) if asked.text else None
 
 
 def find_lit_here(view: View) -> Menu | None:
     """Rows below each other around the cursor, down to the last row, of which one is reversed."""
-    for rows_here in _blocks(view):
-        around = rows_here and rows_here[0].row <= view.row <= rows_here[-1].row and rows_here[-1].row == view.bottom()
-        if around and len(rows_here) <= numbers.LIT_ITEMS:
-            return _with_one_lit(view, rows_here)
-    return None
+    around = [rows for rows in _blocks(view) if rows and rows[0].row <= view.row <= rows[-1].row == view.bottom()]
+    return _with_one_lit(view, around[0]) if around and len(around[0]) <= numbers.LIT_ITEMS else None
 
 
 def _with_one_lit(view: View, items: list[Item]) -> Menu | None:
-    """A menu of two or more items of which exactly one is reversed."""
-    lit = [at for at, item in enumerate(items) if view.style(item.row, item.col) & REVERSE]
-    return Menu(tuple(items), lit[0], "colour") if len(items) >= 2 and len(lit) == 1 else None
+    """A menu of two or more items of which exactly one is reversed, or has its own background."""
+    looks = [view.style(item.row, item.col) for item in items]
+    lit = [at for at, look in enumerate(looks) if look & REVERSE]
+    current = lit[0] if len(lit) == 1 else -1 if lit else list_rows.odd_bar(looks)
+    return Menu(tuple(items), current, "colour") if len(items) >= 2 and current >= 0 else None
 
 
 def find_button_bar(view: View) -> Menu | None:
-    """`[ New ]  [ Quit ]  [ Help ]` near the foot of the screen with one of them reversed. Or, on an almost empty
-    screen, words of which one is highlighted.
-    """
+    """`[ New ]  [ Quit ]` near the foot, one of them reversed; on an almost empty screen, also words."""
     for at in range(view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
         found = [Item(at, match.start(1), match[1]) for match in _BUTTON.finditer(view.lines[at])]
         bar = _with_one_lit(view, found)
@@ -118,13 +96,9 @@ def find_button_bar(view: View) -> Menu | None:
 def find_lit_list(view: View) -> Menu | None:
     rows = sum(bool(line.strip()) for line in view.lines)
     for rows_here in _blocks(view):
-        if not 2 <= len(rows_here) <= numbers.LIT_ITEMS or rows - len(rows_here) > numbers.LIT_OTHER_ROWS:
-            continue
-        looks = [view.style(item.row, item.col) for item in rows_here]
-        lit = [at for at, look in enumerate(looks) if look & REVERSE]
-        current = lit[0] if len(lit) == 1 else -1 if lit else odd_bar(looks)
-        if current >= 0:
-            return Menu(tuple(rows_here), current, "colour")
+        small = len(rows_here) <= numbers.LIT_ITEMS and rows - len(rows_here) <= numbers.LIT_OTHER_ROWS
+        if small and (menu := _with_one_lit(view, rows_here)):
+            return menu
     return None
 
 
@@ -135,13 +109,8 @@ def _blocks(view: View) -> Iterator[list[Item]]:
     for at, text in enumerate(unframed(view.lines)):
         pushed = _PUSHED.fullmatch(text)
         label, col = (pushed[1], pushed.start(1)) if pushed else (text.strip(), len(text) - len(text.lstrip()))
-        plain = (
-            label[:1].isalnum()
-            and len(label) <= numbers.LONGEST_LABEL
-            and "  " not in label
-            and not any(map(str.isdigit, label))
-        )
-        plain = plain and (not block or framed == bool(pushed))
+        short = label[:1].isalnum() and len(label) <= numbers.LONGEST_LABEL and "  " not in label
+        plain = short and not any(map(str.isdigit, label)) and (not block or framed == bool(pushed))
         if label and not plain and (not block or col == block[-1].col):
             block, torn = [], col  # with a longer text in its column, it is not a short list
         elif block and not (plain and col == block[-1].col):
@@ -155,10 +124,8 @@ def _blocks(view: View) -> Iterator[list[Item]]:
 
 
 def find_marked(view: View) -> Menu | None:
-    """`* Java` above `  Rust` and `  Go`: the lowest row with a mark, and the rows that start in the column of its
-    words.
-
-    It counts only if the cursor is hidden or in the list, because `git branch` marks one of its rows as well.
+    """`* Java` above `  Rust`: the lowest row with a mark, and the rows in the column of its words. The cursor must
+    be hidden or in the list, because `git branch` marks one of its rows as well.
     """
     lowest = view.bottom()
     for at in range(lowest, -1, -1):
@@ -182,43 +149,41 @@ def _rows(view: View, order: range, column: int | None = None) -> list[Item]:
     for at in order:
         text = unframed(view.lines)[at]
         item = Item(at, len(text) - len(text.lstrip()), text.strip())
-        if not item.label or HINT_ROW.match(text) or column not in (None, item.col):
+        if not item.label or list_rows.HINT_ROW.match(text) or column not in (None, item.col):
             break
         found.append(item)
     return found
 
 
 def recognise_bulleted(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A list with a mark that ordinary text uses as well. It counts only if the program reads and there are words
-    above it.
-    """
+    """A list with a mark that text uses as well: the program must read, and words must be above it."""
     menu = find_marked(view) if facts.reading else None
     asked = question_above(view, menu.top) if menu else Asked()
-    return menu_finding(view, menu, ARROWS_CHOOSE, asked, dialect) if menu and asked.text else None
+    return menu_finding(view, menu, list_rows.ARROWS_CHOOSE, asked, dialect) if menu and asked.text else None
 
 
 def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    menu = find_numbered(view, dialect.pointers)
+    menu = list_rows.find_numbered(view, dialect.pointers)
     if menu is None or any(item.pointed for item in menu.items):
         return None
     if view.cursor_visible and view.row > menu.bottom and view.before_cursor().rstrip().endswith((":", "?")):
         return None  # the line of the cursor asks for a number
     below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip()]
-    if not any(ARROWS.search(row) for row in below[: numbers.EDGE_ROWS]):
+    if not any(list_rows.ARROWS.search(row) for row in below[: numbers.EDGE_ROWS]):
         return None
     asked = question_in_box(view, menu.top) or question_above(view, menu.top)
     known = menu.current >= 0
-    return menu_finding(view, menu, _COUNTED_RULE, asked, dialect) if known else unclear(_COUNTED_RULE, asked)
+    return menu_finding(view, menu, _COUNTED_RULE, asked, dialect) if known else list_rows.unclear(_COUNTED_RULE, asked)
 
 
 def find_counted(view: View) -> Menu | None:
     """A fuzzy finder that marks only by colour: a line to type into, a count beside it, then the matches."""
     for step, end in ((-1, -1), (1, len(view.lines))):
         count = view.row + step
-        if 0 <= count < len(view.lines) and COUNTER.match(unframed(view.lines)[count]):
-            found = _with_one_odd(view, _rows(view, range(count + step, end, step)), upwards=step < 0)
-            if found:
-                return found
+        counted = 0 <= count < len(view.lines) and list_rows.COUNTER.match(unframed(view.lines)[count])
+        items = _rows(view, range(count + step, end, step)) if counted else []
+        if found := _with_one_odd(view, items, upwards=step < 0):
+            return found
     return None
 
 
@@ -242,8 +207,8 @@ def recognise_filtered(view: View, facts: Facts, dialect: Dialect) -> Finding | 
     menu = find_below(view)
     lit = menu.items[menu.current] if menu else None
     if menu and lit and (len(asked) > 3 or view.style(lit.row, lit.col) & REVERSE):
-        return menu_finding(view, menu, ARROWS_CHOOSE, Asked(asked, view.row), dialect)
-    counted = find_numbered(view, dialect.pointers) if len(asked) > 3 else None
+        return menu_finding(view, menu, list_rows.ARROWS_CHOOSE, Asked(asked, view.row), dialect)
+    counted = list_rows.find_numbered(view, dialect.pointers) if len(asked) > 3 else None
     if counted and view.row < counted.top <= view.row + 2 and view.bottom() - counted.bottom <= numbers.LAST_ROWS:
         return menu_finding(view, counted, _TYPED_RULE, Asked(asked, view.row), dialect)
     return None
@@ -271,7 +236,7 @@ def find_menu(view: View, pointers: str, back: bool = False, bullets: bool = Fal
     """The lowest menu on the screen. With `back`, a choice that is too long continues in the pointer's column. With
     `bullets`, marks that ordinary text uses can be pointers, too.
     """
-    pattern = row_pattern(pointers)
+    pattern = list_rows.row_pattern(pointers)
     sketch = unframed(view.lines)
     rows = [
         list_rows.WRAPPED if at - 1 in view.joined else _row(line, sketch[at]) for at, line in enumerate(view.lines)
@@ -292,7 +257,7 @@ def _tight(view: View, rows: list[str], pointers: str, at: int) -> Menu | None:
     """A numbered list without room for the blank after some of its numbers: `2.Yes` below `1. Yes`."""
     if not any(map(_NO_BLANK.match, rows)):
         return None
-    usual, tight = row_pattern(pointers), row_pattern(pointers, tight=True)
+    usual, tight = list_rows.row_pattern(pointers), list_rows.row_pattern(pointers, tight=True)
     start = read_row(tight, rows[at])
     menu = _around(view, rows, tight, at, start) if start and start["number"] else None
     read = [read_row(usual, rows[item.row]) for item in menu.items] if menu else []
@@ -301,9 +266,7 @@ def _tight(view: View, rows: list[str], pointers: str, at: int) -> Menu | None:
 
 
 def joined_back(rows: list[str], at: int, start: re.Match[str]) -> list[str]:
-    """The rows of a list whose long choices continue in the pointer's column. Such rows, and empty ones between them
-    and the next choice, count as a part of the choice.
-    """
+    """The rows of a list whose long choices continue in the pointer's column, as parts of their choices."""
     edge, column = start.start("pointer"), start.start("label")
     begins = [len(row) - len(row.lstrip()) if row.strip() else -1 for row in rows]
     wrapped: list[int] = []
@@ -319,9 +282,7 @@ def joined_back(rows: list[str], at: int, start: re.Match[str]) -> list[str]:
 
 
 def _first_choice(begins: list[int], at: int, edge: int, column: int) -> int:
-    """The first choice, searched upwards from the pointer. Right above a choice is another one, or there are rows in
-    the pointer's column (with or without empty rows between) with another choice right above them.
-    """
+    """The first choice, upwards from the pointer. Above a choice is another one, with its continuation between."""
     while True:
         above = next((place for place in range(at - 1, -1, -1) if begins[place] != -1), -1)
         head = next((place for place in range(above, -1, -1) if begins[place] != edge), -1)
@@ -332,25 +293,21 @@ def _first_choice(begins: list[int], at: int, edge: int, column: int) -> int:
 
 @lru_cache(maxsize=256)
 def _row(line: str, sketch: str) -> str:
-    """The row without its frame and without the arrow that says that the list continues, and with a short form of a
-    bar.
-    """
+    """The row without its frame and the arrow of a list that continues, and with a short form of a bar."""
     return SEPARATOR.sub(r"\1- -", line) if SEPARATOR.match(line) else _SCROLLS.sub(r"\1 ", sketch)
 
 
 def _bulleted(view: View, rows: list[str], pointers: str) -> Menu | None:
-    """A menu with a mark that ordinary text uses as well, before one row only. It is a pointer if the rows are
-    numbered or have boxes, or if that row is highlighted, too.
-    """
-    pattern = row_pattern(pointers + BULLETS)
-    rows = [headed(line, row) for line, row in zip(view.lines, rows, strict=True)]
+    """A menu with a mark that text uses as well: its rows must be numbered, have boxes, or the row be lit, too."""
+    pattern = list_rows.row_pattern(pointers + BULLETS)
+    rows = [list_rows.headed(line, row) for line, row in zip(view.lines, rows, strict=True)]
     tries = numbers.BULLETS_TRIED
     for at in range(len(rows) - 1, -1, -1):
         start = read_row(pattern, rows[at]) if tries else None
         menu = _around(view, rows, pattern, at, start) if start and start["pointer"] else None
         tries -= bool(start and start["pointer"])
         if menu and start:
-            lit = list_rows.odd_one(view, [(item.row, item.col) for item in menu.items])
+            lit = odd_one(view, [(item.row, item.col) for item in menu.items])
             return menu if menu.numbered or start["box"] or lit == menu.current else None
     return None
 
@@ -358,7 +315,7 @@ def _bulleted(view: View, rows: list[str], pointers: str) -> Menu | None:
 def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, start: re.Match[str]) -> Menu | None:
     """The menu around a pointer: the rows above and below that are aligned with its label."""
     first = item_of(at, start)
-    if first.label.startswith("• ") and are_switched(view, Menu((first,), 0, "pointer")):
+    if first.label.startswith("• ") and list_rows.are_switched(view, Menu((first,), 0, "pointer")):
         rows = [row.replace("•", "◻", 1) for row in rows]  # a bullet after the pointer is an unmarked box
         start = read_row(pattern, rows[at]) or start
         first = item_of(at, start)
@@ -372,7 +329,8 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     kind = column, bool(first.number), bool(start["box"]), spaced
     above = list_rows.walk(rows, pattern, range(at - 1, -1, -1), *kind)
     below = list_rows.walk(rows, pattern, range(at + 1, len(rows)), *kind)
-    if spaced and not below and any(not _is_short(item.label) for item in above):
+    long = (len(item.label) > numbers.LONGEST_LABEL or item.label.endswith((".", "!", ",")) for item in above)
+    if spaced and not below and any(long):
         above = []  # paragraphs
     if first.number:
         above, below = _counted(rows, first, above, -1), _counted(rows, first, below, 1)
@@ -398,10 +356,6 @@ def _without_dull_mark(row: str, place: int) -> str:
     return f"{row[:place]} {row[place + 1 :]}" if dull else row
 
 
-def _is_short(label: str) -> bool:
-    return len(label) <= numbers.LONGEST_LABEL and not label.endswith((".", "!", ","))
-
-
 def _counted(rows: list[str], first: Item, others: list[Item], step: int) -> list[Item]:
     """The items that continue the numbering of the pointed one. Another list near it has its own numbering."""
     out: list[Item] = []
@@ -416,8 +370,8 @@ def _counted(rows: list[str], first: Item, others: list[Item], step: int) -> lis
 
 
 def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str]:
-    """The rows without the dimmed or indented words below each choice, and without the empty rows between such
-    choices. If all rows except the pointed one are dimmed, that is only the style of the other choices.
+    """The rows without the dimmed or indented words below each choice and the empty rows between such choices. If
+    all rows except the pointed one are dimmed, that is only the style of the other choices.
     """
     end = below = _next(rows, at)
     start = _begins(rows[below])
@@ -449,9 +403,7 @@ def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str
 
 
 def _one_row_each(view: View, rows: list[str], column: int) -> list[str]:
-    """The rows without continuations of the label above. A continuation had no room in the row above and does not
-    start like a new item, with a capital or a key.
-    """
+    """The rows without continuations of the label above, which had no room there and start like no new item."""
     out = list(rows)
     for at in range(1, len(rows)):
         above = rows[at - 1]
@@ -465,22 +417,18 @@ def _one_row_each(view: View, rows: list[str], column: int) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _begins(row: str) -> int:
-    """The column of the row's first word."""
     return next((place for place, char in enumerate(row) if char.isalnum() or char in "([{<\"'`"), -1)
 
 
 def _next(rows: list[str], at: int) -> int:
-    """The next row that is not a continuation."""
     return next((place for place in range(at + 1, len(rows)) if rows[place] != list_rows.WRAPPED), len(rows) - 1)
 
 
 def _without_header(view: View, items: list[Item]) -> list[Item]:
     """The items without the header of a fuzzy finder, which follows its last item and has its own colour."""
     looks = [view.style(item.row, item.col) for item in items if not item.pointed]
-    usual = Counter(looks).most_common(1)[0][0] if len(looks) > 1 else None
-    while len(items) > 2 and usual is not None and not items[-1].pointed:
-        if view.style(items[-1].row, items[-1].col) == usual:
-            break
+    usual = Counter(looks).most_common(1)[0][0]
+    while len(items) > 2 and not items[-1].pointed and view.style(items[-1].row, items[-1].col) != usual:
         items = items[:-1]
     return items
 
@@ -494,14 +442,15 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
         return None
     if not _believable(view, menu, hinted=dialect.idles and not menu.numbered) or _asked_below(view, menu):
         return None
-    if view.cursor_visible and menu.top <= view.row <= menu.bottom and _between_bars(view, menu):
+    beside = (*view.lines[max(0, menu.top - 1) : menu.top], *view.lines[menu.bottom + 1 :][:1])
+    if view.cursor_visible and menu.top <= view.row <= menu.bottom and all(map(is_rule, beside)):
         return None  # an instruction of several lines that is not sent yet
     asked = question_above(view, menu.top)
     if not asked.text:
         below = block(unframed(view.lines)[menu.bottom + 1 :])
         typed_below = view.cursor_visible and view.row > menu.bottom  # a finder asks there
         asked = Asked(below, asked.row, whole=typed_below or not stands_first(view, menu.top))
-    found = menu_finding(view, menu, ARROWS_CHOOSE, asked, dialect)
+    found = menu_finding(view, menu, list_rows.ARROWS_CHOOSE, asked, dialect)
     if view.alternate and not asked.text.endswith(("?", ":", "？", "：")) and not _HINT.search(_beside(view, menu)):
         decides = any(choice.refuses for choice in found.choices)
         found = replace(found, structural=decides)  # a live display can have a pointer, too
@@ -513,15 +462,9 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
 
 
 def _in_a_frame(view: View, menu: Menu | None) -> Menu | None:
-    """The menu, if it is numbered and in a frame. A chat does not frame its messages, so a bullet before
-    one row inside a frame is a pointer.
-    """
+    """The menu, if it is numbered and in a frame: a chat does not frame its messages."""
     framed = menu and any(one.top < menu.top and menu.bottom < one.bottom for one in find_frames(view.lines))
     return menu if menu and menu.numbered and framed else None
-
-
-def _between_bars(view: View, menu: Menu) -> bool:
-    return all(map(is_rule, (*view.lines[max(0, menu.top - 1) : menu.top], *view.lines[menu.bottom + 1 :][:1])))
 
 
 def _believable(view: View, menu: Menu, hinted: bool) -> bool:
@@ -533,22 +476,17 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     explains = menu.items[-1].detail.split("\n")
     said = [line.strip() for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
     below = [line for line in said if line not in explains]
-    at_the_end = view.bottom() - menu.bottom <= numbers.LAST_ROWS or (
-        menu.how == "pointer" and len(below) <= numbers.STATUS_ROWS
-    )
+    last = view.bottom() - menu.bottom <= numbers.LAST_ROWS
     low = menu.numbered or (not view.cursor_visible and len(below) <= numbers.ASKED_STATUS_ROWS)
-    counted = menu.how == "pointer" and low and question_above(view, menu.top).text.endswith("?")
-    near = menu.upwards or at_the_end or counted or _asked_right_above(view, menu)
+    asked = len(below) <= numbers.STATUS_ROWS or (low and question_above(view, menu.top).text.endswith("?"))
+    near = menu.upwards or last or (menu.how == "pointer" and asked) or _asked_right_above(view, menu)
     return near or _HINT.search(_beside(view, menu)) is not None
 
 
 def _beside(view: View, menu: Menu) -> str:
     """The rows above and below a list in which a tool says how to answer."""
-    rows = (
-        *view.lines[max(0, menu.top - numbers.HINT_ROWS) : menu.top],
-        *view.lines[menu.bottom + 1 : view.bottom() + 1],
-    )
-    return "\n".join(" ".join(row.split()) for row in rows)
+    above, below = max(0, menu.top - numbers.HINT_ROWS), menu.bottom + 1
+    return "\n".join(" ".join(row.split()) for row in (*view.lines[above : menu.top], *view.lines[below:]))
 
 
 def _asked_right_above(view: View, menu: Menu) -> bool:
@@ -601,7 +539,7 @@ def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: 
     if any(item.label.startswith("▌") for item in items):
         return Menu(items, -1, "mark")  # a button made of blocks: only its colour shows its state
     filled = [at for at, item in enumerate(items) if item.checked]
-    odd = list_rows.odd_one(view, [(item.row, item.col) for item in items])
+    odd = odd_one(view, [(item.row, item.col) for item in items])
     here = [at for at, item in enumerate(items) if item.row == view.row and view.cursor_visible]
     if odd >= 0 or here:
         return Menu(items, odd if odd >= 0 else here[0], "radio")

@@ -77,9 +77,7 @@ def recognise_foot(view: View, facts: Facts, dialect: Dialect) -> Finding | None
 
 
 def _by_itself(found: Finding) -> Finding:
-    """The finding with its line as the whole question, whatever changes elsewhere. Its subject is possibly the
-    highlighted row above.
-    """
+    """The finding with its line as the whole question. Its subject is possibly a highlighted row above."""
     if not found.choices:
         return found
     asked = found.question or found.core
@@ -87,20 +85,17 @@ def _by_itself(found: Finding) -> Finding:
 
 
 def _below_bar(view: View, row: int) -> View:
-    """The view without the text above the lowest bar or gap over this row, because that is content and not a
-    question. If the row itself is a bar, only the row remains.
-    """
+    """The view without the content above the lowest bar or gap over this row, or above the row if it is a bar."""
     ends = row - 1 if _is_ground(view, row) else -1
-    ends = next((at for at in range(row - 1, -1, -1) if _is_bar(view, at)), -1) if ends < 0 else ends
+    for at in range(row - 1, -1, -1) if ends < 0 else ():
+        gap = at > 0 and not view.lines[at].strip() and not view.lines[at - 1].strip()
+        if gap or _BAR.match(view.lines[at]) or _is_ground(view, at):
+            ends = at
+            break
     if ends < 0:
         return view  # the same view, so that cached results for its rows stay valid
     first = ends + 1
     return replace(view, lines=("",) * first + view.lines[first:], scrolled=0)
-
-
-def _is_bar(view: View, at: int) -> bool:
-    gap = at > 0 and not view.lines[at].strip() and not view.lines[at - 1].strip()
-    return gap or _BAR.match(view.lines[at]) is not None or _is_ground(view, at)
 
 
 def _is_ground(view: View, at: int) -> bool:
@@ -141,8 +136,6 @@ def _fill_in(view: View, asked: str, filled: str, facts: Facts) -> Finding:
 
 
 def _stands_apart(view: View) -> bool:
-    """Whether the line is near the foot of the screen, with nothing right above it but a frame. Rows below it
-    explain keys.
-    """
+    """Whether the line is near the foot, with only a frame right above it; rows below explain keys."""
     above = view.lines[view.row - 1] if view.row else ""
     return view.row >= len(view.lines) - numbers.EDGE_ROWS and is_drawn(above) and not view.behind_cursor()

@@ -18,15 +18,8 @@ from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding, compact, to_look_at
 from atlasbridge.core.recognition.kinds import choice_of, decides
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box
-from atlasbridge.core.recognition.widgets.list_rows import (
-    Item,
-    Menu,
-    as_yes_no,
-    ground_of,
-    menu_finding,
-    odd_one,
-    unclear,
-)
+from atlasbridge.core.recognition.widgets import list_rows
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, as_yes_no, ground_of, menu_finding, odd_one
 from atlasbridge.core.screen.frames import find_frames, unframed
 from atlasbridge.core.screen.style import is_dull
 from atlasbridge.core.screen.view import View
@@ -49,7 +42,6 @@ _KEY_ROW_RULE = MenuRule("keys-in-a-row", across=True)
 
 
 def find_across(view: View, labels: str) -> Menu | None:
-    """The lowest row with two or more of these labels side by side."""
     for at in range(view.bottom(), -1, -1):
         found = [_labelled(at, match) for match in compiled(labels).finditer(view.lines[at])]
         if len(found) >= 2:
@@ -58,9 +50,7 @@ def find_across(view: View, labels: str) -> Menu | None:
 
 
 def _lit_label(view: View, words: list[Item]) -> int:
-    """The one that looks different from all others. Of two, the one whose background differs from the cells between
-    and beside them, or the only one with a coloured background.
-    """
+    """The one that looks different. Of two, the one with another background than the cells beside them, or any."""
     looks = [view.style(item.row, item.col) for item in words]
     taken = {col for item in words for col in range(item.col - 1, item.col + len(item.label) + 1)}
     near = range(max(0, words[0].col - 3), min(view.cols, words[-1].col + len(words[-1].label) + 3))
@@ -140,7 +130,7 @@ def _recognise_words(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     plain = facts.canonical is False and not view.alternate and not dialect.idles
     here = plain and _has_the_cursor(view, menu)
     if here and view.bottom() > menu.bottom:
-        return unclear(_ROW_RULE, asked)  # the rows below are reached by other keys
+        return list_rows.unclear(_ROW_RULE, asked)  # the rows below are reached by other keys
     asks = here or decides([item.label for item in menu.items], dialect)
     return menu_finding(view, menu, _ROW_RULE, asked, dialect) if asks else None
 
@@ -157,9 +147,7 @@ def find_key_row(view: View) -> tuple[Menu, list[bytes]] | None:
 
 
 def recognise_key_row(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """`[y] Approve   [n] Deny` below a question: each is one key, one agrees and one refuses. Otherwise, as in `[q]
-    Quit   [r] Refresh`, a display only lists its keys.
-    """
+    """`[y] Approve   [n] Deny` below a question: one key each. A display lists keys, too, but decides nothing."""
     row = find_key_row(view)
     if row is None:
         return None
@@ -173,9 +161,7 @@ def recognise_key_row(view: View, facts: Facts, dialect: Dialect) -> Finding | N
 
 
 def recognise_told_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """`Enter to submit · Esc to cancel` at the foot of an unknown screen. It is unclear what Enter would take, so a
-    person must look.
-    """
+    """`Enter to submit · Esc to cancel` at the foot of an unknown screen: unclear what Enter would take."""
     rows = [] if view.cursor_visible else unframed(view.lines)
     for at in range(len(rows) and view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
         told = {match[1].lower()[:3]: match[2] for match in _TOLD_KEY.finditer(rows[at])} if rows else {}
@@ -194,21 +180,17 @@ def _is_typed_into(view: View, first: int) -> bool:
 
 def recognise_key_rows(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """`Press q to quit.` in two rows or more: a menu of single keys."""
-    rows = [
-        (at, match)
-        for at, line in enumerate(view.lines)
-        if (match := _PRESS.match(line.strip()) or _GUTTER_KEY.match(line))
-    ]
+    found = [(at, _PRESS.match(line.strip()) or _GUTTER_KEY.match(line)) for at, line in enumerate(view.lines)]
+    rows = [(at, match) for at, match in found if match]
     if len(rows) < 2 or view.bottom() - rows[-1][0] > numbers.EDGE_ROWS:
         return None
     if _is_typed_into(view, rows[0][0]) and all(named_key(key[1]) for _, key in rows):
         return None  # these keys only end the input
-    choices = tuple(
-        choice_of(match[1], match[2], (Step(named_key(match[1]) or match[1].encode()),), dialect) for _, match in rows
-    )
+    keys = [(one[1], one[2], named_key(one[1]) or one[1].encode()) for _, one in rows]
+    choices = tuple(choice_of(value, label, (Step(key),), dialect) for value, label, key in keys)
     top = rows[0][0]
     head = view.lines[top - 1] if top else ""
     question = block([head, *(view.lines[at] for at, _ in rows)])
     kind = PromptType.TYPE_MULTIPLE_CHOICE
-    found = Finding("key-menu", kind, numbers.LIKELY, compact(question), question, top, choices, line_mode=False)
-    return replace(found, structural=True)
+    said = compact(question)
+    return Finding("key-menu", kind, numbers.LIKELY, said, question, top, choices, line_mode=False, structural=True)

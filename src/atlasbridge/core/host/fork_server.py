@@ -22,17 +22,19 @@ from atlasbridge.core.fast_imports import signal, socket
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.launch import IGNORED
 from atlasbridge.core.host.session_log import SessionLog
-from atlasbridge.core.host.terminal.terminal_handover import unpack_fds
-from atlasbridge.core.host.zygote.environment_fingerprint import FOLDER, interpreter_environ, wants_zygote
-from atlasbridge.core.host.zygote.spawn_request import (
+from atlasbridge.core.host.spawn_request import (
     CWD,
+    FOLDER,
     GO,
     HERE,
     MOST_FDS,
     SpawnRequest,
+    interpreter_environ,
     parse_request,
     request_length,
+    wants_zygote,
 )
+from atlasbridge.core.host.terminal_handover import unpack_fds
 from atlasbridge.core.peer import line_of, meet
 from atlasbridge.core.process import own_environ, own_python
 
@@ -259,7 +261,6 @@ def check_client(connection: socket.socket) -> None:
 
 
 def _receive(connection: socket.socket) -> tuple[SpawnRequest, list[int]]:
-    """Returns the whole request and the descriptors that came with it."""
     connection.settimeout(_TIMEOUT_S)
     data, fds = b"", list[int]()
     try:

@@ -1,38 +1,130 @@
-"""Types the keys of one answer step by step, each when the screen shows the effect of the one before.
+"""Types an accepted answer: compares the screen, lets `Walk` type the exact keys, and records the outcome.
 
-It stops as soon as the next key would no longer go to the answered prompt. The typist decides whether an answer can be
-typed at all.
+This is the only place with access to the terminal, so it ensures that an answer is typed exactly once.
+`core.prompt.answer` decides which keys answer a prompt; the hub's gate has decided whether somebody is allowed to
+answer it.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Literal, assert_never
+from typing import Any, Literal, Protocol, assert_never
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.host.terminal.input_writer import InputWriter
-from atlasbridge.core.host.typing.typed import Outcome
+from atlasbridge.core.detection.events import StructuredEventReceived
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.host.relay import GateTimeout, InputWriter
+from atlasbridge.core.host.typed import AdapterConnection, Outcome
 from atlasbridge.core.host.watchdog import StallWatchdog
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, ESC, Only, Reach, Shows, Stands, Step, When, encode_until
-from atlasbridge.core.prompt.model import FIRST_KEY, Prompt
+from atlasbridge.core.prompt.model import (
+    FIRST_KEY,
+    Answer,
+    AnswerKind,
+    Choice,
+    Prompt,
+    Subject,
+    SubjectKind,
+    SubjectSource,
+    digest_text,
+    told_subject,
+)
 from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.tty import LineFlags, Pty
 from atlasbridge.core.values import frozen
 
-# Measures how long a screen has been stable after a key.
-#
-# Some tools show a spinner beside their dialog. Rows that keep changing by themselves are ignored after a while, and
-# Braille dots, which spinners and animations consist of, are always ignored.
+BY_HOOK = "hook"  # the detail of an answer that a hook has taken
+ALLOW, DENY = "allow", "deny"
+_SOURCES = (SubjectSource.HOOK, SubjectSource.EVENT)
+_REASON = 500  # maximum length of a reason
+_KINDS = (SubjectKind.COMMAND, SubjectKind.EDIT, SubjectKind.FETCH, SubjectKind.TOOL)
+
+
+class WaitingHook(Protocol):
+    def say(self, message: dict[str, Any]) -> None: ...
+    def tell(self, message: dict[str, Any]) -> bool: ...
+
+
+class HookConnection:
+    """A hook that has announced a dialog and waits for the decision: an answer that it certainly understands (allow
+    once, or deny) is passed to it instead of being typed. If the hook is gone, the answer is typed.
+
+    At most one hook, because a tool asks one thing at a time. Used by the host's main thread and by the typist's
+    thread.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._caller: WaitingHook | None = None
+        self._about = ""  # the digest of its request
+
+    def offer(self, caller: WaitingHook, message: dict[str, Any]) -> None:
+        """A hook has connected. One that does not wait for an answer only replaces the previous one."""
+        subject = told_subject(message.get("subject"))
+        waits = message.get("answers") is True and subject is not None and subject.complete
+        with self._lock:
+            self._close()
+            if waits and subject is not None:
+                self._caller, self._about = caller, _digest(subject)
+
+    def leave(self, caller: WaitingHook) -> None:
+        with self._lock:
+            if self._caller is caller:
+                self._caller = None
+
+    def over(self) -> None:
+        """The dialog is gone: the waiting hook is released."""
+        with self._lock:
+            self._close()
+
+    def word_for(self, prompt: Prompt, answer: Answer) -> str:
+        """The decision for the hook; "" if this answer or this prompt must be typed."""
+        subject = prompt.subject
+        if self._caller is None or subject is None or subject.source not in _SOURCES:
+            return ""
+        if subject.kind not in _KINDS or _digest(subject) != self._about or answer.kind is not AnswerKind.CHOICE:
+            return ""
+        chosen = [choice for choice in prompt.choices if choice.value == answer.value]
+        once = [choice for choice in prompt.choices if not (choice.refuses or choice.always)]
+        if len(chosen) != 1:
+            return ""
+        return DENY if _only_refuses(chosen[0]) else ALLOW if once == chosen else ""
+
+    def send(self, word: str, reason: str = "") -> bool:
+        """Returns False if the hook is gone and nothing was sent. `reason`: why it is denied, for the model."""
+        why = {"reason": escape_controls(reason)[:_REASON]} if reason and word == DENY else {}
+        with self._lock:
+            caller, self._caller = self._caller, None
+            return caller is not None and caller.tell({"m": "decide", "behavior": word, **why})
+
+    def _close(self) -> None:
+        if self._caller is not None:
+            self._caller.say({"m": "over"})
+            self._caller = None
+
+
+def _digest(subject: Subject) -> str:
+    """Includes kind and target: the same text for another file or tool is a different request."""
+    return digest_text("\0".join((subject.kind.value, subject.target, subject.text)))
+
+
+def _only_refuses(choice: Choice) -> bool:
+    return choice.refuses and not choice.always
+
 
 _PATIENCE_S = 0.8  # a screen that is not stable by then contains something that moves by itself
-_TURNS = 4  # a row must have changed this often by then
+_MANY_CHANGES = 4  # a row must have changed this often by then
 _DOTS = dict.fromkeys(range(0x2800, 0x2900))
 
 
 class Rest:
+    """Measures how long a screen has been stable after a key. Rows that keep changing by themselves, such as a spinner
+    beside a dialog, are ignored after a while; Braille dots, of which animations consist, always."""
+
     def __init__(self, now: float) -> None:
         self._began = self._since = now
         self._version = -1
@@ -60,7 +152,7 @@ class Rest:
         for at in changed:
             self._changes[at] = self._changes.get(at, 0) + 1
         late = now - self._began >= _PATIENCE_S
-        return not late or any(self._changes[at] < _TURNS for at in changed)
+        return not late or any(self._changes[at] < _MANY_CHANGES for at in changed)
 
 
 def _words(row: str) -> str:
@@ -96,6 +188,9 @@ class Typing:
 
 
 class Walk:
+    """Types the keys of one answer step by step, each when the screen shows the effect of the one before. It stops as
+    soon as the next key would no longer go to the answered prompt."""
+
     def __init__(
         self,
         watch: StallWatchdog,
@@ -262,7 +357,6 @@ class Walk:
         return False
 
     def _await(self, until: Awaited, before: int) -> bool:
-        """Waits for a step's condition. Returns False on timeout."""
         return self._wait_for(self._condition(until, before), self.settings.step_timeout_s)
 
     def _wait_for(self, condition: Callable[[], bool], timeout_s: float) -> bool:
@@ -333,13 +427,11 @@ class Walk:
         return look
 
     def _settled(self, rest_s: float = 0.0) -> Callable[[], bool]:
-        """The screen has not changed for a while."""
         rest_s = max(rest_s, self.settings.inject_settle_ms / 1000)
         rest = Rest(self.clock.now())
         return lambda: rest.lasts_s(self.watch.screen, self.clock.now()) >= rest_s
 
     def _shows(self, text: str) -> bool:
-        """Whether the text is the highlighted choice."""
         with self.watch.lock:
             return is_highlighted(View.of(self.watch.screen), text, self._among)
 
@@ -368,3 +460,160 @@ def _decides(keys: bytes) -> bool:
 
 def is_same_mode(one: LineFlags, other: LineFlags) -> bool:
     return (one.canonical, one.echo) == (other.canonical, other.echo)
+
+
+_BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
+_FRESH_LOOKS = 5
+BY_ADAPTER = "adapter_prompt"  # a key of a prompt's constraints: the id under which its adapter knows it
+INJECT_S = 10.0
+_LINE_END = lazy(rb"[\r\n]")
+
+Encode = Callable[[Prompt, Answer], tuple[Step, ...]]
+Compared = tuple[Prompt, LineFlags, tuple[Step, ...]]
+
+
+class _AtWork(Outcome):
+    """Refused because the tool is busy, possibly only for a moment."""
+
+
+class Typist:
+    def __init__(
+        self, walk: Walk, encode: Encode, hook: HookConnection | None = None, adapter: AdapterConnection | None = None
+    ) -> None:
+        self.walk = walk
+        self._encode = encode
+        self._hook = hook or HookConnection()
+        self._adapter = adapter or AdapterConnection()
+        self._watch, self._input_writer, self._pty = walk.watch, walk.input_writer, walk.pty
+        self._settings = walk.settings
+        self._by = self._nonce = ""
+
+    def type(self, prompt_id: str, answer: Answer, by: str = "", nonce: str = "") -> Outcome:
+        """Answers the open prompt. A repeated id returns the recorded outcome and types nothing.
+
+        `by` and `nonce` identify the decider and the prompt for an adapter that types by itself.
+        """
+        known = self._watch.known(prompt_id)
+        if known is not None:
+            return known
+        try:
+            with self._input_writer.injection(self._settings.injection_timeout_seconds):
+                self._by, self._nonce = by, nonce
+                return self._type_once(prompt_id, answer)
+        except GateTimeout:
+            with self._watch.lock:
+                late = Outcome("failed", "another answer was being typed for too long")
+                return self._watch.known(prompt_id) or self._watch.refuse(prompt_id, late)
+
+    def _type_once(self, prompt_id: str, answer: Answer) -> Outcome:
+        for _ in range(_BUSY_LOOKS):
+            outcome = self._type_now(prompt_id, answer)
+            if not isinstance(outcome, _AtWork):
+                return outcome
+            self.walk.pause(_BUSY_PAUSE_S)  # an event loop can be in the middle of an iteration
+        return self._watch.refuse(prompt_id, outcome)
+
+    def _type_now(self, prompt_id: str, answer: Answer) -> Outcome:
+        with self._watch.lock:
+            known = self._watch.known(prompt_id)
+            if known is not None:  # typed by another thread while this one waited for the gate
+                return known
+            compared = self._compare_freshly(prompt_id, answer)
+            if isinstance(compared, _AtWork):
+                return compared
+            if isinstance(compared, Outcome):
+                return self._watch.refuse(prompt_id, compared)
+            prompt, flags, steps = compared
+            if prompt.secret:
+                # before it is typed, because its echo can be analysed at once
+                self._watch.remember_secret(answer.value)
+            typing = typing_at(prompt, flags, self._watch.screen)
+            by_adapter = bool(prompt.constraints.get(BY_ADAPTER)) and self._adapter.injects
+        if by_adapter:
+            return self._inject(prompt_id, prompt, b"".join(step.keys for step in steps))
+        with self._watch.lock:
+            word = self._hook.word_for(prompt, answer)
+            if word and self._hook.send(word, answer.reason):
+                self._watch.begin_typing(prompt_id, prompt.digest, several=False, detail=BY_HOOK)
+                return Outcome("typed", BY_HOOK)
+            self._watch.begin_typing(prompt_id, prompt.digest, several=len(steps) > 1)
+            reached = self._input_writer.send(steps[0].keys)
+        outcome = Outcome("failed", "the typing broke off")
+        try:
+            outcome = self.walk.go(steps, typing) if reached else GONE
+        finally:
+            self._watch.end_typing(prompt_id, outcome)
+        return outcome
+
+    def _inject(self, prompt_id: str, prompt: Prompt, keys: bytes) -> Outcome:
+        """Has the adapter type the reply. If it reports an error, the prompt is asked again."""
+        outcome = self._adapter.inject(keys, self._by, self._nonce, INJECT_S)
+        with self._watch.lock:
+            if outcome.outcome == "typed":
+                self._watch.begin_typing(prompt_id, prompt.digest, several=False)
+                self._watch.handle(StructuredEventReceived("resolved", "", ""))
+            else:
+                self._watch.refuse(prompt_id, outcome)
+                self._watch.handle(StructuredEventReceived("prompt", self._adapter.last_told, ""))
+            for kind, text in self._adapter.release():
+                self._watch.handle(StructuredEventReceived(kind, text, ""))
+        return outcome
+
+    def _compare_freshly(self, prompt_id: str, answer: Answer) -> Compared | Outcome:
+        """Repeats the comparison while there is unread output. A tool that never stops writing is compared with its
+        last known screen."""
+        for _ in range(_FRESH_LOOKS):
+            compared = self._compare(prompt_id, answer)
+            if isinstance(compared, Outcome) or not self._watch.behind:
+                return compared
+            self.walk.pause(LOOK_S)
+        return compared
+
+    def _compare(self, prompt_id: str, answer: Answer) -> Compared | Outcome:
+        """Returns what to type, or why nothing can be typed."""
+        prompt = self._watch.answerable(prompt_id)
+        if isinstance(prompt, Outcome):
+            return prompt
+        working = self._watch.works()
+        if working:
+            return _AtWork("stale", f"the tool is no longer waiting ({working})")
+        steps = tuple(self._encode(prompt, answer))
+        if not steps:
+            return Outcome("failed", "this answer has no keys")
+        return _fit(prompt, self._pty.flags(), steps)
+
+    def type_keys(self, data: bytes) -> bool:
+        """Types keys outside any prompt, unchanged. Returns False if the gate stayed closed."""
+        try:
+            with self._input_writer.injection(self._settings.injection_timeout_seconds):
+                self._input_writer.send(data)
+        except GateTimeout:
+            return False
+        self._watch.keys_typed(data)
+        return True
+
+
+def _fit(prompt: Prompt, flags: LineFlags, steps: tuple[Step, ...]) -> Compared | Outcome:
+    """Adapts the steps to the terminal's current mode; its flags are newer than any screen."""
+    if not flags.canonical:
+        return prompt, flags, steps
+    if not flags.echo and not prompt.secret:
+        return Outcome("stale", "the terminal hides what is typed now")
+    if _longest_line(steps) >= flags.line_limit:
+        return Outcome("failed", f"a line of this terminal can have at most {flags.line_limit - 1} bytes")
+    return prompt, flags, _joined(steps)
+
+
+def _joined(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """In line mode, text and its Enter are sent in one write, so that nothing can come between them."""
+    joined = [steps[0]]
+    for step in steps[1:]:
+        if joined[-1].until in (When.AT_ONCE, When.DRAINED):
+            joined[-1] = Step(joined[-1].keys + step.keys, step.until)
+        else:
+            joined.append(step)
+    return tuple(joined)
+
+
+def _longest_line(steps: tuple[Step, ...]) -> int:
+    return max(len(line) + 1 for line in _LINE_END.split(b"".join(step.keys for step in steps)))

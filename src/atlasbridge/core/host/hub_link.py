@@ -5,26 +5,32 @@ The hub can disappear at any time: the host reconnects and repeats everything th
 
 from __future__ import annotations
 
+import os
 import socket
+import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from atlasbridge.core import wire
+from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.home import Home
 from atlasbridge.core.host.supervisor import Beat
-from atlasbridge.core.host.terminal.wakeup import Wakeup
-from atlasbridge.core.host.typing.typed import Outcome
-from atlasbridge.core.host.typing.typist import Typist
+from atlasbridge.core.host.typed import Outcome
+from atlasbridge.core.host.typist import Typist
+from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.host.watchdog import StallWatchdog
 from atlasbridge.core.hub_connection import dial_hub
-from atlasbridge.core.peer import Peer
+from atlasbridge.core.peer import Peer, meet, voucher
 from atlasbridge.core.poll import POLLERR, POLLHUP, POLLIN, POLLOUT, make_poller
+from atlasbridge.core.process import own_environ, own_python, start_alone
 from atlasbridge.core.prompt.model import Answer
 from atlasbridge.core.prompt.redact import leaves, mask_rows, mask_styled
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.system import OWN_FILE, try_share
 from atlasbridge.core.values import replace
 
 _MAX_OUTBOX = 256
@@ -208,10 +214,10 @@ class HubSide:
         self._viewer = _Viewer(self._send_screen)
         self._end: Message | None = None
         self._link = HubLink(path, clock, settings, self._greet, self._receive, start_hub)
-        self._words = Words()
+        self._orders = OrderLog()
         self._heard = threading.Event()  # the hub has recorded how the session ended
         watch.tell_hub_by(self.post)
-        watch.add_viewer(self._viewer.turn)
+        watch.add_viewer(self._viewer.look)
 
     def run(self, beat: Beat) -> None:
         self._link.run(beat)
@@ -224,13 +230,11 @@ class HubSide:
         self.post({"m": "state", "attached": attached, "rows": rows, "cols": cols})
 
     def stop_changed(self, stopped: bool) -> None:
-        """Job control has stopped the tool, or it continues."""
         if stopped is not self._stopped:
             self._stopped = stopped
             self.post({"m": "state", "stopped": stopped})
 
     def adapter_said(self, told: dict[str, Any]) -> None:
-        """Handles what an adapter reports about itself: its context, or an error."""
         self._adapter |= told
         self.post({"m": "state", "adapter": self._adapter})
 
@@ -244,7 +248,7 @@ class HubSide:
                     "session": replace(self._record, open_prompt=opened.prompt_id if opened else "").to_wire(),
                     "open": opened and {"prompt_id": opened.prompt_id, "prompt": self._watch.told(opened.prompt)},
                     "typed": self._watch.outcomes(),
-                    "words": self._words.told(self._clock.now()),
+                    "words": self._orders.told(self._clock.now()),
                     "ttl_s": self._ttl_s,
                     "typed_age_s": self._watch.typed_age_s,
                     "stopped": self._stopped,
@@ -258,9 +262,10 @@ class HubSide:
     def _receive(self, message: Message) -> None:
         match message.get("m"):
             case "type":
-                self._words.keep("answer", str(message["prompt_id"]), self._link.hub, self._clock.now())
-                answer, by = Answer.from_json(message["answer"]), str(message.get("by", ""))
-                self._type(str(message["prompt_id"]), answer, by, str(message.get("nonce", "")))
+                self._orders.keep("answer", str(message["prompt_id"]), self._link.hub, self._clock.now())
+                answer, prompt_id = Answer.from_json(message["answer"]), str(message["prompt_id"])
+                by, nonce = str(message.get("by", "")), str(message.get("nonce", ""))
+                self._report(prompt_id, self._typist.type(prompt_id, answer, by, nonce))
             case "ask":
                 prompt_id = str(message["prompt_id"])
                 self._report(prompt_id, self._watch.known(prompt_id) or Outcome("none"))
@@ -272,7 +277,7 @@ class HubSide:
             case "notice":
                 self.signal_terminal(render_signal(str(message.get("signal", "")), str(message.get("text", ""))))
             case "keys":
-                self._words.keep("keys", "", self._link.hub, self._clock.now())
+                self._orders.keep("keys", "", self._link.hub, self._clock.now())
                 self._typist.type_keys(str(message["data"]).encode("latin-1", "replace"))
             case "capture":
                 self._send_screen(
@@ -294,9 +299,6 @@ class HubSide:
                 self._heard.set()
             case "kill":
                 self.end_tool(bool(message.get("force")))
-
-    def _type(self, prompt_id: str, answer: Answer, by: str, nonce: str) -> None:
-        self._report(prompt_id, self._typist.type(prompt_id, answer, by, nonce))
 
     def _report(self, prompt_id: str, known: Outcome) -> None:
         late = known.outcome in _AFTER_TYPING
@@ -340,7 +342,7 @@ class HubSide:
         would lose its last messages. A hub that is still starting gets until `until`."""
         with self._watch.lock:
             end: Message = {"m": "end", "exit_code": status if status >= 0 else 128 - status, "status": status}
-            end["words"] = self._words.told(self._clock.now())
+            end["words"] = self._orders.told(self._clock.now())
             end["typed"] = self._watch.outcomes()  # a tool can end on its last answer before the typist has reported
             if self._keep:
                 end["last"] = self._last_output()
@@ -351,7 +353,6 @@ class HubSide:
         self._link.stop()
 
     def _last_output(self) -> Message:
-        """The last screen and the lines above it, redacted."""
         self._watch.absorb()
         screen, secrets = self._watch.screen, self._watch.secrets
         above, rows = screen.all_lines[-LAST_LINES:], screen.lines()
@@ -365,7 +366,7 @@ class HubSide:
         return {"rows": screen.rows, "cols": screen.cols, "past": hidden[: len(above)], "lines": hidden[len(above) :]}
 
 
-class Words:
+class OrderLog:
     """Records what was typed and which process requested it. A later hub finds entries that none of its decisions
     explains."""
 
@@ -400,7 +401,7 @@ class _Viewer:
     def stop(self) -> None:
         self._every_s = 0.0
 
-    def turn(self, now: float, screen: Any) -> float | None:
+    def look(self, now: float, screen: Any) -> float | None:
         if not self._every_s or screen.version == self._version:
             return None
         if now >= self._next_at:
@@ -422,3 +423,81 @@ def render_signal(signal: str, text: str) -> bytes:
             return f"\x1b]2;{plain}\x1b\\".encode()
         case _:
             return b""
+
+
+# Starting a hub in the background: nothing waits for it, the connection is made when it is ready. For commands that
+# need the result, there is `core.daemon.starter`.
+
+_WAITING = 4096  # a thousand hosts can connect to a new hub at once
+_vouchers: list[socket.socket] = []
+
+
+def start_hub(home: Home) -> None:
+    if not home.may_start_hub:
+        return
+    environ = own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root))
+    if not hasattr(os, "posix_spawn"):  # Windows
+        start_alone(own_python("atlasbridge.core.daemon"), environ)
+        return
+    if is_inside(trace_ancestry(os.getppid(), look_at)):
+        return  # clients would not trust this hub; the host of the outer session starts one
+    starting = hold_starting(home)
+    command = [*own_python("atlasbridge.core.daemon"), "--starting-fd", str(starting)]
+    try:
+        _vouch(_spawn(command, environ))
+    except OSError:
+        pass  # no process is available: the session continues without a hub and keeps trying to connect
+    finally:
+        if starting >= 0:
+            os.close(starting)
+
+
+def _spawn(command: list[str], environ: Mapping[str, str]) -> int:
+    """Starts a child in a session of its own. It is reaped together with the tool's orphans."""
+    nowhere = [(os.POSIX_SPAWN_OPEN, standard, os.devnull, os.O_RDWR, 0) for standard in (0, 1, 2)]
+    how: dict[str, Any] = {"file_actions": nowhere, "setsigdef": _DEFAULTS}
+    try:
+        return os.posix_spawn(command[0], command, environ, setsid=True, **how)
+    except NotImplementedError:  # the C library lacks POSIX_SPAWN_SETSID; use a new process group instead
+        return os.posix_spawn(command[0], command, environ, setpgroup=0, **how)
+
+
+def _vouch(pid: int) -> None:
+    """Confirms that we started this hub. Its clients check that no tool has started it, and only we know our own
+    child."""
+    hub = look_at(pid)
+    if sys.platform != "linux" or hub is None:
+        return
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    link.bind(voucher(os.getpid(), hub))
+    link.listen(_WAITING)
+    while _vouchers:
+        _vouchers.pop().close()
+    _vouchers.append(link)
+    threading.Thread(target=_keep_answering, args=(link,), name="hub-voucher", daemon=True).start()
+
+
+def _keep_answering(link: socket.socket) -> None:
+    while True:
+        try:
+            caller = link.accept()[0]
+        except OSError:
+            return  # a later hub has taken its place
+        with caller:
+            meet(caller, listens=True)  # that we listen is the whole confirmation
+
+
+def hold_starting(home: Home) -> int:
+    """A descriptor that shows everybody that a hub is starting. The hub closes it once it has its lock."""
+    try:
+        fd = os.open(home.starting, os.O_RDWR | os.O_CREAT | OWN_FILE, 0o600)
+        if not try_share(fd):
+            os.close(fd)
+            return -1
+        os.set_inheritable(fd, True)
+    except OSError:
+        return -1  # a full disk: only a command that stops the hub can come too early
+    return fd
+
+
+_DEFAULTS = tuple(range(1, 16))

@@ -1,1 +1,0 @@
-"""The session's connection to the hub."""

@@ -1,1 +1,0 @@
-"""Types an accepted answer as keys: compared with the screen first, step by step, exactly once."""
