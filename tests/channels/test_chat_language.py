@@ -51,13 +51,12 @@ FOR_PROGRAMS = {
     '{"kept": "ids only: a secret is being asked for"}',
 }
 COMMAND_LINES = re.compile(r"\s*(\(\{\}: )?atlasbridge [^.]*|Bearer \{\}|(on|end) run.*|display .*|if item .*|end if")
-HINTS = re.compile(r"(HINT|IS_ENCRYPTED|SCRIPT) = |PLACES = \(|def _hint\(self")
+HINTS = re.compile(r"(HINT|IS_ENCRYPTED|SCRIPT|FATAL) = |PLACES = \(|def _hint\(self")
 # The parts of the hub whose sentences a chat shows: the gate, receipts, scheduled answers, the queue, digests.
 HUB = [
-    *("core/prompt/gate.py", "core/daemon/receipts.py", "core/daemon/replies.py", "core/daemon/prompts.py"),
-    *("core/daemon/scheduled_answers.py", "core/daemon/instruction_queue.py", "core/daemon/escalation.py"),
-    *("core/daemon/sessions.py", "core/daemon/alarm.py", "core/prompt/answer.py", "core/routing/router.py"),
-    "core/routing/channel_worker.py",
+    *("core/prompt/gate.py", "core/prompt/answer.py", "core/routing/router.py", "core/routing/channel_worker.py"),
+    *(f"core/daemon/{name}.py" for name in ("receipts", "replies", "prompts", "scheduled_answers", "escalation")),
+    *("core/daemon/sessions.py", "core/daemon/parts.py"),
 ]
 # The hub puts these together from parts, such as forms for one and many.
 COMPOSED = (
