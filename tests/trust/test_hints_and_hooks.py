@@ -182,7 +182,7 @@ def test_only_what_a_session_s_own_tool_started_speaks_for_it() -> None:
             process.kill()
             process.wait()
         tool.stdout.close()
-    assert not is_inside(Peer(child, os.getuid()), tool.pid), "whoever is gone is nobody's"
+    assert not is_inside(Peer(child, os.getuid()), tool.pid), "anyone who is gone is nobody's"
 
 
 def test_a_stranger_s_word_at_a_open_question_is_not_heard_and_the_hook_waits_until_it_is() -> None:

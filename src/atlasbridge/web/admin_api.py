@@ -69,7 +69,7 @@ def _tell_login(site: Site, call: Call, device: Device) -> None:
     where = "this machine" if client in LOOPBACK or client.startswith(UNIX) else client
     site.hub_api.tell(
         f"{device.name} logged in to the web page (from {where}, scope {device.scope}). "
-        f"If that was not you: atlasbridge web revoke {device.login_id}"
+        f"If that was not you: atlasbridge web remove {device.login_id}"
     )
 
 
