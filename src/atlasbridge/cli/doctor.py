@@ -26,7 +26,6 @@ from atlasbridge.cli.install import default_folder, real_tool, service_file, shi
 from atlasbridge.cli.overview import terminal_cols
 from atlasbridge.cli.printing import fold, home, json_option, print_json
 from atlasbridge.config.secrets import HIDDEN, hide_secrets, is_secret_name
-from atlasbridge.core import schema
 from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
 from atlasbridge.core.daemon.request import HINT, HubClient, compare_version, lock_holder
 from atlasbridge.core.distribution import COMMAND, NAME, others
@@ -42,6 +41,7 @@ from atlasbridge.core.hub_connection import (
 )
 from atlasbridge.core.peer import own_uid
 from atlasbridge.core.prompt.redact import leaves
+from atlasbridge.core.schema import write as to_json
 from atlasbridge.core.store.database import engine_version, read_schema, sqlite_warning
 from atlasbridge.core.store.verify import verify_home
 from atlasbridge.core.system_setup import read_setup
@@ -383,7 +383,7 @@ def check_audit(home: Home) -> Check:
     if not home.database.exists():
         return Check("audit log", "ok", "nothing recorded yet")
     try:
-        verdict = dict(schema.write(verify_home(home.root)))
+        verdict = to_json(verify_home(home.root))
     except AtlasBridgeError as error:
         return Check("audit log", "fault", str(error), error.hint)
     if verdict["ok"]:
