@@ -75,7 +75,7 @@ lint: $(READY) ## ruff, mypy, spelling and words that we do not use, known holes
 	$(BIN)/codespell -D - -D tools/words_not_used.txt --ignore-words-list sie,ans --skip docs/reference/specification.md $(PROSE)
 	$(BIN)/codespell --ignore-words-list sie,ans,ths,nd,te,cros --skip '*.json,*.js,*.svg,*.pyc,*.sql,*.toml' src
 	$(BIN)/python tools/audit_dependencies.py
-	@if command -v npx >/dev/null; then npx --yes --package typescript@5.9.3 tsc -p tools/tsconfig.json; else echo "no Node here: the page's modules are not type-checked"; fi
+	@if command -v npx >/dev/null; then npx --yes --package typescript@5.9.3 tsc -p tools/tsconfig.json && npx --yes --package typescript@5.9.3 tsc -p tools/tsconfig.fleet.json; else echo "no Node here: the page's modules are not type-checked"; fi
 
 lock: $(READY) ## write requirements.lock: the package and its extras, each file by its hash
 	@$(PIP) pip-tools

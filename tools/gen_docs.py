@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 
 from atlasbridge.channels.registry import CHANNEL_SETTINGS, channel_settings
 from atlasbridge.cli.catalogue import COMMANDS
+from atlasbridge.cli.help import text_of
 from atlasbridge.cli.main import cli, root_context
 from atlasbridge.config.load import ON_BY_DEFAULT, table_model, variable
 from atlasbridge.config.model import AtlasBridgeConfig
@@ -39,27 +40,23 @@ def render_commands() -> str:
     ]
     parts.append(
         "Exit status: 0 done, 1 something is wrong, 2 usage or configuration, 3 a reply was refused; "
-        "`run` and `attach` exit with the tool's own status."
+        "`run` and `attach` exit with the tool's own status, and with 120 after you detached."
     )
-    for name, (target, _) in COMMANDS.items():
-        module = import_module(target.partition(":")[0])
-        if hasattr(module, "HELP"):
-            parts += [f"## {name}", fenced(module.HELP)]
-        else:
-            command = cli.get_command(context, name)
-            assert command is not None
-            parts += _command(command, context, name, 2)
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        parts += _command(command, context, name, 2)
     return "\n\n".join(parts) + "\n"
 
 
 def _command(command: click.Command, parent: click.Context, name: str, depth: int) -> list[str]:
     context = click.Context(command, info_name=name, parent=parent, color=False, terminal_width=100)
-    parts = [f"{'#' * depth} {context.command_path.removeprefix('atlasbridge ')}", fenced(command.get_help(context))]
+    parts = [f"{'#' * depth} {context.command_path.removeprefix('atlasbridge ')}", fenced(text_of(command, context))]
     if isinstance(command, click.Group):
         for inner_name in command.list_commands(context):
             inner = command.get_command(context, inner_name)
             assert inner is not None
-            parts += _command(inner, context, inner_name, depth + 1)
+            parts += [] if inner.hidden else _command(inner, context, inner_name, depth + 1)
     return parts
 
 

@@ -1,4 +1,4 @@
-"""Cuts one moment out of a recording: the screen as it stood, drawn anew in a recording of a few KB.
+"""Cuts one moment out of a recording: the screen as it stood, drawn again in a recording of a few KB.
 
     .venv/bin/python tools/moment.py LONG.cast 27.5 tests/corpus/TOOL/VERSION/CASE multiple_choice "Allow once" "Reject"
 

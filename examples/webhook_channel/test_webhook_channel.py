@@ -35,7 +35,7 @@ def load_example() -> Any:
 
 
 class Endpoint:
-    """Keeps what was posted, and hands out answers to whoever asks."""
+    """Keeps what was posted, and hands out answers to anyone who asks."""
 
     def __init__(self) -> None:
         self.posted: list[dict[str, Any]] = []

@@ -14,7 +14,7 @@ class Atlasbridge < Formula
     venv = virtualenv_create(libexec, "python3.13")
     system libexec/"bin/python", "-m", "pip", "install", "--no-compile", buildpath
     bin.install_symlink libexec/"bin/atlasbridge"
-    system libexec/"bin/python", "tools/gen_man.py", "man"
+    system bin/"atlasbridge", "help", "--man", "man"
     man1.install Dir["man/*.1"]
     venv
   end

@@ -77,9 +77,9 @@ def _overview(line: bool = False) -> None:
 
 def _run_light_command(name: str, words: list[str]) -> int:
     if name == "run":
-        from atlasbridge.cli.run_by_zygote import main as command
+        from atlasbridge.cli.run import main as command
     elif name == "mcp":
-        from atlasbridge.cli.mcp import main as command
+        from atlasbridge.cli.integrations import mcp as command
     else:
         from atlasbridge.cli.attach import main as command
     return command(words)

@@ -82,7 +82,7 @@ def main() -> int:
 
 
 def be_as_installed() -> None:
-    """Whoever installs the package has it compiled, and not configured yet; in a checkout neither is certain."""
+    """Anyone who installs the package has it compiled, and not configured yet; in a checkout neither is certain."""
     for name in [name for name in os.environ if name.startswith("ATLASBRIDGE_")]:
         del os.environ[name]
     for package in (atlasbridge, ptypool):

@@ -35,5 +35,5 @@ def test_the_answer_says_what_is_allowed_and_what_is_not() -> None:
         "   Asked: no rule allows 'rm x'.",
     ]
     assert render_grant(replace(made, why_not=()), "/").splitlines()[2:3] == ["❌ ls; rm x"]
-    assert "grants revoke aaaaaaaa" in render_grant(replace(made, grant_id="a" * 32), "/")
+    assert "grants remove aaaaaaaa" in render_grant(replace(made, grant_id="a" * 32), "/")
     assert render_grant(Refused("cannot_grant", "No."), "/") == "No."

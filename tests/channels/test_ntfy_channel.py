@@ -103,7 +103,7 @@ async def test_a_topic_that_the_tool_could_read_has_no_button_that_agrees(phone:
 async def test_what_no_button_says_is_not_taken_from_the_topic(
     phone: FakeNtfy, hub_api: MiniHub, changes: dict[str, Any]
 ) -> None:
-    """Whoever reads the topic knows the nonce from the button that refuses."""
+    """Anyone who reads the topic knows the nonce from the button that refuses."""
     if not changes:
         phone.unreadable.clear()
     record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)

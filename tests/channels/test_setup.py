@@ -19,7 +19,7 @@ from tests.support.fake_slack import APP_TOKEN, BOT_TOKEN, TEAM, FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 from tests.support.hubs import short_home
 
-from atlasbridge.cli.setup_file import replace_table
+from atlasbridge.cli.config import replace_table
 
 ADA = 1001
 

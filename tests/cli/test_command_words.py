@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -14,6 +17,7 @@ from atlasbridge.cli.main import cli, root_context
 from atlasbridge.cli.printing import fold, lay_out
 from atlasbridge.cli.run import parse_run
 
+ROOT = Path(__file__).resolve().parents[2]
 DAILY = ["run", "attach", "ps", "logs", "kill", "approvals", "reply", "ask", "web", "setup", "status", "doctor"]
 
 
@@ -76,8 +80,61 @@ def test_an_option_has_one_short_form_everywhere() -> None:
 
 
 def test_what_is_taken_back_is_removed() -> None:
-    words = {name.rpartition(" ")[2] for name, _ in leaves() if " " in name and not name.startswith("fleet")}
+    words = {name.rpartition(" ")[2] for name, command in leaves() if " " in name and not command.hidden}
     assert not words & {"revoke", "off", "unset", "delete", "create", "deny"}
+
+
+def test_every_duration_is_written_in_one_way() -> None:
+    numbers = [
+        f"{name} {parameter.opts[-1]}"
+        for name, command in leaves()
+        for parameter in command.params
+        if parameter.type is click.FLOAT and not getattr(parameter, "hidden", False)
+    ]
+    assert numbers == []
+
+
+def test_what_a_group_says_it_can_do_is_a_command_of_it() -> None:
+    """The help page says "list, add, remove": each of these words works."""
+    groups = dict(leaves())
+    for name, (_, about) in COMMANDS.items():
+        group, (_, colon, words) = groups[name], about.rstrip(".").partition(": ")
+        if isinstance(group, click.Group) and colon and name not in ("lab", "fleet"):
+            assert set(words.split(", ")) <= set(group.commands), name
+
+
+NAMED = re.compile(r"(?<![\w./-])atlasbridge ([a-z][a-z-]*(?: (?:--?[a-z][a-z-]*|[\w.~-]+))*)")
+NO_HINTS = (
+    "atlasbridge https",
+    "atlasbridge shim install",
+    "atlasbridge answer",
+)  # an address, a mark, a digest's text
+
+
+def named_commands() -> Iterator[tuple[str, str]]:
+    """Each command line in a message of the source or in a document, and where it is."""
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield from ((found[1], f"{path.name}:{node.lineno}") for found in NAMED.finditer(node.value))
+    for path in (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "SECURITY.md"):
+        yield from ((found[1], path.name) for found in NAMED.finditer(path.read_text(encoding="utf-8")))
+
+
+def test_every_command_that_a_message_or_a_page_names_exists_with_its_options() -> None:
+    wrong, groups = [], dict(leaves())
+    for line, where in named_commands():
+        if f"atlasbridge {line}".startswith(NO_HINTS):
+            continue
+        name, *rest = f"{line} ".partition(" -- ")[0].split()
+        while isinstance(groups.get(name), click.Group) and rest and re.fullmatch(r"[a-z][a-z-]*", rest[0]):
+            name = f"{name} {rest.pop(0)}"
+        known = groups.get(name)
+        options = {option for one in known.params for option in (*one.opts, *one.secondary_opts)} if known else set()
+        unknown = [word for word in rest if word.startswith("-") and word not in {*options, "--help", "-"}]
+        if known is None or (unknown and name != "run"):
+            wrong.append(f"{where}: atlasbridge {line}")
+    assert wrong == []
 
 
 def test_run_takes_d_for_detach() -> None:
@@ -87,7 +144,7 @@ def test_run_takes_d_for_detach() -> None:
 def test_every_command_has_a_man_page_that_names_its_options() -> None:
     pages = dict(man_pages())
     assert {f"atlasbridge-{name}.1" for name in COMMANDS} < set(pages)
-    assert "\\-\\-no\\-keep" in pages["atlasbridge-run.1"] and "REMOVE" in pages["atlasbridge-grants.1"]
+    assert "\\-\\-no\\-keep" in pages["atlasbridge-run.1"] and ".SH GRANTS REMOVE" in pages["atlasbridge-grants.1"]
     assert all(page.startswith(".TH ") for page in pages.values())
 
 

@@ -14,9 +14,10 @@ import pytest
 from tests.support.terminal import ATLASBRIDGE
 
 from atlasbridge.cli import doctor
-from atlasbridge.cli.doctor import Check, check_home, check_service, check_sessions, check_socket, put_right, run_checks
+from atlasbridge.cli.doctor import Check, apply_fix, check_home, check_service, check_sessions, check_socket, run_checks
 from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.home import Home
+from atlasbridge.core.process import hide_memory
 
 
 @pytest.fixture
@@ -38,13 +39,13 @@ def test_a_home_that_cannot_be_made_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     check = check_home(Home(tmp_path / "file" / "ab"))
     assert (check.state, bool(check.hint)) == ("fault", True)
-    assert "cannot be made" in check.detail
+    assert "cannot be created" in check.detail
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder here into which not even root may write")
 def test_whether_a_home_can_be_made_is_tried_and_not_guessed() -> None:
     check = check_home(Home(Path("/proc/nothing-of-ours/ab")))
-    assert check.state == "fault" and "cannot be made" in check.detail
+    assert check.state == "fault" and "cannot be created" in check.detail
 
 
 def test_a_home_that_is_a_file_is_a_fault(tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ def test_a_fix_that_fails_keeps_no_other_from_its_own(home: Home) -> None:
     def fail() -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    assert put_right(Check("home", "fault", "x", "", fail)).startswith("cannot be fixed: home")
+    assert apply_fix(Check("home", "fault", "x", "", fail)).startswith("cannot be fixed: home")
 
 
 def test_a_disk_that_is_nearly_full_is_a_fault(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,13 +160,41 @@ def test_a_socket_of_a_killed_hub_is_found_and_mended(home: Home) -> None:
 
 
 def test_a_service_of_another_python_is_a_warning(home: Home) -> None:
-    from atlasbridge.cli.service import service_file
+    from atlasbridge.cli.install import service_file
 
     path = service_file()
     path.parent.mkdir(parents=True)
     path.write_text("[Service]\nExecStart=/opt/old/python -P -m atlasbridge hub start --foreground\n")
     check = check_service(home)
     assert (check.state, check.hint) == ("warning", "atlasbridge hub install")
+
+
+def test_the_waiting_probe_is_found_by_an_ordinary_user() -> None:
+    """The command hides its own memory, which shuts its own files in /proc for everybody but root."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        if os.getuid() == 0:
+            os.setgid(65534)
+            os.setuid(65534)
+        hide_memory()
+        os.write(writer, doctor.check_probe().state.encode())
+        os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as said:
+        assert said.read() == b"ok"
+    os.waitpid(pid, 0)
+
+
+def test_lines_are_wrapped_between_words_on_a_terminal_and_whole_for_a_pipe() -> None:
+    check = doctor.Check("sqlite", "warning", "a detail that is much longer than the window is wide", "do this")
+    assert doctor.render_check(check, 50) == [
+        "! sqlite               a detail that is much ",
+        "                       longer than the window is ",
+        "                       wide",
+        "                       → do this",
+    ]
+    assert doctor.render_check(check, 0)[0].endswith("the window is wide")
 
 
 def test_every_warning_and_fault_names_a_remedy(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

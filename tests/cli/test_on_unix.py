@@ -8,7 +8,7 @@ import click
 import pytest
 
 from atlasbridge.cli import main as command_line
-from atlasbridge.cli.environment import needs_unix
+from atlasbridge.cli.run import needs_unix
 from atlasbridge.core.errors import AtlasBridgeError
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from atlasbridge.cli.environment import own_name
+from atlasbridge.cli.run import own_name
 
 
 def test_a_host_of_the_zygote_names_the_command_and_not_the_zygote(

@@ -12,8 +12,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from atlasbridge.cli import hub, system_hub, uninstall
-from atlasbridge.cli.service import install_service, quoted, render_unit, service_file, uninstall_service
+from atlasbridge.cli import hub, system_hub
+from atlasbridge.cli.install import (
+    install_service,
+    quoted,
+    render_unit,
+    service_file,
+    shim_command,
+    uninstall_command,
+    uninstall_service,
+)
 from atlasbridge.core.home import Home
 from atlasbridge.core.system_setup import SystemSetup
 
@@ -90,18 +98,16 @@ def invoke(command: object, *words: str) -> Result:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a unit of systemd")
 def test_uninstall_takes_away_what_was_made_and_says_what_it_left(house: Home) -> None:
-    from atlasbridge.cli import shim
-
     assert invoke(hub.command, "install", "--later").exit_code == 0
-    assert invoke(shim.command, "install", "sometool").exit_code == 0
+    assert invoke(shim_command, "install", "sometool").exit_code == 0
     house.root.joinpath("audit.log").write_text("")
     house.root.joinpath("web.json").write_text("{}")
     house.root.joinpath("notes of mine").write_text("")
     house.root.joinpath("run").mkdir()
-    dry = invoke(uninstall.command, "--dry-run").output
+    dry = invoke(uninstall_command, "--dry-run").output
     assert f"would be removed: {service_file()}" in dry
     assert service_file().exists() and (house.root / "shims" / "sometool").exists()
-    done = invoke(uninstall.command).output
+    done = invoke(uninstall_command).output
     assert not service_file().exists()
     assert not (house.root / "shims" / "sometool").exists()
     assert not (house.root / "web.json").exists()
@@ -110,7 +116,7 @@ def test_uninstall_takes_away_what_was_made_and_says_what_it_left(house: Home) -
     assert left == {str(path) for path in house.root.iterdir()}  # all of it is told
     assert {path.name for path in house.root.iterdir()} == {"audit.log", "notes of mine"}
     assert "left: the program itself" in done
-    assert f"removed: {house.root}" in invoke(uninstall.command, "--records").output
+    assert f"removed: {house.root}" in invoke(uninstall_command, "--records").output
     assert not house.root.exists()
 
 

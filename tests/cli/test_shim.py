@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from atlasbridge.cli.shim import command
+from atlasbridge.cli.install import shim_command as command
 from atlasbridge.core.errors import AtlasBridgeError
 
 

@@ -45,7 +45,7 @@ def render_verdict() -> str:
 
 
 def put_into(page: str) -> str:
-    """The page with the section made anew."""
+    """The page with the section made again."""
     before, begun, rest = page.partition(BEGIN)
     _, ended, behind = rest.partition(END)
     if not begun or not ended:

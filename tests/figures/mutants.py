@@ -26,7 +26,7 @@ from atlasbridge.core.values import replace
 from atlasbridge.lab.replay import Player
 from tests.figures.ablate import Picture, pictures_of
 
-LATEST_S = 10.6  # by then a person is asked, whoever draws
+LATEST_S = 10.6  # by then a person is asked, whatever draws
 # One of each family that Unicode has: arrows, triangles, angles, ticks, bullets, stars, and what keyboards have.
 MARKS = "→⇒⟶➔➜➤➢⮕↦⇨☛☞▷▹▻▸►▶❯❱❭❩⟩〉›»>✓✔☑◉●◆◈■▪•∙*+=~✦✱★❖"
 OTHER_WORDS = {

@@ -25,7 +25,7 @@ RAW_LETTER = b"Remove the old build? (y/n) "
 
 
 def line_again(bench: TypingBench) -> None:
-    """The tool gave up its own input: whoever reads next reads lines."""
+    """The tool gave up its own input: anyone who reads next reads lines."""
     bench.pty.line = LineFlags(canonical=True, echo=True)
 
 
@@ -204,7 +204,7 @@ def test_an_answered_question_is_not_asked_again_because_the_next_one_was_not_re
 
 
 def test_output_that_is_read_and_not_yet_kept_counts_as_unseen() -> None:
-    """Between the read and the ring a chunk is nowhere to be found: whoever compares must know of it all the same."""
+    """Between the read and the ring a chunk is nowhere to be found: the comparison must know of it."""
     bench = Bench()
     arrived, go_on = threading.Event(), threading.Event()
     keep = bench.output.pass_on

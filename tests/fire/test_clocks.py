@@ -1,4 +1,4 @@
-"""Clocks that jump, machines that sleep, machines that start anew: no prompt is revived, prolonged or lost."""
+"""Clocks that jump, machines that sleep, machines that start again: no prompt is revived, prolonged or lost."""
 
 from __future__ import annotations
 

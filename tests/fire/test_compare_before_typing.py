@@ -94,7 +94,7 @@ def test_a_hidden_answer_that_was_begun_at_the_keyboard_is_not_completed_from_af
     for place in range(1, SEAMS + 1):
         bench = TypingBench(PASSWORD, echo=False)
         bench.act_at, bench.act = place, partial(bench.person_types, b"half")
-        outcome = bench.type(Answer(AnswerKind.TEXT, "from afar"))
+        outcome = bench.type(Answer(AnswerKind.TEXT, "remotely"))
         assert (outcome.outcome, bench.pty_typed()) == ("stale", b"half"), bench.seams[place - 1]
         bench.pty.close()
 
@@ -102,7 +102,7 @@ def test_a_hidden_answer_that_was_begun_at_the_keyboard_is_not_completed_from_af
 def test_what_a_terminal_says_by_itself_is_no_answer_that_was_begun() -> None:
     bench = TypingBench(PASSWORD, echo=False)
     bench.person_types(b"\x1b[I")  # the window has the focus
-    assert bench.type(Answer(AnswerKind.TEXT, "from afar")).outcome == "typed"
+    assert bench.type(Answer(AnswerKind.TEXT, "remotely")).outcome == "typed"
     bench.pty.close()
 
 

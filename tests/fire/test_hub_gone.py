@@ -25,9 +25,9 @@ def test_the_tool_and_the_keyboard_work_on_and_prompts_wait() -> None:
             place.start_hub()
             (session,) = place.ask("sessions")["sessions"]
             fighter.session_id = session["session_id"]
-            place.answer(fighter, 3, "from afar")
-            terminal.wait_for("from afar")
-            assert fighter.received() == [*(f"{number}\tby hand {number}" for number in range(3)), "3\tfrom afar"]
+            place.answer(fighter, 3, "remotely")
+            terminal.wait_for("remotely")
+            assert fighter.received() == [*(f"{number}\tby hand {number}" for number in range(3)), "3\tremotely"]
 
 
 @pytest.mark.timeout(300)

@@ -76,7 +76,7 @@ def test_numbers_are_never_used_twice(tmp_path: Path) -> None:
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.sampled_from(["ask", "answer", "expire", "send", "ack", "cut", "restart"]), max_size=40))
 def test_whatever_is_cut_the_fleet_server_ends_with_the_newest_word_of_every_prompt(steps: list[str]) -> None:
-    """The server keeps what comes under a higher number; frames and acknowledgements are lost, the hub starts anew."""
+    """The server keeps what comes under a higher number; frames and acknowledgements are lost, the hub starts again."""
     with TemporaryDirectory(prefix="ab-") as root:
         clock = ManualClock()
         ledger = Ledger.open(Path(root), clock, "boot")

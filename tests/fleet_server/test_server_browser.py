@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
-from tests.support.browser import complaints, find, open_browser, text_of, wait, wait_text
+from tests.support.browser import (
+    SHOWN,
+    DevTools,
+    complaints,
+    find,
+    kept_shell,
+    open_browser,
+    push_to,
+    text_of,
+    wait,
+    wait_text,
+)
 from tests.support.fleet import HubApi, new_machine, until
 from tests.support.moving_list import tap_a_moving_list
 from tests.support.sample_prompt import HOSTILE, hostile_prompt
 
 from atlasbridge.core.values import replace
 from atlasbridge.fleet.server import people
+from atlasbridge.web.push import ASKS, SECRET
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
@@ -56,6 +69,43 @@ async def test_a_person_answers_for_two_machines_in_a_browser(fleet_server: HubA
         await asyncio.to_thread(browser.quit)
     for machine in (one, two):
         await machine.stop()
+
+
+async def test_the_page_of_a_fleet_is_installed_and_answers_from_a_push_message(
+    fleet_server: HubApi, root: Path
+) -> None:
+    machine = await new_machine(fleet_server, root, "one")
+    sitter = machine.sit(label="deploy")
+    prompt_id = sitter.ask()
+    where = f"{machine.membership.machine_id}.{prompt_id}"
+    browser = await asyncio.to_thread(open_browser)
+
+    def follow(link: str) -> None:
+        browser.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["notifications"]})
+        browser.get(link)
+        wait_text(browser, "#link", "live")
+        browser.execute_script("localStorage.setItem('atlasbridge-language', 'de'); location.hash = '#settings'")
+        browser.refresh()
+        kept_shell(browser)
+        assert browser.execute_cdp_cmd("Page.getInstallabilityErrors", {})["installabilityErrors"] == []
+        find(browser, "#s-push")
+        given = {"title": ASKS, "note": SECRET, "values": {"name": "one: deploy"}, "body": "", "tag": where}
+        push_to(browser, given)
+        shown = [["one: deploy fragt", "Es fragt nach einem Geheimnis.", where]]
+        session = f"{machine.membership.machine_id}.{sitter.record.session_id}"
+        with DevTools(browser, "service_worker") as worker:
+            wait(browser, lambda _: worker.run(SHOWN) == shown)
+            worker.run(f"answer({json.dumps({'tag': where, 'session': session})}, {{ value: 'y', title: 'Ja' }})")
+            assert worker.run(SHOWN)[0][1].startswith("„Ja“: ")
+
+    try:
+        await asyncio.to_thread(follow, await link_for(fleet_server, "alice"))
+        await until(lambda: prompt_id in sitter.typed)
+        assert sitter.typed[prompt_id]["kind"] == "yes"
+        assert await asyncio.to_thread(complaints, browser) == []
+    finally:
+        await asyncio.to_thread(browser.quit)
+    await machine.stop()
 
 
 FILL = """

@@ -70,7 +70,7 @@ async def _named(fleet_server: HubApi, name: str) -> bool:
 async def test_a_log_that_was_rewritten_to_the_same_length_and_beyond_is_named(
     fleet_server: HubApi, root: Path, rounds: int
 ) -> None:
-    """Whoever owns the machine makes a chain that is whole in itself; it does not lead to what was anchored."""
+    """Anyone who owns the machine makes a chain that is whole in itself; it does not lead to what was anchored."""
     machine = await new_machine(fleet_server, root, "rewritten")
     await busy(machine, rounds)
     await machine.stop()
@@ -86,7 +86,7 @@ async def test_a_log_that_was_rewritten_to_the_same_length_and_beyond_is_named(
 
 
 def rewrite(path: Path) -> None:
-    """The whole chain anew, with one word changed in its first entry."""
+    """The whole chain again, with one word changed in its first entry."""
     store = sqlite3.connect(path)
     for name in ("audit_events_are_never_changed", "audit_events_are_never_deleted"):
         store.execute(f"DROP TRIGGER {name}")

@@ -87,7 +87,7 @@ NESTED = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %%I SET {}=off', current_da
 async def test_of_two_fleet_servers_that_take_many_at_once_each_row_has_one_winner(
     fleet_server: HubApi, root: Path
 ) -> None:
-    """In opposite orders: whoever locked them as they come would wait for the other for ever."""
+    """In opposite orders: anyone who locked them as they come would wait for the other for ever."""
     machine = await new_machine(fleet_server, root)
     alice = await fleet_server.person("alice", "admin")
     asked(machine, 60)

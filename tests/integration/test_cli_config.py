@@ -125,3 +125,10 @@ def test_completing_without_a_hub_is_silent_and_starts_none() -> None:
     with hub_process(start=False) as hub:
         assert complete(hub, "bash", "atlasbridge", "kill", "").strip() == ""
         assert not os.path.exists(hub.home.socket)
+
+
+def test_a_running_hub_uses_a_channel_as_soon_as_setup_has_written_it() -> None:
+    with hub_process() as hub:
+        done = hub.cli("setup", "--channel", "web", "--non-interactive")
+        assert done.returncode == 0 and "the hub uses it now" in done.stdout, done.stderr
+    assert "hub reload" not in done.stdout

@@ -196,7 +196,7 @@ def test_the_tool_has_no_strange_child_and_leads_its_session(home: Path) -> None
 
 
 def test_nothing_stays_of_what_holds_the_tools_job_and_no_open_file_is_held(home: Path) -> None:
-    """A pipe that the person's shell gave to the tool ends with the tool: whoever reads it must see the end."""
+    """A pipe that the person's shell gave to the tool ends with the tool: anyone who reads it must see the end."""
     with shell(home) as terminal:
         terminal.type(f"{RUN} sh -c 'read word' 9> >(cat; echo pipe $((40 + 2)))\r")
         terminal.wait_raw()

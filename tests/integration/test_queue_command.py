@@ -19,6 +19,7 @@ def test_instructions_are_listed_counted_taken_back_and_typed() -> None:
         assert hub.cli("queue", "add", "web-api", "-", given="then commit\n").returncode == 0
         first, second = hub.json("queue")
         assert (first["text"], second["text"]) == ("run the tests", "then commit")
+        assert hub.json("queue", "list") == [first, second]
         assert "web-api" in (listed := hub.cli("queue").stdout) and "run the tests" in listed
         assert "2 queued" in hub.cli("ps").stdout and hub.json("ps")[0]["queued"] == 2
         assert "is not typed" in hub.cli("queue", "off", first["queue_id"][:8]).stdout

@@ -71,7 +71,15 @@ def test_a_word_that_is_no_choice_is_refused_with_the_choices(hub: HubProcess, h
     prompt_id = ask(hub, host, MENU)
     refused = hub.cli("reply", prompt_id, "perhaps")
     assert refused.returncode == 3
-    assert "bad_value" in refused.stderr and "Yes" in refused.stderr
+    assert refused.stderr.startswith("Refused: ") and "Yes" in refused.stderr
+
+
+def test_a_session_that_asks_nothing_is_named_as_such(hub: HubProcess, host: FakeHost) -> None:
+    wait_for(lambda: hub.ask("sessions")["sessions"])
+    for words in (("reply", "bash", "y"), ("reply", "bash", "--again")):
+        refused = hub.cli(*words)
+        assert refused.returncode == 3 and refused.stderr.startswith("Refused: bash asks nothing now.")
+    assert "There is no such prompt" in hub.cli("reply", "nosuch", "y").stderr
 
 
 @pytest.mark.parametrize(("said", "value"), [("1", "1"), ("no, tell me", "2"), ("default", "2")])

@@ -49,7 +49,7 @@ def test_a_session_attached_in_a_smaller_window_shows_the_whole_question(home: P
     with Terminal((*ATLASBRIDGE, "attach"), home, 20, 40) as second:
         second.wait_until(lambda: "Continue? [Y/n]" in whole(second), "the question")
         rows = [row for row, line in enumerate(second.screen.lines()) if line]
-        assert second.screen.wrapped(rows[0]), "the terminal knows that it is one line, and will wrap it anew itself"
+        assert second.screen.wrapped(rows[0]), "the terminal knows that it is one line, and will wrap it again itself"
         assert [item["prompt_id"] for item in operator.approvals()] == [prompt["prompt_id"]]
         second.resize(20, 100)
         second.wait_until(lambda: QUESTION.strip() in second.screen.lines(), "the line in one piece")

@@ -119,7 +119,7 @@ def test_an_answer_that_the_tool_keeps_and_does_not_take_is_still_there_and_goes
         assert operator.reply(prompt["prompt_id"], words, "--text")[0] == 0
         terminal.wait_for("digits only")
         first = [prompt["prompt_id"]]
-        wait_for(lambda: [one["prompt_id"] for one in operator.approvals()] not in ([], first), "being asked anew")
+        wait_for(lambda: [one["prompt_id"] for one in operator.approvals()] not in ([], first), "being asked again")
         assert "still_there" in operator.command("audit", "show").stdout
         assert operator.reply(operator.open_prompt()["prompt_id"], "5", "--text")[0] == 0
         terminal.wait_for("got=5")

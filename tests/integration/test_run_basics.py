@@ -153,7 +153,7 @@ def test_signal_handlers_and_mask_are_the_default_ones(home: Path) -> None:
     ) as terminal:
         terminal.wait_exit()
     masks = [int(word, 16) for word in re.findall(r"[0-9a-f]{16}", terminal.text())]
-    libc = 3 << 31  # 32 and 33 are the C library's own: whoever was started by posix_spawn inherits them ignored
+    libc = 3 << 31  # 32 and 33 are the C library's own: anyone who was started by posix_spawn inherits them ignored
     assert [mask & ~libc for mask in masks] == [0, 0]
 
 

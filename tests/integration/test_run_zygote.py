@@ -33,7 +33,7 @@ status = dict(line.split(":", 1) for line in open("/proc/self/status").read().sp
 def opened(fd):
     try: return os.readlink(f"/proc/self/fd/{fd}")
     except OSError: return ""
-OWN = 0b11 << 31  # 32 and 33 are the C library's: whoever was started by `posix_spawn` ignores them
+OWN = 0b11 << 31  # 32 and 33 are the C library's: anyone who was started by `posix_spawn` ignores them
 try: folder = os.getcwd()
 except OSError: folder = "gone"
 json.dump({

@@ -1,4 +1,4 @@
-"""The host that a zygote has ready before anybody asks: whoever it is for gets what it would have had without it, and
+"""The host that a zygote has ready before anybody asks: its client gets what it would have had without it, and
 nobody loses a start when it is killed, stopped or too late."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A question over HTTP whose hub died over handing the answer on: whoever asked comes back and hears that answer."""
+"""A question over HTTP whose hub died over handing the answer on: anyone who asked comes back and hears that answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_an_answer_that_was_recorded_and_not_heard_is_heard_by_who_comes_b
         anew = RemoteQuestions(live.hub.life.hub, live.hub.sessions)  # as a new hub has it
         async with asyncio.timeout(20):
             heard = await anext(anew.ask(question))
-        assert heard["outcome"] == ("lost" if secret else "answered")  # of a secret nothing was kept: it is asked anew
+        assert heard["outcome"] == ("lost" if secret else "answered")  # of a secret nothing was kept: it is asked again
         assert secret or (heard["words"], heard["by"]) == ("blue", "cli:local")
         session = live.hub.ledger.session(question.session_id)
         assert session is not None and session.state is not SessionState.ACTIVE

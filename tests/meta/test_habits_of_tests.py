@@ -38,7 +38,7 @@ PAUSES: dict[str, int] = {
     "channels/test_telegram_channel.py": 1,  # longer than an edit of the time that is left takes to come
     "support/hostile_tool.py": 5,  # the hub looks meanwhile, and nothing tells the attacker when
 }
-# Looks at the inside, by file; whoever takes one away takes its number down.
+# Looks at the inside, by file; anyone who takes one away takes its number down.
 INSIDE: dict[str, int] = {
     "web/test_web_lan.py": 3,
     "web/test_web_push.py": 2,

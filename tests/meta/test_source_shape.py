@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +57,20 @@ PRIVATE_WORDS = {
 
 def _words(name: str) -> set[str]:
     return {part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+
+
+def test_no_comment_and_no_text_uses_a_word_of_the_list() -> None:
+    """`make lint` checks the documents with the same list. A name of a test or a variable is not checked here."""
+    words = [line.partition("->")[0] for line in (ROOT / "tools/words_not_used.txt").read_text().splitlines()]
+    unused, wrong = re.compile("|".join(rf"\b{word}\b" for word in words), re.IGNORECASE), []
+    for path in (path for folder in ("src", "tests", "tools", "examples") for path in (ROOT / folder).rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if path == Path(__file__).resolve() or not unused.search(text):
+            continue
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type in (tokenize.COMMENT, tokenize.STRING) and (found := unused.search(token.string)):
+                wrong.append(f"{path.relative_to(ROOT)}:{token.start[0]}: {found[0]}")
+    assert wrong == []
 
 
 def _names(tree: ast.AST) -> set[str]:

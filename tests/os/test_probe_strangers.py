@@ -60,7 +60,7 @@ def test_a_program_that_sleeps_inside_a_terminal_of_a_server_is_busy_beyond_doub
     assert answer.state is BUSY
     assert answer.certain
     assert answer.rows == 23
-    assert answer.canonical is False  # whoever asks now is the server itself, and its terminal takes keys
+    assert answer.canonical is False  # anyone who asks now is the server itself, and its terminal takes keys
     stage.never(READING, POLLING)
 
 

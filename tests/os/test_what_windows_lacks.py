@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="plays Windows o
 
 NEEDS_UNIX = {
     *("adapters.pty", "adapters.external_adapter", "adapters.claude_code", "adapters.openai_cli"),
-    *("cli.approvals_screen", "cli.system_hub", "cli.full_screen", "cli.watch", "cli.zygote"),
+    *("cli.approvals_screen", "cli.system_hub", "cli.full_screen", "cli.zygote"),
     *("core.client.client", "core.host.attachment", "core.host.fork_server", "core.host.host"),
     "lab.record",
     *("os.tty.linux", "os.tty.macos", "os.tty.posix"),

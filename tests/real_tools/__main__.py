@@ -237,7 +237,7 @@ and the audit log say `"way": "hook"`, and `atlasbridge status` counts both ways
 plans, own words) is typed, and so is the answer where nobody waits: hooks are switched off, it is another version of
 Claude Code than 2.1.325, or the hook is gone.  Who answers at the terminal meanwhile wins.
 
-The hooks of Codex and Qwen Code only tell: neither draws its dialog before its hooks have ended, so whoever sits at the
+The hooks of Codex and Qwen Code only tell: neither draws its dialog before its hooks have ended, so a person at the
 terminal would see nothing to answer; the keys answer.  Codex asks at its start about every hook that it does not know.
 Ours is vouched for by the digest that Codex 0.166.0 makes of a hook, in the same argument, so that no other is trusted
 with it; another version, a run with hooks of its own in `-c`, or one on a server elsewhere (`--remote`) gets none, and
@@ -262,7 +262,7 @@ Not used, and why:
 
 ## Limits
 
-- Claude Code with `--ax-screen-reader`: of a question that takes several answers, one can be given from afar.
+- Claude Code with `--ax-screen-reader`: of a question that takes several answers, one can be given remotely.
 - Not walked: Claude Code's very first start (theme, way to sign in), because without the Internet it says "Unable to
   connect to Anthropic services" and ends, also with the mock's address and a key; what comes behind "Sign in with
   ChatGPT", "Device Code" and "Amazon Bedrock" in Codex and behind "Sign in with Google" and "Vertex AI" in Gemini,

@@ -23,7 +23,7 @@ from tests.real_tools.stage import ENDS, Stage, StageError
 START_S = 300.0
 DIALOG_S = 120.0  # for a dialog, or the end of one, once the tool has started
 VERSION_S = 300.0  # some look for their services first
-SETTLE_S = 2.0  # a tool draws itself anew in a window of another size
+SETTLE_S = 2.0  # a tool draws itself again in a window of another size
 REDRAW_S = 5.0
 MOST_DRAWINGS = 3  # of one dialog: on a busy machine a person may answer each of them too late
 USUAL_SIZE = (120, 40)
@@ -169,7 +169,7 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
     for _ in range(MOST_DRAWINGS):
         if answer.get("reason") not in ("stale", "not_open"):
             break
-        again.append(str(answer.get("message")))  # drawn anew just then: nothing was typed, and it is asked again
+        again.append(str(answer.get("message")))  # drawn again just then: nothing was typed, and it is asked again
         prompt = _newest(stage)
         seen[-1] = prompt["prompt_id"]
         _look_at(stage, prompt, dialog)
@@ -230,7 +230,7 @@ def _reason(stage: Stage, prompt: Mapping[str, Any]) -> str:
 
 
 def _resized(stage: Stage, dialog: Dialog, before: dict[str, Any]) -> dict[str, Any]:
-    """The prompt that is open once the tool has drawn itself anew in a window of another size; those that were raised
+    """The prompt that is open once the tool has drawn itself again in a window of another size; those that were raised
     until then are not asked any more."""
     columns, rows = dialog.resize
     stage.resize(max(8, stage.screen.rows + rows), max(20, stage.screen.cols + columns))
@@ -257,7 +257,7 @@ def _chosen(stage: Stage, prompt: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _instruct(stage: Stage, text: str) -> None:
-    """Answer the input box itself, from afar."""
+    """Answer the input box itself, remotely."""
     status, answer = stage.reply(stage.idle_prompt, text)
     if status:
         raise StageError(f"the instruction was refused: {answer.get('message')}")

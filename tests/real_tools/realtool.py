@@ -58,7 +58,7 @@ def _codex(binary: Path, home: Path, folder: Path, address: str, first_run: str)
         return alone, {}
     trust = "" if first_run else f'[projects."{folder}"]\ntrust_level = "trusted"\n'
     (home / ".codex").mkdir(exist_ok=True)
-    approval = () if first_run else ("-a", "on-request")  # whoever names a policy is not asked for trust
+    approval = () if first_run else ("-a", "on-request")  # anyone who names a policy is not asked for trust
     (home / ".codex" / "config.toml").write_text(
         'model = "gpt-5"\nmodel_provider = "lab"\ncheck_for_update_on_startup = false\n'
         f'[model_providers.lab]\nname = "lab"\nbase_url = "{address}/v1"\nwire_api = "responses"\nenv_key = "LAB_KEY"\n'

@@ -122,7 +122,7 @@ def _ask(stage: Stage, number: int, records: Path) -> tuple[Agreement, str]:
 
 
 def _allow(stage: Stage, prompt: dict[str, Any]) -> dict[str, Any]:
-    """Allow it once; where the tool drew it anew just then, the newer drawing is what counts.  Then the idle box."""
+    """Allow it once; where the tool drew it again just then, the newer drawing is what counts.  Then the idle box."""
     for _ in range(3):
         status, answer = stage.reply(prompt, "y")
         if not status:

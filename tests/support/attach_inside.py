@@ -22,7 +22,7 @@ from atlasbridge.client import Client, Refused
 
 
 def write_whole(path: Path, value: object) -> None:
-    """Whoever waits for the file never sees half of it."""
+    """Anyone who waits for the file never sees half of it."""
     draft = path.with_suffix(".draft")
     draft.write_text(json.dumps(value))
     draft.rename(path)

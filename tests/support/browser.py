@@ -5,9 +5,11 @@ Found by name on the PATH; a machine without it fails these tests with a sentenc
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from typing import Any
+from urllib.request import urlopen
 
 from selenium import webdriver
 from selenium.common.exceptions import TimeoutException, WebDriverException
@@ -15,6 +17,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
+from websocket import WebSocket
 
 PATIENCE_S = 30.0
 HINT = "install chromium and chromium-driver, or leave these tests out with -m 'not browser'"
@@ -71,3 +74,70 @@ def wait_text(browser: Any, css: str, words: str) -> None:
 def complaints(browser: webdriver.Chrome) -> list[str]:
     """What the page's console has said: an inline script or a blocked style would stand here."""
     return [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def kept_shell(browser: webdriver.Chrome) -> None:
+    """The service worker has all files of the page and controls it."""
+    script = """navigator.serviceWorker.ready.then(async () => {
+        for (;;) {
+          const kept = await caches.open("atlasbridge-shell").then((cache) => cache.match("/shell"));
+          if (kept && navigator.serviceWorker.controller) break;
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+        arguments[0](true);
+    })"""
+    assert browser.execute_async_script(script)
+
+
+class DevTools:
+    """Chromium's own protocol at a page or a service worker, where the driver has no command for it."""
+
+    def __init__(self, browser: webdriver.Chrome, kind: str) -> None:
+        address = browser.capabilities["goog:chromeOptions"]["debuggerAddress"]
+        with urlopen(f"http://{address}/json/list") as answer:
+            targets = json.load(answer)
+        self._socket = WebSocket()
+        here = str(browser.execute_script("return location.origin"))
+        found = next(one for one in targets if one["type"] == kind and one["url"].startswith(here))
+        url = found["webSocketDebuggerUrl"]
+        self._socket.connect(url, timeout=PATIENCE_S, suppress_origin=True)  # type: ignore[no-untyped-call]
+        self._number = 0
+        self.events: list[dict[str, Any]] = []
+
+    def __enter__(self) -> DevTools:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def call(self, method: str, **given: Any) -> dict[str, Any]:
+        self._number += 1
+        self._socket.send(json.dumps({"id": self._number, "method": method, "params": given}))
+        while (told := json.loads(self._socket.recv())).get("id") != self._number:
+            self.events.append(told)
+        assert "error" not in told, told
+        return dict(told["result"])
+
+    def event(self, method: str) -> dict[str, Any]:
+        while not (found := [one["params"] for one in self.events if one["method"] == method]):
+            self.events.append(json.loads(self._socket.recv()))
+        return dict(found[-1])
+
+    def run(self, script: str) -> Any:
+        told = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in told, told
+        return told["result"].get("value")
+
+
+SHOWN = "registration.getNotifications().then((all) => all.map((one) => [one.title, one.body, one.tag]))"
+
+
+def push_to(browser: webdriver.Chrome, message: dict[str, Any]) -> None:
+    """Deliver a push message as the browser's push service does."""
+    origin = str(browser.execute_script("return location.origin"))
+    with DevTools(browser, "page") as page:
+        page.call("ServiceWorker.enable")
+        found = page.event("ServiceWorker.workerRegistrationUpdated")["registrations"]
+        mine = next(one for one in found if one["scopeURL"] == f"{origin}/")
+        given = {"origin": origin, "registrationId": mine["registrationId"], "data": json.dumps(message)}
+        page.call("ServiceWorker.deliverPushMessage", **given)

@@ -1,6 +1,6 @@
 """One hub after the other, each killed at a random call on a file, a lock or a socket, while one tool goes on asking.
 
-Whoever takes over finds what the one before left behind, and dies in turn: perhaps over the very recovery.
+Anyone who takes over finds what the one before left behind, and dies in turn: perhaps over the very recovery.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def dialogs(case: Path) -> Iterator[tuple[Detector, Prompt]]:
 def unnoticed(detector: Detector, prompt: Prompt, rng: Random, tries: int) -> tuple[dict[str, int], list[str]]:
     """How many cells of each part were changed, and after which of the changes an answer would still be typed."""
     if not detector.still_shows(prompt.digest):
-        return {}, []  # the tool has drawn on; it is raised anew or withdrawn at the next look
+        return {}, []  # the tool has drawn on; it is raised again or withdrawn at the next look
     lines = detector.screen.lines()
     counted: dict[str, int] = {}
     missed: list[str] = []

@@ -65,8 +65,8 @@ class ClientRounds:
 
     def _goes_on(self, fighter: Fighter, name: str) -> None:
         fighter.session_id = wait_for(lambda: self._known_as(name), "the hub to know the session")
-        self.place.answer(fighter, 0, "from afar")
-        assert fighter.received() == ["0\tfrom afar"]
+        self.place.answer(fighter, 0, "remotely")
+        assert fighter.received() == ["0\tremotely"]
         self.place.ask("kill", session_id=fighter.session_id, force=True)
         wait_for(lambda: not fighter.tool_pids(), "the tool's end")
 

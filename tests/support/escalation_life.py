@@ -62,7 +62,7 @@ class Asked:
 
     @property
     def deadline(self) -> float:
-        """Whoever snoozes it is given its whole time again afterwards."""
+        """Anyone who snoozes it is given its whole time again afterwards."""
         return max([self.at + self.life_s, *(wake + self.life_s for wake in self.wakes)])
 
 
@@ -314,7 +314,7 @@ class Simulation:
                 self.wrong.append(f"prompt {asked.number} expired unseen, though {chat_route.name} worked")
 
     def _judge_wakes(self, asked: Asked) -> None:
-        """Whoever wanted to be asked again was, wherever it had been shown, if it still waited then."""
+        """Anyone who wanted to be asked again was, wherever it had been shown, if it still waited then."""
         last = max(asked.wakes)
         if min(asked.ends_at, asked.deadline) <= last + 61.0 or asked.end == "":
             return

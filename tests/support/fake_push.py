@@ -63,5 +63,17 @@ class Subscriber:
         return {"endpoint": self.endpoint, "expirationTime": None, "keys": keys}
 
     def open(self, body: bytes) -> dict[str, Any]:
+        """The message with its texts as the service worker shows them in English."""
         text = http_ece.decrypt(body, private_key=self.key, auth_secret=self.auth, version="aes128gcm")
-        return dict(json.loads(text))
+        return as_shown(json.loads(text))
+
+
+def as_shown(message: dict[str, Any]) -> dict[str, Any]:
+    values = message.get("values", {})
+    title, note = (_form(message.get(name, ""), values) for name in ("title", "note"))
+    return {**message, "title": title, "body": "\n".join(part for part in (message["body"], note) if part)}
+
+
+def _form(text: str, values: dict[str, Any]) -> str:
+    one, _, many = text.partition("|")
+    return (many if many and values.get("count") != 1 else one).format_map(values)

@@ -59,7 +59,7 @@ class FakeServer:
         self._stopping: asyncio.Event | None = None
 
     def pass_time(self, seconds: float) -> None:
-        """The chat's clock goes on: whoever writes now has had time to read."""
+        """The chat's clock goes on: anyone who writes now has had time to read."""
         earlier = self.clock
         self.clock = lambda: earlier() + seconds
 

@@ -421,7 +421,7 @@ class FakeSlack(FakeServer):
                 transport.abort()
 
     async def _download(self, request: web.Request) -> web.StreamResponse:
-        """Whoever has no right to it gets a page to log in, and no error: that is how Slack does it."""
+        """Anyone who has no right to it gets a page to log in, and no error: that is how Slack does it."""
         if request.headers.get("Authorization") != f"Bearer {BOT_TOKEN}" or not self.gives_files:
             return web.Response(text="<html>Sign in</html>", content_type="text/html")
         return web.Response(body=self.shared[request.match_info["file"]], content_type="application/octet-stream")

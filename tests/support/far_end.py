@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.support.fake_push import as_shown
+
 from atlasbridge.channels.matrix import templates as matrix_looks
 from atlasbridge.channels.ntfy import channel as ntfy_looks
 from atlasbridge.channels.slack import blocks
@@ -61,7 +63,7 @@ def shown_by_each(record: PromptRecord) -> Iterator[tuple[str, str]]:
     yield "slack", "\n".join(_texts(blocks.render_prompt(record, SESSION, "host")))
     yield "ntfy", ntfy_looks.render_prompt(record, SESSION, "host", shows_text=True, loud=True)["message"]
     yield "matrix", matrix_looks.render_prompt(record, SESSION, "host")
-    yield "push", push.render_ask(record, SESSION, 0.0).body["body"]
+    yield "push", as_shown(push.render_ask(record, SESSION, 0.0).body)["body"]
     page = json.loads(json.dumps(view.render_prompt(record, SESSION)))
     yield "page", "\n".join((page["asked"], page["warning"]))
 

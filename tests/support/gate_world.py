@@ -227,7 +227,7 @@ class GateWorld:
         self.pending.clear()
 
     def reboot(self) -> None:
-        """The steady clock begins anew, so an old deadline may lie in the future."""
+        """The steady clock starts again, so an old deadline may lie in the future."""
         self.ledger.close()
         self.boot += 1
         self.clock = ManualClock(now=1.0, wall=self.clock.wall())

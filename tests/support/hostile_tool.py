@@ -131,7 +131,7 @@ def call_itself(name: str) -> None:
 
 
 def false_host(home: Path, folder: Path) -> list[Any]:
-    """Take the place of the session's host: whoever attaches, and the hook, would hear us."""
+    """Take the place of the session's host: anyone who attaches, and the hook, would hear us."""
     while not (sockets := list(home.glob("sessions/*.sock"))):
         time.sleep(0.02)
     listener = socket.socket(socket.AF_UNIX)
@@ -384,7 +384,7 @@ def false_key(home: Path, folder: Path) -> list[Any]:
 
 
 def leave_a_number(home: Path, folder: Path) -> dict[str, Any]:
-    """Stop the hub, send a reply, die; whoever gets the number afterwards would be taken for us."""
+    """Stop the hub, send a reply, die; anyone who gets the number afterwards would be taken for us."""
     prompt = wait_for_prompt(home)
     os.kill(hub_pid(home), signal.SIGSTOP)
     ours, theirs = socket.socketpair()

@@ -40,7 +40,7 @@ print(said.words)
 sys.exit(0 if said else 1)
 """
 
-# an MCP client of a few lines, in a process of its own: whoever starts the server counts as the one that asks
+# an MCP client of a few lines, in a process of its own: anyone who starts the server counts as the one that asks
 MCP_CALLER = """
 import json, subprocess, sys
 server = subprocess.Popen(

@@ -1,7 +1,7 @@
 """Kills the hub once in every round of a prompt's life, then asks the tool, the store and the audit log what happened.
 
 A round: a hub that will die at a chosen place starts, the session's question is answered, the next question comes up.
-Whoever finds the hub dead starts a new one, as `run` and the person's next command do.
+Anyone who finds the hub dead starts a new one, as `run` and the person's next command do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`python -m tests.support.many_hosts HOME COUNT`: so many session hosts in one process, as the hub sees them.
 
 Each says hello, raises a question, types what it is told, and asks the next at once.  Nothing is behind them: what is
-measured is the hub.  A process of its own, because whoever answers must not be below a host.
+measured is the hub.  A process of its own, because anyone who answers must not be below a host.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class Log:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Whole lines: whoever wrote may have been killed over the next."""
+    """Whole lines: anyone who wrote may have been killed over the next."""
     return path.read_bytes().rstrip(b"\0").decode().split("\n")[:-1]
 
 

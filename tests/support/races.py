@@ -1,6 +1,6 @@
-"""Races on the live product: a person at the keyboard against an answer from afar, and two answers from afar.
+"""Races on the live product: a person at the keyboard against a remote answer, and two remote answers.
 
-Each answer from afar names the question it is meant for: typed into any other, or mixed with other keys, it shows.
+Each remote answer names the question it is meant for: typed into any other, or mixed with other keys, it shows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.support.waiting import wait_for
 
 
 def race_keyboard(place: Arena, rounds: int, random: Random, name: str = "hub") -> Counter[str]:
-    """Somebody types at the terminal while somebody else answers from afar."""
+    """Somebody types at the terminal while somebody else answers remotely."""
     fighter = Fighter(place, name, place.home.root / f"{name}.got")
     outcomes: Counter[str] = Counter()
     with Terminal((*ATLASBRIDGE, "run", "--label", name, "--", *recorder(fighter)), place.home.root) as terminal:

@@ -199,7 +199,7 @@ class Rig:
         return f"status {self.members[name].poll()}: {log.read_text(errors='replace')[-2000:]}"
 
     def revive(self) -> None:
-        """Whoever gave up is started again, as the next command on that machine would."""
+        """Anyone who gave up is started again, as the next command on that machine would."""
         for name, process in list(self.members.items()):
             if process.poll() is not None:
                 self.start_member(name)

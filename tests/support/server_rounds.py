@@ -1,7 +1,7 @@
 """Faults of a fleet, several at a time, while two people answer at two servers.
 
 Every machine has troubles of its own (its line, its hub, its disk), one after the other; beside them servers and
-PostgreSQL are killed.  Whoever was hit must go on: the next fault there waits for a decision that came to its end.
+PostgreSQL are killed.  Anyone who was hit must go on: the next fault there waits for a decision that came to its end.
 """
 
 from __future__ import annotations

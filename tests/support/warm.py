@@ -26,8 +26,8 @@ ROOT = Path(__file__).parents[2]
 HUB, COMMAND = "hub", "command"
 _MODULES = (
     "aiohttp.web atlasbridge.__main__ atlasbridge.bootstrap atlasbridge.channels.desktop atlasbridge.channels.local"
-    " atlasbridge.cli.audit atlasbridge.cli.config atlasbridge.cli.main atlasbridge.cli.policy atlasbridge.cli.reply"
-    " atlasbridge.cli.status atlasbridge.config.load atlasbridge.config.model atlasbridge.core.daemon.__main__"
+    " atlasbridge.cli.logs atlasbridge.cli.config atlasbridge.cli.main atlasbridge.cli.policy atlasbridge.cli.reply"
+    " atlasbridge.cli.hub atlasbridge.config.load atlasbridge.config.model atlasbridge.core.daemon.__main__"
     " atlasbridge.core.daemon.service atlasbridge.core.policy.effects atlasbridge.web.app atlasbridge.web.channel"
     " atlasbridge.web.server rich.console rich.table"
 )

@@ -100,7 +100,7 @@ def test_a_newcomers_first_rule_comes_from_what_they_allowed() -> None:
 
 
 def test_a_rule_allows_nothing_that_was_only_read_from_a_screen() -> None:
-    """Codex draws nothing for a tab: two words look like one.  Whoever names hooks in `-c` gets none of ours."""
+    """Codex draws nothing for a tab: two words look like one.  Anyone who names hooks in `-c` gets none of ours."""
     with Stage("codex", prepare=with_rules(ALLOW), arguments=("-c", "hooks.Stop=[]")) as stage:
         stage.next_prompt(120, idle=True)
         stage.say("please lab:bash now")

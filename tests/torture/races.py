@@ -1,4 +1,4 @@
-"""Keyboard against an answer from afar, and two answers from afar: `python -m tests.torture races [--rounds N]`."""
+"""Keyboard against a remote answer, and two remote answers: `python -m tests.torture races [--rounds N]`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def main(arguments: list[str]) -> int:
         except AssertionError as error:
             print(f"races: FAILED: {error}")
             return 1
-    print(f"races: {given.rounds} times a keyboard against an answer from afar: {dict(hub_api)}; no keys were mixed")
+    print(f"races: {given.rounds} times a keyboard against a remote answer: {dict(hub_api)}; no keys were mixed")
     print(f"races: {given.rounds} times two at once: one won, the other was told who: {dict(two)}")
     return 0

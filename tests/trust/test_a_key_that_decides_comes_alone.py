@@ -14,9 +14,8 @@ from tests.support.hubs import hub_process
 from tests.support.terminal_replies import pieces, random_reply
 from tests.support.waiting import wait_for
 
-from atlasbridge.cli.approvals_keys import decide_key
-from atlasbridge.cli.approvals_screen import ARMING_S
-from atlasbridge.cli.terminal_keys import QUIET_AFTER_S, SILENCE_S, Key, KeyReader
+from atlasbridge.cli.approvals_screen import ARMING_S, decide_key
+from atlasbridge.cli.full_screen import QUIET_AFTER_S, SILENCE_S, Key, KeyReader
 
 PROMPTS: tuple[dict[str, Any], ...] = (
     *(prompt("yes_no", safe_default="n"), MENU, LETTERS, prompt("confirm_enter"), prompt("unknown")),

@@ -19,7 +19,7 @@ NAMES = ("socket", "json", "asyncio", "select", "click", "tomllib", "runpy")
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
-    """Whoever imports one of these modules from here leaves a file behind."""
+    """Anyone who imports one of these modules from here leaves a file behind."""
     folder = tmp_path / "project"
     (folder / "atlasbridge").mkdir(parents=True)
     trap = f"open({str(tmp_path / 'caught')!r}, 'a').write(__name__ + chr(10)); raise SystemExit(66)\n"

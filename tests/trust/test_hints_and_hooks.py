@@ -182,7 +182,7 @@ def test_only_what_a_session_s_own_tool_started_speaks_for_it() -> None:
             process.kill()
             process.wait()
         tool.stdout.close()
-    assert not is_inside(Peer(child, os.getuid()), tool.pid), "whoever is gone is nobody's"
+    assert not is_inside(Peer(child, os.getuid()), tool.pid), "anyone who is gone is nobody's"
 
 
 def test_a_stranger_s_word_at_a_open_question_is_not_heard_and_the_hook_waits_until_it_is() -> None:
@@ -274,3 +274,84 @@ def test_an_edit_of_any_length_is_whole_from_its_hook(count: int) -> None:
     play = Playbook(POLLING, "claude", 24, 80) >> StructuredEventReceived("permission", "Write", "its hook", told_edit)
     play >> tall(["app.py", *rows], 24, 80, "Do you want to create app.py?") >> 2.0 << Raised("multiple_choice")
     assert play.prompt.subject is not None and play.prompt.subject.text == text and play.prompt.asked_whole
+
+
+def low_codex(left_out: str) -> str:
+    """Codex in 40x15: of a long command nothing is drawn but how many rows there is no room for."""
+    rows = ["  Would you like to run the following", "  command?", "", "  Environment: local", ""]
+    rows += ["  Reason: Do you want me to do this", "  outside the sandbox?", "", f"  {left_out}", ""]
+    rows += ["› 1. Yes, proceed (y)", "  2. No, and tell Codex what to do", "     differently (esc)"]
+    return "\r\n".join([*rows, "  Press enter to confirm or esc to cancel"]) + "\x1b[?25l"
+
+
+@pytest.mark.parametrize("count", [3, 10, 25, 62, 200])
+def test_a_command_of_which_a_low_window_shows_nothing_is_whole_from_its_hook(count: int) -> None:
+    text = "\n".join(f"echo line {number} of {count} >> lines.txt" for number in range(1, count + 1))
+    play = Playbook(POLLING, "codex", 15, 40) >> hook(text) >> low_codex(f"[… {count + 8} lines] ^a view all") >> 2.0
+    play << Raised("multiple_choice")
+    subject = play.prompt.subject
+    assert subject is not None and subject.text == text and subject.complete
+    assert "disagrees" not in play.prompt.constraints
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("git status", "[… 33 lines] ^a view all"),  # it has far fewer rows
+        ("\n".join(["true"] * 60), "[… 33 lines] ^a view all"),  # it has more
+        ("\n".join(["true"] * 25), "$ rm -rf ~\r\n  [… 33 lines] ^a view all"),  # a row of another command is shown
+        ("\n".join(["true"] * 25), "$ rm -rf ~\r\n\r\n  [… 33 lines] ^a view all"),
+        ("\n".join(["true"] * 25), "rm -rf ~\r\n  [… 33 lines] ^a view all"),
+    ],
+)
+def test_a_hook_that_cannot_be_about_the_rows_that_a_low_window_leaves_out_is_not_believed(
+    text: str, note: str
+) -> None:
+    play = Playbook(POLLING, "codex", 15, 40) >> hook(text) >> low_codex(note) >> 2.0 << Raised("multiple_choice")
+    assert play.prompt.constraints.get("disagrees") is True
+    assert play.prompt.subject is None or not play.prompt.subject.complete
+
+
+def low_opencode(rows: list[str]) -> str:
+    """OpenCode in 40x15: it draws as many rows of the command as there is room for, and says nothing of the rest."""
+    inner = ["", "  △ Permission required", "    # Shell command", "", *(f"  {row}" for row in rows), "", ""]
+    inner += ["   Allow once   Allow always   Reject", "", "  ctrl+f fullscreen  ⇆ select  enter"]
+    return "\x1b[?1049h\x1b[H\r\n" + "\r\n".join(f"  ┃{row}" for row in inner) + "\x1b[?25l"
+
+
+LOW = [f"echo line {number} of 40 >> all.txt" for number in range(1, 41)]
+
+
+def test_a_dialog_that_fills_a_low_window_is_whole_from_its_events_and_never_by_itself() -> None:
+    shown = low_opencode([f"$ {LOW[0]}", *LOW[1:5]])
+    play = Playbook(POLLING, "opencode", 15, 40) >> hook("\n".join(LOW)) >> shown >> 2.0 << Raised("multiple_choice")
+    subject = play.prompt.subject
+    assert subject is not None and subject.text == "\n".join(LOW) and subject.complete
+    assert "disagrees" not in play.prompt.constraints
+    play = Playbook(POLLING, "opencode", 15, 40) >> shown >> 3.0 << Raised("multiple_choice")
+    assert not play.prompt.asked_whole
+    play = Playbook(POLLING, "opencode", 15, 40) >> hook("\n".join(LOW[1:])) >> shown >> 2.0
+    play << Raised("multiple_choice")
+    assert play.prompt.constraints.get("disagrees") is True
+
+
+@pytest.mark.parametrize("path", ["/tmp/shop/work/f20.md", "/tmp/a folder of a long name/work/seed.md"])
+def test_an_edit_whose_file_a_narrow_window_names_in_the_next_row_is_whole_from_its_hook(path: str) -> None:
+    shown = [path[at : at + 36] for at in range(0, len(path), 36)]
+    rows = [
+        "  Would you like to make the following",
+        "  edits?",
+        "",
+        "  Destination:",
+        *(f"  {row}" for row in shown),
+        "",
+    ]
+    rows += ["› 1. Yes, proceed (y)", "  2. No, and tell Codex what to do", "     differently (esc)"]
+    drawing = "\r\n".join([*rows, "  Press enter to confirm or esc to cancel"]) + "\x1b[?25l"
+    text = f"--- {path}\n+++ {path}\n" + "\n".join(f"+{number} of 5000" for number in range(1, 5001))
+    for target, agrees in ((path, True), (f"{path}x", False)):
+        about = told(text, SubjectKind.EDIT, target)
+        play = Playbook(POLLING, "codex", 15, 40) >> StructuredEventReceived("permission", "patch", "its hook", about)
+        play >> drawing >> 2.0 << Raised("multiple_choice")
+        whole = play.prompt.subject is not None and play.prompt.subject.complete
+        assert whole is agrees and ("disagrees" in play.prompt.constraints) is not agrees

@@ -106,7 +106,7 @@ EDIT = "written.txt\r\n<<<<<<< SEARCH\r\n=======\r\n{0}>>>>>>> REPLACE\r\n\r\nTo
 CREATE = "Create new file? (Y)es/(N)o [Yes]: "
 
 
-@pytest.mark.parametrize("far", [True, False], ids=["answered from afar", "answered at the terminal"])
+@pytest.mark.parametrize("far", [True, False], ids=["answered remotely", "answered at the terminal"])
 @pytest.mark.parametrize("lines", [3, 60])
 def test_what_aider_would_write_belongs_to_its_question(far: bool, lines: int) -> None:
     """The mark of its input line, which has been answered, is also what its edits end with."""

@@ -218,7 +218,7 @@ def test_this_very_process_has_a_line_to_the_first_one() -> None:
 
 @pytest.mark.parametrize("later", [False, True], ids=["in its hello", "afterwards"])
 def test_no_host_can_have_a_person_s_process_taken_for_its_tool(later: bool) -> None:
-    """Else whoever says hello could keep every command of a person's out."""
+    """Else anyone who says hello could keep every command of a person's out."""
     with hub_process() as hub, FakeHost(hub.home) as host, FakeHost(hub.home) as liar:
         prompt_id = host.raise_prompt()
         wait_for(hub.is_asked)

@@ -130,7 +130,7 @@ async def test_a_links_key_is_never_sent_and_a_spy_of_the_login_cannot_use_it(hu
 
 
 async def test_a_page_that_came_in_at_a_port_that_is_no_longer_ours_is_turned_away(tmp_path: Path) -> None:
-    """Whoever has the old port now could pass on what the page sends there."""
+    """Anyone who has the old port now could pass on what the page sends there."""
     hub = FakeHub(tmp_path)
     await hub.start()
     async with httpx.AsyncClient(base_url=hub.channel.url) as client:

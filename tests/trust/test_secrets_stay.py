@@ -20,7 +20,7 @@ from tests.support.session_fakes import PROMPT
 from tests.support.terminal import SCRIPT
 from tests.support.waiting import wait_for
 
-from atlasbridge.cli.debug import collect
+from atlasbridge.cli.doctor import collect
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
 from atlasbridge.core.process import own_python

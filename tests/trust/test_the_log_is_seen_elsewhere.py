@@ -108,7 +108,7 @@ def test_a_log_that_was_put_back_is_found_by_a_head_from_a_receipt_or_the_journa
         found = hub.cli("audit", "verify", "--head", f"{later['count']}:{later['hash']}")
         assert found.returncode == 1 and "seen elsewhere" in found.stderr
         first = verify_home(hub.home.root, [Seen(later["count"], later["hash"], "sha256:of-another-log")])
-        assert first.ok, "a log that was begun anew is another one"
+        assert first.ok, "a log that was started again is another one"
         journalctl = tmp_path / "journalctl"
         journalctl.write_text(
             '#!/bin/sh\necho \'{"ATLASBRIDGE_AUDIT_HEAD": "%d:%s"}\'\n' % (later["count"], later["hash"])  # noqa: UP031

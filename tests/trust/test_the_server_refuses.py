@@ -30,7 +30,7 @@ SECRET = Prompt(PromptType.TYPE_FREE_TEXT, 0.9, "Password:", "hunter2?", constra
 
 
 async def dial(fleet_server: HubApi, machine: Any, **about: Any) -> WebSocket:
-    """With the machine's own memory of its last meeting, as whoever has its key has that, too."""
+    """With the machine's own memory of its last meeting, as anyone who has its key has that, too."""
     link = await WebSocket.dial(fleet_server.url, PATH)
     machine_id = machine.membership.machine_id
     known = await fleet_server.database.rows("SELECT token_offered AS token FROM machines WHERE id = %s", machine_id)

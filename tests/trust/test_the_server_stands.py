@@ -145,7 +145,7 @@ async def test_a_request_that_no_table_can_keep_is_refused_and_is_no_fault(
 async def test_a_page_on_another_port_of_this_host_decides_nothing(
     fleet_server: HubApi, root: Path, origin: str
 ) -> None:
-    """For a browser it is the same site, so the cookie comes along: whoever may open a port here could answer."""
+    """For a browser it is the same site, so the cookie comes along: anyone who may open a port here could answer."""
     machine = await new_machine(fleet_server, root)
     alice = await fleet_server.person("alice", "admin")
     machine.sit().ask()

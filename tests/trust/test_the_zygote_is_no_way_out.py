@@ -1,4 +1,4 @@
-"""A zygote forks processes that have another line of ancestors than whoever asks.  So a session's tool must not get one
+"""A zygote forks processes that have other ancestors than the process that asks.  So a session's tool must not get one
 from it, and no person's session may come from a zygote of a tool's."""
 
 from __future__ import annotations

@@ -159,3 +159,32 @@ def test_a_list_of_nobody_that_has_lost_its_question_is_not_whole() -> None:
     assert not play.prompt.asked_whole
     play = Playbook(POLLING, "generic", 15, 40) >> listed >> 2.0 << Raised("multiple_choice")
     assert play.prompt.asked_whole
+
+
+def gemini(rows: list[str], height: int, cols: int) -> Prompt:
+    shown = [
+        "╭" + "─" * (cols - 2) + "╮",
+        *(f"│ {row.ljust(cols - 4)} │" for row in rows),
+        "╰" + "─" * (cols - 2) + "╯",
+    ]
+    play = Playbook(POLLING, "gemini", height, cols) >> "\r\n".join(shown) + "\x1b[?25l" >> 3.0
+    play << Raised("multiple_choice")
+    return play.prompt
+
+
+ALLOW = ["", "Allow execution of [Shell]?", "", "● 1. Allow once", "  2. Allow for this session", "  3. No (esc)", ""]
+
+
+@pytest.mark.parametrize("hidden", [1, 10, 53, 191])
+def test_how_many_rows_of_a_command_gemini_hides_is_told(hidden: int) -> None:
+    shown = [f"echo line {number} of all >> lines.txt" for number in range(9)]
+    rows = ["? Shell  Make a marker file", "", f"... {hidden} hidden (Ctrl+O) ...", *shown, *ALLOW]
+    prompt = gemini(rows, 24, 80)
+    assert not prompt.asked_whole and prompt.constraints["missing_lines"] == hidden
+
+
+def test_a_number_of_gemini_that_does_not_count_the_command_is_not_told() -> None:
+    """In a low window it counts the rows of the frame that it draws around the command."""
+    framed = ["│ lines.txt                        │", "╰──────────────────────────────────╯"]
+    prompt = gemini(["? Shell  Make a marker file", "... 2 hidden (Ctrl+O) ...", *framed, *ALLOW[1:]], 15, 40)
+    assert not prompt.asked_whole and "missing_lines" not in prompt.constraints

@@ -1,4 +1,4 @@
-"""Names and words that are no text, or nested without end: whoever brings them harms nobody else's session."""
+"""Names and words that are no text, or nested without end: anyone who brings them harms nobody else's session."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def press(browser: webdriver.Chrome, css: str, until: str) -> None:
 
 
 def keep(browser: webdriver.Chrome, folder: Path, name: str) -> None:
-    """What was seen, for whoever wants to look; and nothing is wider than the screen."""
+    """What was seen, for anyone who wants to look; and nothing is wider than the screen."""
     browser.save_screenshot(str(folder / f"{name}.png"))
     assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
 

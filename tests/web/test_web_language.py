@@ -10,15 +10,13 @@ from pathlib import Path
 import pytest
 
 from atlasbridge.fleet import server
-from atlasbridge.web import page_files
+from atlasbridge.web import page_files, push
 
 STATIC = Path(page_files.__file__).parent / "static"
 FLEET = Path(str(server.__file__)).parent / "static"
 LANGUAGES = ("de", "es", "ja")
-# The service worker has no page: it shows what the hub's push message says.  The administration page is English.
-MODULES = [
-    path for path in sorted([*STATIC.glob("*.js"), *FLEET.glob("*.js")]) if path.name not in ("sw.js", "admin.js")
-]
+MODULES = sorted([*STATIC.glob("*.js"), *FLEET.glob("*.js")])
+PAGES = (STATIC / "index.html", FLEET / "admin.html")
 SAID = re.compile(r'(?<![\w.])t\("((?:[^"\\]|\\.)*)"|Fault\("\w+", "([^"]+)"')
 HOLES = re.compile(r"\{\w+\}")
 COMMENT = re.compile(r"(?m)(?:^|\s)//[^\n]*$")
@@ -43,8 +41,8 @@ def catalogue(tag: str) -> dict[str, str]:
 
 def said() -> set[str]:
     texts = {one or other for path in MODULES for one, other in SAID.findall(path.read_text())}
-    page = (STATIC / "index.html").read_text()
-    return texts | set(re.findall(r'data-(?:text|label)="([^"]*)"', page))
+    marked = {one for page in PAGES for one in re.findall(r'data-(?:text|label)="([^"]*)"', page.read_text())}
+    return texts | marked | set(push.TEXTS)  # the service worker translates what a push message says
 
 
 @pytest.mark.parametrize("tag", LANGUAGES)
@@ -83,3 +81,14 @@ def test_a_text_that_stands_outside_is_found() -> None:
     assert list(outside('el("p", {}, "Nothing was sent.")')) == ["Nothing was sent."]
     assert list(outside("toast(`${name} is away.`)")) == ["is away."]
     assert list(outside('el("p", { cls: "word bad" }, t("Nothing was sent."))')) == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_text_in_the_markup_of_a_page_is_marked_for_its_catalogue(path: Path) -> None:
+    body = re.sub(r"(?s)<(svg|noscript|title).*?</\1>", "", path.read_text().partition("<body>")[2])
+    loose = [
+        text for tag, text in re.findall(r"<(\w[^>]*)>([^<]*[A-Za-z][^<]*)<", body) if f'data-text="{text}"' not in tag
+    ]
+    assert [text for text in loose if text != "AtlasBridge"] == []
+    labels = re.findall(r'<[^>]*aria-label="([^"]*)"([^>]*)>', body)
+    assert labels and all(f'data-label="{label}"' in rest for label, rest in labels)

@@ -44,7 +44,7 @@ def load_module(path: str) -> ModuleType:
     except Exception as error:  # the boundary to a foreign file: it can fail in any way
         del sys.modules[name]
         raise AdapterError(
-            f"{path} cannot be loaded: {type(error).__name__}: {error}", "mend it, or remove it"
+            f"{path} cannot be loaded: {type(error).__name__}: {error}", "fix it, or remove it"
         ) from error
     return module
 

@@ -139,7 +139,7 @@ def render_grant(made: Granted | Refused, sign: str) -> str:
     if isinstance(made, Refused):
         return hub_says(made.message)
     if made.grant_id:
-        first, last = t("Granted: {words}.", words=made.words), f"atlasbridge grants revoke {made.grant_id[:8]}"
+        first, last = t("Granted: {words}.", words=made.words), f"atlasbridge grants remove {made.grant_id[:8]}"
         last = t("To end it: {command}", command=last)
     else:
         first = t("It would be: {words}.", words=made.words)

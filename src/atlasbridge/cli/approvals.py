@@ -14,17 +14,17 @@ from atlasbridge.cli.reply import print_queue
 
 
 @click.command("approvals")
-@click.option("--once", is_flag=True, help="Print the list and end.")
-@click.option("--bell", is_flag=True, help="Ring the terminal's bell when something new waits.")
+@click.option("--once", is_flag=True, help="Print the list and exit.")
+@click.option("--bell", is_flag=True, help="Ring the terminal's bell for each new prompt.")
 @json_option
 def command(once: bool, bell: bool, as_json: bool) -> None:
     """Watch open prompts and answer them with a keystroke.
 
-    Arrow keys choose.  y, n, digits and Enter answer; where words or a secret are asked, type them and press Enter.
-    Space marks several to be answered at once; g allows what is asked for a while; z asks again in 15 minutes; x leaves
-    a question alone; r asks again what was left alone or not answered in time; t types words; / searches; a attaches; v
-    shows the screen; i shows what is queued; q quits.  Where words are asked the commands are on Ctrl: the last line
-    of the screen shows them.  A question is answered only when it is on the screen.
+    Arrow keys select a prompt.  y, n, digits and Enter answer it; if it asks for words or a secret, type them and press
+    Enter.  Space marks several, to answer them at once; g allows similar requests for a while; z asks again in 15
+    minutes; x leaves a question alone; r asks again what was left alone or not answered in time; t types words; /
+    searches; a attaches; v shows the screen; i shows the queue; q quits.  If a prompt asks for words, commands use
+    Ctrl: the last line of the screen shows them.  You can answer a question only after it was on the screen.
     """
     with hub_client(start=True) as hub:
         if as_json:

@@ -1,7 +1,6 @@
-"""The state of `approvals`: the open prompts, the selected one, and whether a key can answer it now. Pure.
+"""The full screen of `approvals`: the open prompts, the selected one, its drawing, and what each key does.
 
-A prompt that was not shown completely, or that has only just appeared, cannot be answered.
-"""
+A prompt that was not shown completely, or that has only just appeared, cannot be answered."""
 
 from __future__ import annotations
 
@@ -12,11 +11,9 @@ import threading
 from queue import SimpleQueue
 from typing import Any, Final
 
-from atlasbridge.cli.approvals_keys import Intention, decide_key, wants_words
-from atlasbridge.cli.full_screen import FullScreen
+from atlasbridge.cli.full_screen import FullScreen, Key, KeyReader
 from atlasbridge.cli.overview import asking_line, is_idle
 from atlasbridge.cli.printing import ago, cells, clip, fold, hub_client, pad
-from atlasbridge.cli.terminal_keys import Key, KeyReader
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import HubUnavailable
@@ -48,7 +45,7 @@ def read_offer(prompt_id: str, made: dict[str, Any]) -> Offer:
     return Offer(prompt_id, "\n".join(lines))
 
 
-def meant_span(key: str) -> Span | None:
+def span_for_key(key: str) -> Span | None:
     return SPANS[int(key) - 1] if key.isdecimal() and key.isascii() and 1 <= int(key) <= len(SPANS) else None
 
 
@@ -83,7 +80,7 @@ class OnScreen:
 
 
 @frozen
-class Board:
+class ViewState:
     """The open prompts and the selected one, stored by id and not by position."""
 
     prompts: tuple[dict[str, Any], ...] = ()
@@ -119,32 +116,33 @@ class Board:
     def reviewed(self) -> tuple[dict[str, Any], ...]:
         return tuple(item for item in self.prompts if item["prompt_id"] in self.marked)
 
-    def refreshed(self, prompts: list[dict[str, Any]], now: float) -> Board:
+    def refreshed(self, prompts: list[dict[str, Any]], now: float) -> ViewState:
         """Take over the current prompts. A prompt that replaces the selected one ignores keys for a moment."""
         ids = {item["prompt_id"] for item in prompts}
         marked = tuple(name for name in self.marked if name in ids)
-        board = replace(
+        state = replace(
             self, prompts=tuple(prompts), marked=marked, pending=tuple(name for name in self.pending if name in ids)
         )
         if marked != self.marked and self.reviewing:
-            board = replace(board, reviewing="", message="one of the marked questions is gone: look again")._unread(now)
+            state = replace(state, reviewing="", message="one of the marked questions is gone: look again")._unread(now)
         if self.editing is not None and self.editing.prompt_id not in ids | {""}:
-            board = replace(board, editing=replace(self.editing, gone=True))
+            state = replace(state, editing=replace(self.editing, gone=True))
         if self.offer is not None and self.offer.prompt_id not in ids:
-            board = replace(board, offer=None, message="the question is gone; nothing was granted")._unread(
+            state = replace(state, offer=None, message="the question is gone; nothing was granted")._unread(
                 now + ARMING_S
             )
-        return board.settled(now, _place_of(self.listed, self.selected))
+        return state.settled(now, _place_of(self.listed, self.selected))
 
-    def settled(self, now: float, place: int = 0) -> Board:
+    def settled(self, now: float, place: int = 0) -> ViewState:
         """If the selected prompt has left the list, select the prompt at its position."""
         listed = self.listed
         if any(item["prompt_id"] == self.selected for item in listed):
             return self
-        near = listed[min(place, len(listed) - 1)]["prompt_id"] if listed else ""
+        last = sum(not is_idle(item) for item in listed) or len(listed)  # questions come before idle tools
+        near = listed[min(place, last - 1)]["prompt_id"] if listed else ""
         return replace(self, selected=near, aside="", confirming="")._unread(now + ARMING_S)
 
-    def moved(self, by: int, now: float) -> Board:
+    def moved(self, by: int, now: float) -> ViewState:
         listed = self.listed
         if not listed:
             return self
@@ -154,15 +152,15 @@ class Board:
             return self
         return replace(self, selected=chosen, aside="", confirming="")._unread(now + MOVED_S)
 
-    def _unread(self, armed_at: float) -> Board:
+    def _unread(self, armed_at: float) -> ViewState:
         return replace(self, armed_at=armed_at, scroll=None, read=0)
 
-    def scrolled(self, pages: int) -> Board:
+    def scrolled(self, pages: int) -> ViewState:
         last = max(0, self.shown.total - self.shown.height)
         step = max(1, self.shown.height - 1) if self.shown.height > 1 else 1
         return replace(self, scroll=max(0, min(self.shown.first + pages * step, last)))
 
-    def drawn(self, shown: OnScreen) -> Board:
+    def drawn(self, shown: OnScreen) -> ViewState:
         """Record which lines were shown. If the number of lines or the width changes, they must be read again."""
         same = (shown.total, shown.cols) == (self.shown.total, self.shown.cols)
         read = self.read if same else 0
@@ -170,11 +168,11 @@ class Board:
             read = max(read, shown.first + shown.height)
         return replace(self, shown=shown, read=read)
 
-    def turned(self, aside: str) -> Board:
+    def toggled(self, aside: str) -> ViewState:
         """Switch between the question and another view."""
         return replace(self, aside="" if self.aside == aside else aside, scroll=None)
 
-    def marking(self) -> Board:
+    def marking(self) -> ViewState:
         """Toggle the mark of the selected prompt."""
         current = self.current
         if current is None or current["constraints"].get("secret"):
@@ -183,17 +181,17 @@ class Board:
         without = tuple(item for item in self.marked if item != name)
         return replace(self, marked=without if name in self.marked else (*self.marked, name))
 
-    def review(self, value: str, now: float) -> Board:
+    def review(self, value: str, now: float) -> ViewState:
         """Show all marked prompts before they are answered together."""
         return replace(self, reviewing=value)._unread(now + MOVED_S)
 
-    def offering(self, offer: Offer, now: float) -> Board:
+    def offering(self, offer: Offer, now: float) -> ViewState:
         return replace(self, offer=offer, aside="", message="")._unread(now + MOVED_S)
 
-    def leave_offer(self, now: float, message: str) -> Board:
+    def leave_offer(self, now: float, message: str) -> ViewState:
         return replace(self, offer=None, message=message)._unread(now + MOVED_S)
 
-    def leave_review(self, now: float, message: str = "") -> Board:
+    def leave_review(self, now: float, message: str = "") -> ViewState:
         return replace(self, reviewing="", message=message)._unread(now + ARMING_S)
 
     def hindrance(self, now: float) -> str:
@@ -279,19 +277,19 @@ class Drawing:
     shown: OnScreen
 
 
-def render_frame(board: Board, rows: int, cols: int) -> Drawing:
+def render_frame(state: ViewState, rows: int, cols: int) -> Drawing:
     """Exactly `rows` lines, none wider than `cols`."""
     rows, cols = max(rows, 1), max(cols, 2)
-    foot = _foot(board, rows, cols)
-    head = [_head(board, cols)] if rows > 4 else []
+    foot = _foot(state, rows, cols)
+    head = [_head(state, cols)] if rows > 4 else []
     room = rows - len(head) - len(foot)
-    asked, context = _asked(board, cols)
-    listed = [] if board.reviewing else _list(board, cols, _list_rows(len(board.listed), room))
-    title = [_title(board, cols)] if asked and room - len(listed) > 1 else []
+    asked, context = _asked(state, cols)
+    listed = [] if state.reviewing else _list(state, cols, _list_rows(len(state.listed), room))
+    title = [_title(state, cols)] if asked and room - len(listed) > 1 else []
     # a question is useless without the name of the session
-    named = bool(listed or board.reviewing or not board.prompts)
+    named = bool(listed or state.reviewing or not state.prompts)
     height = max(0, room - len(listed) - len(title)) if asked and named else 0
-    first = max(0, min(context, len(asked) - height)) if board.scroll is None else board.scroll
+    first = max(0, min(context, len(asked) - height)) if state.scroll is None else state.scroll
     part = asked[first : first + height]
     blank = [Line("")] * (room - len(listed) - len(title) - len(part))
     shown = OnScreen(len(asked), height, cols, context, first)
@@ -303,62 +301,62 @@ def _list_rows(count: int, room: int) -> int:
     return max(min(count, max(room // 3, 1)), 1) if room > 1 else 0
 
 
-def _head(board: Board, cols: int) -> Line:
-    if board.away:
+def _head(state: ViewState, cols: int) -> Line:
+    if state.away:
         return Line(clip("the hub is away; waiting for it …", cols), "warn")
-    idle = sum(is_idle(item) for item in board.prompts)
-    count = len(board.prompts) - idle
+    idle = sum(is_idle(item) for item in state.prompts)
+    count = len(state.prompts) - idle
     words = ["nothing is waiting for you" if not count else "1 waiting" if count == 1 else f"{count} waiting"]
     if idle:
         words.append(f"{idle} at {'its' if idle == 1 else 'their'} prompt")
-    if board.search:
-        words.append(f"{len(board.listed)} match “{escape_controls(board.search, keep_lines=False)}” (Esc: all)")
-    if board.marked:
-        words.append(f"{len(board.marked)} marked")
-    if board.left:
-        key = "^R" if wants_words(board.current) else "r"
-        words.append(f"{len(board.left)} left alone or late ({key}: ask again)")
-    if board.queue:
-        key = "^E" if wants_words(board.current) else "i"
-        words.append(f"{len(board.queue)} queued" + (f" ({key})" if board.prompts else ""))
+    if state.search:
+        words.append(f"{len(state.listed)} match “{escape_controls(state.search, keep_lines=False)}” (Esc: all)")
+    if state.marked:
+        words.append(f"{len(state.marked)} marked")
+    if state.left:
+        key = "^R" if wants_words(state.current) else "r"
+        words.append(f"{len(state.left)} left alone or late ({key}: ask again)")
+    if state.queue:
+        key = "^E" if wants_words(state.current) else "i"
+        words.append(f"{len(state.queue)} queued" + (f" ({key})" if state.prompts else ""))
     return Line(clip(" · ".join(words), cols), "bold")
 
 
-def _list(board: Board, cols: int, height: int) -> list[Line]:
+def _list(state: ViewState, cols: int, height: int) -> list[Line]:
     """The part of the list with the selected prompt in it."""
-    listed = board.listed
-    place = next((number for number, item in enumerate(listed) if item["prompt_id"] == board.selected), 0)
+    listed = state.listed
+    place = next((number for number, item in enumerate(listed) if item["prompt_id"] == state.selected), 0)
     first = max(0, min(place - height // 2, len(listed) - height))
     lines = []
     for item in listed[first : first + height]:
-        chosen = item["prompt_id"] == board.selected
-        mark = "●" if item["prompt_id"] in board.marked else " "
-        busy = "…" if item["prompt_id"] in board.pending else " "
+        chosen = item["prompt_id"] == state.selected
+        mark = "●" if item["prompt_id"] in state.marked else " "
+        busy = "…" if item["prompt_id"] in state.pending else " "
         age = "" if cols < 50 else f" {ago(item['created_at']):>6}"
         name = pad(
             clip(escape_controls(name_of(item), keep_lines=False), min(NAME_COLS, cols // 3)), min(NAME_COLS, cols // 3)
         )
         text = f"{'▶' if chosen else ' '}{mark}{busy}{name} {asking_line(item)}"
         body = cols - len(age)
-        lines.append(Line(pad(clip(text, body), body) + age, "chosen" if chosen else "dim" if board.away else ""))
+        lines.append(Line(pad(clip(text, body), body) + age, "chosen" if chosen else "dim" if state.away else ""))
     return lines
 
 
-def _title(board: Board, cols: int) -> Line:
-    if board.reviewing:
-        return Line(clip(f"answer {board.reviewing!r} to all {len(board.marked)} of these?", cols), "bold")
-    prompt = board.current
-    if board.aside == "queue" or prompt is None:
+def _title(state: ViewState, cols: int) -> Line:
+    if state.reviewing:
+        return Line(clip(f"answer {state.reviewing!r} to all {len(state.marked)} of these?", cols), "bold")
+    prompt = state.current
+    if state.aside == "queue" or prompt is None:
         return Line(clip("── typed at a tool's next idle input box, one at each " + "─" * cols, cols, end=""), "bold")
-    place = next(number for number, item in enumerate(board.listed, 1) if item is prompt)
+    place = next(number for number, item in enumerate(state.listed, 1) if item is prompt)
     tool = INTEGRATIONS.get(prompt["tool"], prompt["tool"])
     words = [name_of(prompt), tool if prompt.get("label") else "", _folder(prompt.get("cwd", ""))]
     words += [_kind(prompt), prompt["prompt_id"][:8], _kept(prompt)]
-    words.append(f"{place}/{len(board.listed)}")
-    if board.shown.total > board.shown.height > 0:
-        first = board.shown.first
-        words.append(f"lines {first + 1}-{min(first + board.shown.height, board.shown.total)}")
-        words[-1] += f" of {board.shown.total} (PgUp, PgDn)"
+    words.append(f"{place}/{len(state.listed)}")
+    if state.shown.total > state.shown.height > 0:
+        first = state.shown.first
+        words.append(f"lines {first + 1}-{min(first + state.shown.height, state.shown.total)}")
+        words[-1] += f" of {state.shown.total} (PgUp, PgDn)"
     text = "── " + escape_controls(" · ".join(word for word in words if word), keep_lines=False) + " "
     return Line(clip(text + "─" * cols, cols, end=""), "bold")
 
@@ -378,33 +376,33 @@ def _folder(path: str) -> str:
     return "~" + path[len(own) :] if path == own or path.startswith(own + os.sep) else path
 
 
-def _asked(board: Board, cols: int) -> tuple[list[Line], int]:
+def _asked(state: ViewState, cols: int) -> tuple[list[Line], int]:
     """Return all lines, and how many of the first ones are only output above the question."""
-    if board.reviewing:
+    if state.reviewing:
         lines: list[Line] = []
-        for item in board.reviewed:
+        for item in state.reviewed:
             whole, context = _whole(item, cols)
             lines += [
                 Line(clip(f"● {escape_controls(name_of(item), keep_lines=False)}", cols), "bold"),
                 *whole[max(0, context - REVIEW_CONTEXT) :],
             ]
         return lines, 0
-    prompt = board.current
-    if board.aside == "queue" or prompt is None:
-        return _queue(board, cols), 0
-    if board.offer is not None:
-        return _wrapped(board.offer.text, cols, ""), 0
-    if board.aside == "screen":
+    prompt = state.current
+    if state.aside == "queue" or prompt is None:
+        return _queue(state, cols), 0
+    if state.offer is not None:
+        return _wrapped(state.offer.text, cols, ""), 0
+    if state.aside == "screen":
         return _wrapped(prompt["screen"] or "(its screen is not known)", cols, ""), 0
     return _whole(prompt, cols)
 
 
-def _queue(board: Board, cols: int) -> list[Line]:
+def _queue(state: ViewState, cols: int) -> list[Line]:
     """The instructions that wait for busy tools, with their authors; they are typed without asking again."""
-    if not board.queue:
-        return [Line(clip("nothing is queued", cols), "dim")] if board.aside else []
+    if not state.queue:
+        return [Line(clip("nothing is queued", cols), "dim")] if state.aside else []
     lines: list[Line] = []
-    for item in board.queue:
+    for item in state.queue:
         words = f"{item['name']} · {item['by_name']} · {ago(item['created_at'])} · {item['queue_id'][:8]}"
         lines += [
             Line(clip(escape_controls(words, keep_lines=False), cols), "choice"),
@@ -444,26 +442,26 @@ def _whole(prompt: dict[str, Any], cols: int) -> tuple[list[Line], int]:
     return lines, context
 
 
-def _foot(board: Board, rows: int, cols: int) -> list[Line]:
-    if board.editing is not None:
-        return _line_edited(board, board.editing, rows, cols)
-    keys = WORDS_KEYS if wants_words(board.current) else APPROVALS_VIEW_KEYS
-    if board.reviewing:
+def _foot(state: ViewState, rows: int, cols: int) -> list[Line]:
+    if state.editing is not None:
+        return _line_edited(state, state.editing, rows, cols)
+    keys = WORDS_KEYS if wants_words(state.current) else APPROVALS_VIEW_KEYS
+    if state.reviewing:
         keys = "the same key again answers all of them; any other key: back"
-    elif board.offer is not None:
+    elif state.offer is not None:
         keys = KEYS
-    elif board.confirming:
-        key = {"leave": "Ctrl-X", "put_off": "Ctrl-T"} if wants_words(board.current) else {"leave": "x", "put_off": "z"}
-        keys = CONFIRMING[board.confirming].format(key=key[board.confirming]) + "  any other key: no"
-    elif not board.prompts:
-        keys = "PgDn PgUp read on  q quit" if board.shown.total > board.shown.height else "q quit"
+    elif state.confirming:
+        key = {"leave": "Ctrl-X", "put_off": "Ctrl-T"} if wants_words(state.current) else {"leave": "x", "put_off": "z"}
+        keys = CONFIRMING[state.confirming].format(key=key[state.confirming]) + "  any other key: no"
+    elif not state.prompts:
+        keys = "PgDn PgUp read on  q quit" if state.shown.total > state.shown.height else "q quit"
     if rows <= SMALL:
-        return [Line(clip(board.message or keys, cols), "said" if board.message else "dim")]
-    said = _wrapped(board.message, cols, "said")[:3] if board.message else [Line("")]
+        return [Line(clip(state.message or keys, cols), "said" if state.message else "dim")]
+    said = _wrapped(state.message, cols, "said")[:3] if state.message else [Line("")]
     return [*said, *(Line(text, "dim") for text in _packed(keys, cols))]
 
 
-def _line_edited(board: Board, edit: Editing, rows: int, cols: int) -> list[Line]:
+def _line_edited(state: ViewState, edit: Editing, rows: int, cols: int) -> list[Line]:
     text = "•" * len(edit.text) if edit.secret else escape_controls(edit.text).replace("\n", "⏎")
     label = {"search": "/", "text": "secret: " if edit.secret else "text: ", "choose": "choice: "}[edit.purpose]
     hint = "Enter keeps it, Esc ends the search" if edit.purpose == "search" else "Enter sends it, Esc does not"
@@ -475,8 +473,8 @@ def _line_edited(board: Board, edit: Editing, rows: int, cols: int) -> list[Line
         hint = "an empty line: Enter sends it, Esc does not"
     line = Line(_tail(f"{label}{text}▏", cols), "said")
     if rows <= SMALL:
-        return [Line(clip(board.message or hint, cols), "said"), line] if board.message or edit.gone else [line]
-    said = _wrapped(board.message, cols, "said")[:3] if board.message else []
+        return [Line(clip(state.message or hint, cols), "said"), line] if state.message or edit.gone else [line]
+    said = _wrapped(state.message, cols, "said")[:3] if state.message else []
     return [*said, Line(clip(hint, cols), "dim"), line]
 
 
@@ -519,7 +517,7 @@ def paint(frame: Drawing, coloured: bool = True) -> str:
     return "".join(out)
 
 
-# The live view: draws the board, reads keys and sends answers. The board that was drawn decides what a key can do.
+# The live view: draws the state, reads keys and sends answers. The state that was drawn decides what a key can do.
 # Other threads listen and send; they wake the drawing thread, which alone changes the state.
 
 RETRY_S = 0.3
@@ -543,7 +541,7 @@ class Watch:
         self._clock = SystemClock()
         self._bell, self._ring = os.pipe()
         os.set_blocking(self._ring, False)
-        self._board = Board()
+        self._state = ViewState()
         self._keys = KeyReader()
         self._told: SimpleQueue[tuple[str, str, str]] = SimpleQueue()
         self._goes_on = True
@@ -593,10 +591,10 @@ class Watch:
     def _refresh(self) -> None:
         while not self._told.empty():
             prompt_id, text, words = self._told.get()
-            pending = tuple(item for item in self._board.pending if item != prompt_id)
-            self._board = replace(self._board, message=text, pending=pending)
-            if words and self._board.editing is None and self._board.selected == prompt_id:
-                self._board = replace(self._board, editing=Editing("text", words, prompt_id))
+            pending = tuple(item for item in self._state.pending if item != prompt_id)
+            self._state = replace(self._state, message=text, pending=pending)
+            if words and self._state.editing is None and self._state.selected == prompt_id:
+                self._state = replace(self._state, editing=Editing("text", words, prompt_id))
         try:
             self._hub = self._hub or hub_client()
             found = self._hub.ask("prompts")
@@ -604,17 +602,17 @@ class Watch:
         except HubUnavailable:
             self._hang_up()
             return
-        if self._board.away:
-            self._board = replace(self._board, message="the hub is back")
+        if self._state.away:
+            self._state = replace(self._state, message="the hub is back")
         self._ring_for(found["prompts"])
         left = tuple(item["prompt_id"] for item in found["still_waiting"])
-        board = replace(self._board, away=False, left=left, queue=tuple(queue))
+        state = replace(self._state, away=False, left=left, queue=tuple(queue))
         asked = sorted(found["prompts"], key=is_idle)  # questions before idle tools
-        self._board = board.refreshed(asked, self._clock.now())
+        self._state = state.refreshed(asked, self._clock.now())
 
     def _ring_for(self, prompts: list[dict[str, Any]]) -> None:
         """Ring once for prompts that are new since the last refresh."""
-        known = {item["prompt_id"] for item in self._board.prompts}
+        known = {item["prompt_id"] for item in self._state.prompts}
         if self._rings and any(item["prompt_id"] not in known for item in prompts):
             self._screen.write("\a")
 
@@ -622,40 +620,40 @@ class Watch:
         if self._hub is not None:
             self._hub.close()
             self._hub = None
-        self._board = replace(self._board, away=True)
+        self._state = replace(self._state, away=True)
 
     def _draw(self) -> None:
         cols, rows = self._screen.size
-        frame = render_frame(self._board, rows, cols)
+        frame = render_frame(self._state, rows, cols)
         self._screen.write(paint(frame, "NO_COLOR" not in os.environ))
-        self._board = self._board.drawn(frame.shown)
+        self._state = self._state.drawn(frame.shown)
 
     def _press(self, key: Key) -> None:
-        board = self._board
-        if board.editing is not None:
-            self._edit(board.editing, key)
-        elif board.reviewing:
-            self._confirm(board.reviewing, key)
-        elif board.offer is not None:
-            self._grant(board.offer, key)
-        elif key.pasted and not wants_words(board.current):
+        state = self._state
+        if state.editing is not None:
+            self._edit(state.editing, key)
+        elif state.reviewing:
+            self._confirm(state.reviewing, key)
+        elif state.offer is not None:
+            self._grant(state.offer, key)
+        elif key.pasted and not wants_words(state.current):
             self._say("pasted text answers nothing: press t first")
         else:
-            intention = Intention("text", key.text) if key.pasted else decide_key(key.text, board.current)
+            intention = Intention("text", key.text) if key.pasted else decide_key(key.text, state.current)
             if intention.do in _DECIDING and not key.alone:
                 self._say(_NOT_ALONE)
             else:
                 self._obey(intention)
 
     def _say(self, text: str) -> None:
-        self._board = replace(self._board, message=text)
+        self._state = replace(self._state, message=text)
 
     def _obey(self, intention: Intention) -> None:
         now = self._clock.now()
-        confirmed = self._board.confirming == intention.do
-        if self._board.confirming and not confirmed:
+        confirmed = self._state.confirming == intention.do
+        if self._state.confirming and not confirmed:
             intention = Intention("no")  # any other key cancels
-        self._board = board = replace(self._board, message="", confirming="")
+        self._state = state = replace(self._state, message="", confirming="")
         match intention.do:
             case "no":
                 self._say("nothing was done")
@@ -664,30 +662,30 @@ class Watch:
             case "suspend":
                 self._screen.suspend()
             case "up" | "down":
-                self._board = board.moved(-1 if intention.do == "up" else 1, now)
+                self._state = state.moved(-1 if intention.do == "up" else 1, now)
             case "page_up" | "page_down":
-                self._board = board.scrolled(-1 if intention.do == "page_up" else 1)
+                self._state = state.scrolled(-1 if intention.do == "page_up" else 1)
             case "search":
-                self._board = replace(board, editing=Editing("search", board.search))
+                self._state = replace(state, editing=Editing("search", state.search))
             case "escape":
-                self._board = replace(board, search="", marked=(), aside="").settled(now)
+                self._state = replace(state, search="", marked=(), aside="").settled(now)
             case "mark":
-                self._board = board.marking()
+                self._state = state.marking()
             case "view":
-                self._board = board.turned("screen")
+                self._state = state.toggled("screen")
             case "queue":
-                self._board = board.turned("queue")
+                self._state = state.toggled("queue")
             case "attach":
                 self._attach()
             case "put_off" | "leave":
                 if not confirmed:
-                    self._board = replace(board, confirming=intention.do if board.current else "")
+                    self._state = replace(state, confirming=intention.do if state.current else "")
                 elif intention.do == "put_off":
                     self._put_off()
                 else:
                     self._answer("leave")
             case "again":
-                for prompt_id in board.left:
+                for prompt_id in state.left:
                     self._request(prompt_id, "ask_again")
             case "text" | "choose":
                 self._begin(intention)
@@ -698,30 +696,30 @@ class Watch:
 
     def _put_off(self) -> None:
         """Snooze the selected prompt; this decides nothing."""
-        if self._board.current is not None:
-            self._request(self._board.current["prompt_id"], "snooze", for_s=SNOOZE_S)
+        if self._state.current is not None:
+            self._request(self._state.current["prompt_id"], "snooze", for_s=SNOOZE_S)
 
     def _begin(self, intention: Intention) -> None:
         """Start a line for the selected prompt. Enter sends it, with the same checks as any answer, so a prompt that
         has just appeared cannot take the first letter of a word as its answer."""
-        current = self._board.current
+        current = self._state.current
         if current is None:
             return
         secret = bool(current["constraints"].get("secret")) and intention.do == "text"
         line = Editing(intention.do, _one_line(intention.value), current["prompt_id"], secret)
-        self._board = replace(self._board, editing=line, message="")
+        self._state = replace(self._state, editing=line, message="")
 
     def _offer(self) -> None:
         """Show what the hub would grant instead of the question, until a key decides."""
-        board, now = self._board, self._clock.now()
-        hindrance = board.hindrance(now)
-        if board.current is None or hindrance:
+        state, now = self._state, self._clock.now()
+        hindrance = state.hindrance(now)
+        if state.current is None or hindrance:
             self._say(hindrance)
             return
-        prompt_id = board.current["prompt_id"]
+        prompt_id = state.current["prompt_id"]
         made = self._ask_grant(prompt_id, preview=True)
         if made["ok"]:
-            self._board = board.offering(read_offer(prompt_id, made), now)
+            self._state = state.offering(read_offer(prompt_id, made), now)
         else:
             self._say(escape_controls(made["message"], keep_lines=False))
 
@@ -735,17 +733,17 @@ class Watch:
 
     def _grant(self, offer: Offer, key: Key) -> None:
         now = self._clock.now()
-        intention, span = decide_key(key.text, None), meant_span(key.text)
+        intention, span = decide_key(key.text, None), span_for_key(key.text)
         if intention.do in ("page_up", "page_down"):
-            self._board = self._board.scrolled(-1 if intention.do == "page_up" else 1)
+            self._state = self._state.scrolled(-1 if intention.do == "page_up" else 1)
         elif span is None:
-            self._board = self._board.leave_offer(now, "nothing was granted")
-        elif hindrance := self._board.hindrance(now) or ("" if key.alone else _NOT_ALONE):
+            self._state = self._state.leave_offer(now, "nothing was granted")
+        elif hindrance := self._state.hindrance(now) or ("" if key.alone else _NOT_ALONE):
             self._say(hindrance.replace("answered", "granted"))
         else:
             made = self._ask_grant(offer.prompt_id, for_s=span.for_s, times=span.times, folder=span.folder)
             said = f"granted: {made['words']}" if made["ok"] else made["message"]
-            self._board = self._board.leave_offer(now, escape_controls(said, keep_lines=False))
+            self._state = self._state.leave_offer(now, escape_controls(said, keep_lines=False))
 
     def _edit(self, line: Editing, key: Key) -> None:
         now = self._clock.now()
@@ -759,62 +757,62 @@ class Watch:
         elif key.text == "\x17":
             line = replace(line, text=line.text.rstrip().rpartition(" ")[0])
         elif key.text in _PAGES:
-            self._board = replace(self._board, message="").scrolled(_PAGES[key.text])
+            self._state = replace(self._state, message="").scrolled(_PAGES[key.text])
         elif key.text in ("\x1b", "\x03"):
             if line.purpose == "text" and line.text and not (before.dropping or line.gone):
                 line = replace(line, dropping=True)
             else:
-                cleared = replace(self._board, editing=None, message="")
-                self._board = replace(cleared, search="").settled(now) if line.purpose == "search" else cleared
+                cleared = replace(self._state, editing=None, message="")
+                self._state = replace(cleared, search="").settled(now) if line.purpose == "search" else cleared
                 return
         elif key.text in ("\r", "\n"):
             self._end_line(line, key)
             return
-        board = replace(self._board, editing=line)
-        self._board = replace(board, search=line.text).settled(now) if line.purpose == "search" else board
+        state = replace(self._state, editing=line)
+        self._state = replace(state, search=line.text).settled(now) if line.purpose == "search" else state
 
     def _end_line(self, line: Editing, key: Key) -> None:
         """Handle Enter. A line that cannot be sent now stays on the screen."""
         sends = line.purpose != "search" and not line.gone
-        hindrance = (self._board.hindrance(self._clock.now()) or ("" if key.alone else _NOT_ALONE)) if sends else ""
+        hindrance = (self._state.hindrance(self._clock.now()) or ("" if key.alone else _NOT_ALONE)) if sends else ""
         if hindrance:
-            self._board = replace(self._board, editing=line, message=hindrance.replace("answered", "sent"))
+            self._state = replace(self._state, editing=line, message=hindrance.replace("answered", "sent"))
             return
-        self._board = replace(self._board, editing=None, message="")
+        self._state = replace(self._state, editing=None, message="")
         if sends:
             key_meant = line.text.strip().lower() in ("enter", "esc", "escape", "ctrl-c") and not line.secret
             as_text = line.purpose == "text" and not key_meant
             self._send(line.prompt_id, line.text, as_text=as_text, secret=line.secret)
 
     def _answer(self, value: str) -> None:
-        board = self._board
-        if board.current is None:
+        state = self._state
+        if state.current is None:
             return
-        if not board.marked:
-            hindrance = board.hindrance(self._clock.now())
+        if not state.marked:
+            hindrance = state.hindrance(self._clock.now())
             if hindrance:
                 self._say(hindrance)
             else:
-                self._send(board.current["prompt_id"], value)
-        elif len(board.reviewed) != len(board.marked) or not same_meaning(board.reviewed, value):
+                self._send(state.current["prompt_id"], value)
+        elif len(state.reviewed) != len(state.marked) or not same_meaning(state.reviewed, value):
             self._say(f"{value!r} does not mean the same to all that are marked; nothing was answered")
         else:
-            self._board = board.review(value, self._clock.now())
+            self._state = state.review(value, self._clock.now())
 
     def _confirm(self, value: str, key: Key) -> None:
         """After all marked prompts were shown, the same key again answers each of them."""
-        intention = decide_key(key.text, self._board.reviewed[0])
+        intention = decide_key(key.text, self._state.reviewed[0])
         if intention.do in ("page_up", "page_down"):
-            self._board = replace(self._board, message="").scrolled(-1 if intention.do == "page_up" else 1)
+            self._state = replace(self._state, message="").scrolled(-1 if intention.do == "page_up" else 1)
             return
         if intention != Intention("answer", value):
-            self._board = self._board.leave_review(self._clock.now(), "nothing was answered")
+            self._state = self._state.leave_review(self._clock.now(), "nothing was answered")
             return
-        hindrance = self._board.hindrance(self._clock.now()) or ("" if key.alone else _NOT_ALONE)
+        hindrance = self._state.hindrance(self._clock.now()) or ("" if key.alone else _NOT_ALONE)
         if hindrance:
             self._say(hindrance)
             return
-        chosen, self._board = self._board.marked, replace(self._board.leave_review(self._clock.now()), marked=())
+        chosen, self._state = self._state.marked, replace(self._state.leave_review(self._clock.now()), marked=())
         for prompt_id in chosen:
             self._send(prompt_id, value)
 
@@ -823,7 +821,7 @@ class Watch:
 
     def _request(self, prompt_id: str, op: str, words: str = "", **fields: Any) -> None:
         """Send in a separate thread, because typing can take long. If `words` are refused, they can be edited again."""
-        self._board = replace(self._board, pending=(*self._board.pending, prompt_id), message="answering …")
+        self._state = replace(self._state, pending=(*self._state.pending, prompt_id), message="answering …")
 
         def send() -> None:
             refused = False
@@ -831,7 +829,7 @@ class Watch:
                 with hub_client() as hub:
                     answer = hub.request(op, prompt_id=prompt_id, **fields)
                 refused = not answer.get("ok")
-                text = answer["message"] if answer.get("ok") else f"refused ({answer['reason']}): {answer['message']}"
+                text = answer["message"] if answer.get("ok") else f"Refused: {answer['message']}"
             except HubUnavailable as error:
                 text = f"whether the answer was taken is not known ({error}): look at the session"
             self._told.put((prompt_id, escape_controls(str(text), keep_lines=False), words if refused else ""))
@@ -840,7 +838,7 @@ class Watch:
         threading.Thread(target=send, daemon=True, name="approvals-answer").start()
 
     def _attach(self) -> None:
-        current: dict[str, Any] | None = self._board.current
+        current: dict[str, Any] | None = self._state.current
         if current is None:
             return
         words = own_python("atlasbridge", "attach", current["session_id"])
@@ -849,3 +847,105 @@ class Watch:
         self._screen.without(lambda: done.append(subprocess.run(words, env=environ, stderr=subprocess.PIPE)))
         said = done[0].stderr.decode(errors="replace").strip().removeprefix("atlasbridge: ")
         self._say(escape_controls(said, keep_lines=False))
+
+
+# The meaning of each key in `approvals`. Pure; `full_screen` turns bytes into keys. If a prompt wants text or a secret,
+# every printable key starts the answer, and commands use Ctrl. Otherwise a letter is a command, or an answer that the
+# prompt offers.
+
+
+MANY_CHOICES: Final = 9  # above this, a digit can be the start of a longer number
+
+_ALWAYS: Final = {
+    "\x03": "quit",
+    "\x1a": "suspend",
+    "\x1b[A": "up",
+    "\x1bOA": "up",
+    "\x1b[B": "down",
+    "\x1bOB": "down",
+    "\x1b[5~": "page_up",
+    "\x1b[6~": "page_down",
+    "\x1b": "escape",
+    "\x0c": "redraw",
+}
+
+_CONTROL: Final = {  # Ctrl variants of the letter commands
+    "\x01": "attach",  # Ctrl-A
+    "\x05": "queue",  # Ctrl-E
+    "\x06": "search",  # Ctrl-F
+    "\x07": "offer",  # Ctrl-G
+    "\x0e": "down",  # Ctrl-N
+    "\x10": "up",  # Ctrl-P
+    "\x12": "again",  # Ctrl-R
+    "\x14": "put_off",  # Ctrl-T
+    "\x16": "view",  # Ctrl-V
+    "\x18": "leave",  # Ctrl-X
+}
+
+_LETTERS: Final = {"q": "quit", "k": "up", "j": "down", "/": "search"}
+
+_OF_ONE: Final = {  # for the selected prompt, unless it uses the letter itself
+    "t": "text",
+    " ": "mark",
+    "a": "attach",
+    "v": "view",
+    "i": "queue",
+    "g": "offer",
+    "z": "put_off",
+    "r": "again",
+    "x": "leave",
+}
+
+
+@frozen
+class Intention:
+    """`do` names the action ("quit", "up", "text", "answer" with its `value`, …); "" means none."""
+
+    do: str
+    value: str = ""
+
+
+def wants_words(prompt: dict[str, Any] | None) -> bool:
+    return prompt is not None and (prompt["type"] == "free_text" or bool(prompt["constraints"].get("secret")))
+
+
+def decide_key(key: str, prompt: dict[str, Any] | None) -> Intention:
+    """A letter that this prompt does not accept does nothing; it is never sent to the tool."""
+    if key in _ALWAYS or key in _CONTROL:
+        return Intention(_ALWAYS.get(key) or _CONTROL[key])
+    if wants_words(prompt):
+        return Intention("text", "" if key in ("\r", "\n") else key) if key in "\r\n" or key.isprintable() else _NOTHING
+    if key in _LETTERS:
+        return Intention(_LETTERS[key])
+    if prompt is None:
+        return Intention({"r": "again", "i": "queue"}.get(key, ""))
+    choice = _decide_choice(key, prompt) if prompt["type"] == "multiple_choice" else _NOTHING
+    if choice.do:
+        return choice  # a menu's own letters come first, because they are shown next to the choices
+    if key in _OF_ONE:
+        return Intention(_OF_ONE[key])
+    if key == "d" and prompt["safe_default"]:
+        return Intention("answer", "default")
+    return _decide_answer(key, prompt)
+
+
+_NOTHING: Final = Intention("")
+
+
+def _decide_answer(key: str, prompt: dict[str, Any]) -> Intention:
+    kind = prompt["type"]
+    if kind == "yes_no" and key in ("y", "n"):
+        return Intention("answer", key)
+    if kind in ("confirm_enter", "unknown") and key in ("\r", "\n"):
+        return Intention("answer", "enter")
+    return _NOTHING
+
+
+def _decide_choice(key: str, prompt: dict[str, Any]) -> Intention:
+    """A digit answers at once. If more digits could follow, it starts a line that Enter ends."""
+    if key in ("\r", "\n"):
+        return Intention("choose")
+    if not any(choice["value"] == key for choice in prompt["choices"]):
+        return _NOTHING
+    several = prompt["constraints"].get("multi_select") or len(prompt["choices"]) > MANY_CHOICES
+    return Intention("choose" if several else "answer", key)

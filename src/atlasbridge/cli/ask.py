@@ -23,15 +23,19 @@ _LEAVES = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 
 @click.command("ask")
 @click.argument("question", required=False)
-@click.option("--choice", "choices", multiple=True, metavar="LABEL", help="An answer to choose from; give two or more.")
-@click.option("--text", "takes_text", is_flag=True, help="Ask for words; with --choice: own words are an answer, too.")
+@click.option("--choice", "choices", multiple=True, metavar="LABEL", help="A choice; give two or more.")
+@click.option(
+    "--text", "takes_text", is_flag=True, help="Ask for text; with --choice, people can also answer with text."
+)
 @click.option("--secret", is_flag=True, help="Ask for a secret: never in a chat, never stored.")
 @click.option("--ttl", "ttl_s", type=DURATION, help="How long to wait, such as 90, 30m or 2h.")
 @click.option(
-    "--default", "default", default="", metavar="ANSWER", help="The answer when nobody answers in time: a refusal."
+    "--default", "default", default="", metavar="ANSWER", help="The answer if nobody answers in time; it must refuse."
 )
 @click.option("--label", default="", help="The name of the asking program; by default the CI job or the script.")
-@click.option("--file", "source", type=click.File("r"), help="Several questions as JSON, one after the other.")
+@click.option(
+    "--file", "source", type=click.File("r"), help="Ask several questions from a JSON file, one after the other."
+)
 @click.option("--hook", is_flag=True, help="Decide a tool's permission request: a PermissionRequest hook.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per answer.")
 def command(

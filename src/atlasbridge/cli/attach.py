@@ -6,27 +6,26 @@ import os
 import sys
 from collections.abc import Sequence
 
-from atlasbridge.cli.environment import needs_unix
-from atlasbridge.cli.run import UsageError, complain, share
+from atlasbridge.cli.run import UsageError, needs_unix, print_error, render_options, share
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 
+OPTIONS = (
+    ("--watch", "", "only watch: no key reaches the session, secrets are masked; q leaves"),
+    ("--steal", "", "detach every other terminal"),
+)
 USAGE = "usage: atlasbridge attach [--watch | --steal] [SESSION]"
 HELP = f"""{USAGE}
 
 Show a running session on this terminal, as it is now.  SESSION is its name, its id, or a unique beginning;
 you can leave it out if only one session runs.  Detach with Ctrl-] d: the session continues, and attach exits with
 status 120.
-Of a session that has ended, attach shows the last output and exits with status 1.
+If the session has ended, attach shows its last output and exits with status 1.
 
 Several terminals can share a session. The one that attached last has the keyboard, and the session has its size; the
 others show the screen, and Enter takes the keyboard there.
 
-options:
-  --watch     only watch: no key reaches the session, secrets are masked; q leaves
-  --steal     detach every other terminal
-  -h, --help  show this and exit
-"""
+{render_options(OPTIONS)}"""
 
 
 def main(words: Sequence[str]) -> int:
@@ -40,13 +39,9 @@ def main(words: Sequence[str]) -> int:
         switches = [word for word in words if word in ("--watch", "--steal")]
         names = [word for word in words if word not in switches]
         if len(names) > 1 or (names and names[0].startswith("-")):
-            error = UsageError(f"attach does not take {names[-1]!r}")
-            error.hint = USAGE
-            raise error
+            raise UsageError(f"attach does not take {names[-1]!r}", USAGE)
         if len(set(switches)) > 1:
-            error = UsageError("--watch types nothing, so it cannot take a session from others")
-            error.hint = USAGE
-            raise error
+            raise UsageError("--watch types nothing, so it cannot take a session from others", USAGE)
         if "--watch" in switches:
             needs_unix("attach --watch", "watch with: atlasbridge web")
         try:
@@ -56,19 +51,18 @@ def main(words: Sequence[str]) -> int:
                 return 1
             raise
         if "--watch" in switches:
-            from atlasbridge.cli.watch import look_on
+            from atlasbridge.cli.full_screen import watch_session
 
-            return complain(look_on(session), "", 0)
+            return print_error(watch_session(session), "", 0)
         if os.name == "posix" and not os.isatty(0):
-            error = UsageError("attach needs a terminal on standard input")
-            error.hint = "over ssh: ssh -t HOST atlasbridge attach NAME; to watch: atlasbridge attach --watch NAME"
-            raise error
+            hint = "over ssh: ssh -t HOST atlasbridge attach NAME; to read its output: atlasbridge logs NAME"
+            raise UsageError("attach needs a terminal on standard input", hint)
         ending = bootstrap.attach_session(session, "--steal" in switches, share)
     except KeyboardInterrupt:
         return 130
     except AtlasBridgeError as error:
-        return complain(str(error), error.hint, error.exit_code)
-    return complain(ending.text, ending.hint, ending.status)
+        return print_error(str(error), error.hint, error.exit_code)
+    return print_error(ending.text, ending.hint, ending.status)
 
 
 def show_ended(name: str) -> bool:

@@ -78,4 +78,4 @@ def notify_command(message: str, label: str) -> None:
     who = origin_of("notify", label, (), os.environ).label
     with hub_client(start=True) as hub:
         hub.ask("notify", message=text, label=who)
-    click.echo("Told.")
+    click.echo("Sent.")

@@ -7,63 +7,64 @@ from typing import Final
 FROM_TABLE: Final = ""  # the command is an operation of the hub; the table contains its summary
 _CALLED: Final = {"kill": "end"}  # the name in the table
 
-# group -> name -> (module:attribute, help), in the order of the help page; the first group fits on one screen
+# group -> name -> (module:attribute of this package, help), in the order of the help page; the first group fits on one
+# screen
 GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
     "Every day": {
-        "run": ("atlasbridge.cli.run:main", "Run a tool; be asked elsewhere when it waits for you."),
-        "attach": ("atlasbridge.cli.attach:main", "Bring a running session to this terminal."),
-        "ps": ("atlasbridge.cli.sessions:ps_command", "List sessions."),
-        "logs": ("atlasbridge.cli.logs:command", "Show what a session printed, also after its end, or the audit log."),
-        "kill": ("atlasbridge.cli.sessions:kill_command", "End sessions."),
-        "approvals": ("atlasbridge.cli.approvals:command", "Watch open prompts and answer them with a keystroke."),
-        "reply": ("atlasbridge.cli.reply:command", "Answer a prompt."),
-        "ask": ("atlasbridge.cli.ask:command", "Ask a person from a script, and wait for the answer."),
-        "web": ("atlasbridge.cli.web:web_command", "Open the web page."),
-        "setup": ("atlasbridge.cli.setup:command", "Connect a phone or a chat, step by step."),
-        "status": ("atlasbridge.cli.status:command", "Show the hub, its channels, sessions and open prompts."),
-        "doctor": ("atlasbridge.cli.doctor:command", "Check this machine and say what to do."),
+        "run": ("run:main", "Run a tool; be asked elsewhere when it waits for you."),
+        "attach": ("attach:main", "Show a running session in this terminal."),
+        "ps": ("sessions:ps_command", "List sessions."),
+        "logs": ("logs:command", "Show what a session printed, also after its end, or the audit log."),
+        "kill": ("sessions:kill_command", "End sessions."),
+        "approvals": ("approvals:command", "Watch open prompts and answer them with a keystroke."),
+        "reply": ("reply:command", "Answer a prompt."),
+        "ask": ("ask:command", "Ask a person from a script, and wait for the answer."),
+        "web": ("web:web_command", "Open the web page."),
+        "setup": ("setup:command", "Connect a phone or a chat, step by step."),
+        "status": ("hub:status_command", "Show the hub, its channels, sessions and open prompts."),
+        "doctor": ("doctor:command", "Check this machine and say what to do."),
     },
     "Sessions and answers": {
-        "resume": ("atlasbridge.cli.sessions:resume_command", "Resume sessions that Ctrl-Z has stopped."),
-        "rename": ("atlasbridge.cli.sessions:rename_command", FROM_TABLE),
-        "queue": ("atlasbridge.cli.reply:queue_command", "Instructions for when a tool is done: list, add, remove."),
-        "later": ("atlasbridge.cli.reply:later_command", "Answers for a later moment: list, remove."),
-        "away": ("atlasbridge.cli.attention:away_command", FROM_TABLE),
-        "here": ("atlasbridge.cli.attention:here_command", FROM_TABLE),
-        "notify": ("atlasbridge.cli.attention:notify_command", FROM_TABLE),
+        "resume": ("sessions:resume_command", "Resume sessions that Ctrl-Z has stopped."),
+        "rename": ("sessions:rename_command", FROM_TABLE),
+        "queue": ("reply:queue_command", "Instructions for when a tool is done: list, add, remove."),
+        "later": ("reply:later_command", "Scheduled answers: list, remove."),
+        "away": ("attention:away_command", FROM_TABLE),
+        "here": ("attention:here_command", FROM_TABLE),
+        "notify": ("attention:notify_command", FROM_TABLE),
     },
     "Rules and people": {
-        "policy": ("atlasbridge.cli.policy:command", "Rules that answer for you: check, explain, test, suggest."),
-        "grants": ("atlasbridge.cli.grants:command", "What you allowed for a while: list, add, remove."),
-        "people": ("atlasbridge.cli.attention:people_command", FROM_TABLE),
-        "passkey": ("atlasbridge.cli.web:passkey_command", "Passkeys that sign approvals: list, add, remove."),
-        "token": ("atlasbridge.cli.web:token_command", "Tokens for the HTTP API: list, add, remove."),
-        "audit": ("atlasbridge.cli.audit:command", "Verify, show or export the audit log."),
+        "policy": ("policy:command", "Rules that answer for you: check, explain, test, suggest."),
+        "grants": ("policy:grants_command", "What you allowed for a while: list, add, remove."),
+        "people": ("attention:people_command", FROM_TABLE),
+        "passkey": ("web:passkey_command", "Passkeys that sign approvals: list, add, remove."),
+        "token": ("web:token_command", "Tokens for the HTTP API: list, add, remove."),
+        "audit": ("logs:audit_command", "Verify, show or export the audit log."),
     },
     "Programs and machines": {
-        "events": ("atlasbridge.cli.events:command", "Print events, one JSON object per line."),
-        "mcp": ("atlasbridge.cli.mcp:main", "Answer questions of MCP clients (agents, editors)."),
-        "acp": ("atlasbridge.cli.acp:main", "Stand between an editor and its agent; answer its permissions anywhere."),
+        "events": ("logs:events_command", "Print events, one JSON object per line."),
+        "mcp": ("integrations:mcp", "Serve questions of agents and editors (MCP)."),
+        "acp": ("integrations:acp", "Run an editor's agent, and answer its permission requests anywhere."),
         "fleet": (
-            "atlasbridge.cli.fleet:command",
+            "fleet:command",
             "Join a fleet of machines, or serve one: machines, people, rules, log.",
         ),
     },
-    "Set up and look after": {
-        "hub": ("atlasbridge.cli.hub:command", "Start, stop, restart or look at the hub."),
-        "config": ("atlasbridge.cli.config:command", "Show, check or change the configuration."),
+    "Set up and maintain": {
+        "hub": ("hub:command", "Start, stop, restart or show the hub."),
+        "config": ("config:command", "Show, check or change the configuration."),
         "shim": (
-            "atlasbridge.cli.shim:command",
+            "install:shim_command",
             "Run a tool under AtlasBridge when its name is typed: list, add, remove.",
         ),
-        "adapters": ("atlasbridge.cli.adapters:command", "List the tools AtlasBridge knows well."),
-        "lab": ("atlasbridge.cli.lab:command", "Prompt Lab: scenarios, recordings, explanations."),
-        "demo": ("atlasbridge.cli.demo:command", "Try it: a sample agent asks six questions and changes nothing."),
-        "debug": ("atlasbridge.cli.debug:command", "Make a bundle for a bug report, without secrets."),
-        "uninstall": ("atlasbridge.cli.uninstall:command", "Remove what AtlasBridge made on this machine."),
-        "completions": ("atlasbridge.cli.completion:completions_command", "Print the completion script of a shell."),
-        "help": ("atlasbridge.cli.help:command", "Show the help of a command, or write the man pages."),
-        "version": ("atlasbridge.cli.version:command", "Show the version."),
+        "adapters": ("adapters:command", "List the tools AtlasBridge knows well."),
+        "lab": ("lab:command", "Prompt Lab: scenarios, recordings, explanations."),
+        "demo": ("demo:command", "Try it: a sample agent asks six questions and changes nothing."),
+        "debug": ("doctor:debug_command", "Make a bundle for a bug report, without secrets."),
+        "uninstall": ("install:uninstall_command", "Remove what AtlasBridge made on this machine."),
+        "completions": ("completion:completions_command", "Print the completion script of a shell."),
+        "help": ("help:command", "Show the help of a command, or write the man pages."),
+        "version": ("help:version_command", "Show the version."),
     },
 }
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
@@ -119,4 +120,4 @@ def render_help() -> str:
     ]
     for title, group in GROUPS.items():
         lines += ["", f"{title}:", *(f"  {name:{width}}  {sentence_of(name)}" for name in group)]
-    return "\n".join([*lines, "", "Help of a command: atlasbridge help COMMAND"])
+    return "\n".join([*lines, "", "Help for a command: atlasbridge help COMMAND"])

@@ -64,25 +64,25 @@ def complete_programs(ctx: click.Context, param: click.Parameter, incomplete: st
 
 def plain_parameters(name: str) -> list[click.Parameter]:
     """Options of the commands that parse their own arguments, for shell completion."""
-    import click
+    from atlasbridge.cli import attach, integrations, run
 
+    if name not in ("run", "attach"):
+        return [*_options(integrations.OPTIONS), click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)]
     if name == "attach":
-        return [
-            click.Option(["--watch"], is_flag=True, help="only watch"),
-            click.Option(["--steal"], is_flag=True, help="detach every other terminal"),
-            click.Argument(["session"], required=False, shell_complete=complete_sessions),
-        ]
-    if name != "run":
-        return [click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)]
-    texts = ("--name", "--label", "--ttl", "--dialect")
+        session = click.Argument(["session"], required=False, shell_complete=complete_sessions)
+        return [*_options(attach.OPTIONS), session]
+    tool = click.Argument(["tool"], nargs=-1, type=click.UNPROCESSED, shell_complete=complete_programs)
+    return [*_options(run.OPTIONS), tool]
+
+
+def _options(table: tuple[tuple[str, str, str], ...]) -> list[click.Parameter]:
+    special: dict[str, dict[str, Any]] = {
+        "--channel": {"multiple": True, "shell_complete": complete_channels},
+        "--backend": {"type": click.Choice(["pty", "conpty"])},
+    }
     return [
-        *(click.Option([option]) for option in texts),
-        click.Option(["--channel"], multiple=True, shell_complete=complete_channels),
-        click.Option(["--backend"], type=click.Choice(["pty", "conpty"])),
-        click.Option(["-d", "--detach"], is_flag=True, help="start without a terminal"),
-        click.Option(["--no-hub"], is_flag=True, help="run alone: nobody is asked"),
-        click.Option(["--no-keep"], is_flag=True, help="forget the output at the end"),
-        click.Argument(["tool"], nargs=-1, type=click.UNPROCESSED, shell_complete=complete_programs),
+        click.Option(names.split(", "), is_flag=not value, help=text, **special.get(names, {}))
+        for names, value, text in table
     ]
 
 

@@ -12,23 +12,24 @@ from typing import Any
 
 import click
 
-from atlasbridge.bootstrap import load_configuration
-from atlasbridge.cli.options import Renaming
-from atlasbridge.cli.printing import home, hub_client, json_option, print_json
-from atlasbridge.cli.setup_file import read_text, write_checked
+from atlasbridge.bootstrap import check_configuration, load_configuration
+from atlasbridge.cli.printing import Renaming, home, hub_client, json_option, print_json
 from atlasbridge.config.load import locate_settings, setting_paths, variable
 from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.config.secrets import hide_secrets
 from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.home import Home
 from atlasbridge.core.session.model import meant, nearest
+from atlasbridge.core.system import OWN_FILE, sync_folder
 
 # The configuration as TOML text: rendered completely, or with one setting changed and the rest unchanged. Pure.
 
 Path = tuple[str, ...]
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER = re.compile(r"^\s*\[([^\[\]]+)\]\s*(?:#.*)?$")
+_ANY_HEADER = re.compile(r"^\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _MISSING = object()
 
 
@@ -159,6 +160,67 @@ def _joined(lines: list[str]) -> str:
     return "\n".join(lines) + "\n" if lines else ""
 
 
+# The file itself: an invalid text is never written.
+
+
+def read_table(home: Home, channel: str) -> dict[str, Any]:
+    """The channel's current table in the file; {} if there is none."""
+    try:
+        data = tomllib.loads(home.config.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        raise ConfigError("config.toml cannot be read", "see: atlasbridge config check") from None
+    table = data.get("channels", {}).get(channel, {})
+    return dict(table) if isinstance(table, dict) else {}
+
+
+def write_table(home: Home, channel: str, table: dict[str, Any]) -> None:
+    """Validate the whole file before it replaces the old one. It has mode 0600 from the start."""
+    write_checked(home, replace_table(read_text(home), f"channels.{channel}", table))
+
+
+def read_text(home: Home) -> str:
+    return home.config.read_text(encoding="utf-8") if home.config.exists() else ""
+
+
+def write_checked(home: Home, text: str) -> None:
+    """Write the whole file; if it is invalid, the old one stays."""
+    home.prepare()
+    fresh = home.config.with_name("config.toml.new")
+    fresh.unlink(missing_ok=True)
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        check_configuration(fresh, os.environ)
+    except ConfigError as error:
+        fresh.unlink()
+        raise ConfigError(str(error).replace(fresh.name, home.config.name), error.hint) from None
+    os.replace(fresh, home.config)
+    sync_folder(home.config.parent)
+
+
+def replace_table(text: str, name: str, table: dict[str, Any]) -> str:
+    """Return the text with `[name]` and its sub-tables rewritten at the end. Pure."""
+    kept: list[str] = []
+    skipping = False
+    for line in text.splitlines():
+        if header := _ANY_HEADER.match(line):
+            found = ".".join(part.strip().strip("\"'") for part in header[1].split("."))
+            skipping = found == name or found.startswith(f"{name}.")
+        if not skipping:
+            kept.append(line)
+    body = "\n".join(kept).rstrip()
+    return (
+        (f"{body}\n\n" if body else "")
+        + "\n".join([f"[{name}]", *(f"{_key(key)} = {render_value(value)}" for key, value in table.items())])
+        + "\n"
+    )
+
+
 @click.group("config", cls=Renaming, renamed={"unset": "remove"})
 def command() -> None:
     """Show, check or change the configuration."""
@@ -214,7 +276,7 @@ def set_value(name: str, value: str) -> None:
     for reading in _readings(given):
         try:
             write_checked(home(), change_setting(text, path, reading))
-            return _tell(f"{name} is set")
+            return apply_change(f"{name} is set")
         except ConfigError as error:
             faults.append(error)
     # the line number would be wrong, because this text is not in the file
@@ -265,7 +327,7 @@ def _readings(given: str) -> list[Any]:
 def remove(name: str) -> None:
     """Remove a setting from the file: its default applies again."""
     write_checked(home(), change_setting(read_text(home()), tuple(name.split("."))))
-    _tell(f"{name} has its default again")
+    apply_change(f"{name} has its default again")
 
 
 @command.command()
@@ -285,12 +347,12 @@ def edit() -> None:
                 raise
             text = changed
         else:
-            _tell("the configuration is valid and saved")
+            apply_change("the configuration is valid and saved")
             return
 
 
-def _tell(what: str) -> None:
-    """Print the change, and reload a running hub so that it applies."""
+def apply_change(what: str) -> None:
+    """Print what was changed, and reload a running hub so that it applies at once."""
     if lock_holder(home().lock) is None:
         click.echo(what)
         return
@@ -299,5 +361,5 @@ def _tell(what: str) -> None:
     if answer.get("ok"):
         click.echo(f"{what}; the hub uses it now. Sessions that run keep their detection settings.")
     else:
-        click.echo(f"{what}; the hub did not take it over: {answer.get('message', '')}")
+        click.echo(f"{what}; the hub still uses the old settings: {answer.get('message', '')}")
         click.echo("try: atlasbridge hub restart")

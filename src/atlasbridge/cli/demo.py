@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 import click
 
-from atlasbridge.cli.environment import needs_unix, own_name
-from atlasbridge.core.errors import HubUnavailable
+from atlasbridge.cli.printing import hub_client
+from atlasbridge.cli.run import needs_unix, own_name
+from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.process import own_environ, own_python
 
@@ -40,7 +42,7 @@ NEXT = """That was the demo. Next, your own tool:
 def command(quiet: bool, tour: bool) -> int:
     """Run a sample agent: a command, an edit, a choice, words, a secret, and something to refuse."""
     from atlasbridge.cli.printing import home
-    from atlasbridge.cli.run import main as run
+    from atlasbridge.cli.run import run_here as run
     from atlasbridge.core.daemon.request import lock_holder
 
     needs_unix("demo", "ask something by a script instead: atlasbridge ask QUESTION")
@@ -50,7 +52,7 @@ def command(quiet: bool, tour: bool) -> int:
         click.echo(WHERE.format(us=own_name()))
     sys.stdout.flush()
     if tour:
-        words = own_python("atlasbridge.cli.demo_tour", "demo")
+        words = own_python("atlasbridge.cli.demo", "demo")
         subprocess.Popen(words, env=own_environ(os.environ), stdin=subprocess.DEVNULL, start_new_session=True)
     os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a fork server for one session would remain running
     status = run(["--name", "demo", "--", *own_python("atlasbridge.lab.demo_agent")], announce=had_hub)
@@ -74,3 +76,46 @@ def _stop_idle_hub(place: Home) -> None:
     except HubUnavailable:
         pass  # it is perhaps still starting
     stop_hub(place)
+
+
+# Answers the questions of the demo automatically, slowly enough to watch: for `demo --tour`.
+#
+# It is a separate process, like a person at another terminal.
+
+
+READ_S = 2.5  # how long a question is shown before it is answered
+LOOK_S = 0.2
+PATIENCE_S = 60.0
+ANSWERS = ("y", "2", "y", "what people asked for", "a-sample-password", "n")
+
+
+def answer_all(session_label: str) -> int:
+    answered: set[str] = set()
+    for value in ANSWERS:
+        prompt_id = _await_question(session_label, answered)
+        if not prompt_id:
+            return 1
+        answered.add(prompt_id)
+        time.sleep(READ_S)
+        with hub_client() as hub:
+            hub.request("reply", prompt_id=prompt_id, value=value, place="the tour")  # a person can have been faster
+    return 0
+
+
+def _await_question(session_label: str, answered: set[str]) -> str:
+    give_up_at = time.monotonic() + PATIENCE_S
+    while time.monotonic() < give_up_at:
+        try:
+            with hub_client() as hub:
+                prompts = hub.ask("prompts")["prompts"]
+        except AtlasBridgeError:
+            prompts = []
+        for prompt in prompts:
+            if prompt["label"] == session_label and prompt["prompt_id"] not in answered:
+                return str(prompt["prompt_id"])
+        time.sleep(LOOK_S)
+    return ""
+
+
+if __name__ == "__main__":
+    sys.exit(answer_all(sys.argv[1]))

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import errno
+import io
+import json
 import os
+import platform
 import shutil
 import socket
+import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,12 +19,13 @@ from typing import Any
 
 import click
 
+from atlasbridge import __version__
 from atlasbridge.bootstrap import describe_adapters, load_configuration, updated_dialects
 from atlasbridge.cli.hub import describe_unasked
-from atlasbridge.cli.printing import home, json_option, print_json
-from atlasbridge.cli.records import verify_audit_offline, versions
-from atlasbridge.cli.service import service_file
-from atlasbridge.cli.shim import default_folder, real_tool, shims
+from atlasbridge.cli.install import default_folder, real_tool, service_file, shims
+from atlasbridge.cli.overview import terminal_cols
+from atlasbridge.cli.printing import fold, home, json_option, print_json
+from atlasbridge.config.secrets import HIDDEN, hide_secrets, is_secret_name
 from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
 from atlasbridge.core.daemon.request import HINT, HubClient, compare_version, lock_holder
 from atlasbridge.core.distribution import COMMAND, NAME, others
@@ -34,7 +40,9 @@ from atlasbridge.core.hub_connection import (
     read_pass,
 )
 from atlasbridge.core.peer import own_uid
-from atlasbridge.core.store.database import sqlite_warning
+from atlasbridge.core.prompt.redact import leaves
+from atlasbridge.core.store.database import engine_version, read_schema, sqlite_warning
+from atlasbridge.core.store.verify import verify_home
 from atlasbridge.core.system_setup import read_setup
 from atlasbridge.core.values import frozen
 
@@ -67,7 +75,7 @@ def run_checks(home: Home) -> Iterator[Check]:
     if _can_be_entered(home.root):  # checked again, because it could have been fixed in the meantime
         yield from check_inside(home)
     else:
-        yield Check("everything else", "warning", "not looked at: the home folder is shut", "see above")
+        yield Check("everything else", "warning", "not checked: the home folder cannot be read", "see above")
     yield check_terminal()
     yield check_probe()
     yield check_ancestry()
@@ -101,11 +109,21 @@ def check_python() -> Check:
     return Check("python", "fault", found, "install Python 3.11 or newer")
 
 
+def versions() -> dict[str, str]:
+    return {
+        "atlasbridge": __version__,
+        "python": platform.python_version(),
+        "sqlite": ".".join(str(number) for number in engine_version()),
+        "platform": platform.platform(),
+    }
+
+
 def check_sqlite() -> Check:
     found = versions()["sqlite"]
-    if tuple(int(part) for part in found.split(".")[:2]) < OLDEST_SQLITE:
+    if engine_version() < OLDEST_SQLITE:
         return Check("sqlite", "fault", found, "use a Python built with SQLite 3.35 or newer")
-    return Check("sqlite", "ok", sqlite_warning() or found)  # no action needed, because only the hub writes
+    # no action is needed, because only the hub writes
+    return Check("sqlite", "ok", f"{found}; no other program should write its database" if sqlite_warning() else found)
 
 
 def check_name() -> Iterator[Check]:
@@ -165,9 +183,9 @@ def _check_creatable(root: Path) -> Check:
         place = place.parent
     error = _fault_of_writing(place)
     if error is None:
-        return Check("home", "ok", f"{root} (made at the first use)")
+        return Check("home", "ok", f"{root} (created at the first use)")
     why = f"{place} is not writable ({error.strerror})"
-    return Check("home", "fault", f"{root} cannot be made: {why}", "set ATLASBRIDGE_HOME to your own")
+    return Check("home", "fault", f"{root} cannot be created: {why}", "set ATLASBRIDGE_HOME to your own")
 
 
 def _fault_of_writing(root: Path) -> OSError | None:
@@ -212,10 +230,10 @@ def check_adapters(home: Home) -> Iterator[Check]:
     found = describe_adapters(home)
     broken = [item for item in found if item["health"] != "ok"]
     for item in broken:
-        yield Check(f"adapter {item['name']}", "fault", item["health"], f"mend or remove it: {item['from']}")
+        yield Check(f"adapter {item['name']}", "fault", item["health"], f"fix or remove it: {item['from']}")
     here = [item["name"] for item in found if item["installed"] and item not in broken]
     tools = f"on PATH: {', '.join(here)}" if here else "none of their tools is on PATH (any program can be run)"
-    yield Check("adapters", "ok", f"{len(found) - len(broken)} well; {tools}")
+    yield Check("adapters", "ok", f"{len(found) - len(broken)} work; {tools}")
     yield from check_updates(home)
 
 
@@ -237,7 +255,7 @@ def check_launchers(home: Home) -> Check:
     try:
         launchers = load_configuration(home, os.environ).general.launchers
     except AtlasBridgeError:
-        return Check("launchers", "ok", "not looked at: see the configuration")
+        return Check("launchers", "ok", "not checked: see the configuration")
     lost = {item.name: item.command[0] for item in launchers if item.command and not shutil.which(item.command[0])}
     if not lost:
         return Check("launchers", "ok", f"{len(launchers)} configured")
@@ -292,9 +310,9 @@ def _unlink_all(paths: list[Path]) -> None:
 def check_service(home: Home) -> Check:
     path = service_file()
     if not path.exists():
-        return Check("service", "ok", "none; the hub starts on demand (with every login: atlasbridge hub install)")
+        return Check("service", "ok", "none; the hub starts on demand (to start it at login: atlasbridge hub install)")
     if sys.executable not in path.read_text("utf-8", "replace"):
-        return Check("service", "warning", f"{path} starts another Python's hub", "atlasbridge hub install")
+        return Check("service", "warning", f"{path} starts the hub of another Python", "atlasbridge hub install")
     return Check("service", "ok", str(path))
 
 
@@ -343,7 +361,8 @@ def check_hub(home: Home) -> Iterator[Check]:
         yield Check("hub", "fault", str(error), "restart it with: atlasbridge hub restart")
         return
     said = compare_version(status)
-    detail = f"process {status['pid']}, {status['sessions']} sessions"
+    count = status["sessions"]
+    detail = f"process {status['pid']}, {count} {'session' if count == 1 else 'sessions'}"
     yield Check("hub", "warning", said, HINT) if said else Check("hub", "ok", detail)
     if status.get("alarm"):
         yield Check("audit file", "fault", status["alarm"], "free disk space; the hub retries automatically")
@@ -363,7 +382,7 @@ def check_audit(home: Home) -> Check:
     if not home.database.exists():
         return Check("audit log", "ok", "nothing recorded yet")
     try:
-        verdict = verify_audit_offline(home)
+        verdict = verify_home(home.root).to_json()
     except AtlasBridgeError as error:
         return Check("audit log", "fault", str(error), error.hint)
     if verdict["ok"]:
@@ -384,16 +403,22 @@ def check_terminal() -> Check:
 
 
 def check_probe() -> Check:
-    if sys.platform == "linux" and os.access("/proc/self/syscall", os.R_OK):
-        return Check("waiting probe", "ok", "the kernel tells which process reads the terminal")
-    if sys.platform == "linux":
-        return Check(
-            "waiting probe",
-            "warning",
-            "/proc does not tell; silence is used instead",
-            "mount /proc, and allow /proc/PID/syscall",
-        )
-    return Check("waiting probe", "ok", "what this system offers")
+    """Look at a child, as a session host does: this command hides its own memory, and so its own files in /proc."""
+    name = "waiting probe"
+    if sys.platform != "linux":
+        return Check(name, "ok", "what this system offers")
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as child:
+        assert child.stdin and child.stdout
+        child.stdin.write(b".")
+        child.stdout.read(1)  # now it runs: the kernel also hides a program that is only starting
+        try:
+            Path(f"/proc/{child.pid}/syscall").read_text()
+        except OSError as error:
+            detail = f"the kernel does not say which process reads the terminal ({error.strerror}); silence decides"
+            return Check(
+                name, "warning", detail, "mount /proc, and allow users to read /proc/PID/syscall of their processes"
+            )
+    return Check(name, "ok", "the kernel says which process reads the terminal")
 
 
 def check_ancestry() -> Check:
@@ -402,13 +427,15 @@ def check_ancestry() -> Check:
     line = trace_ancestry(os.getpid(), look_at)
     if not line:
         hint = "mount /proc" if sys.platform == "linux" else "answer on the page or in a chat"
-        return Check("ancestry", "fault", "the system does not tell where a command comes from", hint)
+        return Check("ancestry", "fault", "the system does not show which process started a command", hint)
     if line[-1].pid > 1 and line[-1].started == 0 and sys.platform == "linux":
         return Check("ancestry", "warning", "processes of other users are hidden (hidepid)", "see SECURITY.md")
     if is_inside(line):
         hint = "use a terminal of your own; a limit on file locks (ulimit -Hx) counts as a session's mark"
-        return Check("ancestry", "warning", "this terminal was started inside a session and decides nothing", hint)
-    return Check("ancestry", "ok", "a command of a session's tool is told from a person's")
+        return Check(
+            "ancestry", "warning", "this terminal was started inside a session, so its commands cannot answer", hint
+        )
+    return Check("ancestry", "ok", "the hub can tell your commands from those of a session's tool")
 
 
 def setup_user() -> str:
@@ -419,13 +446,11 @@ def setup_user() -> str:
 def check_separation(home: Home) -> Check:
     name = "separation"
     if home.system:
-        return Check(
-            name, "ok", f"system set-up: the hub is the user {setup_user()}'s; your tools cannot read its store"
-        )
+        return Check(name, "ok", f"system setup: the hub runs as {setup_user()}; your tools cannot read its files")
     if home.hub is not None and home.hub.exists() and home.hub.stat().st_uid != own_uid():
-        return Check(name, "ok", "the hub is another user's: sessions of yours can ask it, and decide nothing")
+        return Check(name, "ok", "another user runs the hub: your sessions can ask it, and cannot answer")
     return Check(
-        name, "ok", "hub and tools are one user's; to keep its store from them: sudo atlasbridge hub install --system"
+        name, "ok", "the hub runs as you, like your tools; to separate them: sudo atlasbridge hub install --system"
     )
 
 
@@ -440,6 +465,7 @@ def check_disk(home: Home) -> Check:
     return Check("disk", "ok", detail)
 
 
+NAME_COLS = 20
 _MARKS = {"ok": "✓", "warning": "!", "fault": "✗"}
 
 
@@ -451,19 +477,27 @@ def command(fix: bool, as_json: bool) -> int:
     if fix:
         for check in run_checks(home()):
             if check.fix is not None:
-                click.echo(put_right(check), err=as_json)
+                click.echo(apply_fix(check), err=as_json)
     checks = list(run_checks(home()))
     if as_json:
         print_json([check.to_json() for check in checks])
     else:
-        for check in checks:
-            click.echo(f"{_MARKS[check.state]} {check.name:20} {check.detail}")
-            if check.state != "ok" and check.hint:
-                click.echo(f"  {'':20} → {check.hint}")
+        click.echo("\n".join(line for check in checks for line in render_check(check, terminal_cols())))
     return 1 if any(check.state == "fault" for check in checks) else 0
 
 
-def put_right(check: Check) -> str:
+def render_check(check: Check, cols: int) -> list[str]:
+    """Wrapped between words on a terminal; 0: whole lines, for a pipe."""
+    room = max(cols - NAME_COLS - 4, 20) if cols else 0
+    rows = fold(check.detail, room) if room else [check.detail]
+    rows += [f"→ {check.hint}"] if check.state != "ok" and check.hint else []
+    return [
+        f"{_MARKS[check.state]} {check.name:{NAME_COLS}} {rows[0]}",
+        *(f"{'':{NAME_COLS + 3}}{row}" for row in rows[1:]),
+    ]
+
+
+def apply_fix(check: Check) -> str:
     """A failed fix does not stop the others."""
     assert check.fix is not None
     try:
@@ -471,3 +505,108 @@ def put_right(check: Check) -> str:
     except (OSError, AtlasBridgeError) as error:
         return f"cannot be fixed: {check.name} ({error})"
     return f"fixed: {check.name} ({check.detail})"
+
+
+# `atlasbridge debug bundle`: collects the files for a bug report, and verifies that no known secret is in them.
+
+
+LOG_TAIL_BYTES = 1_000_000
+SHORTEST_SECRET = 4  # shorter values occur everywhere
+
+
+@click.group("debug")
+def debug_command() -> None:
+    """Help for bug reports."""
+
+
+@debug_command.command()
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("atlasbridge-debug.tar.gz"))
+def bundle(output: Path) -> None:
+    """Write logs, schema and the configuration without secrets into one file.  It contains no prompt and no answer."""
+    secrets = known_secrets(home(), dict(os.environ))
+    members = {name: leaves(text, tuple(secrets)) for name, text in collect(home()).items()}
+    refuse_leaks(members, secrets)
+    write(output, members)
+    click.echo(f"written to {output}: {', '.join(sorted(members))}")
+
+
+def collect(place: Home) -> dict[str, str]:
+    members = {
+        "versions.json": _json(versions()),
+        "doctor.json": _json([check.to_json() for check in run_checks(place)]),
+        "config.json": _json(_config(place)),
+        "schema.sql": read_schema(place.database) if place.database.exists() else "",
+        "files.json": _json(_files(place)),
+    }
+    for path in sorted(place.root.glob("hub.log*")) + sorted(place.sessions.glob("*.log")):
+        members[f"logs/{path.name}"] = _tail(path)
+    return members
+
+
+def known_secrets(place: Home, environ: dict[str, str]) -> set[str]:
+    """All values whose names look like secrets, from the environment and from the effective configuration."""
+    found = {value for name, value in environ.items() if is_secret_name(name)}
+    try:
+        found |= _secret_values({"channels": dict(load_configuration(place, environ).channels)}, "")
+    except AtlasBridgeError:
+        pass  # an invalid configuration is reported by its error only, never by its content
+    return {value for value in found if len(value) >= SHORTEST_SECRET}
+
+
+def _secret_values(data: Any, name: str) -> set[str]:
+    if isinstance(data, dict):
+        return set().union(*(_secret_values(value, str(key)) for key, value in data.items()), set())
+    if isinstance(data, list | tuple):
+        return set().union(*(_secret_values(item, name) for item in data), set())
+    return {str(data)} if data and is_secret_name(name) else set()
+
+
+def refuse_leaks(members: dict[str, str], secrets: set[str]) -> None:
+    """Raise an error if a secret is found; then nothing is written."""
+    for name, text in members.items():
+        if any(secret in text for secret in secrets):
+            raise AtlasBridgeError(f"a secret would have been written into {name}", "please report this as a bug")
+
+
+def write(output: Path, members: dict[str, str]) -> None:
+    output.touch(mode=0o600)
+    with tarfile.open(output, "w:gz") as archive:
+        for name, text in sorted(members.items()):
+            data = text.encode()
+            info = tarfile.TarInfo(f"atlasbridge-debug/{name}")
+            info.size, info.mode = len(data), 0o600
+            archive.addfile(info, io.BytesIO(data))
+
+
+def _config(place: Home) -> Any:
+    try:
+        found = load_configuration(place, os.environ)
+    except AtlasBridgeError as error:
+        return {"error": str(error)}
+    general = found.general.model_dump(mode="json")
+    general["grants"] = [{**grant, "question": HIDDEN, "answer": HIDDEN} for grant in general["grants"]]
+    general["launchers"] = [{**one, "command": _program(one["command"])} for one in general["launchers"]]
+    return hide_secrets({**general, "channels": dict(found.channels)})
+
+
+def _program(words: list[str]) -> list[str]:
+    """Keep only the program, because arguments can contain anything."""
+    return [Path(words[0]).name, *([f"({len(words) - 1} more words)"] if words[1:] else [])]
+
+
+def _files(place: Home) -> list[dict[str, Any]]:
+    return [
+        {"name": str(path.relative_to(place.root)), "mode": oct(path.stat().st_mode), "bytes": path.stat().st_size}
+        for path in sorted(place.root.rglob("*"))
+        if not path.is_symlink()
+    ]
+
+
+def _tail(path: Path) -> str:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - LOG_TAIL_BYTES))
+        return file.read().decode(errors="replace")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import click
 
 from atlasbridge.bootstrap import build_tracer, plan_server_chats
-from atlasbridge.cli.printing import home, json_option, print_json, print_table
+from atlasbridge.cli.printing import DURATION, Renaming, home, json_option, print_json, print_table
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.distribution import install_line
 from atlasbridge.core.errors import AtlasBridgeError, ChannelError, ConfigError, HubUnavailable
@@ -204,7 +204,10 @@ def leave(force: bool) -> None:
 @click.option(
     "--metrics-token-file", type=click.Path(exists=True, path_type=Path), help="The token that reads /metrics."
 )
-@click.option("--keep-days", default=90.0, show_default=True, help="How long what has ended is kept; the log stays.")
+@click.option(
+    "--keep", type=DURATION, default="90d", show_default=True, help="How long what has ended is kept; the log stays."
+)
+@click.option("--keep-days", type=float, hidden=True)
 @click.option(
     "--log-format",
     type=click.Choice(["auto", "json", "text"]),
@@ -222,7 +225,8 @@ def serve(
     key: str,
     connections: int,
     metrics_token_file: Path | None,
-    keep_days: float,
+    keep: float,
+    keep_days: float | None,
     log_format: str,
     config_path: Path | None,
 ) -> None:
@@ -238,7 +242,9 @@ def serve(
     open_log(Path(os.devnull), level, 0, 0, to_terminal=True, as_json=as_json)
     token = metrics_token_file.read_text().strip() if metrics_token_file else ""
     oidc = _read_oidc(config_path) if config_path else None
-    place = Address(host, port, url, cert, key, token, connections, keep_days * 86_400.0, oidc)
+    place = Address(
+        host, port, url, cert, key, token, connections, keep if keep_days is None else keep_days * 86_400.0, oidc
+    )
     read_plan = partial(plan_server_chats, config_path, os.environ) if config_path else None
     tracer = build_tracer("atlasbridge-fleet", os.environ)
     started = lambda known_as: click.echo(f"The fleet server is at {known_as}")  # noqa: E731
@@ -345,12 +351,23 @@ def _postgres(program: str, *words: str) -> None:
 @url_option
 @click.option("--name", default="", help="Valid for a machine of this name alone.")
 @click.option("--ephemeral", is_flag=True, help="For containers and jobs: removed once silent.")
-@click.option("--minutes", default=60.0, show_default=True, help="How long the invitation is valid.")
+@click.option("--ttl", type=DURATION, default="1h", show_default=True, help="How long the invitation is valid.")
+@click.option("--minutes", type=float, hidden=True)
 @click.option("--uses", default=1, show_default=True, help="How many machines can use it.")
 @json_option
-def invite(database_url: str, url: str, name: str, ephemeral: bool, minutes: float, uses: int, as_json: bool) -> None:
+def invite(
+    database_url: str,
+    url: str,
+    name: str,
+    ephemeral: bool,
+    ttl: float,
+    minutes: float | None,
+    uses: int,
+    as_json: bool,
+) -> None:
     """Print the command with which a machine joins, once."""
-    address = _invite(database_url, url, name=name, ephemeral=ephemeral, ttl_s=minutes * 60, uses=uses)
+    ttl_s = ttl if minutes is None else minutes * 60
+    address = _invite(database_url, url, name=name, ephemeral=ephemeral, ttl_s=ttl_s, uses=uses)
     if as_json:
         print_json({"address": address})
     else:
@@ -446,7 +463,7 @@ def rules(database_url: str, file: Path | None, as_json: bool) -> None:
 # machines
 
 
-@command.group(invoke_without_command=True)
+@command.group(cls=Renaming, renamed={"revoke": "remove"}, invoke_without_command=True)
 @click.option("--database", "database_url", envvar="ATLASBRIDGE_FLEET_DATABASE", default="")
 @click.option("-a", "--all", "include_gone", is_flag=True, help="Also those that are gone.")
 @json_option
@@ -507,10 +524,20 @@ def _unknown(machine: str) -> AtlasBridgeError:
     return AtlasBridgeError(f"there is no machine {machine!r}", "list them: atlasbridge fleet machines")
 
 
-@machines.command()
+@machines.command("list")
+@database_option
+@click.option("-a", "--all", "include_gone", is_flag=True, help="Also those that are gone.")
+@json_option
+@click.pass_context
+def list_machines(ctx: click.Context, database_url: str, include_gone: bool, as_json: bool) -> None:
+    """List the machines; `fleet machines` alone does the same."""
+    ctx.invoke(machines, database_url=database_url, include_gone=include_gone, as_json=as_json)
+
+
+@machines.command("remove")
 @database_option
 @click.argument("machine")
-def revoke(database_url: str, machine: str) -> None:
+def remove_machine(database_url: str, machine: str) -> None:
     """Remove MACHINE: its key no longer works, and the server closes its open prompts."""
     from atlasbridge.fleet.server import machines as fleet_machines
 
@@ -695,27 +722,25 @@ def remove_person(database_url: str, name: str) -> None:
 @machine_option
 @folder_option
 @click.option("--see", is_flag=True, help="To see, not to answer.")
-def allow_person(database_url: str, holder: str, machine: str, folder: str, see: bool) -> None:
+@click.option("--remove", is_flag=True, help="Remove this permission again.")
+def allow_person(database_url: str, holder: str, machine: str, folder: str, see: bool, remove: bool) -> None:
     """Allow HOLDER, a person or @team, to answer for these machines and folders."""
     from atlasbridge.fleet.server import people as fleet_people
 
+    if remove:
+        deny_person(database_url, holder, machine, folder)
+        return
     may = "see" if see else "answer"
     work(database_url, lambda database: fleet_people.allow(database, holder, machine, folder, may, operator()))
     click.echo(f"{holder} is allowed to {may}: machine {machine}, folder {folder}.")
 
 
-@people.command("deny")
-@database_option
-@click.argument("holder")
-@machine_option
-@folder_option
 def deny_person(database_url: str, holder: str, machine: str, folder: str) -> None:
-    """Remove what `allow` gave, with the same arguments."""
     from atlasbridge.fleet.server import people as fleet_people
 
     if not work(database_url, lambda database: fleet_people.deny(database, holder, machine, folder, operator())):
-        raise AtlasBridgeError(f"{holder} has no such right", "list them: atlasbridge fleet people list")
-    click.echo(f"Taken from {holder}: machine {machine}, folder {folder}.")
+        raise AtlasBridgeError(f"{holder} has no such permission", "list them: atlasbridge fleet people list")
+    click.echo(f"{holder} is no longer allowed: machine {machine}, folder {folder}.")
 
 
 @people.command("team")
@@ -798,7 +823,7 @@ def audit() -> None:
 
 @audit.command("show")
 @database_option
-@click.option("--limit", default=100, show_default=True, help="The last so many entries.")
+@click.option("-n", "--lines", "--limit", "limit", default=100, show_default=True, help="How many, from the end.")
 def show_log(database_url: str, limit: int) -> None:
     """Print entries of the server's log, one JSON object per line."""
     with needs(SERVER):
@@ -810,7 +835,7 @@ def show_log(database_url: str, limit: int) -> None:
 
 @audit.command("verify")
 @database_option
-@click.option("--wait", default=30.0, show_default=True, help="Seconds to wait for the machines' words.")
+@click.option("--wait", type=DURATION, default="30s", show_default=True, help="How long to wait for the machines.")
 @json_option
 @click.pass_context
 def verify_log(ctx: click.Context, database_url: str, wait: float, as_json: bool) -> None:
@@ -829,5 +854,8 @@ def verify_log(ctx: click.Context, database_url: str, wait: float, as_json: bool
         ctx.exit(1)
 
 
-for _moved in (revoke, screens):  # also available under their earlier names in `server`
-    command.add_command(click.Command(_moved.name, callback=_moved.callback, params=_moved.params, hidden=True))
+# Earlier spellings, understood for one more version.
+for _old, _now in (("revoke", remove_machine), ("screens", screens)):
+    command.add_command(click.Command(_old, callback=_now.callback, params=_now.params, hidden=True))
+_params = [parameter for parameter in allow_person.params if parameter.name not in ("see", "remove")]
+people.add_command(click.Command("deny", callback=deny_person, params=_params, hidden=True))

@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
-from atlasbridge.cli.environment import needs_unix
-from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
+from atlasbridge.bootstrap import find_adapter_faults
+from atlasbridge.cli.overview import print_line, render_overview, terminal_cols
+from atlasbridge.cli.printing import ago, home, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.run import needs_unix
 from atlasbridge.core.daemon.request import HINT, compare_version, lock_holder, look_at_hub
 from atlasbridge.core.daemon.starter import ensure_hub, stop_hub
 from atlasbridge.core.peer import own_uid
@@ -28,7 +30,7 @@ def _system_setup() -> SystemSetup | None:
 
 @click.group("hub")
 def command() -> None:
-    """Start, stop, restart or look at the hub."""
+    """Start, stop, restart or show the hub."""
 
 
 @command.command()
@@ -119,7 +121,7 @@ def install(now: bool, system: bool, people: tuple[str, ...], sudo_only: bool) -
         for line in install_system(people or ((caller,) if caller not in ("", "root") else ()), sudo_only):
             click.echo(line)
         return
-    from atlasbridge.cli.service import install_service
+    from atlasbridge.cli.install import install_service
 
     for line in install_service(home(), now):
         click.echo(line)
@@ -136,7 +138,7 @@ def uninstall(system: bool, keep_data: bool) -> None:
         for line in uninstall_system(keep_data):
             click.echo(line)
         return
-    from atlasbridge.cli.service import uninstall_service
+    from atlasbridge.cli.install import uninstall_service
 
     for line in uninstall_service():
         click.echo(line)
@@ -192,3 +194,64 @@ def _fault(channel: dict[str, Any]) -> str:
     if unreached := channel.get("unreached"):
         return f"{unreached} not shown yet: {channel.get('why', '')}"
     return str(channel.get("fault", ""))
+
+
+# `atlasbridge status`: the overview of the bare command, and the hub with its channels below it.
+
+
+@click.command("status")
+@click.option("-a", "--all", "include_ended", is_flag=True, help="Also sessions that have ended.")
+@click.option("--line", is_flag=True, help="One short line for a status bar or a shell prompt; starts no hub.")
+@json_option
+def status_command(include_ended: bool, line: bool, as_json: bool) -> None:
+    """Show open prompts and running sessions, then the hub, its channels and any problems."""
+    if line:
+        print_line()
+        return
+    with hub_client(start=True) as hub:
+        status = hub.ask("status")
+        sessions = hub.ask("sessions", all=include_ended)["sessions"]
+        found = hub.ask("prompts")
+        health = hub.request("health").get("sessions", {})  # empty for a hub of an older version
+    prompts = found["prompts"]
+    status.pop("ok")
+    sessions = [{**item, "health": health.get(item["session_id"], "")} for item in sessions]
+    adapters = find_adapter_faults(home())
+    if as_json:
+        still = found["still_waiting"]
+        about = {"hub": status, "sessions": sessions, "prompts": prompts, "still_waiting": still, "adapters": adapters}
+        print_json(about)
+        return
+    running = [item for item in sessions if item["state"] == "active"]
+    *lines, _, _ = render_overview(prompts, running, found["still_waiting"], terminal_cols())
+    click.echo("\n".join(lines))
+    print_status(status, counts=False)
+    ended = [item for item in sessions if item not in running]
+    if include_ended:
+        rows = [
+            (
+                item["session_id"][:8],
+                item["label"] or item["tool"],
+                item["state"],
+                "" if item["exit_code"] is None else item["exit_code"],
+                ago(item["started_at"]),
+                item["cwd"],
+            )
+            for item in ended
+        ]
+        print_table(("ended", "name", "state", "exit", "started", "folder"), rows, "no session has ended")
+    if unwell := [(item["session_id"][:8], item["health"]) for item in running if item["health"] not in ("", "ok")]:
+        print_table(("session", "health"), unwell, "")
+    if adapters:
+        print_table(("adapter", "fault"), list(adapters.items()), "")
+    told = [_told_by_adapter(item) for item in sessions if item.get("adapter")]
+    if told:
+        print_table(("session", "adapter of", "says"), told, "")
+
+
+def _told_by_adapter(session: dict[str, Any]) -> tuple[str, str, str]:
+    """The adapter's fault first, then the output of `snapshot_context`."""
+    adapter = session["adapter"]
+    context = [f"{name}={value}" for name, value in adapter.get("context", {}).items() if name != "session_id"]
+    fault = [f"failed: {adapter['fault']}"] if adapter.get("fault") else []
+    return session["session_id"][:8], session["tool"], ", ".join([*fault, *context])

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from atlasbridge.cli.by_name import find_session_id, named_session, sessions_of
-from atlasbridge.cli.environment import needs_unix
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_line
+from atlasbridge.cli.run import needs_unix
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.session.model import choose
 

@@ -12,7 +12,6 @@ import click
 
 from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, RENAMED, render_help, sentence_of
 from atlasbridge.cli.completion import plain_parameters
-from atlasbridge.cli.environment import lacks_unix
 from atlasbridge.cli.overview import print_overview
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.process import hide_memory
@@ -29,7 +28,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command = getattr(import_module(module), attribute)
+        command = getattr(import_module(f"atlasbridge.cli.{module}"), attribute)
         return command if isinstance(command, click.Command) else PlainCommand(cmd_name, command)
 
     def _renamed(self, ctx: click.Context, said: str) -> click.Command | None:
@@ -141,6 +140,15 @@ def main(arguments: list[str] | None = None) -> int:
         if lacks_unix(error):
             return fail("this command works on Unix only", "see what there is on Windows: docs/howto/windows.md", 1)
         return fail(f"internal error: {type(error).__name__}: {error}", "run it again with ATLASBRIDGE_DEBUG=1", 1)
+
+
+# Python modules that exist on Unix only
+_UNIX_MODULES = frozenset({"fcntl", "termios", "tty", "pty", "resource", "pwd", "grp"})
+
+
+def lacks_unix(error: Exception) -> bool:
+    """Whether a command failed because a Unix module is missing on Windows."""
+    return isinstance(error, ImportError) and error.name in _UNIX_MODULES and not hasattr(os, "fork")
 
 
 def suggest(error: click.UsageError) -> str:

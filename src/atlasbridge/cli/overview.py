@@ -90,7 +90,7 @@ def render_overview(
     others = [item for item in sessions if item["session_id"] not in named]
     lines += ["", f"{len(others)} running" if others else "nothing else is running" if named else "nothing is running"]
     lines += _rows([(item["session_id"], _name(item), f"{_where(item)}, {item['cwd']}") for item in others], cols)
-    answer = "answer: atlasbridge approvals · " if prompts else "start: atlasbridge run TOOL · "
+    answer = "answer: atlasbridge approvals · " if asking else "start: atlasbridge run TOOL · "
     return [*lines, "", f"{answer}go there: atlasbridge attach NAME", "all commands: atlasbridge --help"]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from atlasbridge.cli.printing import DURATION, home, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.printing import DURATION, Renaming, home, hub_client, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.policy.offer import Migrated, PastQuestion, StandingAnswer
@@ -152,7 +152,7 @@ def command() -> None:
 @command.command()
 @policy_option
 def check(file: Path | None) -> None:
-    """Check the rule file and its examples; name the line of a mistake.  Exit status 2 if it is invalid."""
+    """Check the rule file and its examples; report the line of a mistake.  Exit status 2 if it is invalid."""
     policy = load(file)
     if not rule_file(file).exists():
         click.echo(f"{rule_file(file)} does not exist yet: everything is asked. Begin with: atlasbridge policy suggest")
@@ -161,7 +161,7 @@ def check(file: Path | None) -> None:
     }
     if policy.rules:
         said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-        click.echo(f"{rule_file(file)}: {len(policy.rules)} rules are good ({said})")
+        click.echo(f"{rule_file(file)}: {len(policy.rules)} rules are valid ({said})")
     for line in wildcards(policy):
         click.echo(line)
     for warning in old_grants():
@@ -180,7 +180,7 @@ def wildcards(policy: Policy) -> list[str]:
 @command.command()
 @click.argument("words", nargs=-1)
 def grammar(words: tuple[str, ...]) -> None:
-    """Show what a wildcard stands for after these words, such as: git log.  Without words: list known programs."""
+    """Show what a wildcard matches after these words, such as: git log.  Without words: list known programs."""
     from atlasbridge.core.policy.grammar import describe_grammar, find_grammar, known_programs
 
     if not words:
@@ -262,7 +262,9 @@ def summary(rows: list[dict[str, Any]]) -> list[str]:
 
 @command.command()
 @click.option("--since", type=DURATION, default="30d", show_default=True, help="How far back, such as 30d.")
-@click.option("--least", type=click.IntRange(1), default=2, show_default=True, help="How often you must have agreed.")
+@click.option(
+    "--least", type=click.IntRange(1), default=2, show_default=True, help="How often you must have approved it."
+)
 @click.option("--add", is_flag=True, help="Append them to your rule file.")
 @policy_option
 @json_option
@@ -318,9 +320,9 @@ def edit() -> None:
     try:
         load(draft)
     except ConfigError as error:
-        raise ConfigError(str(error), f"the old rules stand; your draft is {draft}") from None
+        raise ConfigError(str(error), f"the old rules still apply; your draft is {draft}") from None
     os.replace(draft, path)
-    click.echo(f"{path} is good")
+    click.echo(f"{path} is valid and saved")
     reload_hub()
 
 
@@ -437,6 +439,104 @@ def reload_hub() -> None:
         with hub_client() as hub:
             hub.ask("reload")
     except HubUnavailable:
-        click.echo("the hub does not run; it will read them when it starts", err=True)
+        click.echo("no hub runs; the next one reads them when it starts", err=True)
     else:
-        click.echo("the hub goes by them now", err=True)
+        click.echo("the hub uses them now", err=True)
+
+
+# `atlasbridge grants`: adds a grant from a prompt, lists grants and revokes them.
+
+
+@click.group("grants", cls=Renaming, renamed={"revoke": "remove"})
+def grants_command() -> None:
+    """What you allowed for a while: add from a prompt, list, remove."""
+
+
+@grants_command.command("list")
+@json_option
+def list_grants(as_json: bool) -> None:
+    """List what is allowed now, for how long, and by whom."""
+    with hub_client() as hub:
+        grants = hub.ask("grants")["grants"]
+    if as_json:
+        print_json(grants)
+        return
+    rows = [
+        (item["grant_id"][:8], item["allows"], item["tool"], where(item), left(item), item["by"]) for item in grants
+    ]
+    print_table(("grant", "allows", "tool", "where", "left", "by"), rows, "nothing is granted")
+
+
+@grants_command.command("remove")
+@click.argument("grant_id", required=False)
+@click.option("-a", "--all", "everything", is_flag=True, help="All of them.")
+@json_option
+def revoke(grant_id: str | None, everything: bool, as_json: bool) -> int:
+    """Remove a grant at once, by the beginning of its id."""
+    if bool(grant_id) == everything:
+        raise click.UsageError("give either a GRANT_ID or --all")
+    if grant_id is not None and len(grant_id) < 4:
+        raise click.UsageError("give at least four characters of the id")
+    with hub_client() as hub:
+        ended = hub.ask("grant.revoke", grant_id=grant_id or "")["ended"]
+    if as_json:
+        print_json({"ended": ended})
+    else:
+        click.echo(f"ended: {', '.join(item[:8] for item in ended)}" if ended else "there is no such grant")
+    return 0 if ended or everything else 1
+
+
+@grants_command.command()
+@click.argument("prompt_id")
+@click.option("--for", "for_s", type=DURATION, help="How long, such as 30m; at most 12h.")
+@click.option("--times", type=click.IntRange(1, 1000), help="How many questions.")
+@click.option("--session", "in_session", is_flag=True, help="In this session only; the default.")
+@click.option("--folder", "in_folder", is_flag=True, help="In every session of this tool in this folder.")
+@click.option("--preview", is_flag=True, help="Only show what it would allow.")
+@json_option
+def add(
+    prompt_id: str,
+    for_s: float | None,
+    times: int | None,
+    in_session: bool,
+    in_folder: bool,
+    preview: bool,
+    as_json: bool,
+) -> int:
+    """Allow what this prompt asks, and similar requests, for a while; this also answers the prompt."""
+    if in_session and in_folder:
+        raise click.UsageError("give either --session or --folder")
+    with hub_client() as hub:
+        answer = hub.request(
+            "grant.add", prompt_id=prompt_id, for_s=for_s, times=times, folder=in_folder, preview=preview
+        )
+    if as_json:
+        print_json({name: value for name, value in answer.items() if name != "hint"})
+    elif not answer.get("ok"):
+        click.echo(f"Refused: {answer['message']}", err=True)
+    else:
+        print_grant(answer)
+    return 0 if answer.get("ok") else 3
+
+
+def print_grant(answer: dict[str, Any]) -> None:
+    click.echo(f"{'granted' if answer['grant_id'] else 'would grant'}: {answer['words']}")
+    for text in answer["would"]:
+        click.echo(f"  allows        {text}")
+    for text, why in zip(answer["would_not"], answer["why_not"], strict=True):
+        click.echo(f"  does not      {text}\n                {why}")
+    if answer.get("grant_id"):
+        click.echo(f"end it with: atlasbridge grants remove {answer['grant_id'][:8]}")
+
+
+def where(item: dict[str, Any]) -> str:
+    return f"session {item['session_id'][:8]}" if item["session_id"] else str(item["folder"])
+
+
+def left(item: dict[str, Any]) -> str:
+    parts = []
+    if item["seconds_left"] is not None:
+        parts.append(f"{max(0, item['seconds_left']) // 60} min")
+    if item["uses_left"] is not None:
+        parts.append(f"{item['uses_left']} times")
+    return ", ".join(parts) or "until the machine restarts"

@@ -11,10 +11,11 @@ import click
 
 from atlasbridge.cli.by_name import find_prompt_id, find_session_id, sessions_of
 from atlasbridge.cli.completion import complete_prompts, complete_sessions
-from atlasbridge.cli.options import Renaming
-from atlasbridge.cli.printing import DURATION, ago, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.printing import DURATION, Renaming, ago, hub_client, json_option, print_json, print_table
+from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.gate import LEAVES
+from atlasbridge.core.session.model import choose
 
 REFUSED = 3
 _SIGNED = re.compile(r"-\d[\d.,:]*")
@@ -39,9 +40,9 @@ class _WithNumbers(click.Command):
 @click.option("--text", "as_text", is_flag=True, help="Type the value as text; never read it as a choice.")
 @click.option("--keys", help='Type these keys as they are, such as "q" or "\\x1b".')
 @click.option("--also", multiple=True, metavar="PROMPT", help="Answer this prompt the same way, too; can be repeated.")
-@click.option("--at", metavar="TIME", help="Answer later: 06:00, 'tomorrow 9am', 'in 2h'; it is decided then.")
+@click.option("--at", metavar="TIME", help="Answer later: 06:00, 'tomorrow 9am', 'in 2h'; it is checked then.")
 @click.option("--when", type=click.Choice(["limit-resets"]), help="Answer when the usage limit on its screen resets.")
-@click.option("--snooze", type=DURATION, help="No answer: ask again in a while, such as 15m.")
+@click.option("--snooze", type=DURATION, help="Do not answer; ask again after this time, such as 15m.")
 @click.option("--again", is_flag=True, help="Ask again a prompt that was left alone, or not answered in time.")
 @json_option
 def command(
@@ -68,7 +69,8 @@ def command(
             raise click.UsageError("--again takes no answer")
         with hub_client() as hub:
             prompt_id, unclear = find_prompt_id(prompt, hub.ask("prompts")["still_waiting"])
-            return report(_unclear(unclear) or hub.request("ask_again", prompt_id=prompt_id), as_json)
+            answer = _unclear(unclear) or hub.request("ask_again", prompt_id=prompt_id)
+            return report(_name_idle_session(hub, prompt, answer), as_json)
     if snooze is not None:
         if value is not None or keys is not None or also or at or when:
             raise click.UsageError("--snooze takes no answer")
@@ -103,13 +105,9 @@ def command(
             return report(_unclear(unclear), as_json)
         if (typed or keys is not None) and _is_secret(prompt_id, prompts) and value not in LEAVES:
             return report(_on_the_command_line(prompt_id), as_json)
-        answer = hub.request(
-            "reply",
-            prompt_id=prompt_id,
-            value=value if keys is None else keys,
-            as_text=as_text,
-            as_keys=keys is not None,
-        )
+        given = value if keys is None else keys
+        answer = hub.request("reply", prompt_id=prompt_id, value=given, as_text=as_text, as_keys=keys is not None)
+        answer = _name_idle_session(hub, prompt, answer)
     status = report(answer, as_json)
     if answer.get("stage") == "canceled" and not as_json:
         click.echo(f"ask again: atlasbridge reply {prompt_id[:8]} --again")
@@ -123,6 +121,14 @@ def _put_off(prompt: str, as_json: bool, op: str, **fields: Any) -> int:
         if unclear:
             return report(_unclear(unclear), as_json)
         return report(hub.request(op, prompt_id=prompt_id, **fields), as_json)
+
+
+def _name_idle_session(hub: HubClient, said: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """If the name is a session that asks nothing, the refusal says so instead of "no such prompt"."""
+    if answer.get("reason") != "unknown_prompt":
+        return answer
+    found = choose(said, sessions_of(hub))
+    return {**answer, "message": f"{said} asks nothing now."} if found.one else answer
 
 
 def _is_secret(prompt_id: str, prompts: list[dict[str, Any]]) -> bool:
@@ -146,9 +152,9 @@ def report(answer: dict[str, Any], as_json: bool) -> int:
     elif answer.get("ok"):
         click.echo(answer["message"])
     else:
-        click.echo(escape_controls(f"refused ({answer['reason']}): {answer['message']}"), err=True)
+        click.echo(escape_controls(f"Refused: {answer['message']}"), err=True)
         if answer["reason"] == "unknown_prompt":
-            click.echo("open prompts: atlasbridge approvals --once", err=True)
+            click.echo("  open prompts: atlasbridge approvals --once", err=True)
     return 0 if answer.get("ok") else REFUSED
 
 
@@ -167,13 +173,13 @@ def report_many(answer: dict[str, Any], as_json: bool) -> int:
 
 @click.group("later", cls=Renaming, renamed={"revoke": "remove"})
 def later_command() -> None:
-    """Answers that were given for later: list, remove.  To give one: atlasbridge reply ID VALUE --at 06:00"""
+    """Scheduled answers: list, remove.  To schedule one: atlasbridge reply ID VALUE --at 06:00"""
 
 
 @later_command.command("list")
 @json_option
 def list_later(as_json: bool) -> None:
-    """List answers and reminders for later, with their time and person."""
+    """List scheduled answers and reminders, with their time and person."""
     with hub_client() as hub:
         found = hub.ask("later")["later"]
     if as_json:
@@ -190,7 +196,7 @@ def list_later(as_json: bool) -> None:
 @click.argument("later_id")
 @json_option
 def revoke(later_id: str, as_json: bool) -> int:
-    """Remove one before its time, by the beginning of its id; the prompt keeps waiting."""
+    """Remove a scheduled answer, by the beginning of its id; the prompt stays open."""
     if len(later_id) < 4:
         raise click.UsageError("give at least four characters of the id")
     with hub_client() as hub:
@@ -228,12 +234,20 @@ def print_queue(queue: Sequence[dict[str, Any]], title: str, empty: str = "") ->
         print_table((title, "session", "by", "age", "instruction"), rows, empty)
 
 
+@queue_command.command("list")
+@json_option
+@click.pass_context
+def list_queue(context: click.Context, as_json: bool) -> None:
+    """List the instructions, in the order in which they are typed."""
+    context.invoke(queue_command, as_json=as_json)
+
+
 @queue_command.command("add")
 @click.argument("session", shell_complete=complete_sessions)
 @click.argument("text")
 @json_option
 def add(session: str, text: str, as_json: bool) -> int:
-    """Have TEXT typed when SESSION is done; `-` reads it from standard input."""
+    """Type TEXT when SESSION is done; `-` reads it from standard input."""
     words = sys.stdin.read().rstrip("\n") if text == "-" else text
     with hub_client() as hub:
         session_id = find_session_id(session, sessions_of(hub))

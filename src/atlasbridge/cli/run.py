@@ -1,6 +1,7 @@
 """`atlasbridge run`: starts a tool in a session. It starts fast: no third-party imports, and its own option parser.
 
-It only parses the command line and prints; `core.session` runs the session.
+It only parses the command line and prints; `core.session` runs the session. If the fork server runs, the session's host
+comes from there.
 """
 
 from __future__ import annotations
@@ -15,34 +16,45 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from atlasbridge.core.fast_imports import socket
     from atlasbridge.core.session.settings import Plan
 
 USAGE = "usage: atlasbridge run [OPTIONS] TOOL [ARGS...]     or: atlasbridge run [OPTIONS] -- CMD..."
+OPTIONS = (  # names, the value that an option takes, and its help
+    ("--name, --label", "TEXT", "the session's name"),
+    ("--channel", "NAME", "notify only this channel (repeatable); none: notify nobody"),
+    ("--ttl", "DURATION", "how long a prompt of this session waits for an answer"),
+    ("--dialect", "NAME", "the detection rules to use (default: by the tool's name)"),
+    ("--backend", "NAME", "pty, or conpty (Windows, experimental)"),
+    ("-d, --detach", "", "start without a terminal and print the session's id"),
+    ("--no-hub", "", "run alone: nobody is asked"),
+    ("--no-keep", "", "forget the output when the session ends; `logs` and `attach` cannot show it"),
+)
+
+
+def render_options(options: Sequence[tuple[str, str, str]]) -> str:
+    """The last part of a help text. `attach`, `mcp` and `acp` have such a table, too."""
+    rows = [(f"{names} {value}".rstrip(), text) for names, value, text in options]
+    rows.append(("-h, --help", "show this and exit"))
+    width = max(len(left) for left, _ in rows)
+    return "options:\n" + "".join(f"  {left:{width}}  {text}\n" for left, text in rows)
+
+
 HELP = f"""{USAGE}
 
 Run an interactive program.  When it waits for a person, AtlasBridge asks you where you are and types your answer.
 
-options:
-  --name, --label TEXT   the session's name
-  --channel NAME         notify only this channel (repeatable); none: notify nobody
-  --ttl DURATION         how long a prompt of this session waits for an answer
-  --dialect NAME         the detection rules to use (default: by the tool's name)
-  --backend NAME         pty, or conpty (Windows, experimental)
-  -d, --detach           start without a terminal and print the session's id
-  --no-hub               run alone: nobody is asked
-  --no-keep              forget the output when the session ends; `logs` and `attach` cannot show it
-  -h, --help             show this and exit
-"""
+{render_options(OPTIONS)}"""
 HUB_PATIENCE_S = 10.0
 OUTER_S = 2.0  # how long to wait for the hub to know a session; one without a hub never becomes known
-_WITH_VALUE = ("--name", "--label", "--channel", "--ttl", "--dialect", "--backend")
-_SWITCHES = ("-d", "--detach", "--no-hub", "--no-keep")
+_WITH_VALUE = tuple(name for names, value, _ in OPTIONS if value for name in names.split(", "))
+_SWITCHES = tuple(name for names, value, _ in OPTIONS if not value for name in names.split(", "))
 _CONPTY = "conpty"
 
 
 class UsageError(ConfigError):
-    def __init__(self, message: str) -> None:
-        super().__init__(message, USAGE)
+    def __init__(self, message: str, hint: str = USAGE) -> None:
+        super().__init__(message, hint)
 
 
 @mutable
@@ -130,9 +142,34 @@ def _seconds(value: str) -> float:
     return seconds
 
 
-def main(words: Sequence[str], announce: bool = True) -> int:
-    """Run without the fork server; `run_by_zygote` was tried before. `announce`: the address of a page that was not
-    ready at the start is printed at the end."""
+def main(words: Sequence[str]) -> int:
+    """Use a host of the fork server, which parses the command line itself. Without one, do everything here."""
+    from atlasbridge.core.host.spawn_request import request_host
+
+    connection = request_host(words, os.environ)
+    return run_here(words) if connection is None else _run_in_forked_host(connection)
+
+
+def _run_in_forked_host(connection: socket.socket) -> int:
+    """The host also reports errors in the command line."""
+    from atlasbridge.core.client.client import Client
+
+    client = Client(connection, share=share)
+    ending = client.await_start()
+    plan = client.plan
+    if ending is None and not plan.get("detach"):
+        ending = client.run()
+    client.close()
+    if ending is None:
+        return print_detached(client.session_id, bool(plan["hub"]))
+    if plan.get("announce"):
+        announce_page()
+    return print_error(ending.text, ending.hint, ending.status)
+
+
+def run_here(words: Sequence[str], announce: bool = True) -> int:
+    """Run without the fork server. `announce`: the address of a page that was not ready at the start is printed at the
+    end."""
     try:
         options = parse_run(words)
         if options.help:
@@ -143,33 +180,33 @@ def main(words: Sequence[str], announce: bool = True) -> int:
             sys.stderr.write(f"atlasbridge: inside session {outer}, which asks for this one, too\n")
         return _run(options, announce)
     except AtlasBridgeError as error:
-        return complain(str(error), error.hint, error.exit_code)
+        return print_error(str(error), error.hint, error.exit_code)
 
 
 def _run(options: RunOptions, announce: bool) -> int:
     from atlasbridge import bootstrap
 
     plan = make_plan(options)
-    unknown = say_before(options)
+    unknown = print_notices(options)
     ending = bootstrap.run_session(plan, share)
     if unknown and announce:
         announce_page()  # the hub was perhaps started by this run
     if options.detach and ending.status == 0:
-        return tell_detached(plan.session_id, options.hub)
-    return complain(ending.text, ending.hint, ending.status)
+        return print_detached(plan.session_id, options.hub)
+    return print_error(ending.text, ending.hint, ending.status)
 
 
 def share(session_id: str, connection: int) -> str:
     """Show the session while another terminal has the keyboard; the view is imported only then."""
-    from atlasbridge.cli.watch import share as show
+    from atlasbridge.cli.full_screen import share as show
 
     return show(session_id, connection)
 
 
-def tell_detached(session_id: str, hub: bool) -> int:
+def print_detached(session_id: str, hub: bool) -> int:
     known = not hub or await_hub(session_id)
     sys.stdout.write(f"{session_id}\n")
-    return 0 if known else complain("the hub does not know this session yet", "see: atlasbridge hub status", 0)
+    return 0 if known else print_error("the hub does not know this session yet", "see: atlasbridge hub status", 0)
 
 
 def make_plan(options: RunOptions) -> Plan:
@@ -211,7 +248,7 @@ def own_error_stream() -> int:
     return copy
 
 
-def say_before(options: RunOptions) -> bool:
+def print_notices(options: RunOptions) -> bool:
     """Print messages before the tool draws. Returns True if the page's address is not known yet."""
     warn_of_version(options)
     warn_of_same_name(options)
@@ -315,8 +352,6 @@ def announce_page() -> bool:
         shown.write_text(this_start)
     except (OSError, ValueError):
         return False  # the page is disabled or not ready yet
-    from atlasbridge.cli.environment import own_name
-
     sys.stderr.write(f"atlasbridge: answer also at {record['url']} (open it: {own_name()} web)\n")
     return True
 
@@ -328,10 +363,37 @@ def _cwd() -> str:
         return ""  # the folder was removed, but the tool starts anyway
 
 
-def complain(text: str, hint: str, status: int) -> int:
+def print_error(text: str, hint: str, status: int) -> int:
     """Print one line with the problem and one with the solution; return the exit status."""
     if text:
         sys.stderr.write(f"atlasbridge: {text}\n")
         if hint:
             sys.stderr.write(f"  {hint}\n")
     return status
+
+
+def own_name() -> str:
+    """How to call `atlasbridge` in another terminal: the plain name only if the shell would find it."""
+    import shutil
+
+    if shutil.which("atlasbridge"):
+        return "atlasbridge"
+    # in a forked host, sys.argv belongs to the fork server
+    beside = os.path.join(os.path.dirname(sys.executable), "atlasbridge")
+    return _from_anywhere(beside if os.access(beside, os.X_OK) else sys.argv[0])
+
+
+def _from_anywhere(command: str) -> str:
+    """A command that also works in another folder, because a new terminal opens in the home folder."""
+    import re
+    import shlex
+
+    path, own = os.path.abspath(command), os.path.expanduser("~")
+    short = f"~{path.removeprefix(own)}" if path.startswith(f"{own}/") else path
+    return short if re.fullmatch(r"~?[\w./@%+,-]+", short) else shlex.quote(path)
+
+
+def needs_unix(what: str, instead: str = "") -> None:
+    """Raise an error on Windows. `instead` is what a person can do there."""
+    if not hasattr(os, "fork"):
+        raise AtlasBridgeError(f"{what} works on Unix only", instead)

@@ -79,10 +79,10 @@ def _waits(session: dict[str, Any], prompts: dict[str, dict[str, Any]]) -> str:
 
 @click.command("kill")
 @click.argument("sessions", nargs=-1, required=True, metavar="SESSION...", shell_complete=complete_sessions)
-@click.option("--force", is_flag=True, help="SIGKILL at once, without SIGTERM before.")
+@click.option("--force", is_flag=True, help="Send SIGKILL at once, without SIGTERM first.")
 def kill_command(sessions: tuple[str, ...], force: bool) -> int:
-    """End sessions: SIGTERM, and SIGKILL when one does not end.  SESSION is a name, an id, or the beginning of one."""
-    return for_each(sessions, lambda hub, session_id: _kill(hub, session_id, force))
+    """End sessions with SIGTERM, then SIGKILL if needed.  SESSION is a name, an id, or the beginning of one."""
+    return act_on_each(sessions, lambda hub, session_id: _kill(hub, session_id, force))
 
 
 def _kill(hub: HubClient, session_id: str, force: bool) -> None:
@@ -90,7 +90,7 @@ def _kill(hub: HubClient, session_id: str, force: bool) -> None:
     click.echo(f"session {short_id(session_id)} is being ended (process {answer['pid']})")
 
 
-def for_each(names: tuple[str, ...], act: Callable[[HubClient, str], None]) -> int:
+def act_on_each(names: tuple[str, ...], act: Callable[[HubClient, str], None]) -> int:
     """Do the same for several sessions. One that is not found does not stop the others."""
     faults = 0
     with hub_client() as hub:
@@ -134,9 +134,10 @@ def resume_command(sessions: tuple[str, ...]) -> int:
 
     Attaching to a session does the same; a session that runs is left as it is.
     """
-    return for_each(sessions, _resume)
+    return act_on_each(sessions, _resume)
 
 
 def _resume(hub: HubClient, session_id: str) -> None:
+    session = hub.ask("sessions", session_id=session_id, all=True)["sessions"][0]
     hub.ask("resume", session_id=session_id)
-    click.echo(f"session {short_id(session_id)} is resumed")
+    click.echo(f"session {short_id(session_id)} {'is resumed' if session.get('stopped') else 'was not stopped'}")

@@ -15,13 +15,20 @@ from typing import Any
 import click
 
 from atlasbridge.bootstrap import how_to_start, introduce, try_notification
+from atlasbridge.cli.config import apply_change, read_table, write_table
 from atlasbridge.cli.printing import DURATION, home
-from atlasbridge.cli.setup_file import read_table, write_table
-from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.values import frozen
 
-CHANNELS = ("web", "telegram", "slack", "discord", "ntfy", "matrix", "tell")
+CHANNELS = {
+    "web": "a page on this machine, no account (always on)",
+    "telegram": "your phone, with your own bot",
+    "slack": "direct messages in your workspace",
+    "discord": "direct messages of your own bot",
+    "ntfy": "push notifications on your phone, no account",
+    "matrix": "a room on your homeserver",
+    "tell": "notifications with a link, by any service that Apprise supports",
+}
 TOKENS = {
     "telegram": ("bot_token",),
     "slack": ("bot_token", "app_token"),
@@ -46,7 +53,7 @@ class Token:
 
 
 @frozen
-class Wish:
+class SetupOptions:
     """The values of the flags."""
 
     interactive: bool
@@ -60,8 +67,8 @@ class Wish:
 
 
 @click.command("setup")
-@click.option("--channel", type=click.Choice(CHANNELS), help="What to connect; asked for when left out.")
-@click.option("--non-interactive", is_flag=True, help="Ask nothing; everything comes from flags.")
+@click.option("--channel", type=click.Choice(list(CHANNELS)), help="What to connect; without it, setup asks.")
+@click.option("--non-interactive", is_flag=True, help="Ask nothing; take everything from options.")
 @click.option("--token-env", metavar="NAME", help="The environment variable with the bot token.")
 @click.option("--token-file", metavar="PATH", help="The file (mode 0600) with the bot token.")
 @click.option("--app-token-env", metavar="NAME", help="The same for Slack's app-level token.")
@@ -77,8 +84,8 @@ class Wish:
 @click.option(
     "--timeout", "patience_s", type=DURATION, default="5m", show_default=True, help="How long to wait for you."
 )
-@click.option("--api-url", default="", help="Another server, such as your own Bot API server; Matrix' homeserver.")
-@click.option("--room", default="", help="Matrix: an existing room's id (!...); without it one is made.")
+@click.option("--api-url", default="", help="Another server, such as your own Bot API server; the Matrix homeserver.")
+@click.option("--room", default="", help="Matrix: an existing room's id (!...); without it, setup creates one.")
 @click.option("--page-url", default="", help="tell: where to answer, such as the page's address.")
 def command(
     channel: str | None,
@@ -97,54 +104,51 @@ def command(
     """Connect a phone or a chat: web only, Telegram, Slack, Discord, ntfy, Matrix, or a service that only notifies."""
     own = (token_env, token_file)
     places = {"bot_token": own, "access_token": own, "address": own, "app_token": (app_token_env, app_token_file)}
-    wish = Wish(not non_interactive, people, test, patience_s, api_url, room, page_url, places)
-    chosen = channel or _choose(wish)
+    options = SetupOptions(not non_interactive, people, test, patience_s, api_url, room, page_url, places)
+    chosen = channel or _choose(options)
     if chosen == "web":
         write_table(home(), "web", {**read_table(home(), "web"), "enabled": True})
-        click.echo("The web page is on; it needs nothing more. Open it with: atlasbridge web")
+        apply_change("The web page is on")
+        click.echo("Open it with: atlasbridge web")
         return
     others = {"ntfy": _connect_ntfy, "tell": _connect_tell}
-    asyncio.run(others[chosen](wish) if chosen in others else _connect(chosen, wish))
+    asyncio.run(others[chosen](options) if chosen in others else _connect(chosen, options))
 
 
-async def _connect_tell(wish: Wish) -> None:
+async def _connect_tell(options: SetupOptions) -> None:
     """Ask for an address. It contains credentials, so it is read like a token."""
 
-    token = find_token("tell", "address", wish)
-    await connect_tell(token.value, token.written, wish.page_url, wish.test)
+    token = find_token("tell", "address", options)
+    await connect_tell(token.value, token.written, options.page_url, options.test)
 
 
-async def _connect_ntfy(wish: Wish) -> None:
+async def _connect_ntfy(options: SetupOptions) -> None:
     """ntfy needs no account and no token, except on private servers that require one."""
 
-    token = find_token("ntfy", "bot_token", wish) if any(wish.places["bot_token"]) else Token("", "")
-    patience_s = wish.patience_s if wish.test else 0.0
-    await connect_ntfy(wish.people, token.value, token.written, wish.api_url, patience_s)
+    token = find_token("ntfy", "bot_token", options) if any(options.places["bot_token"]) else Token("", "")
+    patience_s = options.patience_s if options.test else 0.0
+    await connect_ntfy(options.people, token.value, token.written, options.api_url, patience_s)
 
 
-def _choose(wish: Wish) -> str:
-    if not wish.interactive:
+def _choose(options: SetupOptions) -> str:
+    if not options.interactive:
         raise click.UsageError("say which channel: --channel web, telegram, slack, discord, ntfy, matrix or tell")
-    click.echo("Where shall AtlasBridge ask you?\n  web       a page on this machine, no account (always on)")
-    click.echo("  telegram  your phone, by a bot of your own\n  slack     direct messages in your workspace")
-    click.echo("  discord   direct messages of a bot of your own")
-    click.echo("  ntfy      push notifications on your phone, no account")
-    click.echo(
-        "  matrix    a room on your homeserver\n  tell      any service that Apprise knows; it only tells, with a link"
-    )
-    return str(click.prompt("Channel", type=click.Choice(CHANNELS), default="web"))
+    click.echo("Where should AtlasBridge ask you?")
+    for name, about in CHANNELS.items():
+        click.echo(f"  {name:8}  {about}")
+    return str(click.prompt("Channel", type=click.Choice(list(CHANNELS)), default="web"))
 
 
-def find_token(channel: str, name: str, wish: Wish) -> Token:
+def find_token(channel: str, name: str, options: SetupOptions) -> Token:
     """Read a token from the environment, from a file, or from a hidden prompt."""
-    variable, file = wish.places[name]
+    variable, file = options.places[name]
     if variable:
         if not os.environ.get(variable):
             raise ConfigError(f"the environment variable {variable} is not set", f"export {variable}=...")
         return Token(os.environ[variable].strip(), f"env:{variable}")
     if file:
         return _read_token(Path(file).expanduser().absolute())
-    if not wish.interactive:
+    if not options.interactive:
         flag = "app-token" if name == "app_token" else "token"
         raise click.UsageError(f"without questions the token must come from --{flag}-env or --{flag}-file")
     if name != "app_token":
@@ -162,15 +166,15 @@ def _read_token(path: Path) -> Token:
         raise ConfigError(f"cannot read {path}: {fault.strerror}", "write the token into that file") from None
 
 
-async def _introduce(channel: str, wish: Wish) -> tuple[dict[str, Token], Any, str]:
+async def _introduce(channel: str, options: SetupOptions) -> tuple[dict[str, Token], Any, str]:
     """Return tokens that the server accepts, its client, and the bot's name. A mistyped token can be entered again."""
-    typed = wish.interactive and not any(any(place) for place in wish.places.values())
+    typed = options.interactive and not any(any(place) for place in options.places.values())
     tries = TRIES if typed else 1
     while True:
         tries -= 1
-        tokens = {name: find_token(channel, name, wish) for name in TOKENS[channel]}
+        tokens = {name: find_token(channel, name, options) for name in TOKENS[channel]}
         talk = introduce(
-            channel, {name: token.value for name, token in tokens.items()}, wish.api_url, **_of(channel, wish)
+            channel, {name: token.value for name, token in tokens.items()}, options.api_url, **_of(channel, options)
         )
         try:
             return tokens, talk, await talk.check()
@@ -181,32 +185,32 @@ async def _introduce(channel: str, wish: Wish) -> tuple[dict[str, Token], Any, s
             click.echo(f"{fault}: {fault.hint}. Please try again.", err=True)
 
 
-def _of(channel: str, wish: Wish) -> dict[str, Any]:
-    return {"room": wish.room, "people": wish.people} if channel == "matrix" else {}
+def _of(channel: str, options: SetupOptions) -> dict[str, Any]:
+    return {"room": options.room, "people": options.people} if channel == "matrix" else {}
 
 
-async def _connect(channel: str, wish: Wish) -> None:
-    tokens, talk, name = await _introduce(channel, wish)
+async def _connect(channel: str, options: SetupOptions) -> None:
+    tokens, talk, name = await _introduce(channel, options)
     try:
         click.echo(f"The token works: {name}")
-        people = list(wish.people) or [await _find_person(talk, name, wish)]
+        people = list(options.people) or [await _find_person(talk, name, options)]
         found = {**talk.settings(_checked(channel, people)), **{key: token.written for key, token in tokens.items()}}
         write_table(home(), channel, _merged(channel, found))
         click.echo(f"Written to {home().config} (mode 0600).")
-        if wish.test:
-            await _prove(talk, people, wish)
+        if options.test:
+            await _prove(talk, people, options)
     finally:
         await talk.close()
-    running = lock_holder(home().lock) is not None
-    click.echo("Now: atlasbridge hub reload" if running else "Now: atlasbridge run claude, and walk away.")
+    apply_change(f"{channel} is connected")
+    click.echo("Next: atlasbridge run claude, and walk away.")
 
 
-async def _find_person(talk: Any, name: str, wish: Wish) -> str:
-    if not wish.interactive:
+async def _find_person(talk: Any, name: str, options: SetupOptions) -> str:
+    if not options.interactive:
         raise click.UsageError("with --non-interactive, name a person who is allowed to answer: --user ID")
     word = f"atlas-{secrets.token_hex(2)}"
-    click.echo(f"So that I learn who you are, send this word to {name}:\n\n    {word}\n")
-    person = await talk.find_person(word, wish.patience_s)
+    click.echo(f"To show who you are, send this word to {name}:\n\n    {word}\n")
+    person = await talk.find_person(word, options.patience_s)
     if person is None:
         raise ChannelError("the word did not arrive in time", "try again, or give your id: --user ID")
     click.echo(f"Hello {person.name} (id {person.person_id}).")
@@ -226,10 +230,10 @@ def _merged(channel: str, found: dict[str, Any]) -> dict[str, Any]:
     return {**old, **found, "allowed_users": list(dict.fromkeys(people)), "enabled": True}
 
 
-async def _prove(talk: Any, people: list[str], wish: Wish) -> None:
+async def _prove(talk: Any, people: list[str], options: SetupOptions) -> None:
     for person in people:
         click.echo(f"A test prompt is on its way to {person}: tap its button.")
-        if not await talk.prove(person, wish.patience_s):
+        if not await talk.prove(person, options.patience_s):
             raise ChannelError(
                 "the tap did not arrive in time", "the settings are written; try it with: atlasbridge demo"
             )
@@ -255,7 +259,7 @@ async def connect_ntfy(people: tuple[str, ...], access_token: str, written: str,
             click.echo("It works: your tap arrived.")
     finally:
         await talk.close()
-    click.echo("Now: atlasbridge hub reload")
+    apply_change("ntfy is connected")
 
 
 # `atlasbridge setup --channel tell`: tests an Apprise address, and stores where people can answer.
@@ -270,4 +274,5 @@ async def connect_tell(address: str, written: str, page_url: str, test: bool) ->
     urls = list(dict.fromkeys([*old.get("urls", []), written]))
     page = {"page_url": page_url} if page_url else {}
     write_table(home(), "tell", {**old, **page, "urls": urls, "enabled": True})
-    click.echo(f"Written to {home().config} (mode 0600).\nNow: atlasbridge hub reload")
+    click.echo(f"Written to {home().config} (mode 0600).")
+    apply_change("tell is connected")

@@ -17,7 +17,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.cli.service import quoted
+from atlasbridge.cli.install import quoted
 from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.daemon.starter import stop_hub
 from atlasbridge.core.errors import AtlasBridgeError

@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from atlasbridge.cli.options import Renaming
-from atlasbridge.cli.printing import ago, home, json_option, print_json, print_table
+from atlasbridge.cli.printing import Renaming, ago, home, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.starter import ensure_hub
@@ -58,7 +57,7 @@ SCOPES = click.Choice(["read", "answer", "admin"])
     show_default=True,
     help="read looks, answer also answers, admin also types into, ends and starts sessions and lets others in.",
 )
-@click.option("--name", default="", help="How answers of that browser are signed.  [default: named by its browser]")
+@click.option("--name", default="", help="The name that its answers show.  [default: the kind of browser]")
 @click.option("--set-password", is_flag=True, help="Set the password for the login on the LAN instead.")
 @click.option("--log-out", is_flag=True, help="End the login of every browser instead.")
 @json_option
@@ -136,7 +135,7 @@ def revoke(device: str) -> None:
 @click.argument("device")
 @click.argument("name")
 def rename(device: str, name: str) -> None:
-    """Rename a browser: its answers carry that name."""
+    """Rename a browser; its answers show that name."""
     click.echo(f"It is now called {PageClient(home()).ask('rename', which=device, name=name)['name']}.")
 
 
@@ -218,7 +217,7 @@ def passkey_command() -> None:
 
 
 @passkey_command.command("add")
-@click.option("--name", default="", help="How answers of that browser are signed.  [default: named by its browser]")
+@click.option("--name", default="", help="The name that its answers show.  [default: the kind of browser]")
 @click.option("--qr/--no-qr", "draws", default=None, help="Draw a code to scan.  [default: on a terminal]")
 @json_option
 def add(name: str, draws: bool | None, as_json: bool) -> None:

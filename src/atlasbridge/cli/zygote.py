@@ -94,7 +94,7 @@ def host_session(words: list[str], client: socket.socket, ready: Any) -> NoRetur
         options = run.parse_run(words)
         plan = run.make_plan(options)
         prepared = bootstrap.prepare_session(plan, ready)
-        announce = run.say_before(options)
+        announce = run.print_notices(options)
         said = {"m": "plan", "detach": options.detach, "hub": options.hub, "announce": announce}
         client.sendall(wire.encode(said))
         bootstrap.host_session(plan, prepared, client)

@@ -1246,7 +1246,7 @@ class HubOperations:
     def rename(
         self, session_id: SessionId, name: Annotated[str, Is("empty: no name", most=80, also="label")]
     ) -> Renamed:
-        """Give a session another name."""
+        """Rename a session."""
 
     @operation("POST /sessions/{session_id}/resume", scope="admin")
     def resume(self, session_id: SessionId) -> Resumed:
@@ -1336,19 +1336,19 @@ class HubOperations:
 
     @operation()
     def people(self) -> People:
-        """The people who are allowed to answer."""
+        """List the people who are allowed to answer."""
 
     @operation(scope="answer")
     def away(self, for_s: Annotated[float | None, Is("how long; null: until `here`", least=0)] = None) -> Presence:
-        """Say that nobody is at the keyboard: be asked elsewhere at once."""
+        """Set yourself away: chats and phones are notified at once."""
 
     @operation(scope="answer")
     def here(self) -> Presence:
-        """Say that somebody is at the keyboard again."""
+        """End away: you are back at the keyboard."""
 
     @operation("POST /notices", scope="ask")
     def notify(self, message: Annotated[str, Is(least=1, most=4000)], label: Label = "") -> Told:
-        """Tell people something without asking."""
+        """Send people a message that needs no answer."""
 
     @operation("POST /questions", scope="ask", page=True)
     def ask(

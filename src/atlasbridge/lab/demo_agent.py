@@ -33,7 +33,7 @@ def agreed(question: str) -> bool:
 
 
 def main() -> int:
-    print(f"{BOLD}sample agent{PLAIN}: I shall prepare a release.\n")
+    print(f"{BOLD}sample agent{PLAIN}: I will prepare a release.\n")
     work("reading the project")
     run_tests()
     version = choose_version()
@@ -53,12 +53,12 @@ def run_tests() -> None:
         work("testing")
         print("212 passed.\n")
     else:
-        print("I leave the tests out.\n")
+        print("Then I skip the tests.\n")
 
 
 def choose_version() -> str:
     print(
-        "Which version shall it be?\n  1) 1.4.3, mistakes mended\n  2) 1.5.0, something new\n  3) 2.0.0, something else"
+        "Which version do you want?\n  1) 1.4.3, just bug fixes\n  2) 1.5.0, new features\n  3) 2.0.0, breaking changes"
     )
     return {"1": "1.4.3", "2": "1.5.0", "3": "2.0.0"}.get(input("Enter choice [1-3]: ").strip(), "no version")
 
@@ -72,7 +72,7 @@ def edit_version(version: str) -> None:
 def clean_up() -> str:
     print(f"\nBefore I pack, I want to make room:\n\n  {BOLD}rm -rf build/ ~/Documents{PLAIN}\n")
     if agreed("Run it? (y/n) "):
-        print(f"{DIM}(You agreed. In earnest they would be gone; a sample agent deletes nothing.){PLAIN}\n")
+        print(f"{DIM}(You agreed. A real agent would have deleted them; this one deletes nothing.){PLAIN}\n")
         return "and your documents would be gone"
     print("Then I do not.\n")
     return "and your documents are still there"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse, Response
 
-from atlasbridge.core.distribution import install_line
 from atlasbridge.core.operations import HubOperations
 from atlasbridge.web.access import Device, name_of, proof
-from atlasbridge.web.api import Call, handles, problem, refuse_session
+from atlasbridge.web.api import Call, handles, problem, refuse, refuse_session
 from atlasbridge.web.guard import LOOPBACK, host_name
 from atlasbridge.web.prompt_api import is_private
+from atlasbridge.web.push import refuse_push
 from atlasbridge.web.server import UNIX
 from atlasbridge.web.site import Site
 
@@ -69,7 +69,7 @@ def _tell_login(site: Site, call: Call, device: Device) -> None:
     where = "this machine" if client in LOOPBACK or client.startswith(UNIX) else client
     site.hub_api.tell(
         f"{device.name} logged in to the web page (from {where}, scope {device.scope}). "
-        f"If that was not you: atlasbridge web revoke {device.login_id}"
+        f"If that was not you: atlasbridge web remove {device.login_id}"
     )
 
 
@@ -181,17 +181,14 @@ async def revoke_token(site: Site, call: Call) -> Response:
 
 @handles(HubOperations.push_key)
 async def push_key(site: Site, call: Call) -> Response:
-    return JSONResponse({"available": site.push.available, "public_key": site.push.public_key()})
+    return JSONResponse({"available": site.push.available(), "public_key": site.push.public_key()})
 
 
 @handles(HubOperations.subscribe)
 async def subscribe(site: Site, call: Call) -> Response:
-    if not site.push.available:
-        return problem(409, "push_missing", f"install the push extra: {install_line('push')}")
-    if site.access.devices.get(call.caller.key) is None:
-        return problem(409, "no_device", "only a browser that is logged in can ask for push messages")
-    if not site.push.allows(call.given.endpoint):
-        return problem(422, "bad_value", "this is no push service that the configuration allows (web.push_hosts)")
+    known = site.access.devices.get(call.caller.key) is not None
+    if refused := refuse_push(site.push, call.given.endpoint, known):
+        return refuse(refused)
     keys = {"p256dh": call.given.keys.p256dh, "auth": call.given.keys.auth}
     site.push.subscribe(call.caller.key, {"endpoint": call.given.endpoint, "keys": keys})
     return JSONResponse({"subscribed": True})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 from importlib.resources import files
 from typing import Any
 
@@ -24,9 +25,15 @@ TYPES = {
 
 def read_page(*more: str) -> dict[str, bytes]:
     """Return the files by name. `more` are packages with their own `static` folder; their files replace ours of the
-    same name, as the fleet server's API client does."""
+    same name, as the fleet server's API client does. `files.json` lists the ones that a browser keeps."""
     found = [entry for package in ("atlasbridge.web", *more) for entry in files(package).joinpath("static").iterdir()]
-    return {entry.name: entry.read_bytes() for entry in found if entry.is_file()}
+    page = {entry.name: entry.read_bytes() for entry in found if entry.is_file()}
+    kept = sorted(_path(name) for name in page if name != "sw.js")  # the browser itself keeps the service worker
+    return {**page, "files.json": json.dumps(kept).encode()}
+
+
+def _path(name: str) -> str:
+    return "/" if name == "index.html" else f"/{name}"
 
 
 def digest_page(page: dict[str, bytes]) -> str:
@@ -35,8 +42,7 @@ def digest_page(page: dict[str, bytes]) -> str:
 
 def page_routes(page: dict[str, bytes]) -> list[Route]:
     """Each file is read once; the page is small, and no path outside of the package can be requested."""
-    names = {name: "/" if name == "index.html" else f"/{name}" for name in page}
-    return [Route(path, _file(name, page[name]), methods=["GET"]) for name, path in names.items()]
+    return [Route(_path(name), _file(name, content), methods=["GET"]) for name, content in page.items()]
 
 
 def _file(name: str, content: bytes) -> Any:

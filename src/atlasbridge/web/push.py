@@ -1,6 +1,6 @@
-"""Web Push: stores which browsers want notifications, and to which services they are sent.
+"""Web Push: the messages, the queue for each browser, and the hub's list of the browsers that want them.
 
-A subscription belongs to a login and ends with it.
+A subscription belongs to a login and ends with it. A fleet server sends the same messages to its own list.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.distribution import install_line
 from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.operations import Refused
 from atlasbridge.core.policy.people import PROOF
 from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.prompt.machine import OPEN
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from py_vapid import Vapid02
 
 
-# Sends Web Push from inside the hub: one queue per browser, one message in flight, few waiting. Many prompts at once
-# become one message with their number. Encryption needs the `push` extra, which is imported for the first message.
+# Sends Web Push: one queue per browser, one message in flight, few waiting. Many prompts at once become one message
+# with their number. Encryption needs the `push` extra, which is imported for the first message.
 
 log = logging.getLogger(__name__)
 TIMEOUT_S = 10.0
@@ -82,84 +83,104 @@ def _together(messages: list[Message]) -> Message:
     body = {
         "kind": "ask",
         "tag": MANY,
-        "title": f"{count} programs are waiting for you",
+        "title": WAITING,
+        "values": {"count": count},
         "body": "\n".join(lines[-4:]),
         "url": "/#prompts",
         "actions": [],
-        "count": count,
     }
     return Message(MANY, body, max(message.until for message in messages), any(m.urgent for m in messages), count)
 
 
-class PushSender:
-    """`on_gone(endpoint)` is called if a push service no longer knows a subscription."""
+def is_available() -> bool:
+    return all(find_spec(name) is not None for name in ("http_ece", "py_vapid"))
 
-    def __init__(self, clock: Clock, key_file: Path, contact: str, on_gone: Callable[[str], Any]) -> None:
+
+def new_key() -> bytes:
+    """A new key pair of a server, as PEM."""
+    from py_vapid import Vapid02
+
+    fresh = Vapid02()
+    fresh.generate_keys()
+    pem: bytes = fresh.private_pem()
+    return pem
+
+
+class PushSender:
+    """`read_key` returns the server's key pair as PEM. `on_gone(endpoint)` is called if a push service no longer knows
+    a subscription."""
+
+    def __init__(
+        self, clock: Clock, read_key: Callable[[], bytes], contact: str, on_gone: Callable[[str], Any]
+    ) -> None:
         self._clock = clock
-        self._key_file = key_file
+        self._read_key = read_key
         self._contact = contact
         self._on_gone = on_gone
-        self._chat_routes: dict[str, Lane] = {}
+        self._lanes: dict[str, Lane] = {}
         self._client: httpx.AsyncClient | None = None
         self._vapid: Vapid02 | None = None
 
     def put(self, subscription: dict[str, Any], message: Message) -> None:
-        chat_route = self._chat_routes.setdefault(subscription["endpoint"], Lane(subscription))
-        chat_route.put(message)
-        if chat_route.task is None or chat_route.task.done():
-            chat_route.task = asyncio.create_task(self._drain(chat_route), name="web-push")
+        lane = self._lanes.setdefault(subscription["endpoint"], Lane(subscription))
+        lane.put(message)
+        if lane.task is None or lane.task.done():
+            lane.task = asyncio.create_task(self._drain(lane), name="web-push")
 
-    def settle(self, subscription: dict[str, Any], message: Message) -> None:
-        chat_route = self._chat_routes.get(subscription["endpoint"])
-        if chat_route is None:
+    def settle(self, subscription: dict[str, Any], message: Message, told: bool = False) -> None:
+        """Withdraw the message with the same tag. `told`: perhaps another process has sent it."""
+        lane = self._lanes.get(subscription["endpoint"], Lane(subscription))
+        many = lane.waiting.get(MANY)
+        if lane.waiting.pop(message.tag, None) is not None:
             return
-        many = chat_route.waiting.get(MANY)
-        if chat_route.waiting.pop(message.tag, None) is None and message.tag in (
-            *chat_route.said,
-            chat_route.on_its_way,
-        ):
+        if message.tag in (*lane.said, lane.on_its_way) or (told and many is None):
             self.put(subscription, message)
         elif many is not None and many.count > 1:
             count = many.count - 1
-            title = f"{count} programs are waiting for you"
-            chat_route.waiting[MANY] = replace(many, count=count, body={**many.body, "title": title})
+            lane.waiting[MANY] = replace(many, count=count, body={**many.body, "values": {"count": count}})
 
     def forget(self, endpoint: str) -> None:
-        chat_route = self._chat_routes.pop(endpoint, None)
-        if chat_route is not None and chat_route.task is not None:
-            chat_route.task.cancel()
+        lane = self._lanes.pop(endpoint, None)
+        if lane is not None and lane.task is not None:
+            lane.task.cancel()
+
+    async def idle(self) -> None:
+        """Wait until every queue is empty."""
+        await asyncio.gather(*self._tasks(), return_exceptions=True)
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [lane.task for lane in self._lanes.values() if lane.task is not None]
 
     async def close(self) -> None:
-        tasks = [chat_route.task for chat_route in self._chat_routes.values() if chat_route.task is not None]
-        for task in tasks:
+        for task in self._tasks():
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.idle()
         if self._client is not None:
             await self._client.aclose()
 
-    async def _drain(self, chat_route: Lane) -> None:
-        while chat_route.waiting:
-            message = chat_route.waiting.pop(next(iter(chat_route.waiting)))
-            chat_route.on_its_way = message.tag
-            taken = await self._deliver(chat_route, message)
-            chat_route.on_its_way = ""
+    async def _drain(self, lane: Lane) -> None:
+        while lane.waiting:
+            message = lane.waiting.pop(next(iter(lane.waiting)))
+            lane.on_its_way = message.tag
+            taken = await self._deliver(lane, message)
+            lane.on_its_way = ""
             if taken:
-                chat_route.said[message.tag] = None
-                while len(chat_route.said) > REMEMBERED:
-                    del chat_route.said[next(iter(chat_route.said))]
+                lane.said[message.tag] = None
+                while len(lane.said) > REMEMBERED:
+                    del lane.said[next(iter(lane.said))]
 
-    async def _deliver(self, chat_route: Lane, message: Message) -> bool:
+    async def _deliver(self, lane: Lane, message: Message) -> bool:
         """Return True if the service accepted it. Retries a few times, as long as the message is useful."""
         for pause_s in (*RETRIES_S, 0.0):
             if self._clock.now() >= message.until:
                 return False
             try:
-                status = await self._post(chat_route.subscription, message)
+                status = await self._post(lane.subscription, message)
             except OSError as error:
                 log.warning("a push service could not be reached: %s", error)
                 status = 503
             if status in (404, 410):
-                self._on_gone(chat_route.subscription["endpoint"])
+                self._on_gone(lane.subscription["endpoint"])
                 return False
             if status < 300:
                 return True
@@ -179,7 +200,9 @@ class PushSender:
         headers = {
             "TTL": str(max(1, int(message.until - self._clock.now()))),
             "Urgency": "high" if message.urgent else "low",
-            "Topic": message.tag.replace("-", "")[:32],
+            "Topic": message.tag.rpartition(".")[2].replace("-", "")[
+                :32
+            ],  # without the machine, which fleets put before it
             "Content-Encoding": "aes128gcm",
             "Content-Type": "application/octet-stream",
             "Authorization": self._authorization(f"{url.scheme}://{url.netloc.decode()}"),
@@ -201,17 +224,10 @@ class PushSender:
         return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
     def _key(self) -> Vapid02:
-        """The server's key pair: created once, readable by this user only."""
         if self._vapid is None:
             from py_vapid import Vapid02
 
-            if not self._key_file.exists():
-                fresh = Vapid02()
-                fresh.generate_keys()
-                fd = os.open(self._key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600)
-                with open(fd, "wb") as file:
-                    file.write(fresh.private_pem())
-            self._vapid = Vapid02.from_file(str(self._key_file))
+            self._vapid = Vapid02.from_pem(self._read_key())
         return self._vapid
 
 
@@ -259,6 +275,21 @@ def is_known_service(endpoint: str, hosts: tuple[str, ...]) -> bool:
     return scheme == "https" and port in (None, 443) and known
 
 
+class Allows(Protocol):
+    def available(self) -> bool: ...
+    def allows(self, endpoint: str) -> bool: ...
+
+
+def refuse_push(push: Allows, endpoint: str, has_login: bool) -> Refused | None:
+    if not push.available():
+        return Refused("push_missing", f"install the push extra: {install_line('push')}")
+    if not has_login:
+        return Refused("no_device", "only a browser that is logged in can ask for push messages")
+    if not push.allows(endpoint):
+        return Refused("bad_value", "this is no push service that the configuration allows (web.push_hosts)")
+    return None
+
+
 class Push:
     """`name_of(login_id)` returns the name of the browser with that login."""
 
@@ -270,12 +301,17 @@ class Push:
         self._subscriptions: list[dict[str, Any]] = [
             known for known in json.loads(hub_api.recall("web.push", "[]")) if known.get("login_id")
         ]
-        key_file = Path(hub_api.home) / "web-push.pem"
-        self._sender = PushSender(clock, key_file, settings.push_contact, self.unsubscribe)
+        self._sender = PushSender(clock, self._read_key, settings.push_contact, self.unsubscribe)
 
-    @property
-    def available(self) -> bool:
-        return all(find_spec(name) is not None for name in ("http_ece", "py_vapid"))
+    def _read_key(self) -> bytes:
+        """The hub's key pair: created once, readable by this user only."""
+        path = self._hub_api.home / "web-push.pem"
+        if not path.exists():
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600), "wb") as file:
+                file.write(new_key())
+        return path.read_bytes()
+
+    available = staticmethod(is_available)
 
     @property
     def count(self) -> int:
@@ -286,7 +322,7 @@ class Push:
 
     def public_key(self) -> str:
         """The server's public key for PushManager.subscribe; "" without the extra."""
-        return self._sender.public_key() if self.available else ""
+        return self._sender.public_key() if self.available() else ""
 
     def subscribe(self, login_id: str, subscription: dict[str, Any]) -> None:
         self.unsubscribe(subscription["endpoint"])
@@ -320,7 +356,7 @@ class Push:
 
         While a person types at the session's terminal, the message is held and checked again later.
         """
-        if not self._subscriptions or not self.available:
+        if not self._subscriptions or not self.available():
             return
         for subscription in self._subscriptions:
             self._offer(subscription["endpoint"], message)
@@ -358,27 +394,36 @@ class Push:
 
 
 # The push message for a prompt, and its buttons. Pure. A button that agrees is offered only if the message contains the
-# whole question; a button that refuses, if there is exactly one way to refuse.
+# whole question; a button that refuses, if there is exactly one way to refuse. The service worker translates `title`
+# and `note` and puts `values` into them; it shows `body` as it is.
 
 BODY_LIMIT = 480
 WHOLE_LIMIT = 240  # the part of a message that a phone shows without opening it
 TITLE_LIMIT = 80
 BUTTON_LIMIT = 40
+SECRET = "It asks for a secret."
 NOT_WHOLE = "… open it to read all of it"
+CUT = "… ({more} characters more). Open it to read all of it."
+ASKS, FINISHED, SETTLED = "{name} asks", "{name} is finished", "Settled"
+WAITING = "{count} program is waiting for you|{count} programs are waiting for you"
+TEXTS = (SECRET, NOT_WHOLE, CUT, ASKS, FINISHED, SETTLED, WAITING)  # all of them are in the catalogues
 
 
 def render_ask(record: PromptRecord, session: SessionRecord, until: float) -> Message:
-    name = escape_controls(session.label or session.tool, keep_lines=False)[:TITLE_LIMIT]
     prompt = record.prompt
     all_of_it = escape_controls(prompt.asked)
     # a person who agrees without opening it has seen everything
     whole = prompt.asked_whole and len(all_of_it) <= WHOLE_LIMIT
-    text = "It asks for a secret." if prompt.secret else all_of_it if whole else escape_controls(asked(record))
+    text = "" if prompt.secret else all_of_it if whole else escape_controls(asked(record))
+    more = len(text) - BODY_LIMIT
+    name = escape_controls(session.label or session.tool, keep_lines=False)[:TITLE_LIMIT]
     body = {
         "kind": "ask",
         "tag": record.prompt_id,
-        "title": f"{name} is finished" if prompt.idle else f"{name} asks",
-        "body": _fitting(text) if whole or prompt.secret or prompt.idle else f"{_fitting(text)}\n{NOT_WHOLE}",
+        "title": FINISHED if prompt.idle else ASKS,
+        "body": text[:BODY_LIMIT],
+        "note": SECRET if prompt.secret else CUT if more > 0 else "" if whole or prompt.idle else NOT_WHOLE,
+        "values": {"name": name, "more": more},
         "url": f"/#prompt/{record.prompt_id}",
         "actions": _actions(record, agree=whole and PROOF not in prompt.constraints),
         "session_id": record.session_id,
@@ -386,15 +431,11 @@ def render_ask(record: PromptRecord, session: SessionRecord, until: float) -> Me
     return Message(record.prompt_id, body, until, urgent=not prompt.idle)
 
 
-def _fitting(text: str) -> str:
-    return text if len(text) <= BODY_LIMIT else f"{text[:BODY_LIMIT]}… ({len(text) - BODY_LIMIT} characters more)"
-
-
 def render_settled(record: PromptRecord, sentence: str, until: float) -> Message:
     body = {
         "kind": "settled",
         "tag": record.prompt_id,
-        "title": "Settled",
+        "title": SETTLED,
         "body": escape_controls(sentence)[:BODY_LIMIT],
         "url": f"/#prompt/{record.prompt_id}",
         "actions": [],

@@ -1,4 +1,4 @@
-"""What can be started from afar: only in allowed folders, with further words only where the configuration says so."""
+"""What can be started remotely: only in allowed folders, with further words only where the configuration says so."""
 
 from __future__ import annotations
 

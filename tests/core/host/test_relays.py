@@ -62,7 +62,7 @@ class Keyboard:
         self.on_key()
 
     def _leave(self, attachment: Attachment) -> None:
-        assert self.beat.busy_since is not None, "whoever leaves may have to wait: that must be seen"
+        assert self.beat.busy_since is not None, "anyone who leaves may have to wait: that must be seen"
         self.left.append(attachment)
         attachment.closed = True
         self.relay.switch(None)

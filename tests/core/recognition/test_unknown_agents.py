@@ -282,7 +282,7 @@ STATUS = (
 
 
 def test_a_mode_that_is_shown_in_a_status_row_is_no_choice() -> None:
-    """Whoever is asked whether to plan or to act would press Enter in the dialog above."""
+    """Anyone who is asked whether to plan or to act would press Enter in the dialog above."""
     dialog = "\n Approve tool call?\n\n editor\n   /tmp/seed.txt\n\n  [y] Approve   [n] Deny\n\n"
     play = Playbook(TICKING) >> HIDE + dialog + STATUS >> 12.0
     raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]

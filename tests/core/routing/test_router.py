@@ -1,4 +1,4 @@
-"""Couriers and the router: each channel in a lane of its own, edited in order, started anew after a fault."""
+"""Channel workers and the router: each channel in a lane of its own, edited in order, started again after a fault."""
 
 from __future__ import annotations
 

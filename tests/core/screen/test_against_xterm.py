@@ -98,7 +98,7 @@ def talked(seed: int) -> Job:
         words = " ".join(rng.choice(WORDS) for _ in range(rng.randint(1, 8)))
         job["steps"].append(output(rng.choice((words, words, rng.choice(TALKING)))))
         if rng.random() < 0.1:
-            # xterm.js wraps the cursor's line anew, but leaves the cursor in its column: its line is a short one here.
+            # xterm.js wraps the cursor's line again, but leaves the cursor in its column: its line is a short one here.
             size = (rng.randint(4, 12), rng.randint(10, 40))
             job["steps"] += [output("\r\n$ x"), ["r", *size], ["s"], output("\r\n")]
     job["steps"] += [output("\r\n$ x"), ["s"]]

@@ -102,7 +102,7 @@ def test_the_alternate_screen_is_cut_and_says_so() -> None:
     screen.resize(5, 20)
     assert screen.cut(0), "what is gone does not come back by itself"
     screen.feed(b"\x1b[H\x1b[2JContinue? [Y/n]")
-    assert not screen.cut(0), "the tool has drawn it anew"
+    assert not screen.cut(0), "the tool has drawn it again"
     screen.feed(b"\x1b[?1049l")
     assert screen.line(0) == "main"
 

@@ -321,7 +321,7 @@ def test_nothing_outlives_the_boot_of_the_machine(tmp_path: Path, clock: ManualC
     waiting, answered = ask(ledger), ask(ledger)
     claim(ledger, answered)
     ledger.close()
-    fresh = ManualClock(now=1.0, wall=clock.wall())  # the steady clock begins anew: the old deadline lies far ahead
+    fresh = ManualClock(now=1.0, wall=clock.wall())  # the steady clock starts again: the old deadline lies far ahead
     again = open_ledger(tmp_path, fresh, "boot-2")
     assert again.open_prompts() == [] and again.unsettled() == [] and again.sessions() == []
     refused = claim(again, waiting)

@@ -79,7 +79,7 @@ def test_signals_are_default_and_unblocked_in_the_child() -> None:
         status = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines())
         blocked, ignored = int(status["SigBlk"], 16), int(status["SigIgn"], 16)
         ours = 1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1)  # Python itself ignores these two at its start
-        libc = 3 << 31  # 32 and 33 are the C library's own: whoever was started by posix_spawn inherits them ignored
+        libc = 3 << 31  # 32 and 33 are the C library's own: anyone who was started by posix_spawn inherits them ignored
         print(blocked, ignored & ~ours & ~libc)
         """
     )

@@ -1,4 +1,4 @@
-"""One pool, many threads: capacity is strict whoever asks, and what cannot be shared says so."""
+"""One pool, many threads: capacity is strict for every caller, and what cannot be shared says so."""
 
 from __future__ import annotations
 

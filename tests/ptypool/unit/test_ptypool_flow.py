@@ -1,4 +1,4 @@
-"""The bounded boxes: limits, order, partial writes, and waking whoever waits."""
+"""The bounded boxes: limits, order, partial writes, and waking those who wait."""
 
 from __future__ import annotations
 

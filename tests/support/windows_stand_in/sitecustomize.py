@@ -62,7 +62,7 @@ def _access(path: Any, mode: int, *, follow_symlinks: bool = True) -> bool:
 
 
 def _execve(*_: Any) -> None:
-    raise AssertionError("whoever waits for this process would go on there")
+    raise AssertionError("anyone who waits for this process would go on there")
 
 
 class _Popen(subprocess.Popen[Any]):

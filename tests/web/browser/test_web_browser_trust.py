@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,18 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 from tests.support import sample_prompt as sample
-from tests.support.browser import find, open_browser, phone, text_of, wait, wait_text
+from tests.support.browser import (
+    SHOWN,
+    DevTools,
+    find,
+    kept_shell,
+    open_browser,
+    phone,
+    push_to,
+    text_of,
+    wait,
+    wait_text,
+)
 from tests.support.moving_list import tap_a_moving_list
 from tests.support.rough_network import Impostor, RoughNetwork
 from tests.support.threaded_hub import ThreadedHub
@@ -18,6 +30,8 @@ from tests.support.threaded_hub import ThreadedHub
 from atlasbridge.core.prompt.model import PromptState, Receipt
 from atlasbridge.core.values import replace
 from atlasbridge.web import access as access_module
+from atlasbridge.web.page_files import read_page
+from atlasbridge.web.push import render_ask
 
 STATIC = Path(access_module.__file__).parent / "static"
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
@@ -25,19 +39,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 def own_port(hub: ThreadedHub) -> int:
     return int(hub.url.rpartition(":")[2])
-
-
-def kept_shell(browser: webdriver.Chrome) -> None:
-    """The service worker has all files of the page and controls it."""
-    script = """navigator.serviceWorker.ready.then(async () => {
-        for (;;) {
-          const kept = await caches.open("atlasbridge-shell").then((cache) => cache.match("/shell"));
-          if (kept && navigator.serviceWorker.controller) break;
-          await new Promise((resolve) => setTimeout(resolve, 50));
-        }
-        arguments[0](true);
-    })"""
-    assert browser.execute_async_script(script)
 
 
 def test_whoever_takes_the_port_gets_nothing_that_it_could_use(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
@@ -85,10 +86,34 @@ def test_reloaded_while_the_hub_is_away_the_page_says_so_and_recovers(
     wait_text(browser, "#cards", "Nothing is waiting for you")
 
 
+def test_a_push_message_is_shown_in_the_language_of_the_page_and_its_button_answers(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    browser.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["notifications"]})
+    browser.execute_script("localStorage.setItem('atlasbridge-language', 'es'); location.reload()")
+    wait_text(browser, "#link", "en vivo")
+    kept_shell(browser)
+    session = hub.add_session()
+    record = hub.ask(sample.MENU, session)
+    message = render_ask(record, session, 0.0).body
+    push_to(browser, message)
+    shown = [["claude pregunta", "Do you want to proceed?", record.prompt_id]]
+    refuse = json.dumps(message["actions"][0])
+    with DevTools(browser, "service_worker") as worker:
+        wait(browser, lambda _: worker.run(SHOWN) == shown)
+        worker.run(f"answer({json.dumps({'tag': record.prompt_id, 'session': record.session_id})}, {refuse})")
+        (title, body, _), *others = worker.run(SHOWN)
+    assert title == "AtlasBridge" and body.startswith("«No") and others == []
+    browser.execute_script("localStorage.removeItem('atlasbridge-language')")
+
+
+def test_the_page_can_be_installed(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    kept_shell(browser)
+    assert browser.execute_cdp_cmd("Page.getInstallabilityErrors", {})["installabilityErrors"] == []
+
+
 def test_the_worker_keeps_every_file_of_the_page() -> None:
-    listed = set(
-        re.findall(r'"(/[\w.-]*)"', (STATIC / "sw.js").read_text().partition("const FILES")[2].partition("];")[0])
-    )
+    listed = set(json.loads(read_page()["files.json"]))
     there = {"/" if path.name == "index.html" else f"/{path.name}" for path in STATIC.iterdir()}
     assert listed == there - {"/sw.js"}
 

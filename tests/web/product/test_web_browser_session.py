@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
+import termios
 from pathlib import Path
 
 import pytest
@@ -39,8 +41,9 @@ def test_instructions_are_queued_and_taken_back_and_a_stopped_session_goes_on(
     assert complaints(browser) == []
 
 
-def test_a_session_takes_the_size_of_the_phone_and_gets_its_own_back_when_the_page_is_left(
-    hub: HubProcess, browser: webdriver.Chrome, tmp_path: Path
+@pytest.mark.parametrize("way", ["the page is left", "a terminal attaches", "a new hub is started"])
+def test_a_session_takes_the_size_of_the_phone_and_gets_another_back_when(
+    way: str, hub: HubProcess, browser: webdriver.Chrome, tmp_path: Path
 ) -> None:
     phone(browser, 390, 844)
     told = tmp_path / "size"
@@ -63,9 +66,24 @@ def test_a_session_takes_the_size_of_the_phone_and_gets_its_own_back_when_the_pa
         " return [it.scrollWidth, it.clientWidth, parseFloat(it.style.fontSize)]"
     )
     assert widths[0] <= widths[1] + 1 and widths[2] >= 11, widths
-    browser.execute_script("location.hash = '#sessions'")
-    wait_for(lambda: size() == (24, 80))
-    assert complaints(browser) == []
+    assert find(browser, ".tools [aria-pressed=true]").text == "Fit to my screen"
+    if way == "the page is left":
+        browser.execute_script("location.hash = '#sessions'")
+        wait_for(lambda: size() == (24, 80))
+        assert complaints(browser) == []
+    elif way == "a terminal attaches":
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(hub.command()[0], hub.command("attach", "small"), hub.environ)
+        termios.tcsetwinsize(terminal, (30, 100))
+        wait_for(lambda: size() == (30, 100))
+        wait(browser, lambda it: not it.find_elements("css selector", ".tools [aria-pressed=true]"), "not lent")
+        os.close(terminal)
+    else:
+        hub.kill_9()
+        hub.start()
+        wait_for(lambda: size() == (24, 80))
+        wait(browser, lambda it: not it.find_elements("css selector", ".tools [aria-pressed=true]"), "not lent")
 
 
 def test_what_a_session_has_changed_is_shown_file_by_file(

@@ -11,7 +11,7 @@ from collections import deque
 
 from atlasbridge.core.detection import events
 from atlasbridge.core.detection.events import Command, ProbeAnswer, ProbeState, RaisePrompt, RequestWakeup
-from atlasbridge.core.detection.prompt_builder import digest_of, prompt_of, rewrapped
+from atlasbridge.core.detection.prompt_builder import digest_of, prompt_of, rewrapped, rows_left_out
 from atlasbridge.core.detection.screen_history import ScreenHistory, facts_of, uncounted
 from atlasbridge.core.detection.structured import ShownDialog, ToolSays
 from atlasbridge.core.detection.verdict import (
@@ -474,4 +474,5 @@ def _dialog(found: Finding, view: View) -> ShownDialog:
         return ShownDialog(found.question, names=about.targets)
     if found.own and (found.whole or found.clipped):
         return ShownDialog(found.question, found.clipped, about=about)
-    return ShownDialog(view.text(), about=about if found.own else None, headless=found.own)
+    left_out = rows_left_out(found.question) if found.own and found.permission and about is None else 0
+    return ShownDialog(view.text(), about=about if found.own else None, headless=found.own, left_out=left_out)

@@ -20,7 +20,15 @@ from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut, with
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
-_LEFT_OUT = lazy(r"\b(\d{1,6}) (?:more |hidden )?(?:lines?|rows?)\b")
+# Gemini's `... 10 hidden (Ctrl+O) ...` counts rows of its command, except where a frame comes next.
+_LEFT_OUT = lazy(
+    r"\b(\d{1,6}) (?:more |hidden )?(?:lines?|rows?)\b|\.{3} (\d{1,6}) hidden \(Ctrl\+O\) \.{3}\n(?!\s*[│┃╰╭])"
+)
+# Codex: its question from its first row on, no row of a command, a blank row, and `[… 18 lines] ^a view all`.
+_ALL_LEFT_OUT = lazy(
+    r"\A\s*(?:Would you like|Do you want) to\b(?:(?!\n\s*[$>#%] )[\s\S])*"
+    r"\n\s*\n\s*\[(?:…|\.{3}) (\d{1,6}) lines?\] [^\n]{0,24}\s*\Z"
+)
 _READS_SOMETHING = 0.80  # at most MED: a reader alone does not say what is asked
 _SEEN = 40  # characters of the subject that the excerpt must show
 # Compiled when first used.
@@ -149,8 +157,14 @@ def _missing(found: Finding, told: Subject | None) -> dict[str, int]:
     """How many lines the tool says it left out, unless a hook sent them."""
     if told is not None or (found.whole and not found.abridged):
         return {}
-    counts = [int(count) for count in _LEFT_OUT.findall(found.question or found.core)]
+    counts = [int(one or other) for one, other in _LEFT_OUT.findall(found.question or found.core)]
     return {"missing_lines": sum(counts)} if any(counts) else {}
+
+
+def rows_left_out(question: str) -> int:
+    """How many rows a dialog leaves out that shows nothing of its command."""
+    found = _ALL_LEFT_OUT.match(question)
+    return int(found[1]) if found else 0
 
 
 def _question(found: Finding) -> Subject | None:

@@ -24,6 +24,7 @@ from atlasbridge.core.values import frozen
 LEAST_SEEN = 12  # characters that must match before a cut
 LEAST_RULE, _RULE = 8, frozenset("─━═╌┄┈")
 LEAST_END = 24  # the same for an end whose beginning has left the screen
+NARROWEST, MOST_AROUND = 24, 12  # columns of a dialog, and rows of it that are not its command
 _BLANKS = lazy(r" +")
 _BAR = lazy(r"^[│┃▏▎](?: |$)")
 _MARK = lazy(r"^[^\w\s]{1,3}\s+")  # `$ `, `> `, `# ` before the subject
@@ -36,12 +37,13 @@ def fits(
     names: tuple[str, ...] = (),
     headless: bool = False,
     note: str = "",
+    left_out: int = 0,
 ) -> bool:
     """Whether the dialog text `shown` is about this subject.
 
     `clipped`: the text can end where the tool had no more rows. `names`: the dialog shows only the files of an edit,
     which must match exactly. `headless`: the beginning has left the screen, so a matching end suffices, with `note`
-    below it.
+    below it. `left_out`: the dialog shows nothing of its command and says only how many rows it left out.
     """
     if names:
         return subject.kind is SubjectKind.EDIT and sorted(subject.targets) == sorted(names)
@@ -63,7 +65,16 @@ def fits(
             return stands_in(first, rows)
         case SubjectKind.FETCH:
             return stands_in(subject.target or subject.text, rows) or _named(subject.target, shown)
+    if left_out:
+        return subject.kind is SubjectKind.COMMAND and _has_rows(subject.text, left_out)
     return stands_in(subject.text, rows, clipped) or (headless and ends_in(subject.text, rows, note))
+
+
+def _has_rows(text: str, left_out: int) -> bool:
+    """Whether so many rows can be this text and the few rows that the tool puts around it."""
+    lines = text.split("\n")
+    most = sum(1 + len(line) // NARROWEST for line in lines)
+    return len(lines) < left_out <= most + MOST_AROUND
 
 
 def covers(told: Subject, seen: Subject | None, clipped: bool = False) -> bool:
@@ -225,6 +236,7 @@ class ShownDialog:
     names: tuple[str, ...] = ()
     about: Subject | None = None
     headless: bool = False  # its beginning has left the screen
+    left_out: int = 0  # it shows nothing of its command, only that so many rows are missing
 
 
 class ToolSays:
@@ -312,7 +324,7 @@ def _is_about(beside: StructuredEventReceived, dialog: ShownDialog) -> bool:
     told = beside.subject
     if told is None:
         return True
-    if not fits(told, dialog.text, dialog.clipped, dialog.names, dialog.headless, beside.note):
+    if not fits(told, dialog.text, dialog.clipped, dialog.names, dialog.headless, beside.note, dialog.left_out):
         return False
     return bool(dialog.names) or covers(told, dialog.about, dialog.clipped)
 

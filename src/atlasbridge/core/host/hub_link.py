@@ -288,7 +288,7 @@ class HubSide:
                 self._watch.wake()
             case "watch":
                 self._viewer.stop()
-                self.lend_size(0, 0)  # whoever had the session's size is gone
+                self.lend_size(0, 0)  # the page that had set the session's size is gone
             case "size":
                 self.lend_size(int(message.get("rows") or 0), int(message.get("cols") or 0))
             case "rename":

@@ -20,7 +20,7 @@ from atlasbridge.core.vocabulary import answers_as, begins, letter_of
 
 LABEL_LIMIT = 200
 SECRET_LABEL = "(a secret)"
-HERE = "cli:local"  # a command on this machine, whoever typed it
+HERE = "cli:local"  # any command on this machine
 TIMER = "auto:timeout"  # the decider if nobody answered in time
 KEY_LABELS = {"enter": "Enter key", "esc": "Esc key", "ctrl-c": "Ctrl-C key"}
 _PLAIN = {AnswerKind.YES: "y", AnswerKind.NO: "n", AnswerKind.ENTER: "Enter"}

@@ -38,6 +38,7 @@ from atlasbridge.fleet.server.people import SCOPES, Caller, who
 from atlasbridge.web.api import problem, read_request, refuse, routes_of
 from atlasbridge.web.guard import Readers
 from atlasbridge.web.openapi import PREFIX, render_openapi
+from atlasbridge.web.push import refuse_push
 from atlasbridge.web.stream import encode_event, event_stream
 from atlasbridge.web.view import diff_screen, render_plain, render_prompt, render_screen, render_session
 
@@ -280,6 +281,19 @@ class FleetApi:
     async def end_login(self, caller: Caller, given: SimpleNamespace, request: Request) -> table.Changed | Refused:
         ended = await people.end_login(self._database, given.login_id, caller.name, _of(caller), ("browser",))
         return table.Changed(True) if ended else Refused("unknown_login", "There is no such login.")
+
+    async def push_key(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Push:
+        return hub.Push(self._context.push.available(), await self._context.push.public_key())
+
+    async def subscribe(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Subscribed | Refused:
+        if refused := refuse_push(self._context.push, given.endpoint, not caller.is_program):
+            return refused
+        keys = {"p256dh": given.keys.p256dh, "auth": given.keys.auth}
+        await self._context.push.subscribe(caller, given.endpoint, keys)
+        return hub.Subscribed(True)
+
+    async def unsubscribe(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Unsubscribed:
+        return hub.Unsubscribed(await self._context.push.unsubscribe(caller, given.endpoint))
 
     async def list_tokens(self, caller: Caller, given: SimpleNamespace, request: Request) -> hub.Tokens:
         found = await people.logins(self._database, _of(caller), ("token",))

@@ -15,6 +15,7 @@ from atlasbridge.core.ids import new_id
 from atlasbridge.fleet.server import audit, decisions, machines, notices
 from atlasbridge.fleet.server.database import BOARD, Database, Wakeups
 from atlasbridge.fleet.server.decisions import Decision
+from atlasbridge.fleet.server.push import FleetPush
 from atlasbridge.fleet.server.signature import Identity, identity_of
 
 # Metrics for Prometheus: counts and durations only, no names, questions or answers.
@@ -110,6 +111,7 @@ class ServerContext:
         self.metrics = Metrics()
         self.keep_s = keep_s
         self.trace: Trace = no_trace
+        self.push = FleetPush(database, self.wakeups, self.url)
         self.chats: Works | None = None  # None if this process never serves the chats
         self._identity: Identity | None = None
         self._began = database.clock.now()
@@ -134,6 +136,7 @@ class ServerContext:
             tasks = ((SEAL_S, self._seal), (REAP_S, self._reap), (WINDOW_S, self._count), (CLEAN_S, self._clean))
             for every_s, work in tasks:
                 group.create_task(self._repeat(every_s, work))
+            group.create_task(self.push.run(), name="push")
             if self.chats is not None:
                 group.create_task(self.chats.run(), name="chats")
 

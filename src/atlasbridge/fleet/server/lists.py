@@ -37,8 +37,8 @@ _SHOWN = f"""p.machine_id, m.name AS machine, m.seen_at, m.connected_to <> '' AS
     p.session_id, p.body, p.folder, p.label, p.tool, p.raised_at, p.expires_at, d.person AS deciding,
     {ALLOWED.replace("%(may)s", "'answer'")} AS may_answer, m.screens AND m.screens_here AS screens,
     p.seq, p.state, p.last_key_at, s.body AS session, s.state AS session_state"""
-_JOINED = "FROM prompts p JOIN machines m ON m.id = p.machine_id LEFT JOIN decisions d ON d.id = p.decision_id"
-_SESSION = "LEFT JOIN sessions s ON (s.machine_id, s.session_id) = (p.machine_id, p.session_id)"
+JOINED = "FROM prompts p JOIN machines m ON m.id = p.machine_id LEFT JOIN decisions d ON d.id = p.decision_id"
+SESSION = "LEFT JOIN sessions s ON (s.machine_id, s.session_id) = (p.machine_id, p.session_id)"
 
 
 async def find_prompts(database: Database, person: str, query: Mapping[str, str]) -> dict[str, Any]:
@@ -46,11 +46,11 @@ async def find_prompts(database: Database, person: str, query: Mapping[str, str]
     given = {name: query[name] for name in _FILTERS if query.get(name)}
     where = " AND ".join(["p.is_open", *(_FILTERS[name] for name in given)])
     values = {**given, "person": person, "may": "see", "limit": _limit(query), "offset": _number(query, "offset")}
-    joined = f"{_JOINED} JOIN allowed a ON (a.machine_id, a.folder) = (p.machine_id, p.folder)"
+    joined = f"{JOINED} JOIN allowed a ON (a.machine_id, a.folder) = (p.machine_id, p.folder)"
     async with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(f"{_ALLOWED_PLACES} SELECT count(*) AS total {joined} WHERE {where}", values)
         counted = await cursor.fetchone()
-        statement = f"""{_ALLOWED_PLACES} SELECT {_SHOWN} {joined} {_SESSION} WHERE {where}
+        statement = f"""{_ALLOWED_PLACES} SELECT {_SHOWN} {joined} {SESSION} WHERE {where}
             ORDER BY p.raised_at, p.prompt_id LIMIT %(limit)s OFFSET %(offset)s"""
         await cursor.execute(statement, values)
         found = await cursor.fetchall()
@@ -59,7 +59,7 @@ async def find_prompts(database: Database, person: str, query: Mapping[str, str]
 
 async def find_prompt(database: Database, person: str, machine_id: str, prompt_id: str) -> dict[str, Any] | None:
     """One prompt, open or not, if the person is allowed to see it."""
-    query = f"""SELECT {_SHOWN} {_JOINED} {_SESSION}
+    query = f"""SELECT {_SHOWN} {JOINED} {SESSION}
         WHERE p.machine_id = %(machine)s AND p.prompt_id = %(prompt)s AND {ALLOWED}"""
     found = await database.rows(query, {"machine": machine_id, "prompt": prompt_id, "person": person, "may": "see"})
     return found[0] if found else None

@@ -96,6 +96,8 @@ ROLE_RIGHTS = (
     "GRANT UPDATE ON audit_head TO {role}",
     "GRANT INSERT, UPDATE, DELETE ON looks, screens TO {role}",
     f"GRANT INSERT, UPDATE, DELETE ON {CHATS} TO {{role}}",
+    "GRANT INSERT, UPDATE, DELETE ON push_subscriptions, push_messages TO {role}",
+    "GRANT INSERT ON push_key TO {role}",
 )
 
 

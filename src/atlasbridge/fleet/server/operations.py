@@ -223,6 +223,9 @@ class FleetOperations:
     logout = HubOperations.logout
     me = HubOperations.me
     health = HubOperations.health
+    push_key = HubOperations.push_key
+    subscribe = HubOperations.subscribe
+    unsubscribe = HubOperations.unsubscribe
 
     @operation("GET /logins", name="fleet.logins")
     def logins(self) -> Logins:

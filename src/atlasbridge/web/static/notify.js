@@ -2,7 +2,7 @@
 
 import { call, get, post } from "/api.js";
 import { prompts, subscribe } from "/model.js";
-import { t } from "/language.js";
+import { language, t } from "/language.js";
 
 const FLAGS = ["notify", "sound"];
 const keep = (() => { try { return window.localStorage; } catch { return null; } })();
@@ -39,7 +39,7 @@ export async function renew(shell, onNew) {
   const registration = await navigator.serviceWorker.ready;
   const channel = new MessageChannel();
   channel.port1.onmessage = ({ data }) => { if (data === "new") onNew(); };
-  registration.active.postMessage({ renew: shell }, [channel.port2]);
+  registration.active.postMessage({ renew: shell, language: language() }, [channel.port2]);
 }
 
 let ready = null;
@@ -104,7 +104,7 @@ export async function setPush(on) {
     return;
   }
   const { available, public_key: key } = await get("/push");
-  if (!available) throw new Error(t("The hub lacks the push extra: in the checkout, pip install '.[push]'"));
+  if (!available) throw new Error(t("Push needs the push extra where the hub or the server runs: in the checkout, pip install '.[push]'"));
   if (!(await askPermission())) throw new Error(t("The browser was not allowed to show notifications."));
   const fresh = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: bytes(key) });
   await post("/push/subscriptions", fresh.toJSON());

@@ -82,6 +82,13 @@
     return ask(path, { method, headers, body, signal: more.signal });
   }
 
+  // An answer by a button of a push message.
+  async function reply(promptId, body) {
+    const entry = await device();
+    const { epoch } = await greet(entry.key, entry.login_id);
+    return send(entry, epoch, "POST", `/prompts/${promptId}/reply`, body);
+  }
+
   async function enterByLink(link) {
     const [id, secret] = link.split(".");
     const raw = unhex(secret || "");
@@ -109,5 +116,5 @@
     return content;
   }
 
-  globalThis.AtlasProof = { Fault, device, keep, greet, send, proof, random, enterByLink, enterByPassword };
+  globalThis.AtlasProof = { Fault, device, keep, greet, send, proof, random, reply, enterByLink, enterByPassword };
 })();

@@ -138,16 +138,25 @@ export function sessionView(main, page, id) {
     show(changed, el("p", {}, t("Looking through the folder …")));
     try { show(changed, ...changesOf(await get(`/sessions/${id}/changes`))); } catch (error) { show(changed, el("p", {}, error.message)); }
   }
-  let lent = false; // this session has the size of this screen
+  let lent = 0; // the columns that this screen has given to the session; 0: it has its own size
+  let fitted = false; // the session has drawn itself in them
   const lend = el("button", { type: "button", "aria-pressed": "false", on: { click: () => lendSize(!lent) } }, t("Fit to my screen"));
   async function lendSize(on) {
     const { rows, cols } = on ? screen.room() : { rows: 0, cols: 0 };
     try {
       await post(`/sessions/${id}/size`, { rows, cols });
-      lent = on;
-      lend.setAttribute("aria-pressed", String(on));
-      screen.node.classList.toggle("lent", on);
+      showLent(cols);
     } catch (error) { toast(error.message); }
+  }
+  function showLent(cols) {
+    [lent, fitted] = [cols, false];
+    lend.setAttribute("aria-pressed", String(lent > 0));
+    screen.node.classList.toggle("lent", lent > 0);
+  }
+  // A terminal that attaches, and a new hub, give the session its size: then this screen has lent nothing any more.
+  function checkSize(cols) {
+    if (fitted && cols !== lent) showLent(0);
+    fitted = lent > 0 && cols === lent;
   }
   const tools = el("div", { cls: "tools", role: "toolbar", "aria-label": t("The screen") }, offers("words") ? asText : null, offers("changes") ? asChanges : null, offers("past") ? above : null,
     may("admin") && offers("size") ? lend : null,
@@ -171,7 +180,7 @@ export function sessionView(main, page, id) {
   if (!everSeen) showEnd();
   const stop = subscribe(head);
   const close = follow(`/sessions/${id}/screen/stream`, (event) => {
-    if (event.event === "ended") { state.textContent = t("ended"); state.className = "tag"; typing.off(); close(); } else screen.draw(event);
+    if (event.event === "ended") { state.textContent = t("ended"); state.className = "tag"; typing.off(); close(); } else { screen.draw(event); checkSize(screen.cols); }
   }, (now) => {
     if (over) return;
     state.textContent = { live: t("live"), lost: t("reconnecting"), gone: t("ended"), out: t("logged out"), stranger: t("not your hub") }[now];

@@ -2,16 +2,17 @@
 // begun from the kept files, and they are renewed only when the hub has proved itself to the page: whoever else listens at
 // this address cannot put another page in its place so.  It never keeps a prompt: answers of the API are not touched here.
 const SHELL = "atlasbridge-shell";
-const FILES = ["/", "/answering.js", "/api.js", "/app.webmanifest", "/audit.js", "/base.css", "/card.js", "/colours.js", "/de.json", "/dom.js", "/es.json", "/figures.js",
-  "/grants.js", "/icon-192.png", "/icon-512.png", "/icon.svg", "/inbox.js", "/ja.json", "/keys.js", "/language.js", "/later.js", "/launch.js", "/main.js", "/model.js",
-  "/notify.js", "/others.js", "/page.css", "/passkey.js", "/prompts.js", "/proof.js", "/queue.js", "/records.js", "/rules.css", "/rules.js", "/screen.js", "/session.js", "/sessions.js",
-  "/settings.js", "/steady.js", "/subject.js", "/typing.js", "/ways.js", "/words.js"];
+const SCRIPTS = ["/proof.js", "/texts.js"];
 
-const policy = self.trustedTypes?.createPolicy("atlasbridge", { createScriptURL: (url) => { if (url !== "/proof.js") throw new TypeError(url); return url; } });
-importScripts(policy ? policy.createScriptURL("/proof.js") : "/proof.js");
-const { device, greet, send, random } = self.AtlasProof;
+const policy = self.trustedTypes?.createPolicy("atlasbridge", { createScriptURL: (url) => { if (!SCRIPTS.includes(url)) throw new TypeError(url); return url; } });
+importScripts(...SCRIPTS.map((url) => (policy ? policy.createScriptURL(url) : url)));
+const { random, reply } = self.AtlasProof;
+const { choose, load, t } = self.AtlasTexts;
 
-const fill = async () => (await caches.open(SHELL)).addAll(FILES.map((path) => new Request(path, { cache: "no-cache" })));
+async function fill() {
+  const [cache, files] = await Promise.all([caches.open(SHELL), fetch("/files.json", { cache: "no-cache" }).then((answer) => answer.json())]);
+  await cache.addAll(files.map((path) => new Request(path, { cache: "no-cache" })));
+}
 
 self.addEventListener("install", (event) => {
   self.skipWaiting();
@@ -32,11 +33,12 @@ async function keptFirst(request, url) {
 }
 
 self.addEventListener("message", (event) => {
-  if (event.data?.renew) event.waitUntil(renew(String(event.data.renew), event.ports[0]));
+  if (event.data?.renew) event.waitUntil(renew(String(event.data.renew), String(event.data.language), event.ports[0]));
 });
 
-async function renew(wanted, port) {
+async function renew(wanted, language, port) {
   const cache = await caches.open(SHELL);
+  await cache.put("/language", new Response(language));
   const mark = await cache.match("/shell");
   const before = mark ? await mark.text() : "";
   if (before === wanted) return;
@@ -45,15 +47,23 @@ async function renew(wanted, port) {
   if (before) port?.postMessage("new");
 }
 
+// The texts of the language that the page was last read in.
+async function speak() {
+  const cache = await caches.open(SHELL);
+  const chosen = await (await cache.match("/language"))?.text();
+  await load(choose(chosen), async (path) => (await cache.match(path)) || fetch(path));
+}
+
 self.addEventListener("push", (event) => {
   const message = event.data ? event.data.json() : {};
-  event.waitUntil(tell(message));
+  event.waitUntil(speak().then(() => tell(message)));
 });
 
 async function tell(message) {
   const settled = message.kind === "settled";
-  await self.registration.showNotification(String(message.title || "A program is waiting for you"), {
-    body: String(message.body || ""),
+  const note = message.note ? t(String(message.note), message.values) : "";
+  await self.registration.showNotification(message.title ? t(String(message.title), message.values) : t("A program is waiting for you"), {
+    body: [String(message.body || ""), note].filter(Boolean).join("\n"),
     tag: String(message.tag || "atlasbridge"),
     icon: "/icon-192.png",
     silent: settled || Boolean(message.silent),
@@ -80,14 +90,12 @@ async function open(url) {
 
 // A button of the message was tapped: what became of it is shown in its place.
 async function answer(data, { value, title }) {
-  let words = `“${title}” could not be sent. Open the page.`;
+  await speak();
+  let words;
   try {
-    const entry = await device();
-    const { epoch } = await greet(entry.key, entry.login_id);
-    const body = { value, as_text: false, session_id: data.session || "", request_key: random() };
-    const told = await send(entry, epoch, "POST", `/prompts/${data.tag}/reply`, body);
-    const content = await told.json();
-    words = told.ok ? `“${title}”: ${content.message}` : `“${title}” was not used: ${content.message}`;
-  } catch (error) { words = `It is not known whether “${title}” arrived. ${error.message || ""}`; }
+    const told = await reply(data.tag, { value, as_text: false, session_id: data.session || "", request_key: random() });
+    const { message } = await told.json();
+    words = told.ok ? t("“{title}”: {message}", { title, message }) : t("“{title}” was not used: {message}", { title, message });
+  } catch (error) { words = `${t("It is not known whether “{title}” arrived.", { title })} ${t(error.message || "")}`; }
   await self.registration.showNotification("AtlasBridge", { body: words, tag: String(data.tag), icon: "/icon-192.png", data: { url: data.url } });
 }

@@ -57,6 +57,9 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     return None
 
 
+WINDOW_TOP, WINDOW_FOOT = 2, 5  # a dialog from the first rows to the last ones fills the window: it has no more room
+
+
 def _fits(view: View, menu: Menu, rule: MenuRule) -> bool:
     """Whether the menu is at the end of the screen, unlike earlier output, and has digits if these choose."""
     below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip() or not rule.apart]
@@ -67,7 +70,9 @@ def _is_clipped(view: View, menu: Menu, asked: Asked, rule: MenuRule) -> bool:
     """Whether the dialog has the tool's greatest height: then it leaves out the rest without notice."""
     around = [frame for frame in find_frames(view.lines) if frame.top <= asked.row and menu.bottom < frame.bottom]
     height = max((frame.bottom - frame.top + 1 for frame in around), default=len(view.lines))
-    return 0 < rule.most_rows <= menu.top - asked.row or 0 < int(rule.most_share * len(view.lines)) <= height
+    fills = asked.row <= WINDOW_TOP and menu.bottom >= len(view.lines) - WINDOW_FOOT
+    tall = rule.most_rows > 0 and (fills or menu.top - asked.row >= rule.most_rows)
+    return tall or 0 < int(rule.most_share * len(view.lines)) <= height
 
 
 def subject_on_screen(view: View, end: int, asked: Asked, rule: SubjectRule) -> Subject | None:

@@ -62,7 +62,7 @@ class Chats:
             except* StoreError as group:
                 log.warning("the chats wait: %s", _first(group))
             except* Exception:  # the channel boundary: after any fault there, the page and the links continue
-                log.exception("the chats begin anew")
+                log.exception("the chats start again")
             await asyncio.sleep(ASK_S)
 
     async def _carry(self, mine: LeaderLock) -> None:

@@ -1,38 +1,26 @@
-// The page for administration: lists and forms over /api/v1.  Every text is shown as text.
-"use strict";
+// The page for administration: lists and forms over the same requests, parts and texts as the page.
+
+import { call, get, load, me, post } from "/api.js";
+import { el, show } from "/dom.js";
+import { loadLanguage, t } from "/language.js";
+import { moment } from "/words.js";
 
 const find = (name) => document.querySelector(name);
-const when = (at) => (at ? at.slice(0, 16).replace("T", " ") : "never");
-const path = (...parts) => parts.map(encodeURIComponent).join("/");
+const when = (at) => (at ? moment(at) : t("never"));
+const path = (...parts) => `/${parts.map(encodeURIComponent).join("/")}`;
+const remove = (...parts) => call("DELETE", path(...parts));
 
-function say(text, bad) {
+function say(text, bad = false) {
   find("#state").textContent = text;
   find("#state").className = bad ? "bad" : "";
-}
-
-function add(parent, kind, text, given = {}) {
-  const made = document.createElement(kind);
-  made.textContent = text ?? "";
-  Object.assign(made, given);
-  parent.append(made);
-  return made;
-}
-
-async function ask(method, where, body) {
-  const options = { method, credentials: "same-origin" };
-  if (body !== undefined) Object.assign(options, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
-  const answer = await fetch(`/api/v1/${where}`, options).catch(() => null);
-  const found = await answer?.json().catch(() => null);
-  if (answer?.ok && found) return found;
-  throw new Error(found?.message ?? "The server did not answer. Whether this was done is not known: reload the page.");
 }
 
 async function attempt(work) {
   try {
     say("…");
-    say((await work()) ?? "done");
+    say((await work()) ?? t("done"));
   } catch (error) {
-    say(error.message, true);
+    say(error.status === 0 ? `${error.message} ${t("Whether this was done is not known: reload the page.")}` : error.message, true);
   }
 }
 
@@ -51,131 +39,120 @@ function showOnce(about, text) {
   find("#once").showModal();
 }
 
+const button = (label, work, cls = "") => el("button", { type: "button", cls, on: { click: work } }, label);
+
 // A row's button: asks back, does it, and draws the section again.
-function button(cell, label, question, work) {
-  add(cell, "button", label, { type: "button", className: "refuses" }).addEventListener("click", async () => {
-    if (await sure(question)) await attempt(async () => { await work(); await draw(); });
-  });
+const ending = (label, question, work) => button(label, async () => {
+  if (await sure(question)) await attempt(async () => { await work(); await draw(); });
+}, "refuse");
+
+function table(columns, rows, empty) {
+  if (!rows.length) return el("p", {}, empty);
+  const line = (kind, more, cells) => el("tr", {}, ...cells.map((cell) => el(kind, more, ...(Array.isArray(cell) ? cell : [String(cell ?? "")]))));
+  const named = columns.map((column) => column || [el("span", { cls: "unseen" }, t("What to do"))]);
+  return el("div", { cls: "scroll", tabindex: "0" }, el("table", {}, el("thead", {}, line("th", { scope: "col" }, named)), el("tbody", {}, ...rows.map((cells) => line("td", {}, cells)))));
 }
 
-function table(parent, columns, rows, empty) {
-  if (!rows.length) return add(parent, "p", empty);
-  const made = add(parent, "table");
-  const head = add(add(made, "thead"), "tr");
-  for (const column of columns) add(head, "th", column, { scope: "col" });
-  const body = add(made, "tbody");
-  for (const cells of rows) {
-    const line = add(body, "tr");
-    for (const cell of cells) {
-      const shown = add(line, "td", typeof cell === "function" ? "" : cell);
-      if (typeof cell === "function") cell(shown);
-    }
-  }
-  return made;
+function field([name, label, kind = "text", value = ""]) {
+  if (Array.isArray(kind)) return el("label", {}, label, el("select", { name }, ...kind.map(([choice, shown]) => el("option", { value: choice }, shown))));
+  if (kind === "area") return el("label", {}, label, el("textarea", { name, rows: 16, cols: 80, spellcheck: "false" }, value));
+  return el("label", {}, label, el("input", { name, type: kind, autocomplete: "off", ...(kind === "checkbox" ? {} : { value }) }));
 }
 
-// `fields`: [name, label, kind or choices]; `work` gets what was filled in, and what it returns is said.
-function form(parent, title, fields, work) {
-  const made = add(parent, "form");
-  add(made, "h3", title);
-  for (const [name, label, kind = "text", value = ""] of fields) {
-    const wrap = add(made, "label", `${label} `);
-    if (Array.isArray(kind)) {
-      const list = add(wrap, "select", "", { name });
-      for (const choice of kind) add(list, "option", choice, { value: choice });
-    } else if (kind === "area") add(wrap, "textarea", value, { name, rows: 16, cols: 80, spellcheck: false });
-    else add(wrap, "input", "", { name, type: kind, ...(kind === "checkbox" ? {} : { value, autocomplete: "off" }) });
-  }
-  add(made, "button", title);
+// `fields`: [name, label, kind or choices, value]; `work` gets what was filled in.
+function form(title, fields, work) {
+  const made = el("form", {}, el("h3", {}, title), ...fields.map(field), el("button", {}, title));
   made.addEventListener("submit", async (event) => {
     event.preventDefault();
     const given = Object.fromEntries(fields.map(([name, , kind]) => [name, kind === "checkbox" ? made.elements[name].checked : made.elements[name].value.trim()]));
-    await attempt(async () => {
-      const said = await work(given);
-      await draw();
-      return said;
-    });
+    await attempt(async () => { await work(given); await draw(); });
   });
+  return made;
 }
 
-const SECTIONS = {
-  Machines: async (main) => {
-    const { machines } = await ask("GET", "machines");
-    const state = (one) => (one.held ? `waits for a word: ${one.held}` : one.connected ? "connected" : `not heard of since ${when(one.seen_at)}`);
-    table(main, ["name", "state", "open", "version", "audit log", "notice", ""], machines.map((one) => [one.name, state(one), one.open_prompts, one.version, one.log_fault || "as anchored", one.rules_fault || one.notice, (cell) => {
-      if (one.held === "restored") button(cell, "Accept the restore", `Was ${one.name} put back to an earlier state on purpose?`, () => ask("POST", `machines/${path(one.machine_id)}/accept-restore`));
-      button(cell, "Revoke", `Remove ${one.name} from the fleet? Its key is worth nothing afterwards.`, () => ask("DELETE", `machines/${path(one.machine_id)}`));
-    }]), "No machine has joined yet.");
-    add(main, "h2", "Invitations");
-    const { invitations } = await ask("GET", "invitations");
-    table(main, ["by", "made", "until", "for", "uses left", ""], invitations.map((one) => [one.by, when(one.made_at), when(one.until), one.name || "any machine", one.uses_left, (cell) => button(cell, "Revoke", "Take this invitation back?", () => ask("DELETE", `invitations/${path(one.invitation_id)}`))]), "There are none.");
-    form(main, "Invite a machine", [["name", "Name (empty: any)"], ["minutes", "Minutes", "number", "60"], ["uses", "Uses", "number", "1"], ["ephemeral", "Ephemeral", "checkbox"]], async (given) => {
-      const { address } = await ask("POST", "invitations", { ...given, minutes: Number(given.minutes), uses: Number(given.uses) });
-      showOnce("Run this on the machine. The address is shown once:", `atlasbridge fleet join '${address}'`);
-    });
-  },
-  People: async (main) => {
-    const { people } = await ask("GET", "people");
-    table(main, ["name", "role", "teams", "identities", ""], people.map((one) => [one.name, one.role, one.teams.join(", "), one.identities.join(", "), (cell) => {
-      add(cell, "button", "Link", { type: "button" }).addEventListener("click", () => attempt(async () => {
-        const { url } = await ask("POST", "people/link", { name: one.name });
-        showOnce(`For ${one.name}: valid once, for a quarter of an hour.`, url);
-      }));
-      button(cell, "Remove", `Remove ${one.name}, and log them out everywhere?`, () => ask("POST", "people/remove", { name: one.name }));
-    }]), "Nobody yet.");
-    form(main, "Add a person", [["name", "Name"], ["role", "Role", ["member", "admin"]]], async (given) => { await ask("POST", "people", given); });
-    form(main, "Change a team", [["team", "Team"], ["person", "Person"], ["what", "", ["add", "remove"]]], async ({ team, person, what }) => { await ask("POST", what === "add" ? "teams" : "teams/remove", { team, person }); });
-  },
-  Rights: async (main) => {
-    const { people } = await ask("GET", "people");
-    const rights = new Map(people.flatMap((one) => one.rights.map((right) => [JSON.stringify(right), right])));
-    table(main, ["who", "allowed to", "machine", "folder", ""], [...rights.values()].map((one) => [one.holder, one.may, one.machine, one.folder, (cell) => button(cell, "Take back", `Take this right from ${one.holder}?`, () => ask("POST", "rights/remove", { holder: one.holder, machine: one.machine, folder: one.folder }))]), "Administrators can do everything; nobody else is allowed anything yet.");
-    form(main, "Allow", [["holder", "Person or @team"], ["machine", "Machine", "text", "*"], ["folder", "Folder", "text", "*"], ["may", "To", ["answer", "see"]]], async (given) => { await ask("POST", "rights", given); });
-  },
-  Rules: async (main) => {
-    const { text, by, digest } = await ask("GET", "rules");
-    add(main, "p", digest ? `${digest.slice(0, 19)}, set by ${by}.` : "No rules have been set for all machines.");
-    form(main, "Send to all machines", [["text", "As policy.toml", "area", text]], async (given) => { await ask("PUT", "rules", given); });
-  },
-  Logins: async (main) => {
-    const [{ logins }, { tokens }] = [await ask("GET", "logins"), await ask("GET", "tokens")];
-    table(main, ["person", "device", "since", "last used", "until", ""], logins.map((one) => [one.person, one.this ? `${one.name} (this one)` : one.name, when(one.made_at), when(one.seen_at), when(one.until), (cell) => button(cell, "End", `End this login of ${one.person}?`, () => ask("DELETE", `logins/${path(one.login_id)}`))]), "Nobody is logged in.");
-    add(main, "h2", "API tokens");
-    table(main, ["name", "scope", "since", ""], tokens.map((one) => [one.name, one.scope, when(one.created_at), (cell) => button(cell, "Revoke", `Revoke the token ${one.name}?`, () => ask("DELETE", `tokens/${path(one.token_id)}`))]), "There are none.");
-    form(main, "Make a token of yours", [["name", "Name"], ["scope", "Scope", ["read", "ask", "answer", "admin"]]], async (given) => showOnce("The token is shown once:", (await ask("POST", "tokens", given)).token));
-  },
-  Audit: async (main) => {
-    const { entries } = await ask("GET", "audit?limit=200");
-    const rest = ({ seq, ts, at, event, hash, prev, prev_hash, ...more }) => JSON.stringify(more);
-    table(main, ["number", "when", "event", "what"], entries.map((one) => [one.seq, when(one.ts ?? one.at), one.event, rest(one)]), "The log is empty.");
-  },
-};
+async function machinesPart() {
+  const [{ machines }, { invitations }] = await Promise.all([get("/machines"), get("/invitations")]);
+  const state = (one) => (one.held ? t("waits for a word: {held}", { held: one.held }) : one.connected ? t("connected") : t("not heard of since {when}", { when: when(one.seen_at) }));
+  const buttons = (one) => [
+    one.held === "restored" && ending(t("Accept the restore"), t("Was {name} put back to an earlier state on purpose?", one), () => post(path("machines", one.machine_id, "accept-restore"))),
+    ending(t("Revoke"), t("Remove {name} from the fleet? Its key is worth nothing afterwards.", one), () => remove("machines", one.machine_id))];
+  return [
+    table([t("Name"), t("State"), t("Open"), t("Version"), t("Audit log"), t("Notice"), ""], machines.map((one) => [one.name, state(one), one.open_prompts, one.version, one.log_fault || t("as anchored"), one.rules_fault || one.notice, buttons(one)]), t("No machine has joined yet.")),
+    el("h2", {}, t("Invitations")),
+    table([t("By"), t("Made"), t("Until"), t("For"), t("Uses left"), ""], invitations.map((one) => [one.by, when(one.made_at), when(one.until), one.name || t("any machine"), one.uses_left, [ending(t("Revoke"), t("Take this invitation back?"), () => remove("invitations", one.invitation_id))]]), t("There are none.")),
+    form(t("Invite a machine"), [["name", t("Name (empty: any)")], ["minutes", t("Minutes"), "number", "60"], ["uses", t("Uses"), "number", "1"], ["ephemeral", t("Ephemeral"), "checkbox"]], async (given) => {
+      const { address } = await post("/invitations", { ...given, minutes: Number(given.minutes), uses: Number(given.uses) });
+      showOnce(t("Run this on the machine. The address is shown once:"), `atlasbridge fleet join '${address}'`);
+    })];
+}
 
+async function peoplePart() {
+  const { people } = await get("/people");
+  const link = (one) => button(t("Link"), () => attempt(async () => {
+    const { url } = await post("/people/link", { name: one.name });
+    showOnce(t("For {name}: valid once, for a quarter of an hour.", one), url);
+  }));
+  return [
+    table([t("Name"), t("Role"), t("Teams"), t("Identities"), ""], people.map((one) => [one.name, one.role, one.teams.join(", "), one.identities.join(", "), [link(one), ending(t("Remove"), t("Remove {name}, and log them out everywhere?", one), () => post("/people/remove", { name: one.name }))]]), t("Nobody yet.")),
+    form(t("Add a person"), [["name", t("Name")], ["role", t("Role"), [["member", t("member")], ["admin", t("administrator")]]]], (given) => post("/people", given)),
+    form(t("Change a team"), [["team", t("Team")], ["person", t("Person")], ["what", t("What to do"), [["add", t("add")], ["remove", t("remove")]]]], ({ team, person, what }) => post(what === "add" ? "/teams" : "/teams/remove", { team, person }))];
+}
+
+async function rightsPart() {
+  const { people } = await get("/people");
+  const rights = new Map(people.flatMap((one) => one.rights.map((right) => [JSON.stringify(right), right])));
+  return [
+    table([t("Who"), t("Allowed to"), t("Machine"), t("Folder"), ""], [...rights.values()].map(({ holder, may, machine, folder }) => [holder, may, machine, folder, [ending(t("Take back"), t("Take this right from {holder}?", { holder }), () => post("/rights/remove", { holder, machine, folder }))]]), t("Administrators can do everything; nobody else is allowed anything yet.")),
+    form(t("Allow"), [["holder", t("Person or @team")], ["machine", t("Machine"), "text", "*"], ["folder", t("Folder"), "text", "*"], ["may", t("To"), [["answer", t("answer")], ["see", t("see")]]]], (given) => post("/rights", given))];
+}
+
+async function rulesPart() {
+  const { text, by, digest } = await get("/rules");
+  return [el("p", {}, digest ? t("{digest}, set by {by}.", { digest: digest.slice(0, 19), by }) : t("No rules have been set for all machines.")),
+    form(t("Send to all machines"), [["text", t("As policy.toml"), "area", text]], (given) => call("PUT", "/rules", given))];
+}
+
+async function loginsPart() {
+  const [{ logins }, { tokens }] = await Promise.all([get("/logins"), get("/tokens")]);
+  return [
+    table([t("Person"), t("Device"), t("Since"), t("Last used"), t("Until"), ""], logins.map((one) => [one.person, one.this ? t("{name} (this one)", one) : one.name, when(one.made_at), when(one.seen_at), when(one.until), [ending(t("End"), t("End this login of {person}?", one), () => remove("logins", one.login_id))]]), t("Nobody is logged in.")),
+    el("h2", {}, t("API tokens")),
+    table([t("Name"), t("Scope"), t("Since"), ""], tokens.map((one) => [one.name, one.scope, when(one.created_at), [ending(t("Revoke"), t("Revoke the token {name}?", one), () => remove("tokens", one.token_id))]]), t("There are none.")),
+    form(t("Make a token of yours"), [["name", t("Name")], ["scope", t("Scope"), ["read", "ask", "answer", "admin"].map((one) => [one, one])]], async (given) => showOnce(t("The token is shown once:"), (await post("/tokens", given)).token))];
+}
+
+async function auditPart() {
+  const { entries } = await get("/audit?limit=200");
+  const rest = ({ seq, ts, at, event, hash, prev, prev_hash, ...more }) => JSON.stringify(more);
+  return [table([t("Number"), t("When"), t("Event"), t("What")], entries.map((one) => [one.seq, when(one.ts ?? one.at), one.event, rest(one)]), t("The log is empty."))];
+}
+
+const SECTIONS = { Machines: [() => t("Machines"), machinesPart], People: [() => t("People"), peoplePart], Rights: [() => t("Rights"), rightsPart],
+  Rules: [() => t("Rules"), rulesPart], Logins: [() => t("Logins"), loginsPart], Audit: [() => t("Audit"), auditPart] };
 let allowed = [];
 let drawing = 0; // of two that overlap the newer one stays
 
 async function draw() {
   const mine = drawing += 1;
-  const name = allowed.find((one) => `#${one}` === location.hash) ?? allowed[0];
-  const main = document.createElement("main");
-  main.id = "main";
-  add(main, "h2", name);
-  await SECTIONS[name](main);
+  const name = allowed.find((one) => `#${one}` === window.location.hash) ?? allowed[0];
+  const [title, part] = SECTIONS[name];
+  const parts = await part();
   if (mine !== drawing) return;
-  find("#main").replaceWith(main);
-  for (const link of document.querySelectorAll("nav a")) {
-    if (link.hash === `#${name}`) link.setAttribute("aria-current", "page");
+  show(find("#main"), el("h2", {}, title()), ...parts);
+  for (const link of find("#sections").children) {
+    if (link.getAttribute("href") === `#${name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
 }
 
 async function start() {
-  const me = await ask("GET", "me");
-  allowed = me.scope === "admin" ? Object.keys(SECTIONS) : ["Logins"];
-  for (const name of allowed) { add(find("#sections"), "a", name, { href: `#${name}` }); find("#sections").append(" "); }
-  addEventListener("hashchange", () => attempt(draw));
-  await draw();
-  return me.identity.replace("server:", "");
+  await loadLanguage();
+  if (!(await load())) throw new Error(t("This browser is not logged in. Open the page first."));
+  allowed = me().scope === "admin" ? Object.keys(SECTIONS) : ["Logins"];
+  show(find("#sections"), ...allowed.map((name) => el("a", { href: `#${name}` }, SECTIONS[name][0]())));
+  const open = async () => { await draw(); return me().name; };
+  window.addEventListener("hashchange", () => attempt(open));
+  return open();
 }
 
 attempt(start);

@@ -1,9 +1,11 @@
 // The fleet server in the place of a hub: the same page over the server's own requests.  A cookie says who calls; prompts
 // and sessions of all machines come by one stream that says when to read them again.
 
+import "/proof.js";
 import { t } from "/language.js";
 import { setOwnName } from "/words.js";
 
+const { random, send } = globalThis.AtlasProof;
 const SCOPES = ["read", "ask", "answer", "admin"];
 const UNKNOWN = [0, 502, 503, 504]; // a proxy, or a server without its database: what became of it is not known
 let who = null;
@@ -11,8 +13,8 @@ let who = null;
 export const me = () => who || { name: "", scope: "read", login_id: "" };
 export const may = (scope) => scope !== "admin" && SCOPES.indexOf(me().scope) >= SCOPES.indexOf(scope);
 export const views = ["prompts", "sessions", "machines"];
-export const offers = () => false; // what a hub does for its own sessions beyond answering
-export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+export const offers = (what) => what === "push"; // a hub does more for its own sessions
+export const newKey = random;
 setOwnName(() => me().name);
 
 export class Refused extends Error {
@@ -24,8 +26,7 @@ export class Refused extends Error {
 }
 
 export async function call(method, path, body) {
-  const options = { method, credentials: "same-origin", ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }) };
-  const answer = await fetch(`/api/v1${path}`, options).catch(() => { throw new Refused(0, "offline", t("The server cannot be reached.")); });
+  const answer = await send(method, path, body).catch(() => { throw new Refused(0, "offline", t("The server cannot be reached.")); });
   const content = await answer.json().catch(() => null);
   if (UNKNOWN.includes(answer.status) || content === null) throw new Refused(0, "offline", content?.message || t("The connection broke."));
   if (!answer.ok) throw new Refused(answer.status, content.error || "", content.message || t("Refused ({status}).", { status: answer.status }));
@@ -64,8 +65,10 @@ export async function enter({ link }) {
   await load();
 }
 
-// Follows prompts and sessions, or one session's screen, until close() is called.
-export function follow(path, onEvent, onState = () => {}) {
+// Follows prompts and sessions, or one session's screen, until close() is called.  A hub's page also passes how long it waits
+// for a session that has just been started; nothing is started here.
+/** @param {(state: string) => void} onState @param {() => boolean} [_patient] */
+export function follow(path, onEvent, onState = () => {}, _patient = undefined) {
   const source = new EventSource(`/api/v1${path}`);
   let [known, reading, again, shell, version] = [new Map(), false, false, "", ""];
 

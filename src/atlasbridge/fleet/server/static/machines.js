@@ -7,7 +7,7 @@ import { subscribe } from "/model.js";
 import { ago, moment } from "/words.js";
 
 const row = (cells, bad) => el("tr", { cls: bad ? "bad" : "" }, ...cells.map((cell) => el("td", {}, String(cell ?? ""))));
-const table = (id, heads) => { const body = el("tbody"); return { body, node: el("div", { cls: "scroll" }, el("table", { id }, el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", {}, head)))), body)) }; };
+const table = (id, heads) => { const body = el("tbody"); return { body, node: el("div", { cls: "scroll", tabindex: "0" }, el("table", { id }, el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", {}, head)))), body)) }; };
 
 export function machinesView(main) {
   const machines = table("machines", [t("Name"), t("Open"), t("Last seen"), t("Version"), t("Rules"), t("Audit log")]);
