@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 from atlasbridge.client import Answered, AsyncClient
-from atlasbridge.core.prompt.tool_use import question_of
+from atlasbridge.core.prompt.question import question_of
 
 TTL_S = 1800.0
 

@@ -77,8 +77,7 @@ def introduce(channel: str, tokens: dict[str, str], api_url: str, **more: Any) -
 
 def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     """The hub's part of the configuration. Raises ConfigError."""
-    from atlasbridge.config.hub import hub_settings
-    from atlasbridge.config.rules import plan_rules
+    from atlasbridge.config.hub import hub_settings, plan_rules
     from atlasbridge.core.daemon.remote_launch import Launcher, launch_session
     from atlasbridge.core.daemon.service import HubPlan
     from atlasbridge.fleet.member.setup import with_fleet

@@ -25,10 +25,10 @@ from atlasbridge.core.operations import (
     Refused,
     Resumed,
 )
-from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.policy.escalation import Tone
 from atlasbridge.core.ports import Channel
-from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import (
+    OPEN,
     InboundReply,
     Prompt,
     PromptRecord,

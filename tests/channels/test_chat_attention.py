@@ -13,7 +13,7 @@ from tests.support.fake_telegram_person import Person as Chatter
 
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import SystemClock
-from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.policy.escalation import Tone
 from atlasbridge.core.prompt.answer import TIMER
 from atlasbridge.core.prompt.model import PromptState, Receipt
 

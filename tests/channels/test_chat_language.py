@@ -19,7 +19,7 @@ from atlasbridge.channels.commands import COMMANDS
 from atlasbridge.channels.excerpt import VERBS
 from atlasbridge.channels.language import DAYS, LANGUAGES, PLACES, Reader, at_time, hub_says, reading, say_digest, t
 from atlasbridge.core.daemon.escalation import render_digest
-from atlasbridge.core.policy.grant import SPANS
+from atlasbridge.core.policy.rule import SPANS
 
 FOLDER = Path(str(channels.__path__[0]))
 # `setup` is a dialogue in a terminal, which is English, as are the settings' descriptions and what the hub's log says.

@@ -9,9 +9,8 @@ from tests.support.chat_stage import stage, text_of
 from atlasbridge.channels.free_text import needs_words, reads_as_words, takes_words
 from atlasbridge.channels.templates import render_hint
 from atlasbridge.core.prompt.answer import decide_answer
-from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.keys import Step, When
-from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, FormField, Prompt, PromptType
 from atlasbridge.core.values import replace
 
 both = pytest.mark.parametrize("chat", ["telegram", "slack"])

@@ -12,7 +12,7 @@ from tests.support.fake_desktop import FakeDesktop
 from atlasbridge.channels.desktop.channel import DesktopChannel, choose_program, close_words, show_words
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError, ConfigError
-from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.policy.escalation import Tone
 from atlasbridge.core.prompt.model import PromptState, Receipt
 from atlasbridge.core.values import replace
 

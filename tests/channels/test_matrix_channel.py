@@ -17,7 +17,7 @@ from atlasbridge.channels.matrix.templates import parse_target, reactions, strip
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.operations import Caller, Granted, Revoked
-from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.policy.escalation import Tone
 from atlasbridge.core.prompt.model import PromptState, Receipt
 from atlasbridge.core.values import replace
 

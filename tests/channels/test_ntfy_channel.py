@@ -16,7 +16,7 @@ from atlasbridge.channels.ntfy.channel import NtfyChannel, encode_said, parse_sa
 from atlasbridge.channels.ntfy.settings import NtfySettings
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.policy.escalation import Tone
 from atlasbridge.core.prompt.model import PromptState, Receipt
 
 OUT, IN = "out-0123456789abcdefghij", "in-0123456789abcdefghij"

@@ -13,7 +13,7 @@ from tests.support.fake_hook import FakeHook
 from atlasbridge.channels.tell.channel import TellChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError, ConfigError
-from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.policy.escalation import Tone
 from atlasbridge.core.prompt.model import Receipt
 
 

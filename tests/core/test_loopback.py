@@ -45,10 +45,10 @@ from atlasbridge.core.peer import Peer, own_uid
 NEEDS_UNIX = pytest.mark.skipif(not hub_connection.has_unix_sockets(), reason="compares both ways; Windows has one")
 NEEDS_INTRODUCTIONS = pytest.mark.skipif(not has_introductions(), reason="Linux alone has Unix sockets without a file")
 INTRODUCE = """import os, sys
-from atlasbridge.core.hub_connection import introduce
+from atlasbridge.core.hub_connection import Pass, introduce
 port, *words = sys.argv[1:]
 key, ours, theirs = map(bytes.fromhex, words)
-print(os.getpid(), introduce(int(port), key, ours, theirs, 5.0))
+print(os.getpid(), introduce(Pass(int(port), key), ours, theirs, 5.0))
 """
 PASS = Pass(4711, bytes(range(32)))
 
@@ -187,7 +187,7 @@ async def test_only_the_process_that_connects_can_say_who_it_is(tmp_path: Path) 
             ours = os.urandom(NONCE)
             link.sendall(ours)
             theirs = link.recv(CHALLENGE, socket.MSG_WAITALL)[:NONCE]
-            assert not introduce(issued.port, issued.key, theirs, ours, 5.0)  # the wrong way round: no connection
+            assert not introduce(issued, theirs, ours, 5.0)  # the wrong way round: no connection
             told = subprocess.run(
                 [sys.executable, "-c", INTRODUCE, str(issued.port), issued.key.hex(), ours.hex(), theirs.hex()],
                 capture_output=True,
@@ -196,7 +196,7 @@ async def test_only_the_process_that_connects_can_say_who_it_is(tmp_path: Path) 
                 check=True,
             ).stdout.split()
             assert told[1].startswith("Peer")
-            assert not introduce(issued.port, issued.key, ours, theirs, 5.0)  # said already
+            assert not introduce(issued, ours, theirs, 5.0)  # said already
             link.sendall(peer_proof(issued, ours, theirs))
             assert _all(link) == b"hello"
             return told[0].encode()
@@ -212,14 +212,14 @@ async def test_who_holds_the_reception_up_holds_up_nobody_else(tmp_path: Path, m
     async with opened(tmp_path) as attach_socket:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
             silent.settimeout(10)
-            silent.connect(meeting_place(attach_socket.issued.port, attach_socket.issued.key))
+            silent.connect(meeting_place(attach_socket.issued))
             silent.sendall(b"half a card")
             with await asyncio.to_thread(hub_connection.dial, attach_socket.path, 5.0) as link:
                 assert await asyncio.to_thread(link.recv, 5) == b"hello"
                 assert [(one.pid, one.uid) for one in attach_socket.came if one] == [(os.getpid(), own_uid())]
             assert await asyncio.to_thread(silent.recv, 1) == b""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as late, pytest.raises(ConnectionRefusedError):
-        late.connect(meeting_place(PASS.port, PASS.key))
+        late.connect(meeting_place(PASS))
 
 
 async def test_a_wrong_key_is_seen_by_the_one_who_has_it_first(tmp_path: Path) -> None:

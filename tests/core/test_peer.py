@@ -9,8 +9,8 @@ import pytest
 
 from atlasbridge.core import peer
 from atlasbridge.core.ancestry import HOST_NAME, Process
-from atlasbridge.core.ancestry_macos import parse_process, parse_version
 from atlasbridge.core.peer import GONE, FalsePeer, Peer, prove_above, read_audit_token
+from atlasbridge.core.process_table import parse_process, parse_version
 
 PID, UID, VERSION, STARTED = 4711, 501, 99, 1_700_000_000_000_042
 NO_OPTION = OSError(42, "Protocol not available")

@@ -16,10 +16,11 @@ from pathlib import Path
 from types import ModuleType
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core import recognition, vocabulary
+from atlasbridge.core import recognition
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.verdict import Moment, Patience, Situation, decide_verdict
 from atlasbridge.core.patterns import Lazy, lazy
+from atlasbridge.core.prompt import vocabulary
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition import recognise as looking
 from atlasbridge.core.recognition.dialect import Dialect

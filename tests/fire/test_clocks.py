@@ -11,8 +11,7 @@ from tests.support.hubs import LiveHub, live_hub, short_home
 from tests.support.ledgers import YES
 
 from atlasbridge.core.clock import ManualClock
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import InboundReply, PromptState, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptState, Receipt, Refusal, Reject
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.session.model import SessionState
 from atlasbridge.core.store.ledger import Ledger

@@ -11,7 +11,7 @@ from tests.support.postgres import Postgres
 
 from atlasbridge.core.audit.chain import Fault
 from atlasbridge.core.errors import ConfigError, StoreError
-from atlasbridge.core.store.migrate import Migration, load_migrations
+from atlasbridge.core.store.database import Migration, load_migrations
 from atlasbridge.fleet.server import audit, machines
 from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.migrations_loader import FOLDER, grant_role, migrate

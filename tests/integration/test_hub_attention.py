@@ -11,8 +11,7 @@ from tests.support.waiting import in_thread, stays, until
 
 from atlasbridge.core.clock import iso
 from atlasbridge.core.daemon.escalation import Escalation
-from atlasbridge.core.policy.attention import AttentionSettings
-from atlasbridge.core.policy.escalation import EscalationPolicy, EscalationStep
+from atlasbridge.core.policy.escalation import AttentionSettings, EscalationPolicy, EscalationStep
 from atlasbridge.core.policy.people import PeopleBook, Person, parse_quiet
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Receipt, Reject
 from atlasbridge.core.routing.policy import PolicySettings

@@ -10,13 +10,11 @@ from tests.support.hubs import LiveHub, channel_named, live_hub
 
 from atlasbridge.core.daemon.rules import HubRules
 from atlasbridge.core.operations import Granted
-from atlasbridge.core.policy.attention import AttentionSettings
-from atlasbridge.core.policy.escalation import EscalationPolicy, EscalationStep
+from atlasbridge.core.policy.escalation import AttentionSettings, EscalationPolicy, EscalationStep
 from atlasbridge.core.policy.people import PeopleBook, Person
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.prompt.model import PromptRecord
-from atlasbridge.core.prompt.question import Handed, Question, prompt_of, words_of
-from atlasbridge.core.prompt.tool_use import question_of
+from atlasbridge.core.prompt.question import Handed, Question, prompt_of, question_of, words_of
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.integrations.caller_label import Origin

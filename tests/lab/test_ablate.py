@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.figures.ablate import Picture, Weight, pictures_of, render_page, weigh
 
-from atlasbridge.core import vocabulary
+from atlasbridge.core.prompt import vocabulary
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.finding import Facts
 from atlasbridge.core.screen.view import View

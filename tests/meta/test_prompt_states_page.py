@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tools.gen_states import MOVES, PAGE, STATES, render_page
 
-from atlasbridge.core.prompt.machine import PromptMoved
-from atlasbridge.core.prompt.model import PromptState
+from atlasbridge.core.prompt.model import PromptMoved, PromptState
 
 
 def test_the_page_is_current() -> None:

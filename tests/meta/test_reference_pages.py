@@ -71,7 +71,7 @@ def test_every_event_that_is_written_has_a_name_in_the_list() -> None:
 def test_every_setting_is_read_by_somebody() -> None:
     readers = "".join(
         (SRC / name).read_text(encoding="utf-8")
-        for name in ("bootstrap.py", "config/hub.py", "config/rules.py", "config/session.py", "config/hub.py")
+        for name in ("bootstrap.py", "config/hub.py", "config/hub.py", "config/session.py", "config/hub.py")
     )
     for path in setting_paths(AtlasBridgeConfig):
         assert re.search(rf"\b{path[-1]}\b", readers), f"{'.'.join(path)} is a dead letter"

@@ -20,7 +20,7 @@ NEEDS_UNIX = {
     *("os.tty.linux", "os.tty.macos", "os.tty.posix"),
     *(
         f"specification.{name}"
-        for name in ("adapter_interface", "architecture", "claude_adapter", "pty_supervisor", "reliability")
+        for name in ("adapter_interface", "architecture", "claude_adapter", "document_classes", "reliability")
     ),
 }
 LOOK = """

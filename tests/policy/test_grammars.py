@@ -12,19 +12,17 @@ import pytest
 from atlasbridge.core.daemon.rules import leads_to
 from atlasbridge.core.policy import grammar
 from atlasbridge.core.policy.grammar import (
+    PROGRAMS,
     WorkFolder,
     contradictions,
     find_grammar,
-    known_kinds,
-    known_programs,
     read_words,
 )
-from atlasbridge.core.policy.grant import Grant, GrantShape
 from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.offer import PastQuestion, decide_shape, describe, examples, say_wildcard, suggest
 from atlasbridge.core.policy.pattern import REST, Shape
 from atlasbridge.core.policy.reader import read_policy
-from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict
+from atlasbridge.core.policy.rule import Case, Grant, GrantShape, Policy, PolicyRule, Say, Verdict
 from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.values import replace
@@ -113,8 +111,8 @@ def granted(asked: str, text: str, parser: ShellParser) -> bool:
 
 
 def test_every_grammar_holds_to_its_own_examples() -> None:
-    found = [find_grammar(name) for name in known_programs()]
-    assert [wrong for name in known_programs() if " " not in name for wrong in contradictions(name)] == []
+    found = [find_grammar(name) for name in PROGRAMS]
+    assert [wrong for name in PROGRAMS if " " not in name for wrong in contradictions(name)] == []
     assert sum(len(one.match) + len(one.no_match) for one in found if one is not None) > 900
 
 
@@ -131,8 +129,8 @@ def test_a_program_whose_examples_do_not_hold_gets_no_wildcard(
 
 
 def test_every_kind_of_the_table_is_known() -> None:
-    known = known_kinds()
-    for name in known_programs():
+    known = grammar.KINDS.keys() | grammar.PATTERNS.keys()
+    for name in PROGRAMS:
         found = find_grammar(name)
         assert found is not None
         options = [*found.options.values(), *(found.behind or {}).values()]
@@ -141,7 +139,7 @@ def test_every_kind_of_the_table_is_known() -> None:
 
 
 def test_every_subcommand_stands_below_a_program_that_is_listed() -> None:
-    assert [name for name in known_programs() if " " in name and name.rpartition(" ")[0] not in known_programs()] == []
+    assert [name for name in PROGRAMS if " " in name and name.rpartition(" ")[0] not in PROGRAMS] == []
 
 
 @pytest.mark.parametrize("words", PAST_IT)
@@ -194,7 +192,7 @@ def test_a_grant_says_exactly_what_it_allows(parser: ShellParser) -> None:
 
 
 def test_every_grammar_can_show_three_examples_of_each_kind(parser: ShellParser) -> None:
-    for name in known_programs():
+    for name in PROGRAMS:
         found = find_grammar(name)
         assert found is not None
         for text in found.match[:1] if name != "[" else ():  # which a shell may take for a file pattern
@@ -210,7 +208,7 @@ def test_a_rule_for_everything_in_the_table_allows_no_attack(parser: ShellParser
     named = ("npm run test", "make test", "just test", "gradle test", "pnpm test", "yarn test", "rake spec", "mvn test")
     run = ("npx tsc", "npx jest", "npx vitest", "npx eslint", "npx prettier", "python -m pytest", "python3 -m pytest")
     more = ("tox -e py311", "nox -s tests", "bundle exec rspec", "uv run pytest", "poetry run pytest", "service")
-    shapes = [*known_programs(), *named, *run, *more, "curl -s https://example.com/*", "curl https://example.com/*"]
+    shapes = [*PROGRAMS, *named, *run, *more, "curl -s https://example.com/*", "curl https://example.com/*"]
     everything = Policy(
         tuple(PolicyRule(f"r{at}", Say.ALLOW, Shape((*shape.split(), REST))) for at, shape in enumerate(shapes))
     )

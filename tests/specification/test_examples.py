@@ -45,8 +45,7 @@ from atlasbridge.adapters.external_adapter import REMEMBERED_KEYS
 from atlasbridge.channels.callback import MAX_BYTES, encode_callback
 from atlasbridge.channels.telegram.messages import render_prompt
 from atlasbridge.channels.templates import render_buttons
-from atlasbridge.core.prompt.machine import TRANSITIONS
-from atlasbridge.core.prompt.model import Confidence, confidence_band
+from atlasbridge.core.prompt.model import TRANSITIONS, Confidence, confidence_band
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.lab.scenario import BasePromptLabScenario
 from atlasbridge.specification import adapter_interface, architecture, claude_adapter, reliability

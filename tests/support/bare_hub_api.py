@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Self
 from atlasbridge.core.audit.signed_approval import PasskeyRefused
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.operations import Caller, Changes, HubAs, Operation, Refused, Sized
-from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.policy.escalation import Tone
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.question import RemoteQuestion
 from atlasbridge.core.session.model import SessionRecord

@@ -14,9 +14,10 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from atlasbridge.core.policy.attention import Attendance, AttentionSettings, listeners
 from atlasbridge.core.policy.escalation import (
     WAKE,
+    Attendance,
+    AttentionSettings,
     EscalationPolicy,
     EscalationStep,
     Life,
@@ -26,6 +27,7 @@ from atlasbridge.core.policy.escalation import (
     Route,
     covers,
     default_escalation,
+    listeners,
 )
 from atlasbridge.core.policy.people import PeopleBook, Person, QuietHours
 

@@ -29,8 +29,8 @@ from atlasbridge.core.operations import (
     Resumed,
     Revoked,
 )
-from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import (
+    OPEN,
     InboundReply,
     Prompt,
     PromptRecord,

@@ -20,8 +20,7 @@ from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store import prompts, sessions
-from atlasbridge.core.store.database import Database
-from atlasbridge.core.store.migrate import migrate
+from atlasbridge.core.store.database import Database, migrate
 from atlasbridge.web import push, view
 
 MOMENT = iso(1_800_000_000.0)

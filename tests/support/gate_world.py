@@ -78,7 +78,7 @@ class GateWorld:
         self.fates[record.prompt_id] = self.live[record.prompt_id] = Fate(record)
         self.deadlines.set(record.prompt_id, record.deadline)
         if self.random.random() < 0.9:
-            self.ledger.route_prompt(record.prompt_id)
+            self.ledger.tell(record.prompt_id, ())
             self.ledger.deliver_prompt(record.prompt_id, "memory", record.prompt_id[:8])
         for identity in (*self.random.sample(ALLOWED, 2), self.random.choice(STRANGERS)):
             self.mail.append(self._reply(record, identity))

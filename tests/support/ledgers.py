@@ -43,7 +43,7 @@ def ask(ledger: Ledger, prompt: Prompt = YES_NO, ttl_s: float = 60.0, session_id
         ledger.start_session(session)
         session_id = session.session_id
     record = ledger.raise_prompt(session_id, new_id(), prompt, ttl_s)
-    ledger.route_prompt(record.prompt_id)
+    ledger.tell(record.prompt_id, ())
     shown = ledger.deliver_prompt(record.prompt_id, "memory", record.prompt_id[:8])
     assert shown is not None
     return shown

@@ -80,7 +80,7 @@ class StoreLife:
             return
         self._acknowledge(raised, "")
         for step in (
-            lambda: self.ledger().route_prompt(prompt_id),
+            lambda: self.ledger().tell(prompt_id, ()),
             lambda: self.ledger().deliver_prompt(prompt_id, "memory", prompt_id[:8]),
         ):
             self._acknowledge(self._attempt(step), "")

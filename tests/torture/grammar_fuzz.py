@@ -20,7 +20,7 @@ from itertools import chain
 from pathlib import Path
 from random import Random
 
-from atlasbridge.core.policy.grammar import Grammar, Option, WorkFolder, find_grammar, first_doubt, known_programs
+from atlasbridge.core.policy.grammar import PROGRAMS, Grammar, Option, WorkFolder, find_grammar, first_doubt
 
 # What such a program is for is to run others, or the project's own code: only its files are watched.
 RUNNERS = frozenset(
@@ -124,7 +124,7 @@ def main(arguments: list[str]) -> int:
 
 def fuzz(seed: int, count: int, seen: Counter[str], only: str = "") -> Iterator[str]:
     assert shutil.which("strace"), "strace is not installed: run tools/install-extras"
-    for name in known_programs():
+    for name in PROGRAMS:
         program = name.split(" ")[0]
         grammar = find_grammar(name)
         if grammar is None or (only and program != only) or not installed(program):

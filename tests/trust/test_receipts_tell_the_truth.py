@@ -29,9 +29,8 @@ from atlasbridge.core.prompt.model import (
     Refusal,
     Reject,
 )
-from atlasbridge.core.store.database import Database
-from atlasbridge.core.store.migrate import load_migrations, migrate
-from atlasbridge.core.store.moves import Decider
+from atlasbridge.core.store.database import Database, load_migrations, migrate
+from atlasbridge.core.store.prompts import Decider
 from atlasbridge.core.values import replace
 
 MENU = Prompt(

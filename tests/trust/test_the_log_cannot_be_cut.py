@@ -17,13 +17,13 @@ import pytest
 from tests.support.hubs import NO_WEB, short_home
 from tests.support.ledgers import ME, YES, ask, open_ledger
 
-from atlasbridge.core.audit.anchor import NAME, Anchor, read_anchor
 from atlasbridge.core.audit.chain import Head
-from atlasbridge.core.audit.log import read_lines
+from atlasbridge.core.audit.log import HEAD_NAME, Anchor, read_anchor, read_lines
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.home import Home
+from atlasbridge.core.operations import AuditVerdict
 from atlasbridge.core.process import own_python
-from atlasbridge.core.store.verify import AuditVerdict, verify_home
+from atlasbridge.core.store.verify import verify_home
 
 HOSTILE = "/tmp/\x9b31m\u202egnp.exe\u2066"
 
@@ -85,7 +85,7 @@ def test_a_database_without_its_log_is_whole_and_the_loss_is_named(home: Path) -
 def test_who_takes_the_written_head_along_has_taken_the_proof(home: Path) -> None:
     lose_store(home)
     cut(home, 4)
-    (home / NAME).unlink()
+    (home / HEAD_NAME).unlink()
     verdict = opened(home)
     assert not verdict.ok and verdict.bad_entry == 5 and "may have been cut off" in verdict.problem
 
@@ -150,7 +150,7 @@ def test_a_hub_killed_in_the_middle_of_writing_the_head_raises_no_false_alarm(
     pwrite = os.pwrite
 
     def dies(descriptor: int, data: bytes, offset: int) -> int:
-        if os.readlink(f"/proc/self/fd/{descriptor}").endswith(NAME):
+        if os.readlink(f"/proc/self/fd/{descriptor}").endswith(HEAD_NAME):
             pwrite(descriptor, bytes(data)[:written], offset)
             raise Killed
         return pwrite(descriptor, data, offset)
@@ -160,23 +160,23 @@ def test_a_hub_killed_in_the_middle_of_writing_the_head_raises_no_false_alarm(
             patched.setattr(os, "pwrite", dies)
             ledger.note("HUB_START")
         ledger.abandon()
-        seen = read_anchor(tmp_path / NAME)
+        seen = read_anchor(tmp_path / HEAD_NAME)
         assert seen is not None and old <= seen.entries <= old + 3, "what was known before is not forgotten"
         assert verify_home(tmp_path).ok
         ledger = open_ledger(tmp_path)
         assert (ledger.verify_audit().ok, ledger.verify_audit().incidents) == (True, ())
     ledger.note("HUB_START")
-    assert read_anchor(tmp_path / NAME) == ledger.audit_head()
+    assert read_anchor(tmp_path / HEAD_NAME) == ledger.audit_head()
     ledger.close()
 
 
 def test_an_installation_from_before_the_written_head_is_whole(home: Path) -> None:
-    (home / NAME).unlink()
+    (home / HEAD_NAME).unlink()
     verdict = opened(home)
     assert verdict.ok and verdict.incidents == ()
     ledger = open_ledger(home)
     ledger.note("HUB_START")
-    assert read_anchor(home / NAME) == ledger.audit_head()
+    assert read_anchor(home / HEAD_NAME) == ledger.audit_head()
     ledger.close()
 
 
@@ -196,28 +196,28 @@ def test_a_changed_head_stops_the_hub_and_says_what_to_do(home: Path, change: st
 
 
 def test_a_head_as_older_versions_wrote_it_is_understood_and_stays_until_the_next_stands_beside_it(home: Path) -> None:
-    newest = read_anchor(home / NAME)
+    newest = read_anchor(home / HEAD_NAME)
     assert newest is not None
-    (home / NAME).write_bytes(f"{newest.entries} {newest.hash}".ljust(127).encode() + b"\n")
-    assert read_anchor(home / NAME) == newest and opened(home).ok
+    (home / HEAD_NAME).write_bytes(f"{newest.entries} {newest.hash}".ljust(127).encode() + b"\n")
+    assert read_anchor(home / HEAD_NAME) == newest and opened(home).ok
     ledger = open_ledger(home)
     ledger.note("HUB_START")
-    assert read_anchor(home / NAME) == ledger.audit_head()
-    assert (home / NAME).read_bytes().startswith(f"{newest.entries} {newest.hash}".encode())
+    assert read_anchor(home / HEAD_NAME) == ledger.audit_head()
+    assert (home / HEAD_NAME).read_bytes().startswith(f"{newest.entries} {newest.hash}".encode())
     ledger.close()
 
 
 def test_the_written_head_is_private_and_survives_nonsense(tmp_path: Path) -> None:
-    anchor = Anchor(tmp_path / NAME)
+    anchor = Anchor(tmp_path / HEAD_NAME)
     anchor.write(Head(12345678, "sha256:" + "0" * 64))
     anchor.write(Head(7, "sha256:" + "1" * 64))
     anchor.close()
-    assert read_anchor(tmp_path / NAME) == Head(7, "sha256:" + "1" * 64)
-    assert stat.S_IMODE((tmp_path / NAME).stat().st_mode) == 0o600
-    half_new = (tmp_path / NAME).read_bytes()[:-60] + b"0" * 59 + b"\n"
+    assert read_anchor(tmp_path / HEAD_NAME) == Head(7, "sha256:" + "1" * 64)
+    assert stat.S_IMODE((tmp_path / HEAD_NAME).stat().st_mode) == 0o600
+    half_new = (tmp_path / HEAD_NAME).read_bytes()[:-60] + b"0" * 59 + b"\n"
     for nonsense in (b"", b"x y", b"12", b"\xff\xfe 1 2", b"-1 sha256:0", half_new[128:]):
-        (tmp_path / NAME).write_bytes(nonsense)
-        assert read_anchor(tmp_path / NAME) is None
+        (tmp_path / HEAD_NAME).write_bytes(nonsense)
+        assert read_anchor(tmp_path / HEAD_NAME) is None
 
 
 @pytest.fixture

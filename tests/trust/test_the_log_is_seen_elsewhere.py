@@ -15,9 +15,10 @@ from tests.support.waiting import until
 
 from atlasbridge.core.daemon.audit_heads import AuditHeads, parse_head, read_journal, write_journal
 from atlasbridge.core.daemon.rules import HubRules
+from atlasbridge.core.operations import SeenHead
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.routing.shell_parser import ShellParser
-from atlasbridge.core.store.verify import Seen, verify_home
+from atlasbridge.core.store.verify import verify_home
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ def test_a_log_that_was_put_back_is_found_by_a_head_from_a_receipt_or_the_journa
         assert kept.returncode == 0, kept.stderr
         found = hub.cli("audit", "verify", "--head", f"{later['count']}:{later['hash']}")
         assert found.returncode == 1 and "seen elsewhere" in found.stderr
-        first = verify_home(hub.home.root, [Seen(later["count"], later["hash"], "sha256:of-another-log")])
+        first = verify_home(hub.home.root, [SeenHead(later["count"], later["hash"], "sha256:of-another-log")])
         assert first.ok, "a log that was started again is another one"
         journalctl = tmp_path / "journalctl"
         journalctl.write_text(

@@ -14,7 +14,7 @@ from tests.support.waiting import until
 from tests.web.conftest import FakeHub, anyone, clock, hub, log_in
 
 from atlasbridge.core.operations import Granted
-from atlasbridge.core.policy.attention import AttentionSettings
+from atlasbridge.core.policy.escalation import AttentionSettings
 from atlasbridge.core.policy.people import PeopleBook, Person
 from atlasbridge.core.prompt.model import InboundReply, PromptState, Receipt, Refusal
 from atlasbridge.core.routing.policy import PolicySettings

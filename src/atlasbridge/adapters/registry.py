@@ -20,7 +20,7 @@ from atlasbridge.adapters.base import BaseAdapter
 from atlasbridge.adapters.dialect_files import FALLBACK, TOOLS, available, dialect_for
 from atlasbridge.adapters.tool_start import find_adapter_file, is_adapter_file
 from atlasbridge.core.errors import AdapterError
-from atlasbridge.core.home_folder import find_home_folder
+from atlasbridge.core.system_setup import find_home_folder
 
 if TYPE_CHECKING:
     from atlasbridge.adapters.pty import PtyAdapter

@@ -46,8 +46,7 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import Caller, Refused
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.answer import first_line
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace
 

@@ -13,8 +13,7 @@ from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.ports import HubApi
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.prompt.model import OPEN, PromptRecord
 
 OTHERS_PATIENCE_S = 1.0  # after the first operator was reached
 KEPT_UNSHOWABLE = 100

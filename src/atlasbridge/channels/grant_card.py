@@ -11,7 +11,7 @@ from atlasbridge.channels.language import hub_says, t
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.operations import Caller, Granted, Refused
-from atlasbridge.core.policy.grant import SPANS, find_span
+from atlasbridge.core.policy.rule import SPANS, find_span
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import PromptRecord
 

@@ -15,8 +15,7 @@ from atlasbridge.channels.message_index import Shown
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.gate import fate
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.prompt.model import OPEN, PromptRecord
 
 NOTHING_OPEN = "Nothing is waiting for an answer."
 WORKING = "Nothing is waiting for an answer. To have words typed when the tool is done, say {sign}queue TEXT."

@@ -19,8 +19,7 @@ from atlasbridge.core.operations import Changes
 from atlasbridge.core.policy.choice import may_be_granted
 from atlasbridge.core.policy.people import CARD, PROOF
 from atlasbridge.core.prompt.answer import first_line
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
+from atlasbridge.core.prompt.model import OPEN, Choice, Prompt, PromptRecord, PromptType
 from atlasbridge.core.scheduler.times import LIMIT
 from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord
 

@@ -18,7 +18,7 @@ from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.policy.grant import SPANS, Span
+from atlasbridge.core.policy.rule import SPANS, Span
 from atlasbridge.core.process import own_environ, own_python
 from atlasbridge.core.session.model import INTEGRATIONS
 from atlasbridge.core.values import field, frozen, replace

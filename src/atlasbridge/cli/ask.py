@@ -142,8 +142,7 @@ def _decide_hook(label: str, ttl_s: float | None) -> int:
     """A tool ignores the output of a hook that fails, so a fault is a denial like any other."""
     from atlasbridge.core.errors import AtlasBridgeError
     from atlasbridge.core.prompt.mcp_messages import deny, verdict
-    from atlasbridge.core.prompt.question import words_of
-    from atlasbridge.core.prompt.tool_use import question_of
+    from atlasbridge.core.prompt.question import question_of, words_of
 
     try:
         told = json.load(sys.stdin)

@@ -41,6 +41,7 @@ from atlasbridge.core.hub_connection import (
 )
 from atlasbridge.core.peer import own_uid
 from atlasbridge.core.prompt.redact import leaves
+from atlasbridge.core.schema import write as to_json
 from atlasbridge.core.store.database import engine_version, read_schema, sqlite_warning
 from atlasbridge.core.store.verify import verify_home
 from atlasbridge.core.system_setup import read_setup
@@ -382,7 +383,7 @@ def check_audit(home: Home) -> Check:
     if not home.database.exists():
         return Check("audit log", "ok", "nothing recorded yet")
     try:
-        verdict = verify_home(home.root).to_json()
+        verdict = to_json(verify_home(home.root))
     except AtlasBridgeError as error:
         return Check("audit log", "fault", str(error), error.hint)
     if verdict["ok"]:

@@ -440,7 +440,7 @@ def rules(database_url: str, file: Path | None, as_json: bool) -> None:
         from atlasbridge.fleet.server import machines as fleet_machines
 
     if file is not None:
-        from atlasbridge.config.rules import read_rules
+        from atlasbridge.config.hub import read_rules
 
         read_rules(file)  # reports errors with their line
         text = file.read_text(encoding="utf-8")

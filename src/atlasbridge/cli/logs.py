@@ -27,11 +27,14 @@ from atlasbridge.core.daemon.request import HubClient, lock_holder
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.home import Home
+from atlasbridge.core.operations import SeenHead
 from atlasbridge.core.peer import own_uid
 from atlasbridge.core.prompt.answer import call_person
+from atlasbridge.core.schema import write
 from atlasbridge.core.session.model import Named, choose, listed, meant, nearest
-from atlasbridge.core.store.verify import Seen, verify_home
+from atlasbridge.core.store.verify import verify_home
 from atlasbridge.core.system_setup import read_setup
+from atlasbridge.core.values import as_dict
 
 POLL_S = 0.2
 
@@ -183,7 +186,7 @@ def verify(heads: tuple[str, ...], as_json: bool) -> int:
     setup = read_setup() if home().system else None
     place, uid = (Path(setup.home), setup.uid) if setup else (home().root, own_uid())
     kept, fault = _ask_fleet(place)
-    seen = [*(Seen(*head) for head in (*given, *kept) if head), *read_journal(place, uid)]
+    seen = [*(SeenHead(*head) for head in (*given, *kept) if head), *read_journal(place, uid)]
     verdict = _verdict(seen)
     if fault:
         verdict["incidents"] = [*verdict["incidents"], f"the fleet server was not asked for its heads: {fault}"]
@@ -225,12 +228,12 @@ def read_audit_file(home: Home) -> Iterator[dict[str, Any]]:
             continue  # an incomplete last line; the next hub repairs it
 
 
-def _verdict(seen: list[Seen]) -> dict[str, Any]:
+def _verdict(seen: list[SeenHead]) -> dict[str, Any]:
     """The hub verifies its own store. Without a hub, the files are verified directly."""
     if home().system or lock_holder(home().lock) is not None:
         with hub_client() as hub:
-            return dict(hub.ask("audit.verify", seen=[head._asdict() for head in seen])["verdict"])
-    return verify_home(home().root, seen).to_json()
+            return dict(hub.ask("audit.verify", seen=[as_dict(head) for head in seen])["verdict"])
+    return dict(write(verify_home(home().root, seen)))
 
 
 @audit_command.command()

@@ -92,7 +92,7 @@ def show(write: bool) -> None:
 
 def find() -> list[Migrated]:
     from atlasbridge.bootstrap import load_configuration
-    from atlasbridge.config.rules import shell_parser
+    from atlasbridge.config.hub import shell_parser
 
     old = load_configuration(home(), os.environ).general.grants
     return offer_migrate([StandingAnswer(item.tool, item.question, item.answer) for item in old], shell_parser())
@@ -181,10 +181,10 @@ def wildcards(policy: Policy) -> list[str]:
 @click.argument("words", nargs=-1)
 def grammar(words: tuple[str, ...]) -> None:
     """Show what a wildcard matches after these words, such as: git log.  Without words: list known programs."""
-    from atlasbridge.core.policy.grammar import describe_grammar, find_grammar, known_programs
+    from atlasbridge.core.policy.grammar import PROGRAMS, describe_grammar, find_grammar
 
     if not words:
-        click.echo(" ".join(sorted({name.split(" ")[0] for name in known_programs()})))
+        click.echo(" ".join(sorted({name.split(" ")[0] for name in PROGRAMS})))
         return
     beginnings = (" ".join(words[:count]) for count in range(len(words), 0, -1))
     found = next(filter(None, map(find_grammar, beginnings)), None)
@@ -271,7 +271,7 @@ def summary(rows: list[dict[str, Any]]) -> list[str]:
 def suggest(since: float, least: int, add: bool, file: Path | None, as_json: bool) -> None:
     """Suggest rules for commands that you often allowed; never for those that remove, publish or change the user."""
 
-    from atlasbridge.config.rules import shell_parser
+    from atlasbridge.config.hub import shell_parser
     from atlasbridge.core.policy.offer import suggest as find
 
     asked = list(answered(past(since)))
@@ -297,7 +297,7 @@ def nothing_yet(asked: list[PastQuestion], least: int) -> str:
 
 def append(path: Path, text: str) -> None:
     """Append to the file, but only if the result is valid."""
-    from atlasbridge.config.rules import shell_parser
+    from atlasbridge.config.hub import shell_parser
     from atlasbridge.core.policy.reader import read_policy
 
     before = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -370,13 +370,13 @@ EXAMPLE = """\
 
 def rule_file(file: Path | None) -> Path:
     from atlasbridge.bootstrap import load_configuration
-    from atlasbridge.config.rules import policy_file
+    from atlasbridge.config.hub import policy_file
 
     return file or policy_file(home(), load_configuration(home(), os.environ))
 
 
 def load(file: Path | None) -> Policy:
-    from atlasbridge.config.rules import read_rules
+    from atlasbridge.config.hub import read_rules
     from atlasbridge.core.policy.rule import Policy
 
     path = rule_file(file)
@@ -386,7 +386,7 @@ def load(file: Path | None) -> Policy:
 
 
 def judged(policy: Policy, case: Case) -> Verdict:
-    from atlasbridge.config.rules import own_places, shell_parser
+    from atlasbridge.config.hub import own_places, shell_parser
     from atlasbridge.core.policy.judge import judge
     from atlasbridge.core.policy.rule import own_rules
 

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from atlasbridge.config.load import Configuration
 from atlasbridge.config.model import EscalationEntry, PersonEntry
 from atlasbridge.core.daemon.parts import HubSettings, Retention
+from atlasbridge.core.daemon.rules import HubRules
 from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.home import Home
 from atlasbridge.core.hub_connection import wants_loopback
-from atlasbridge.core.policy.attention import AttentionSettings
-from atlasbridge.core.policy.escalation import AWAY, HERE, EscalationPolicy, EscalationStep, PresenceSettings
+from atlasbridge.core.policy.escalation import (
+    AWAY,
+    HERE,
+    AttentionSettings,
+    EscalationPolicy,
+    EscalationStep,
+    PresenceSettings,
+)
 from atlasbridge.core.policy.people import PeopleBook, Person, parse_quiet
+from atlasbridge.core.policy.rule import Policy
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.routing.channel_worker import WorkerSettings
 from atlasbridge.core.routing.policy import PolicySettings
+from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.scheduler.times import find_zone
+from atlasbridge.core.values import replace
 
 # Converts the settings of people and escalation into the types of `core.policy`. Raises ConfigError.
 
@@ -73,23 +86,23 @@ def _check_identities(place: str, entry: PersonEntry, allowed: Allowed) -> None:
 
 
 def _escalation_policy(number: int, entry: EscalationEntry, book: PeopleBook, allowed: Allowed) -> EscalationPolicy:
-    channels = {HERE, AWAY, "local", *allowed}
-    steps = []
-    for step in entry.steps:
-        for name in step.who:
-            if book.named(name) is None:
-                known = ", ".join(person.name for person in book.people) or "nobody yet"
-                raise ConfigError(f"escalation.{number}: there is nobody called {name!r}", f"[[people]] has: {known}")
-        for channel in step.channels:
-            if channel not in channels:
-                raise ConfigError(
-                    f"escalation.{number}: there is no channel {channel!r} here",
-                    f"known: {', '.join(sorted(channels))}",
-                )
-        steps.append(EscalationStep(step.after_seconds, tuple(step.who), tuple(step.channels), step.loud))
-    return EscalationPolicy(
-        tuple(steps), entry.name, entry.tool, os.path.expanduser(entry.folder), entry.label, entry.kind, entry.urgent
-    )
+    for name in (name for step in entry.steps for name in step.who):
+        if book.named(name) is None:
+            known = ", ".join(person.name for person in book.people) or "nobody yet"
+            raise ConfigError(f"escalation.{number}: there is nobody called {name!r}", f"[[people]] has: {known}")
+    plan = plan_escalation(number, entry, (HERE, AWAY, "local", *allowed))
+    return replace(plan, folder=os.path.expanduser(entry.folder))
+
+
+def plan_escalation(
+    number: int, entry: EscalationEntry, channels: Iterable[str], place: str = "escalation"
+) -> EscalationPolicy:
+    known = sorted(set(channels))
+    for channel in (name for step in entry.steps for name in step.channels):
+        if channel not in known:
+            raise ConfigError(f"{place}.{number}: there is no channel {channel!r} here", f"known: {', '.join(known)}")
+    steps = [EscalationStep(one.after_seconds, tuple(one.who), tuple(one.channels), one.loud) for one in entry.steps]
+    return EscalationPolicy(tuple(steps), entry.name, entry.tool, entry.folder, entry.label, entry.kind, entry.urgent)
 
 
 DAY_S = 86_400.0
@@ -173,3 +186,51 @@ def allowed_people(channel: str, table: Mapping[str, Any]) -> frozenset[str] | N
     team = f"{table['team_id']}/" if "team_id" in table else ""
     nobody_named = () if channel in BUILT_IN_CHANNELS else (OPERATOR,)
     return frozenset(f"{channel}:{team}{person}" for person in table.get("allowed_users", nobody_named))
+
+
+# The person's own rules: their file, their content, and how people are notified of decisions by rules.
+
+
+def plan_rules(home: Home, config: Configuration) -> HubRules:
+    """Read the person's own rules. Raises ConfigError with the line."""
+    table = config.general.policy
+    path = policy_file(home, config)
+    rules = HubRules(
+        home=os.path.expanduser("~"),
+        tell=table.tell,
+        digest_s=table.digest_hours * 3600,
+        old_grants=len(config.general.grants),
+        own=own_places(home, path),
+    )
+    if not path.exists():
+        if table.file:
+            raise ConfigError(f"there is no rule file {path}", "correct policy.file in config.toml")
+        return rules
+    return replace(rules, policy=read_rules(path), parse=shell_parser())
+
+
+def own_places(home: Home, rules: Path) -> tuple[str, ...]:
+    """The places of the hub's settings and rules, by name and with links resolved."""
+    places = (home.root, home.root.resolve(), rules, rules.resolve())
+    return tuple(dict.fromkeys(map(os.path.abspath, places)))
+
+
+def policy_file(home: Home, config: Configuration) -> Path:
+    named = config.general.policy.file
+    return Path(os.path.expanduser(named)) if named else home.root / "policy.toml"
+
+
+def read_rules(path: Path) -> Policy:
+    from atlasbridge.core.policy.reader import read_policy  # imported only if there are rules
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}", "check its owner, its mode and that it is UTF-8") from None
+    return read_policy(text, shell_parser(), where=path.name, home=os.path.expanduser("~"))
+
+
+@cache
+def shell_parser() -> ShellParser:
+    """One for the whole process: it keeps a helper program ready, and caches its results."""
+    return ShellParser()

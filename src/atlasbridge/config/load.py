@@ -156,12 +156,11 @@ def is_enabled(name: str, table: Mapping[str, Any] | None) -> bool:
 
 def plain(model: BaseModel) -> dict[str, Any]:
     """The checked values for a channel: secrets as text, without the settings that every channel has."""
-    values = {name: _reveal(value) for name, value in model.model_dump().items()}
-    return {name: value for name, value in values.items() if name not in ("enabled", "show")}
-
-
-def _reveal(value: Any) -> Any:
-    return value.get_secret_value() if isinstance(value, SecretStr) else value
+    return {
+        name: value.get_secret_value() if isinstance(value, SecretStr) else value
+        for name, value in model.model_dump().items()
+        if name not in ("enabled", "show")
+    }
 
 
 T = TypeVar("T", bound=BaseModel)
@@ -215,7 +214,10 @@ def load_config(
     hints = _place_flat(data, lines, known_channels, path.name)
     adjust(data)
     tables = data.get("channels", {})
-    named = [name for name in known_channels if name in ("web",) or name in tables or _mentioned(name, environ)]
+    mentioned = {
+        name for name in known_channels if any(one.startswith(variable(("channels", name, ""))) for one in environ)
+    }
+    named = [name for name in known_channels if name == "web" or name in tables or name in mentioned]
     models = {name: table_model(name, settings_class(name)) for name in named}
     paths = setting_paths(AtlasBridgeConfig)
     for name, model in models.items():
@@ -369,13 +371,9 @@ def _explain(model: type[BaseModel], error: dict[str, Any], under: tuple[str, ..
         return ConfigError(f"{place}: there is no setting {name}", hint)
     if error["type"] == "missing":
         return ConfigError(f"{place}: {name} is missing", _allowed(table, location, error))
-    given = "" if _is_private(name) else f" (it is {error['input']!r})"
+    given = "" if "token" in name or "secret" in name else f" (it is {error['input']!r})"
     problem = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ")
     return ConfigError(f"{place}: {name} {problem[:1].lower()}{problem[1:]}{given}", _allowed(table, location, error))
-
-
-def _is_private(name: str) -> bool:
-    return "token" in name or "secret" in name
 
 
 def _model_at(model: type[BaseModel], location: tuple[Any, ...]) -> type[BaseModel] | None:
@@ -403,7 +401,3 @@ def _allowed(table: type[BaseModel] | None, location: tuple[Any, ...], error: di
     if not field.is_required():
         parts.append(f"Left out, it is {field.get_default(call_default_factory=True)!r}.")
     return " ".join(part for part in parts if part) or "give it a value"
-
-
-def _mentioned(name: str, environ: Mapping[str, str]) -> bool:
-    return any(variable.startswith(f"ATLASBRIDGE_CHANNELS_{name.upper()}_") for variable in environ)

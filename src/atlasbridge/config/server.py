@@ -12,12 +12,17 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from atlasbridge.config.hub import plan_escalation
 from atlasbridge.config.load import Configuration, SettingsClass, load_config
 from atlasbridge.config.model import EscalationEntry
 from atlasbridge.config.secrets import resolve
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.policy.attention import AttentionSettings
-from atlasbridge.core.policy.escalation import AWAY, EscalationPolicy, EscalationStep, PresenceSettings
+from atlasbridge.core.policy.escalation import (
+    AWAY,
+    AttentionSettings,
+    EscalationPolicy,
+    PresenceSettings,
+)
 from atlasbridge.core.routing.channel_worker import ChatPlan, ChatRoute
 from atlasbridge.core.routing.policy import PolicySettings
 
@@ -150,14 +155,5 @@ def server_escalation(
     entries: list[EscalationEntry], channels: tuple[str, ...], path: Path
 ) -> tuple[EscalationPolicy, ...]:
     """`who` are people of the server, or teams as `@team`; they are looked up when a prompt is raised."""
-    for number, entry in enumerate(entries):
-        for channel in (name for step in entry.steps for name in step.channels):
-            if channel not in (AWAY, *channels):
-                known = ", ".join(sorted((AWAY, *channels)))
-                raise ConfigError(f"{path.name}: escalation.{number}: there is no channel {channel!r} here", known)
-    return tuple(_escalation_policy(entry) for entry in entries)
-
-
-def _escalation_policy(entry: EscalationEntry) -> EscalationPolicy:
-    steps = [EscalationStep(one.after_seconds, tuple(one.who), tuple(one.channels), one.loud) for one in entry.steps]
-    return EscalationPolicy(tuple(steps), entry.name, entry.tool, entry.folder, entry.label, entry.kind, entry.urgent)
+    place = f"{path.name}: escalation"
+    return tuple(plan_escalation(number, entry, (AWAY, *channels), place) for number, entry in enumerate(entries))

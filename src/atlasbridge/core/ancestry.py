@@ -172,12 +172,12 @@ def own_tool(pid: int, host_pid: int, open_question: object = None, look: Look |
 def look_at(pid: int) -> Process | None:
     """Returns one process as the system describes it; None if it has ended."""
     if sys.platform == "win32":
-        from atlasbridge.core.ancestry_windows import look_on_windows
+        from atlasbridge.core.process_table import look_on_windows
 
         told = look_on_windows(pid)
         return None if told is None else Process(pid, told[0], told[1], name=told[2])
     if sys.platform == "darwin":
-        from atlasbridge.core.ancestry_macos import look_on_macos
+        from atlasbridge.core.process_table import look_on_macos
 
         shown = look_on_macos(pid)
         return None if shown is None else Process(pid, *shown)
@@ -246,7 +246,7 @@ def version_of(pid: int) -> int:
     """The version of the pid, where the system counts how often it was reused (macOS); otherwise 0."""
     if sys.platform != "darwin":
         return 0
-    from atlasbridge.core.ancestry_macos import number_version
+    from atlasbridge.core.process_table import number_version
 
     return number_version(pid)
 

@@ -4,7 +4,6 @@ AtlasBridgeError            the base class: a message and a hint
 ├── ConfigError             the configuration is invalid
 ├── DialectError            a detection rule file is invalid
 ├── StoreError              the database cannot be opened, migrated or written
-├── IllegalTransition       this change of a prompt's state is not allowed; nothing was changed
 ├── HubUnavailable          no hub answers on its socket
 ├── ChannelError            a channel cannot reach its service
 └── AdapterError            see adapters/base.py
@@ -32,10 +31,6 @@ class DialectError(AtlasBridgeError):
 
 
 class StoreError(AtlasBridgeError):
-    pass
-
-
-class IllegalTransition(AtlasBridgeError):
     pass
 
 

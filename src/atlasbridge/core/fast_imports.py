@@ -1,16 +1,17 @@
-"""The C halves of `socket` and `signal` in the standard library, without the enums around them.
+"""Imports that do not delay the start of a tool: the C halves of `socket` and `signal`, and exports that a package
+loads when they are first used.
 
-Importing the public modules would delay the start of a tool by several milliseconds each.
+Importing the public modules, with the enums around them, would take several milliseconds each.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 
-
 if TYPE_CHECKING:
     import signal
     import socket
+    from collections.abc import Callable
 else:
     try:
         import _signal as signal
@@ -19,4 +20,17 @@ else:
         import signal
         import socket
 
-__all__ = ["signal", "socket"]
+__all__ = ["lazy_exports", "signal", "socket"]
+
+
+def lazy_exports(package: str, **places: str) -> Callable[[str], object]:
+    """Returns the `__getattr__` of a package. Each keyword maps a name to its module."""
+
+    def find(name: str) -> object:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(places[name]), name)
+
+    return find

@@ -7,11 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.home_folder import find_home_folder
-from atlasbridge.core.system_setup import setup_for
+from atlasbridge.core.system_setup import find_home_folder, setup_for
 from atlasbridge.core.values import frozen
 
 MAX_SOCKET_PATH = 100  # the limit of sun_path is 104 bytes on macOS and 108 on Linux
+
+
+class _Inside:
+    """The path of a file in the home folder."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, home: Home, owner: type) -> Path:
+        return home.root / self._name
 
 
 @frozen
@@ -19,6 +28,10 @@ class Home:
     root: Path
     hub: Path | None = None  # the socket of a hub outside this folder, such as another user's
     system: bool = False  # the hub of this machine, which runs as a user of its own
+
+    lock, log, config = _Inside("hub.lock"), _Inside("hub.log"), _Inside("config.toml")
+    starting = _Inside("hub.starting")  # a process that starts a hub has a shared lock on it until the hub has `lock`
+    database, audit, sessions = _Inside("atlasbridge.db"), _Inside("audit.log"), _Inside("sessions")
 
     @classmethod
     def find(cls, environ: Mapping[str, str]) -> Home:
@@ -37,35 +50,6 @@ class Home:
     def may_start_hub(self) -> bool:
         """A hub whose socket is elsewhere can be started only by a user who is allowed to write there."""
         return not self.system and (self.hub is None or os.access(self.hub.parent, os.W_OK))
-
-    @property
-    def lock(self) -> Path:
-        return self.root / "hub.lock"
-
-    @property
-    def starting(self) -> Path:
-        """A process that starts a hub keeps a shared lock on this file until the hub has locked `lock`."""
-        return self.root / "hub.starting"
-
-    @property
-    def log(self) -> Path:
-        return self.root / "hub.log"
-
-    @property
-    def config(self) -> Path:
-        return self.root / "config.toml"
-
-    @property
-    def database(self) -> Path:
-        return self.root / "atlasbridge.db"
-
-    @property
-    def audit(self) -> Path:
-        return self.root / "audit.log"
-
-    @property
-    def sessions(self) -> Path:
-        return self.root / "sessions"
 
     def prepare(self) -> None:
         """Creates the folders, accessible to this user only. The mode of an existing folder is corrected."""

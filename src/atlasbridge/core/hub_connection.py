@@ -35,18 +35,18 @@ def has_introductions() -> bool:
     return sys.platform == "linux" and hasattr(socket, "AF_UNIX")
 
 
-def meeting_place(port: int, key: bytes) -> str:
+def meeting_place(issued: Pass) -> str:
     """The name of the abstract socket. It is unique to this hub, and only a process that has read the hub's file can
     compute it."""
-    return "\0atlasbridge-" + _digest(port, key, b"place").hex()[:_NAME]
+    return "\0atlasbridge-" + _digest(issued, b"atlasbridge introduction\0place").hex()[:_NAME]
 
 
-def card_of(port: int, key: bytes, of_peer: bytes, of_hub: bytes) -> bytes:
+def card_of(issued: Pass, of_peer: bytes, of_hub: bytes) -> bytes:
     """Identifies the one connection for which both ends generated these nonces."""
-    return _digest(port, key, b"card", of_peer, of_hub)
+    return _digest(issued, b"atlasbridge introduction\0card", of_peer, of_hub)
 
 
-def introduce(port: int, key: bytes, of_peer: bytes, of_hub: bytes, patience_s: float) -> Peer | None:
+def introduce(issued: Pass, of_peer: bytes, of_hub: bytes, patience_s: float) -> Peer | None:
     """Tells the hub which process we are. Returns the hub's process, or None if no hub answers.
 
     Raises `FalsePeer`, before it sends anything, if a program inside a session wrote the file that led us here.
@@ -54,9 +54,9 @@ def introduce(port: int, key: bytes, of_peer: bytes, of_hub: bytes, patience_s: 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         try:
             link.settimeout(patience_s)
-            link.connect(meeting_place(port, key))
+            link.connect(meeting_place(issued))
             hub = prove_outside(link, (own_uid(),))
-            link.sendall(card_of(port, key, of_peer, of_hub))
+            link.sendall(card_of(issued, of_peer, of_hub))
             return hub if link.recv(len(NOTED)) == NOTED else None
         except FalsePeer:
             raise
@@ -64,11 +64,13 @@ def introduce(port: int, key: bytes, of_peer: bytes, of_hub: bytes, patience_s: 
             return None
 
 
-def _digest(port: int, key: bytes, about: bytes, of_peer: bytes = b"", of_hub: bytes = b"") -> bytes:
+def _digest(issued: Pass, purpose: bytes, of_peer: bytes = b"", of_hub: bytes = b"") -> bytes:
+    """The digest includes its purpose, so that a proof cannot be replayed to its sender, and the port, so that it
+    cannot be relayed from another port."""
     import hmac  # imported late: most hosts never need it
 
-    words = b"\0".join((b"atlasbridge introduction", about, str(port).encode(), of_peer + of_hub))
-    return hmac.digest(key, words, "sha256")
+    about = b"\0".join((purpose, str(issued.port).encode(), of_peer + of_hub))
+    return hmac.digest(issued.key, about, "sha256")
 
 
 # A hub on a loopback TCP port: the file that holds its port and key, and the handshake in which both ends prove that
@@ -136,10 +138,6 @@ def read_pass(path: Path) -> Pass | None:
             words = file.read(_LONGEST).decode("ascii", "replace").split()
     except OSError:
         return None
-    return parse_pass(words)
-
-
-def parse_pass(words: list[str]) -> Pass | None:
     try:
         port, key = int(words[0]), bytes.fromhex(words[1])
     except (ValueError, IndexError):
@@ -147,21 +145,12 @@ def parse_pass(words: list[str]) -> Pass | None:
     return Pass(port, key) if len(words) == 2 and 0 < port < 65536 and len(key) == _KEY else None
 
 
-def hub_proof(issued: Pass, theirs: bytes, ours: bytes) -> bytes:
-    return _digest_loopback(issued, b"hub", theirs, ours)
+def hub_proof(issued: Pass, of_peer: bytes, of_hub: bytes) -> bytes:
+    return _digest(issued, b"atlasbridge\0hub", of_peer, of_hub)
 
 
-def peer_proof(issued: Pass, ours: bytes, theirs: bytes) -> bytes:
-    return _digest_loopback(issued, b"peer", ours, theirs)
-
-
-def _digest_loopback(issued: Pass, who: bytes, of_peer: bytes, of_hub: bytes) -> bytes:
-    """The digest includes the role, so that a proof cannot be replayed to its sender, and the port, so that it cannot
-    be relayed from another port."""
-    import hmac  # imported late: most hosts never need it
-
-    about = b"\0".join((b"atlasbridge", who, str(issued.port).encode(), of_peer + of_hub))
-    return hmac.digest(issued.key, about, "sha256")
+def peer_proof(issued: Pass, of_peer: bytes, of_hub: bytes) -> bytes:
+    return _digest(issued, b"atlasbridge\0peer", of_peer, of_hub)
 
 
 def is_proof(given: bytes, wanted: bytes) -> bool:
@@ -203,7 +192,7 @@ def _connect(issued: Pass, timeout_s: float | None, known: bool) -> tuple[socket
         theirs, proof = challenge[:NONCE], challenge[NONCE:]
         if not is_proof(proof, hub_proof(issued, ours, theirs)):
             raise Stranger("another program has the hub's port")
-        hub = introduce(issued.port, issued.key, ours, theirs, patience_s) if known and has_introductions() else None
+        hub = introduce(issued, ours, theirs, patience_s) if known and has_introductions() else None
         if known and has_introductions() and hub is None:
             raise TimeoutError("the hub did not say in time who it is")
         link.sendall(peer_proof(issued, ours, theirs))
@@ -229,16 +218,13 @@ def _receive(link: socket.socket, size: int, until: float) -> bytes:
     return data
 
 
-LOOPBACK, AUTO = "loopback", "auto"
-
-
 def has_unix_sockets() -> bool:
     return hasattr(socket, "AF_UNIX")
 
 
 def wants_loopback(transport: str) -> bool:
     """Resolves the setting `hub.transport` on this system."""
-    return transport == LOOPBACK or not has_unix_sockets()
+    return transport == "loopback" or not has_unix_sockets()
 
 
 def dial(socket_path: Path | str, timeout_s: float | None = None) -> socket.socket:

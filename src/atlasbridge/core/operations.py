@@ -822,8 +822,15 @@ class Entries:
 
 
 @frozen
-class ChainVerdict:
-    """`ok`, or the first bad entry and where it stands."""
+class AuditVerdict:
+    """`ok`, or the first bad entry and its location: "audit.log", "table" or "head".
+
+    Any edit, deletion, insertion, reordering, truncation or rewriting of the file or of the table is detected as long
+    as the other copy, the store's head or audit.head is intact. If the store was lost, the entries about the loss
+    reveal it afterwards. If somebody rewrites all of them together, only a person who wrote down an earlier head can
+    detect it (`status` and receipts show it). `repairs` counts how often a torn, cut or lost log was restored;
+    `incidents` describes in sentences what happened to the log.
+    """
 
     ok: bool
     count: int
@@ -834,10 +841,16 @@ class ChainVerdict:
     repairs: int = 0
     incidents: tuple[str, ...] = ()
 
+    @property
+    def sentence(self) -> str:
+        if self.ok:
+            return f"The audit log is whole: {self.count} entries, head {self.head}."
+        return f"Entry {self.bad_entry} of the {self.where} {self.problem}."
+
 
 @frozen
 class Verdict:
-    verdict: ChainVerdict
+    verdict: AuditVerdict
 
 
 @frozen
@@ -1026,6 +1039,8 @@ class PasskeyChallenge:
 
 @frozen
 class SeenHead:
+    """A head that somebody else has kept. `log` is the hash of that log's first entry; "" if it is unknown."""
+
     entries: int
     hash: str
     log: str = ""

@@ -19,24 +19,12 @@ from atlasbridge.core.values import frozen
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
-    from typing import Any, Protocol
+    from typing import Protocol
 
     class Link(Protocol):
         """A socket from the public module or from its C half."""
 
         def getsockopt(self, level: int, option: int, size: int, /) -> bytes: ...
-
-    class Talk(Link, Protocol):
-        """A socket that can also send and receive."""
-
-        def setsockopt(self, level: int, option: int, value: int, /) -> None: ...
-        def gettimeout(self) -> float | None: ...
-        def settimeout(self, value: float | None, /) -> None: ...
-        def sendall(self, data: bytes, /) -> None: ...
-        def recv(self, size: int, flags: int = ..., /) -> bytes: ...
-        def recvmsg(
-            self, size: int, room: int = ..., flags: int = ..., /
-        ) -> tuple[bytes, list[tuple[int, int, bytes]], int, Any]: ...
 
 
 _SOL_LOCAL, _LOCAL_PEERCRED, _LOCAL_PEERPID, _LOCAL_PEERTOKEN = 0, 0x001, 0x002, 0x006  # macOS; the BSDs have the first
@@ -45,7 +33,7 @@ _SO_PEERPIDFD = 77  # Linux 6.5
 _AUDIT_TOKEN = 8  # four-byte words: the sixth is the pid, the last is the version of the pid
 _PATIENCE_S = 2.0
 _NONCE = 32  # bytes; the client's begins with 0, as no line of ours does
-NOBODY = -1
+UNKNOWN = -1
 GONE = -1  # a value of `started`: the process has ended, and its pid can belong to another process
 UNPROVEN = -2  # a value of `started`: this kernel reports a pid alone, and the process did not answer a nonce
 
@@ -77,7 +65,7 @@ def read_peer(link: Link) -> Peer:
     try:
         return _read_on_linux(link) if sys.platform == "linux" else _read_elsewhere(link)
     except OSError:
-        return Peer(0, NOBODY)
+        return Peer(0, UNKNOWN)
 
 
 def _read_on_linux(link: Link) -> Peer:
@@ -96,7 +84,7 @@ def _read_on_linux(link: Link) -> Peer:
         os.close(held)
 
 
-def meet(link: Talk, listens: bool = False) -> Peer:
+def meet(link: socket.socket, listens: bool = False) -> Peer:
     """Like `read_peer`; before Linux 6.5 each end also answers a nonce of the other end.
 
     We look at the process before it gets the nonce and after it has sent the nonce back, and the kernel names the
@@ -121,33 +109,33 @@ def meet(link: Talk, listens: bool = False) -> Peer:
     return Peer(peer.pid, peer.uid, started if sender == peer.pid and started_at(peer.pid) == started else GONE)
 
 
-def _ask_then_answer(link: Talk) -> int:
+def _ask_then_answer(link: socket.socket) -> int:
     ours = b"\0" + os.urandom(_NONCE - 1)
     link.sendall(ours)
     said, sender = _receive(link, 2 * _NONCE)
     if not said.startswith(ours):
-        return NOBODY
+        return UNKNOWN
     link.sendall(said[_NONCE:])
     return sender
 
 
-def _answer_then_ask(link: Talk) -> int:
+def _answer_then_ask(link: socket.socket) -> int:
     theirs, ours = _receive(link, _NONCE)[0], os.urandom(_NONCE)
     link.sendall(theirs + ours)
     said, sender = _receive(link, _NONCE)
-    return sender if said == ours else NOBODY
+    return sender if said == ours else UNKNOWN
 
 
-def _receive(link: Talk, size: int) -> tuple[bytes, int]:
-    """Returns that many bytes and the process that has sent them, or `NOBODY` if several processes have."""
+def _receive(link: socket.socket, size: int) -> tuple[bytes, int]:
+    """Returns that many bytes and the process that has sent them, or `UNKNOWN` if several processes have."""
     data, senders = b"", set[int]()
     while len(data) < size:
         more, beside, _, _ = link.recvmsg(size - len(data), socket.CMSG_SPACE(3 * _INT))
         if not more:
             raise ConnectionResetError("the other end hung up")
         said = [_words(one)[0] for _, kind, one in beside if kind == socket.SCM_CREDENTIALS]
-        data, senders = data + more, senders | set(said or [NOBODY])
-    return data, senders.pop() if len(senders) == 1 else NOBODY
+        data, senders = data + more, senders | set(said or [UNKNOWN])
+    return data, senders.pop() if len(senders) == 1 else UNKNOWN
 
 
 def _process_of(link: Link) -> int | None:
@@ -211,34 +199,35 @@ def line_of(peer: Peer) -> tuple[Process, ...]:
     return line if same else ()
 
 
-def prove_outside(link: Talk, users: Collection[int]) -> Peer:
+def _meet_listener(link: socket.socket, users: Collection[int] | None) -> tuple[Peer, tuple[Process, ...]]:
+    """The listener and its ancestors. Raises `FalsePeer` if it is of another user (None: any will do) or unknown."""
+    peer = meet(link)
+    if users is not None and peer.uid not in users:
+        raise FalsePeer(f"the program that listens there is of another user ({peer.uid})")
+    line = line_of(peer)
+    if peer.pid and not line:
+        raise FalsePeer("the program that listened there has ended, or does not show which process it is")
+    return peer, line
+
+
+def prove_outside(link: socket.socket, users: Collection[int]) -> Peer:
     """Checks that the listener belongs to one of these users and was not started inside a session.
 
     Raises `FalsePeer`, so that we send nothing to a program that a session's tool has put in the place of the hub or of
     a zygote.
     """
-    peer = meet(link)
-    if peer.uid not in users:
-        raise FalsePeer(f"the program that listens there is of another user ({peer.uid})")
-    line = line_of(peer)
-    if peer.pid and not line:
-        raise FalsePeer("the program that listened there has ended, or does not show which process it is")
+    peer, line = _meet_listener(link, users)
     if is_inside(line) and not is_vouched_for(line):
         raise FalsePeer(f"process {peer.pid}, which was started inside a session, listens there")
     return peer
 
 
-def prove_host(link: Talk) -> Peer:
+def prove_host(link: socket.socket) -> Peer:
     """Used by `attach`: checks that the listener is not a program that a session's tool has put in the host's place.
 
     A caller inside a session is allowed to reach processes that were started inside a session.
     """
-    peer = meet(link)
-    if peer.uid != own_uid() and own_uid() != 0:
-        raise FalsePeer(f"the program that listens there is of another user ({peer.uid})")
-    line = line_of(peer)
-    if peer.pid and not line:
-        raise FalsePeer("the program that listened there has ended, or does not show which process it is")
+    peer, line = _meet_listener(link, (own_uid(),) if own_uid() else None)
     below = line and (line[0].mark or is_inside(line[1:]))
     if below and not is_inside(trace_ancestry(os.getpid(), look_at)):
         raise FalsePeer(f"process {peer.pid}, which was started inside a session, listens there")

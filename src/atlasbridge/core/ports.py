@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from atlasbridge.core.detection.events import ProbeAnswer
-from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.policy.escalation import Tone
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.prompt.question import RemoteQuestion
 from atlasbridge.core.session.model import SessionRecord

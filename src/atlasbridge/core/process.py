@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from atlasbridge.core.fast_imports import signal
-
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -89,7 +87,6 @@ def own_environ(environ: Mapping[str, str], **more: str) -> dict[str, str]:
 # Protections that a process requests from the kernel: other programs of the same user cannot inspect it, and orphaned
 # descendants are reparented to it. Without effect where the system lacks these calls.
 
-_PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
@@ -113,11 +110,6 @@ def adopt_orphans() -> bool:
     Returns True on success; the caller must then reap them.
     """
     return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
-def die_with_parent() -> bool:
-    """The kernel kills this process as soon as the process that forked it ends."""
-    return _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def call_self(name: str) -> bool:

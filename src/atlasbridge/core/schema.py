@@ -126,7 +126,8 @@ def _read_plain(kind: Any, value: Any, where: str) -> Any:
             raise BadValue(_say(where, f"should be one of {', '.join(str(one.value) for one in kind)}")) from None
     number = isinstance(value, int) and not isinstance(value, bool)
     fits = {
-        str: isinstance(value, str) and _is_text(value),
+        # a lone surrogate cannot be encoded as UTF-8, so it could be neither stored nor sent
+        str: isinstance(value, str) and (value.isascii() or not re.search("[\ud800-\udfff]", value)),
         bool: isinstance(value, bool),
         int: number,
         float: (number and abs(value) < 2**1023) or (isinstance(value, float) and math.isfinite(value)),
@@ -134,11 +135,6 @@ def _read_plain(kind: Any, value: Any, where: str) -> Any:
     if not fits:
         raise BadValue(_say(where, f"should be {_CALLED[_PLAIN[kind]]}"))
     return float(value) if kind is float else value
-
-
-def _is_text(value: str) -> bool:
-    """A lone surrogate cannot be encoded as UTF-8, so it could be neither stored nor sent."""
-    return value.isascii() or not re.search("[\ud800-\udfff]", value)
 
 
 def _check(mark: Is, value: Any, where: str) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 # Flags for every file that we open by descriptor: children do not inherit it, and Windows does not translate line ends.
 OWN_FILE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -63,7 +64,7 @@ def own_parent() -> int:
     """
     if hasattr(os, "getppid") and os.name != "nt":
         return os.getppid()
-    from atlasbridge.core.ancestry_windows import look_on_windows
+    from atlasbridge.core.process_table import look_on_windows
 
     found = look_on_windows(os.getpid())
     return found[0] if found is not None else 0
@@ -147,3 +148,42 @@ def _lock_byte(descriptor: int) -> None:
         windows.locking(descriptor, windows.LK_NBLCK, 1)
     finally:
         os.lseek(descriptor, place, os.SEEK_SET)
+
+
+# Waits for several sockets: `poll` where the system has it, otherwise `select` with the same interface.
+#
+# On Windows it is possible to wait only for sockets, not for pipes or files.
+
+POLLIN, POLLOUT, POLLERR, POLLHUP = 1, 4, 8, 16  # the same numbers on every system that has `poll`
+
+
+class Watched(Protocol):
+    def fileno(self) -> int: ...
+
+
+class ReadyWait(Protocol):
+    def register(self, fd: int | Watched, eventmask: int, /) -> None: ...
+    def poll(self, timeout_ms: float | None = None, /) -> list[tuple[int, int]]: ...
+
+
+class SelectPoller:
+    def __init__(self) -> None:
+        self._masks: dict[int, int] = {}
+
+    def register(self, fd: int | Watched, eventmask: int, /) -> None:
+        self._masks[fd if isinstance(fd, int) else fd.fileno()] = eventmask
+
+    def poll(self, timeout_ms: float | None = None, /) -> list[tuple[int, int]]:
+        readers = [fd for fd, mask in self._masks.items() if mask & POLLIN]
+        writers = [fd for fd, mask in self._masks.items() if mask & POLLOUT]
+        timeout_s = None if timeout_ms is None else timeout_ms / 1000
+        readable, writable, broken = select.select(readers, writers, list(self._masks), timeout_s)
+        found = dict.fromkeys([*readable, *writable, *broken], 0)
+        for ready, event in ((readable, POLLIN), (writable, POLLOUT), (broken, POLLERR)):
+            for fd in ready:
+                found[fd] |= event
+        return list(found.items())
+
+
+def make_poller() -> ReadyWait:
+    return select.poll() if hasattr(select, "poll") else SelectPoller()

@@ -1,7 +1,8 @@
-"""The system-wide setup, in which the hub of this machine runs as a user of its own. A file owned by root describes it.
+"""Where the hub of this user is: the home folder from the environment, and the system-wide setup, in which the hub of
+this machine runs as a user of its own. A file owned by root describes it.
 
 `atlasbridge hub install --system` (`cli.system_hub`) writes the file. Every command and session reads it, so this
-module imports little.
+module imports little; `home` has the paths.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import os
 from atlasbridge.core.values import frozen
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
 
 PLACE = "/etc/atlasbridge/system"
 _LONGEST = 4096
@@ -72,3 +75,9 @@ def setup_for(environ: Mapping[str, str]) -> SystemSetup | None:
         return None
     setup = read_setup()
     return setup if setup is not None and setup.concerns(os.getuid()) else None
+
+
+def find_home_folder(environ: Mapping[str, str]) -> str:
+    chosen = environ.get("ATLASBRIDGE_HOME", "")
+    base = chosen or os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".atlasbridge")
+    return os.path.abspath(base)

@@ -18,8 +18,7 @@ from atlasbridge.core.ancestry import session_limits
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.model import Answer, Choice, Prompt, SubjectKind
-from atlasbridge.core.prompt.question import BadQuestion, Question, prompt_of
-from atlasbridge.core.prompt.tool_use import about_tool, beside_command
+from atlasbridge.core.prompt.question import BadQuestion, Question, about_tool, beside_command, prompt_of
 from atlasbridge.core.values import frozen, mutable, replace
 from atlasbridge.integrations.caller_label import Origin
 from atlasbridge.integrations.open_question import OpenQuestion

@@ -106,7 +106,7 @@ class Call:
         return said(handed, words)
 
     def _approve(self, given: Arguments) -> str:
-        from atlasbridge.core.prompt.tool_use import question_of
+        from atlasbridge.core.prompt.question import question_of
 
         try:
             arguments: Json = given.get("input", dict, "an object")

@@ -18,11 +18,11 @@ from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.poll import POLLIN, make_poller
 from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.prompt.model import Answer, Prompt
 from atlasbridge.core.prompt.question import Handed
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.system import POLLIN, make_poller
 from atlasbridge.integrations.caller_label import Origin
 
 RETRY_S = 0.25

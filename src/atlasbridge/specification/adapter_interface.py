@@ -17,8 +17,7 @@ from atlasbridge.adapters.base import (
 from atlasbridge.adapters.claude_code import ClaudeCodeAdapter
 from atlasbridge.adapters.openai_cli import OpenAIAdapter
 from atlasbridge.adapters.registry import AdapterRegistry
-from atlasbridge.specification.pty_supervisor import SupervisorState
-from atlasbridge.specification.text_detector import PromptDetector
+from atlasbridge.specification.document_classes import PromptDetector, SupervisorState
 
 __all__ = [
     "INJECT_BYTES",

@@ -16,7 +16,7 @@ from atlasbridge.core.routing import PromptRouter
 from atlasbridge.core.session import Session
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.os.tty.base import BasePTY
-from atlasbridge.specification.text_detector import PromptDetector
+from atlasbridge.specification.document_classes import PromptDetector
 
 decide_prompt = Ledger.decide_prompt
 

@@ -14,8 +14,7 @@ from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.specification.pty_supervisor import PTYSupervisor
-from atlasbridge.specification.text_detector import PromptDetector
+from atlasbridge.specification.document_classes import PromptDetector, PTYSupervisor
 
 decide_prompt = Ledger.decide_prompt
 

@@ -20,8 +20,7 @@ from atlasbridge.lab.scenarios import (
 )
 from atlasbridge.os.tty.posix import PosixPTY as PosixPTYBackend
 from atlasbridge.os.tty.windows import WindowsPTY as ConPTYBackend
-from atlasbridge.specification.pty_supervisor import PTYSupervisor
-from atlasbridge.specification.text_detector import PromptDetector
+from atlasbridge.specification.document_classes import PromptDetector, PTYSupervisor
 
 __all__ = [
     "ANSIRedrawScenario",

@@ -13,8 +13,7 @@ from atlasbridge.channels.base import BaseChannel
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ports import MachineApi
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
+from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.web.access import Access
 from atlasbridge.web.app import build_app

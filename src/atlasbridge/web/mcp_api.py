@@ -46,9 +46,8 @@ from atlasbridge.core.prompt.mcp_messages import (
     version_of,
 )
 from atlasbridge.core.prompt.model import Answer
-from atlasbridge.core.prompt.question import Handed, Question, RemoteQuestion, prompt_of
+from atlasbridge.core.prompt.question import Handed, Question, RemoteQuestion, prompt_of, question_of
 from atlasbridge.core.prompt.redact import redact
-from atlasbridge.core.prompt.tool_use import question_of
 from atlasbridge.core.schema import BadValue
 from atlasbridge.web.access import Caller
 from atlasbridge.web.api import caller_of, problem, read_body, session_of_peer

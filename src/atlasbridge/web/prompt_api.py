@@ -11,8 +11,7 @@ from starlette.responses import JSONResponse, Response
 from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import HubOperations, Refused
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.prompt.question import BadQuestion, Question, RemoteQuestion, prompt_of
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.values import as_dict

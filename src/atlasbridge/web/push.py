@@ -22,8 +22,7 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import Refused
 from atlasbridge.core.policy.people import PROOF
 from atlasbridge.core.ports import MachineApi
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import PromptRecord, PromptType
+from atlasbridge.core.prompt.model import OPEN, PromptRecord, PromptType
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.system import OWN_FILE
 from atlasbridge.web.settings import WebSettings

@@ -16,8 +16,7 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id, short_id
 from atlasbridge.core.policy.people import QUORUM
 from atlasbridge.core.ports import MachineApi
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
+from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.prompt.redact import redact_data
 from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.session.model import SessionRecord

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from atlasbridge.core.audit.chain import START, Fault, Head, check_chain, parse_entry, render_entry, seal_entry
 from atlasbridge.core.audit.events import EVENT_OF_MOVE, AuditEvent
-from atlasbridge.core.prompt.machine import PromptMoved
+from atlasbridge.core.prompt.model import PromptMoved
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20)
 FIELDS = st.dictionaries(st.sampled_from(["value", "session_id", "reason", "x"]), SCALARS, max_size=3)

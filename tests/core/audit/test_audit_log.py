@@ -295,5 +295,5 @@ def test_the_ledger_names_its_own_verdict(home: Path) -> None:
     ledger: Ledger = open_ledger(home)
     verdict = ledger.verify_audit()
     assert verdict.sentence.startswith("The audit log is whole: 9 entries, head sha256:")
-    assert verdict.to_json()["ok"] is True and verdict.to_json()["count"] == 9
+    assert verdict.ok is True and verdict.count == 9
     ledger.close()

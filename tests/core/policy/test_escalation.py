@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from tests.support.escalation_life import World, live, worlds
 from tests.support.sample_prompt import YES_NO
 
-from atlasbridge.core.policy.attention import Bursts, NoticeBudget
 from atlasbridge.core.policy.escalation import (
+    Bursts,
     EscalationPlan,
     EscalationPolicy,
     EscalationStep,
     Life,
+    NoticeBudget,
     Outlook,
     PresenceSettings,
     Route,

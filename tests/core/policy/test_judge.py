@@ -16,7 +16,7 @@ from atlasbridge.core.daemon.rules import folds_case
 from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.pattern import Shape
 from atlasbridge.core.policy.reader import read_policy
-from atlasbridge.core.policy.rule import STRICTEST, Case, Policy, PolicyRule, Say
+from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say
 from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.values import replace
@@ -194,7 +194,8 @@ def test_the_order_of_rules_does_not_matter(text: str) -> None:
 def test_one_more_strict_rule_never_allows_more(text: str, rule: PolicyRule, verdict: Say) -> None:
     before = judge(Policy(RULES), case(text), PARSER).verdict
     after = judge(Policy((*RULES, replace(rule, name="more", verdict=verdict))), case(text), PARSER).verdict
-    assert STRICTEST.index(after) <= STRICTEST.index(before)
+    strictest = list(Say)
+    assert strictest.index(after) <= strictest.index(before)
 
 
 @settings(max_examples=150, deadline=None)

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, kept
-from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.keys import Only, Reach, Shows, Stands, Step, Until, When, decode_until, encode_until
 from atlasbridge.core.prompt.model import (
     Choice,
     Evidence,
+    FormField,
     Prompt,
     PromptType,
     Subject,

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Answer, PromptType, SubjectKind
-from atlasbridge.core.prompt.question import BadQuestion, Question, prompt_of, refuses, words_of
-from atlasbridge.core.prompt.tool_use import question_of
+from atlasbridge.core.prompt.question import BadQuestion, Question, prompt_of, question_of, refuses, words_of
 from atlasbridge.integrations.acp import read_permission
 
 OPTIONS = [{"optionId": kind, "name": kind, "kind": kind} for kind in ("allow_once", "reject_once")]

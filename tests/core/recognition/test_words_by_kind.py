@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import POLLING, READING, Playbook, Raised
 
-from atlasbridge.core import vocabulary
+from atlasbridge.core.prompt import vocabulary
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Reject

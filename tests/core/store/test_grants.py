@@ -13,11 +13,11 @@ from tests.support.ledgers import YES, ask, open_ledger
 
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.policy.grant import Grant, GrantShape
 from atlasbridge.core.policy.pattern import Shape
+from atlasbridge.core.policy.rule import Grant, GrantShape
 from atlasbridge.core.prompt.model import PromptRecord, PromptState, Reject
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.store.moves import Decider
+from atlasbridge.core.store.prompts import Decider
 
 
 def give(ledger: Ledger, **fields: Any) -> Grant:

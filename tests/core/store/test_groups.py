@@ -42,7 +42,7 @@ def test_decisions_that_come_together_share_a_commit_and_the_copy_of_their_entri
 ) -> None:
     asked = [ask(ledger) for _ in range(5)]
     seen = commits(ledger)
-    with ledger.together():
+    with ledger.batch():
         for record in asked:
             assert isinstance(ledger.claim(record.prompt_id, record.session_id, None, YES, ME), PromptRecord)
             assert state_on_disk(tmp_path, record.prompt_id) == "awaiting_reply"
@@ -59,7 +59,7 @@ def test_what_follows_waits_for_the_disk_and_comes_in_order(ledger: Ledger, tmp_
     def tell(record: PromptRecord) -> None:
         told.append((record.prompt_id, state_on_disk(tmp_path, record.prompt_id)))
 
-    with ledger.together():
+    with ledger.batch():
         for record in (first, second):
             ledger.claim(record.prompt_id, record.session_id, None, YES, ME)
             ledger.when_durable(lambda record=record: tell(record))  # type: ignore[misc]
@@ -75,7 +75,7 @@ def test_what_fails_afterwards_keeps_nobody_else_from_hearing(ledger: Ledger) ->
     def stumble() -> None:
         raise StoreError("the disk is full")
 
-    with ledger.together():
+    with ledger.batch():
         assert isinstance(ledger.claim(record.prompt_id, record.session_id, None, YES, ME), PromptRecord)
         ledger.when_durable(stumble)
         ledger.when_durable(lambda: told.append("type it"))
@@ -84,7 +84,7 @@ def test_what_fails_afterwards_keeps_nobody_else_from_hearing(ledger: Ledger) ->
 
 def test_of_two_answers_in_one_group_the_first_wins(ledger: Ledger) -> None:
     record = ask(ledger)
-    with ledger.together():
+    with ledger.batch():
         won = ledger.claim(record.prompt_id, record.session_id, None, YES, ME)
         lost = ledger.claim(record.prompt_id, record.session_id, None, NO, "telegram:2")
     assert isinstance(won, PromptRecord) and isinstance(lost, Reject)
@@ -95,7 +95,7 @@ def test_of_two_answers_in_one_group_the_first_wins(ledger: Ledger) -> None:
 def test_a_commit_that_fails_leaves_everything_as_it_was_and_nobody_hears_of_it(ledger: Ledger, tmp_path: Path) -> None:
     record = ask(ledger)
     before, told = ledger.audit_head(), []
-    with pytest.raises(StoreError), ledger.together():
+    with pytest.raises(StoreError), ledger.batch():
         assert isinstance(ledger.claim(record.prompt_id, record.session_id, None, YES, ME), PromptRecord)
         ledger.when_durable(lambda: told.append("typed"))
         break_the_commit(ledger)
@@ -107,7 +107,7 @@ def test_a_commit_that_fails_leaves_everything_as_it_was_and_nobody_hears_of_it(
 
 def test_a_write_that_fails_takes_back_itself_alone(ledger: Ledger) -> None:
     first, second = ask(ledger), ask(ledger)
-    with ledger.together():
+    with ledger.batch():
         ledger.claim(first.prompt_id, first.session_id, None, YES, ME)
         with pytest.raises(StoreError), ledger.journal.write() as work:
             work.audit("NEVER_HAPPENED")
@@ -123,7 +123,7 @@ def test_a_write_that_fails_takes_back_itself_alone(ledger: Ledger) -> None:
 
 def test_when_sqlite_gives_the_whole_transaction_up_nothing_after_it_is_committed_either(ledger: Ledger) -> None:
     first, second = ask(ledger), ask(ledger)
-    with pytest.raises(StoreError), ledger.together():
+    with pytest.raises(StoreError), ledger.batch():
         ledger.claim(first.prompt_id, first.session_id, None, YES, ME)
         with pytest.raises(StoreError), ledger.journal.write() as work:
             work.connection.execute("ROLLBACK")  # as SQLite does by itself when the disk is full at a bad moment
@@ -139,7 +139,7 @@ def test_when_sqlite_gives_the_whole_transaction_up_nothing_after_it_is_committe
 
 def test_a_group_that_wrote_nothing_commits_nothing(ledger: Ledger) -> None:
     seen, told = commits(ledger), []
-    with ledger.together():
+    with ledger.batch():
         ledger.when_durable(lambda: told.append("said"))
     assert seen == [] and told == ["said"]
 
@@ -152,21 +152,21 @@ def test_copies_are_brought_to_disk_with_the_last_of_many_that_come_at_once(
     ask(ledger)
     before = len(synced)
     for _ in range(MOST_UNSYNCED):
-        with ledger.together(hurry=True):
+        with ledger.batch(hurry=True):
             ask(ledger)
     assert len(synced) == before
     assert (tmp_path / "audit.log").read_text().count("PROMPT_DETECTED") == MOST_UNSYNCED + 1
-    with ledger.together(hurry=True):
+    with ledger.batch(hurry=True):
         ask(ledger)
     assert len(synced) == before + 1  # nobody can put it off for ever
-    with ledger.together(hurry=True):
+    with ledger.batch(hurry=True):
         ask(ledger)
     ask(ledger)
     assert len(synced) > before + 1  # the last one brings all of them
-    with ledger.together(hurry=True):
+    with ledger.batch(hurry=True):
         ask(ledger)
     before = len(synced)
-    with ledger.together():
+    with ledger.batch():
         pass
     assert len(synced) > before  # also where the last one has nothing to write
     assert ledger.verify_audit().ok
@@ -178,7 +178,7 @@ def test_what_was_left_to_the_next_is_written_again_when_that_cannot_be_brought_
     def fail(_: int) -> None:
         raise OSError(5, "Input/output error")
 
-    with ledger.together(hurry=True):
+    with ledger.batch(hurry=True):
         ask(ledger)
     with monkeypatch.context() as broken:
         broken.setattr("atlasbridge.core.audit.log.os.fsync", fail)

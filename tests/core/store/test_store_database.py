@@ -12,8 +12,7 @@ import pytest
 from tests.support.ledgers import ask, open_ledger
 
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.prompt.machine import OPEN, PromptMoved, sources
-from atlasbridge.core.prompt.model import PromptState
+from atlasbridge.core.prompt.model import OPEN, PromptMoved, PromptState, sources
 from atlasbridge.core.session.model import SessionState
 from atlasbridge.core.store import prompts
 from atlasbridge.core.store.database import Database, sqlite_warning, store_error

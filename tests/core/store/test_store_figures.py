@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from atlasbridge.core.store.archive import read_figures, summarise_waits
+from atlasbridge.core.store.ledger import read_figures, summarise_waits
 
 
 def test_every_wait_falls_into_one_bucket() -> None:

@@ -11,8 +11,7 @@ from tests.support.crash_disk import CrashDisk, Op, Wreck, _sectors
 from tests.support.recorded_vfs import RecordedVfs, available
 from tests.support.store_life import examine, live
 
-from atlasbridge.core.store.database import Database
-from atlasbridge.core.store.migrate import Migration, load_migrations, migrate, schema_version
+from atlasbridge.core.store.database import Database, Migration, load_migrations, migrate, schema_version
 
 pytestmark = pytest.mark.skipif(not available(), reason="this Python hides the functions of its own SQLite")
 

@@ -52,8 +52,7 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ports import HubApi
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
+from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
 
 # How a message looks. Discord reads Markdown, so the tool's text is in a code block, or escaped if it contains one.

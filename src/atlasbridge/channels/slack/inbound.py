@@ -40,8 +40,7 @@ from atlasbridge.channels.slack.settings import SlackSettings
 from atlasbridge.channels.target import GONE, NOT_OPEN, NOTHING_OPEN, Doubt, Held, find_target, offer, refuse_secret
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import HubApi
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord
+from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord
 
 # Reads the kind, the id and the sender of a Socket Mode envelope. Pure.
 

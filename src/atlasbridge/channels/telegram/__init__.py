@@ -5,7 +5,7 @@ The channel is imported on demand, so that code that only checks settings does n
 
 from __future__ import annotations
 
-from atlasbridge.core.lazy_exports import offered
+from atlasbridge.core.fast_imports import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,4 +13,4 @@ if TYPE_CHECKING:
 
 __all__ = ["TelegramChannel"]
 
-__getattr__ = offered(__name__, TelegramChannel="atlasbridge.channels.telegram.channel")
+__getattr__ = lazy_exports(__name__, TelegramChannel="atlasbridge.channels.telegram.channel")

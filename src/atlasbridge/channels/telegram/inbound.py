@@ -39,8 +39,7 @@ from atlasbridge.channels.telegram.messages import Origin, Voice
 from atlasbridge.channels.telegram.settings import TelegramSettings
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import HubApi
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord
+from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 
 log = logging.getLogger(__name__)

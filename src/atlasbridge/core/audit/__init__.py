@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atlasbridge.core.lazy_exports import offered
+from atlasbridge.core.fast_imports import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,4 +10,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AuditWriter", "verify_chain"]
 
-__getattr__ = offered(__name__, AuditWriter="atlasbridge.core.audit.log", verify_chain="atlasbridge.core.audit.log")
+__getattr__ = lazy_exports(
+    __name__, AuditWriter="atlasbridge.core.audit.log", verify_chain="atlasbridge.core.audit.log"
+)

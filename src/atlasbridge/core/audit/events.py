@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from atlasbridge.core.prompt.machine import PromptMoved
+from atlasbridge.core.prompt.model import PromptMoved
 
 
 class AuditEvent(StrEnum):

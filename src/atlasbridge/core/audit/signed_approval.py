@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from atlasbridge.core.audit.chain import Fault
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, PromptRecord
+from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord
 from atlasbridge.core.prompt.redact import GONE
 from atlasbridge.core.values import as_dict, frozen
 
@@ -24,7 +24,6 @@ FIELD: Final = "passkey"  # field of an audit entry: the assertion that came wit
 REFUSALS: Final = "refusals"  # field of PROMPT_DETECTED if a rule requires a passkey: the answers that need none
 PURPOSE: Final = "atlasbridge answer"  # a signature for another purpose is never accepted for an answer
 INSTALL: Final = "install the passkey extra on the hub's machine (see docs/install.md)"
-SPOKEN: Final = {AnswerKind.YES: "y", AnswerKind.NO: "n", AnswerKind.ENTER: "enter"}  # as they are recorded
 LONGEST: Final = 8192  # maximum size of a part of an assertion in bytes
 
 
@@ -92,8 +91,7 @@ def digest_question(prompt: Prompt) -> str:
 def signed_fields(record: PromptRecord, answer: Answer) -> dict[str, str]:
     """The additional fields of the audit entry, with which the signature can be checked again."""
     nonce = hashlib.sha256(record.nonce.encode()).hexdigest()
-    value = answer.value or SPOKEN.get(answer.kind, "")
-    signed = digest_answer(nonce, answer.kind.value, value)
+    signed = digest_answer(nonce, answer.kind.value, answer.spoken)
     return {"question": digest_question(record.prompt), "nonce": nonce, "answer": signed}
 
 
@@ -209,12 +207,6 @@ def load_library() -> Any:
     except ImportError as error:
         raise PasskeyRefused("Passkeys cannot be checked here: webauthn is not installed.", INSTALL) from error
     return webauthn
-
-
-def is_installed() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("webauthn") is not None
 
 
 # the log

@@ -19,10 +19,10 @@ from typing import Final
 from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.rules import HubRules
+from atlasbridge.core.operations import SeenHead
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.store.verify import Seen
 
 log = logging.getLogger(__name__)
 JOURNAL: Final = "/run/systemd/journal/socket"
@@ -51,7 +51,7 @@ def write_journal(fields: dict[str, str], place: str = JOURNAL) -> bool:
     return True
 
 
-def read_journal(home: Path, uid: int, program: str = "journalctl") -> list[Seen]:
+def read_journal(home: Path, uid: int, program: str = "journalctl") -> list[SeenHead]:
     """Reads the heads that the journal has received from this home's hub. Empty if there is no readable journal."""
     if shutil.which(program) is None:
         return []
@@ -63,11 +63,11 @@ def read_journal(home: Path, uid: int, program: str = "journalctl") -> list[Seen
     return [seen for line in done.stdout.splitlines() if (seen := _seen_in(line))]
 
 
-def _seen_in(line: str) -> Seen | None:
+def _seen_in(line: str) -> SeenHead | None:
     try:
         entry = json.loads(line)
         head = parse_head(str(entry.get(FIELD, "")))
-        return Seen(*head, str(entry.get(LOG_FIELD, ""))) if head else None
+        return SeenHead(*head, str(entry.get(LOG_FIELD, ""))) if head else None
     except (ValueError, AttributeError):
         return None
 

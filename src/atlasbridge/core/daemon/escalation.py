@@ -11,12 +11,19 @@ from collections.abc import Iterable
 from atlasbridge.core.clock import Clock, iso, parse_iso
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.policy.attention import HOUR_S, Attendance, listeners
-from atlasbridge.core.policy.escalation import EscalationPlan, Life, Notification, Outlook, Route
-from atlasbridge.core.policy.later import ANSWER
+from atlasbridge.core.policy.escalation import (
+    ANSWER,
+    HOUR_S,
+    Attendance,
+    EscalationPlan,
+    Life,
+    Notification,
+    Outlook,
+    Route,
+    listeners,
+)
 from atlasbridge.core.prompt.answer import first_line
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.prompt.model import OPEN, PromptRecord
 from atlasbridge.core.routing.policy import decide_escalation
 from atlasbridge.core.scheduler.times import minute_of_day
 from atlasbridge.core.session.model import SessionRecord

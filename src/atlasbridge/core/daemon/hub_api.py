@@ -23,15 +23,14 @@ from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.fleet_wire import digest_open
 from atlasbridge.core.home import Home
-from atlasbridge.core.operations import Caller, HubAs, Perform
-from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.operations import AuditVerdict, Caller, HubAs, Perform, SeenHead
+from atlasbridge.core.policy.escalation import Tone
 from atlasbridge.core.policy.people import PROOF
 from atlasbridge.core.prompt.model import PromptRecord, Receipt, Reject
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.times import minute_of_day
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.store.verify import AuditVerdict, Seen
 from atlasbridge.core.system import OWN_FILE, lives
 from atlasbridge.core.values import replace
 
@@ -232,7 +231,7 @@ class LocalHubApi:
             limit=limit, newest=True, before=before or 0, events=events, session_id=session_id, prompt_id=prompt_id
         )[::-1]
 
-    async def verify_audit(self, seen: Iterable[Seen] = ()) -> AuditVerdict:
+    async def verify_audit(self, seen: Iterable[SeenHead] = ()) -> AuditVerdict:
         """Verifies in another thread, because a long log takes time. `seen`: heads that others have kept."""
         return await asyncio.to_thread(self.ledger.prepare_verify(seen))
 
@@ -442,7 +441,7 @@ class LocalHubApi:
         if record.prompt.secret:
             told = _without_words(told)
         if "quorum" in record.prompt.constraints:
-            told["agreed"] = self.ledger.membership.agreed(prompt_id)
+            told["agreed"] = self.ledger.voters(prompt_id)
         age_s = self.key_age_s(session.session_id) if session.attached else None
         typed = {} if age_s is None else {"key_age_s": round(age_s, 1)}
         return {"body": told, "ttl_s": self._left_s(record), **typed}

@@ -28,14 +28,12 @@ from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import BY_NAME, Caller, Operation, Refused
 from atlasbridge.core.peer import Peer
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.prompt.redact import redact, redact_rows
 from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.schema import BadValue, read, write
 from atlasbridge.core.session.model import LONGEST_NAME, SessionRecord, SessionState
-from atlasbridge.core.store.verify import Seen
 
 log = logging.getLogger(__name__)
 
@@ -442,9 +440,8 @@ class Operations:
         )
         return {"entries": entries}
 
-    async def verify_audit(self, caller: Caller, seen: tuple[table.SeenHead, ...] = ()) -> dict[str, Any]:
-        heads = [Seen(one.entries, one.hash, one.log) for one in seen]
-        return {"verdict": (await self._hub_api.verify_audit(heads)).to_json()}
+    async def verify_audit(self, caller: Caller, seen: tuple[table.SeenHead, ...] = ()) -> table.Verdict:
+        return table.Verdict(await self._hub_api.verify_audit(seen))
 
     async def audit_state(self, caller: Caller) -> table.AuditState:
         verdict = await self._hub_api.verify_audit()

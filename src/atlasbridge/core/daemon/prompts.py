@@ -21,9 +21,9 @@ from atlasbridge.core.policy.people import CARD, PAGE, PROOF, with_proof, with_q
 from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer, label_answer
 from atlasbridge.core.prompt.gate import fate
-from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import (
     FIRST_KEY,
+    OPEN,
     Answer,
     Prompt,
     PromptRecord,
@@ -38,7 +38,7 @@ from atlasbridge.core.prompt.timer import WARNING_S
 from atlasbridge.core.routing.policy import decide_timer_default, decide_ttl
 from atlasbridge.core.scheduler.times import LIMIT, find_reset, find_zone
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.store.moves import Decider
+from atlasbridge.core.store.prompts import Decider
 from atlasbridge.core.values import replace
 
 log = logging.getLogger(__name__)

@@ -17,15 +17,21 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.policy.choice import agrees
 from atlasbridge.core.policy.people import PROOF, QUORUM, describe_votes, quorum_of
 from atlasbridge.core.prompt.gate import Cancel, decide_reply, refuse_inside_session
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import Answer, InboundReply, PromptRecord, PromptState, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.model import (
+    OPEN,
+    Answer,
+    InboundReply,
+    PromptRecord,
+    PromptState,
+    Receipt,
+    Refusal,
+    Reject,
+)
 from atlasbridge.core.prompt.redact import leaves
 from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.routing.policy import PolicySettings, decide_allowed, is_listed
 from atlasbridge.core.routing.router import LOCAL
-from atlasbridge.core.store.moves import Decider
-from atlasbridge.core.store.prompts import shown
-from atlasbridge.core.store.tables import RequestRecord
+from atlasbridge.core.store.prompts import Decider, RequestRecord, shown
 from atlasbridge.core.values import replace
 
 log = logging.getLogger(__name__)

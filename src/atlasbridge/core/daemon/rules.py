@@ -22,15 +22,25 @@ from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.operations import Granted, Refused
-from atlasbridge.core.policy.grant import LONGEST_S, PREFIX, Grant, GrantShape, live_grants
-from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict, own_rules
+from atlasbridge.core.policy.rule import (
+    LONGEST_S,
+    PREFIX,
+    Case,
+    Grant,
+    GrantShape,
+    Policy,
+    PolicyRule,
+    Say,
+    Verdict,
+    live_grants,
+    own_rules,
+)
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, Subject, SubjectKind, digest_text
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.store.moves import Decider
-from atlasbridge.core.store.prompts import ReplyRecord
+from atlasbridge.core.store.prompts import Decider, ReplyRecord
 from atlasbridge.core.system import NO_WAIT, OWN_FILE
 from atlasbridge.core.values import frozen, replace
 

@@ -17,10 +17,9 @@ from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.replies import ReplyService
 from atlasbridge.core.escape import escape_controls, is_plain_line
 from atlasbridge.core.ids import new_id, short_id
-from atlasbridge.core.policy.later import ANSWER, SNOOZE, Later
+from atlasbridge.core.policy.escalation import ANSWER, SNOOZE, Later
 from atlasbridge.core.prompt.answer import INSTRUCTION_LIMIT, label_answer, quote_answer
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.scheduler.times import LIMIT, LONGEST_S, find_reset, find_zone, parse_when, say_moment
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace

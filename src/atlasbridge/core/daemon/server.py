@@ -85,12 +85,12 @@ class Handshake:
     async def open(self, issued: Pass) -> None:
         self._pass = issued
         if has_introductions():
-            self._server = await listen_at(meeting_place(issued.port, issued.key), self._receive, _MOST_CALLERS)
+            self._server = await listen_at(meeting_place(issued), self._receive, _MOST_CALLERS)
 
     @contextmanager
     def expect(self, of_peer: bytes, of_hub: bytes) -> Iterator[Card]:
         assert self._pass is not None
-        name, card = card_of(self._pass.port, self._pass.key, of_peer, of_hub), Card()
+        name, card = card_of(self._pass, of_peer, of_hub), Card()
         self._cards[name] = card
         try:
             yield card

@@ -18,8 +18,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
 from atlasbridge.core.ancestry import SessionProcesses, decide_inside_session, look_at, trace_ancestry
-from atlasbridge.core.ancestry_windows import owner_of
 from atlasbridge.core.peer import Peer, own_uid
+from atlasbridge.core.process_table import owner_of
 from atlasbridge.core.values import frozen
 
 _PROC = Path("/proc")

@@ -24,13 +24,12 @@ from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.host.watchdog import StallWatchdog
 from atlasbridge.core.hub_connection import dial_hub
 from atlasbridge.core.peer import Peer, meet, voucher
-from atlasbridge.core.poll import POLLERR, POLLHUP, POLLIN, POLLOUT, make_poller
 from atlasbridge.core.process import own_environ, own_python, start_alone
 from atlasbridge.core.prompt.model import Answer
 from atlasbridge.core.prompt.redact import leaves, mask_rows, mask_styled
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.session.settings import SessionSettings
-from atlasbridge.core.system import OWN_FILE, try_share
+from atlasbridge.core.system import OWN_FILE, POLLERR, POLLHUP, POLLIN, POLLOUT, make_poller, try_share
 from atlasbridge.core.values import replace
 
 _MAX_OUTBOX = 256

@@ -23,26 +23,9 @@ TARGET_LIMIT: Final = 80
 
 # Ordered by severity, which is also the order of display.
 KINDS: Final = (
-    "runs_downloaded",
-    "runs_hidden",
-    "deletes",
-    "deletes_with",
-    "formats",
-    "discards",
-    "force_pushes",
-    "pushes",
-    "publishes",
-    "sends",
-    "runs_on",
-    "as_root",
-    "turns_off",
-    "deploys",
-    "overwrites",
-    "stops",
-    "permissions",
-    "schedules",
-    "installs",
-    "downloads",
+    *("runs_downloaded", "runs_hidden", "deletes", "deletes_with", "formats", "discards", "force_pushes", "pushes"),
+    *("publishes", "sends", "runs_on", "as_root", "turns_off", "deploys", "overwrites", "stops", "permissions"),
+    *("schedules", "installs", "downloads"),
 )
 
 

@@ -1,4 +1,5 @@
-"""Decides who is notified of a prompt, when, in which channel and how loudly: the steps of an escalation policy.
+"""Decides who is notified of a prompt, when, in which channel and how loudly: the steps of an escalation policy, the
+limits of the sounds, and scheduled answers.
 
 Pure: from a prompt's state, the channels that are allowed to carry it, and the current state of the people, it decides
 what to send now and when to check again. The hub sends and stores.
@@ -8,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Any
 
+from atlasbridge.core.policy.people import PeopleBook
 from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.values import frozen
+from atlasbridge.core.values import field, frozen, replace
 
 WAKE = 1000  # step numbers for snoozes, above those of the escalation policy itself
 HERE, AWAY = "here", "away"  # groups of channels: local to this machine, and remote
@@ -41,12 +45,7 @@ class EscalationPolicy:
 
     def fits(self, prompt: Prompt, session: SessionRecord) -> bool:
         kind = prompt.subject.kind.value if prompt.subject else ""
-        pairs = (
-            (self.tool, session.tool),
-            (self.folder, session.cwd),
-            (self.label, session.label),
-            (self.kind, kind),
-        )
+        pairs = ((self.tool, session.tool), (self.folder, session.cwd), (self.label, session.label), (self.kind, kind))
         return all(not pattern or fnmatchcase(value, pattern) for pattern, value in pairs)
 
 
@@ -126,101 +125,236 @@ def choose_escalation(
     escalation: Iterable[EscalationPolicy], prompt: Prompt, session: SessionRecord, default: EscalationPolicy
 ) -> EscalationPolicy:
     """The first policy that matches, in the order of the configuration."""
-    return next(
-        (escalation_policy for escalation_policy in escalation if escalation_policy.fits(prompt, session)), default
-    )
+    return next((policy for policy in escalation if policy.fits(prompt, session)), default)
 
 
 def decide_notifications(
-    escalation_policy: EscalationPolicy,
-    life: Life,
-    chat_routes: Sequence[Route],
-    outlook: Outlook,
-    presence: PresenceSettings,
+    policy: EscalationPolicy, life: Life, routes: Sequence[Route], outlook: Outlook, presence: PresenceSettings
 ) -> EscalationPlan:
     """Decides what to send: nothing after the end, no step twice, and one notification per channel if several steps are
     due."""
     if life.ended or outlook.now >= life.deadline:
         return EscalationPlan(over=outlook.now >= life.deadline)
-    steps = _numbered(escalation_policy, life, chat_routes)
+    steps = _numbered(policy, life, routes)
     notices: list[Notification] = []
     moments = [life.deadline]
-    for chat_route in chat_routes:
-        waiting = [number for number, step in steps.items() if _wanted(step, chat_route, life, number)]
-        at = {number: _due_at(steps[number], chat_route, life, outlook, presence) for number in waiting}
+    for route in routes:
+        reaching = [number for number, step in steps.items() if covers(step, route)]
+        waiting = [number for number in reaching if (number, route.name) not in life.done]
+        at = {number: _due_at(steps[number], route, life, outlook, presence) for number in waiting}
         due = tuple(number for number in waiting if at[number] <= outlook.now)
         moments += [at[number] for number in waiting if number not in due]
         if due:
-            notices.append(_notice(escalation_policy, steps, due, chat_route, life, outlook))
+            notices.append(_notice(policy, steps, due, route, life, outlook))
     return EscalationPlan(tuple(notices), min(moments))
 
 
-def _numbered(
-    escalation_policy: EscalationPolicy, life: Life, chat_routes: Sequence[Route]
-) -> Mapping[int, EscalationStep]:
+def _numbered(policy: EscalationPolicy, life: Life, routes: Sequence[Route]) -> Mapping[int, EscalationStep]:
     """The steps of the escalation policy, and one for every snooze."""
     again = {WAKE + number: EscalationStep(at - life.asked_at) for number, at in enumerate(life.wakes)}
-    return {**dict(enumerate(_reaching(escalation_policy, life, chat_routes))), **again}
+    return {**dict(enumerate(_reaching(policy, life, routes))), **again}
 
 
-def _reaching(
-    escalation_policy: EscalationPolicy, life: Life, chat_routes: Sequence[Route]
-) -> tuple[EscalationStep, ...]:
+def _reaching(policy: EscalationPolicy, life: Life, routes: Sequence[Route]) -> tuple[EscalationStep, ...]:
     """If an escalation policy would reach nobody, or nobody in time, everybody is notified at once."""
-    in_time = [step for step in escalation_policy.steps if life.asked_at + step.after_s < life.deadline]
-    reached = any(covers(step, chat_route) for step in in_time for chat_route in chat_routes)
-    return escalation_policy.steps if reached or not chat_routes else (EscalationStep(), *escalation_policy.steps)
+    in_time = [step for step in policy.steps if life.asked_at + step.after_s < life.deadline]
+    reached = any(covers(step, route) for step in in_time for route in routes)
+    return policy.steps if reached or not routes else (EscalationStep(), *policy.steps)
 
 
-def covers(step: EscalationStep, chat_route: Route) -> bool:
-    group = AWAY if chat_route.remote else HERE
-    here = not step.channels or chat_route.name in step.channels or group in step.channels
-    return here and (not step.who or not chat_route.people or bool(set(step.who) & set(chat_route.people)))
+def covers(step: EscalationStep, route: Route) -> bool:
+    group = AWAY if route.remote else HERE
+    here = not step.channels or route.name in step.channels or group in step.channels
+    return here and (not step.who or not route.people or bool(set(step.who) & set(route.people)))
 
 
-def _wanted(step: EscalationStep, chat_route: Route, life: Life, number: int) -> bool:
-    return covers(step, chat_route) and (number, chat_route.name) not in life.done
-
-
-def _due_at(step: EscalationStep, chat_route: Route, life: Life, outlook: Outlook, presence: PresenceSettings) -> float:
+def _due_at(step: EscalationStep, route: Route, life: Life, outlook: Outlook, presence: PresenceSettings) -> float:
     """Recent keys at the terminal delay the first remote notification; they never cancel it."""
     due = max(life.asked_at + step.after_s, life.held_until)
-    told = any(channel == chat_route.name for _, channel in life.done)
-    if not chat_route.remote or outlook.away or outlook.last_key_at is None or told:
+    told = any(channel == route.name for _, channel in life.done)
+    if not route.remote or outlook.away or outlook.last_key_at is None or told:
         return due
     return max(due, min(outlook.last_key_at + presence.hold_s, due + presence.longest_hold_s))
 
 
 def _notice(
-    escalation_policy: EscalationPolicy,
+    policy: EscalationPolicy,
     steps: Mapping[int, EscalationStep],
     due: tuple[int, ...],
-    chat_route: Route,
+    route: Route,
     life: Life,
     outlook: Outlook,
 ) -> Notification:
-    before = [steps[number] for number, channel in life.done if channel == chat_route.name and number in steps]
-    asked, now_asked = _audience(before, chat_route), _audience([steps[number] for number in due], chat_route)
+    before = [steps[number] for number, channel in life.done if channel == route.name and number in steps]
+    asked, now_asked = _audience(before, route), _audience([steps[number] for number in due], route)
     fresh = not before or (asked is not None and (now_asked is None or not now_asked <= asked))
     everybody = now_asked is None or (asked is None and bool(before))
-    who = (
-        ()
-        if everybody
-        else tuple(name for name in chat_route.people if name in (now_asked or set()) | (asked or set()))
-    )
-    silent = frozenset(outlook.spent if escalation_policy.urgent else outlook.quiet | outlook.spent)
-    reached = set(who or chat_route.people)
+    who = () if everybody else tuple(name for name in route.people if name in (now_asked or set()) | (asked or set()))
+    silent = frozenset(outlook.spent if policy.urgent else outlook.quiet | outlook.spent)
+    reached = set(who or route.people)
     loud = any(steps[number].loud for number in due) and (not reached or bool(reached - silent))
-    return Notification(
-        chat_route.name, due, who, silent & reached if reached else frozenset(), loud, reminder=not fresh
-    )
+    return Notification(route.name, due, who, silent & reached if reached else frozenset(), loud, reminder=not fresh)
 
 
-def _audience(steps: Iterable[EscalationStep], chat_route: Route) -> set[str] | None:
+def _audience(steps: Iterable[EscalationStep], route: Route) -> set[str] | None:
     """The people whom the steps name in this channel; None: everybody."""
     names: set[str] = set()
     for step in steps:
-        if not step.who or not chat_route.people:
+        if not step.who or not route.people:
             return None
-        names |= set(step.who) & set(chat_route.people)
+        names |= set(step.who) & set(route.people)
     return names
+
+
+# Limits: one sound for several questions that arrive together, and a number of sounds per person and hour. Only the
+# sound of a notification is removed, never the notification itself.
+
+HOUR_S = 3600.0
+
+
+@frozen
+class Tone:
+    """How a channel shows a prompt: to whom, and for whom without a sound; identities, not names."""
+
+    loud: bool = True
+    only: frozenset[str] | None = None  # None: everybody in the channel
+    silent: frozenset[str] = frozenset()
+
+    def sounds_for(self, identity: str) -> bool:
+        return self.loud and identity not in self.silent
+
+
+def decide_tone(notification: Notification, identities: Iterable[str], people: PeopleBook) -> Tone:
+    known = frozenset(identities)
+    only = frozenset(one for one in known if people.person_of(one) in notification.who) if notification.who else None
+    return Tone(
+        notification.loud, only, frozenset(one for one in known if people.person_of(one) in notification.silent)
+    )
+
+
+@frozen
+class AttentionSettings:
+    """The configuration of people and their notifications."""
+
+    people: PeopleBook = field(default_factory=PeopleBook)
+    escalation: tuple[EscalationPolicy, ...] = ()
+    presence: PresenceSettings = field(default_factory=PresenceSettings)
+    digest_s: float = 30.0  # after a sound, prompts within this time join one digest; 0: each makes its own sound
+    notices_per_hour: int = 60  # notifications with a sound per person; 0: unlimited
+
+
+class Bursts:
+    """Finds the first of several prompts: it makes a sound, and those within the window are combined."""
+
+    def __init__(self, window_s: float) -> None:
+        self.window_s = window_s
+        self._began: dict[tuple[str, ...], tuple[float, int]] = {}  # by channel and the people it reaches
+
+    def rank(self, audience: tuple[str, ...], now: float) -> int:
+        """Returns 0 for the first prompt. It starts the window, and later ones do not extend it."""
+        began, count = self._began.get(audience, (float("-inf"), 0))
+        if now - began >= self.window_s:
+            began, count = now, 0
+        self._began[audience] = began, count + 1
+        return count
+
+
+class NoticeBudget:
+    """Limits the notifications with a sound per person and hour."""
+
+    def __init__(self, per_hour: int) -> None:
+        self._limited = per_hour > 0
+        self._window = RateWindow(max(1, per_hour), HOUR_S)
+
+    def is_spent(self, person: str, now: float) -> bool:
+        return self._limited and self._window.wait_s(person, now) > 0
+
+    def spend(self, person: str, now: float) -> None:
+        if self._limited:
+            self._window.admit(person, now)
+
+
+class Attendance:
+    """Combines all limits for all prompts of a hub: decides what is sent now, and who hears it.
+
+    After a restart, `remember` restores what people have heard, so that the limit per hour stays correct.
+    """
+
+    def __init__(self, settings: AttentionSettings) -> None:
+        self.settings = settings
+        self._bursts = Bursts(settings.digest_s)
+        self._budget = NoticeBudget(settings.notices_per_hour)
+
+    def use(self, settings: AttentionSettings) -> None:
+        """Applies new settings after a reload; what was heard still counts if the limit has not changed."""
+        if settings.notices_per_hour != self.settings.notices_per_hour:
+            self._budget = NoticeBudget(settings.notices_per_hour)
+        self._bursts.window_s = settings.digest_s
+        self.settings = settings
+
+    def remember(self, person: str, at: float) -> None:
+        self._budget.spend(person, at)
+
+    def decide(
+        self,
+        policy: EscalationPolicy,
+        life: Life,
+        routes: Sequence[Route],
+        outlook: Outlook,
+        *,
+        inhibited: bool = False,
+    ) -> EscalationPlan:
+        """`inhibited`: an idle prompt makes no sound while a question is open."""
+        spent = frozenset(name for route in routes for name in route.people if self._budget.is_spent(name, outlook.now))
+        plan = decide_notifications(policy, life, routes, replace(outlook, spent=spent), self.settings.presence)
+        if not plan.notices:
+            return plan
+        by_name = {route.name: route for route in routes}
+        notices = tuple(
+            self._with_sound(notice, by_name[notice.channel], policy, outlook.now, inhibited) for notice in plan.notices
+        )
+        for person in {name for notice in notices for name in listeners(notice, by_name[notice.channel])}:
+            self._budget.spend(person, outlook.now)
+        return replace(plan, notices=notices)
+
+    def _with_sound(
+        self, notice: Notification, route: Route, policy: EscalationPolicy, now: float, inhibited: bool
+    ) -> Notification:
+        if notice.loud and inhibited:
+            return replace(notice, loud=False)
+        if not notice.loud or not route.remote or notice.reminder or policy.urgent:
+            return notice
+        rank = self._bursts.rank((route.name, *route.people), now)
+        return replace(notice, loud=False, joins=True, opens=rank == 1) if rank else notice
+
+
+def listeners(notice: Notification, route: Route) -> tuple[str, ...]:
+    """The people who hear the notification, or the digest that starts with it; without those for whom it is silent."""
+    sounds = notice.loud or notice.opens
+    return tuple(name for name in notice.who or route.people if sounds and name not in notice.silent)
+
+
+ANSWER, SNOOZE = "answer", "snooze"
+
+
+@frozen
+class Later:
+    """A scheduled answer or a snooze. `value` is the reply as given, interpreted when it is due; the times are wall
+    times."""
+
+    later_id: str
+    prompt_id: str
+    kind: str
+    due_at: str
+    channel: str
+    identity: str
+    value: str = ""
+    as_text: bool = False
+    place: str = ""
+    created_at: str = ""
+    ended_at: str = ""
+    outcome: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        names = ("later_id", "prompt_id", "kind", "due_at", "value", "place", "created_at")
+        return {**{name: getattr(self, name) for name in names}, "by": self.identity}

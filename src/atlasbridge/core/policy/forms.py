@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from binascii import Error as BadBase64
 from binascii import a2b_base64, unhexlify
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, product
 
 from atlasbridge.core.patterns import lazy
@@ -261,39 +261,9 @@ _LOOKED_INTO = (
     SHELLS
     | INTERPRETERS
     | {
-        *(
-            "eval",
-            "alias",
-            "trap",
-            "git",
-            "find",
-            "fd",
-            "sudo",
-            "env",
-            "xargs",
-            "exec",
-            "command",
-            "builtin",
-            "nohup",
-            "nice",
-            "timeout",
-        ),
-        *(
-            "docker",
-            "podman",
-            "kubectl",
-            "npm",
-            "sed",
-            "ssh",
-            "watch",
-            "parallel",
-            "doas",
-            "su",
-            "busybox",
-            "time",
-            "setsid",
-            "awk",
-        ),
+        *("eval", "alias", "trap", "git", "find", "fd", "sudo", "env", "xargs", "exec", "command", "builtin", "nohup"),
+        *("nice", "timeout", "docker", "podman", "kubectl", "npm", "sed", "ssh", "watch", "parallel", "doas", "su"),
+        *("busybox", "time", "setsid", "awk"),
     }
 )
 
@@ -353,14 +323,10 @@ def expand_words(args: Iterable[Node], names: Names) -> list[tuple[str, ...]]:
     each = [expand(word, names) for word in args]
     found = []
     for picked in islice(product(*each), READINGS):
-        words = [piece for word in picked for piece in _split(word)]
+        words = [piece for word in picked for piece in word.split(_SPLIT) if piece or _SPLIT not in word]
         if words:
             found.append(tuple(words))
     return list(dict.fromkeys(found))
-
-
-def _split(word: str) -> list[str]:
-    return [piece for piece in word.split(_SPLIT) if piece] if _SPLIT in word else [word]
 
 
 def expand(word: Node, names: Names) -> list[str]:
@@ -518,9 +484,9 @@ def _filter(name: str, rest: list[str], options: str, given: str) -> str | None:
         case "rev":
             return "\n".join(line[::-1] for line in given.splitlines())
         case "base64" | "base32" | "openssl" | "gbase64" if "d" in options.lower() or "decode" in options:
-            return _decode_base64(given)
+            return _decoded(a2b_base64, given + "===")
         case "xxd" if "r" in options:
-            return _decode_hex(given)
+            return _decoded(unhexlify, "".join(given.split()))
         case "tr" if len(rest) >= 2 and rest[0] == "-d":
             return "".join(char for char in given if char not in rest[1])
         case "tr" if len(rest) >= 2:
@@ -546,15 +512,8 @@ def _range(text: str) -> str:
     return "".join(out)
 
 
-def _decode_base64(text: str) -> str | None:
+def _decoded(decode: Callable[[str], bytes], text: str) -> str | None:
     try:
-        return a2b_base64(text + "===").decode("utf-8", "replace")
-    except (BadBase64, ValueError):
-        return None
-
-
-def _decode_hex(text: str) -> str | None:
-    try:
-        return unhexlify("".join(text.split())).decode("utf-8", "replace")
+        return decode(text).decode("utf-8", "replace")
     except (BadBase64, ValueError):
         return None

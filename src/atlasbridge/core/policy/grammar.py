@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.policy.places import absolute
+from atlasbridge.core.policy.pattern import absolute
 from atlasbridge.core.values import field, frozen, replace
 
 _DATA: dict[str, Any] = tomllib.loads(Path(__file__).with_name("programs.toml").read_text(encoding="utf-8"))
@@ -220,7 +220,7 @@ def _is_awk_name(word: str, found: re.Match[str]) -> bool:
     return name in _AWK_NAMES or (name == name.lower() and not called and name not in ("getline", "func", "function"))
 
 
-_KINDS: dict[str, Callable[[str, WorkFolder], bool]] = {
+KINDS: dict[str, Callable[[str, WorkFolder], bool]] = {
     "path": is_inside,
     "go_package": lambda word, place: is_inside(word.replace("...", "x"), place),
     "find": lambda word, place: word in ("!", "(", ")") or is_inside(word, place),
@@ -235,7 +235,7 @@ _KINDS: dict[str, Callable[[str, WorkFolder], bool]] = {
     "pattern": lambda word, place: True,
 }
 _NAMED = ("target", "url", "computer")  # a bare wildcard never matches these, because they determine the action
-_PATTERNS: dict[str, str] = {name: table["is"] for name, table in _DATA["kind"].items() if "is" in table}
+PATTERNS: dict[str, str] = {name: table["is"] for name, table in _DATA["kind"].items() if "is" in table}
 _SAYS: dict[str, str] = {name: table["says"] for name, table in _DATA["kind"].items()}
 
 
@@ -245,10 +245,10 @@ def _expression(source: str) -> re.Pattern[str]:
 
 
 def _is_kind(kind: str, word: str, place: WorkFolder) -> bool:
-    if kind in _KINDS:
-        return _KINDS[kind](word, place)
-    if kind in _PATTERNS:
-        return _expression(_PATTERNS[kind]).fullmatch(word) is not None
+    if kind in KINDS:
+        return KINDS[kind](word, place)
+    if kind in PATTERNS:
+        return _expression(PATTERNS[kind]).fullmatch(word) is not None
     return word in kind.split("|")
 
 
@@ -302,14 +302,6 @@ def _read_options(text: str) -> list[Option]:
         attached, must = name.endswith("["), kind.startswith("=")
         found.append(Option(name.rstrip("[!"), kind.strip("=]"), attached or must, must, name.endswith("!")))
     return found
-
-
-def known_programs() -> Iterable[str]:
-    return PROGRAMS
-
-
-def known_kinds() -> frozenset[str]:
-    return frozenset(_KINDS) | frozenset(_PATTERNS)
 
 
 @lru_cache(maxsize=512)

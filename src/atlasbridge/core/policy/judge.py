@@ -18,10 +18,18 @@ from atlasbridge.core.policy.grammar import (
     reads_elsewhere,
     unwrap,
 )
-from atlasbridge.core.policy.grant import PREFIX
-from atlasbridge.core.policy.pattern import match_exactly, match_loosely, match_word
-from atlasbridge.core.policy.places import absolute, any_hosts, in_folder, is_file, is_host, plain_host
-from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict
+from atlasbridge.core.policy.pattern import (
+    absolute,
+    any_hosts,
+    in_folder,
+    is_file,
+    is_host,
+    match_exactly,
+    match_loosely,
+    match_word,
+    plain_host,
+)
+from atlasbridge.core.policy.rule import PREFIX, Case, Policy, PolicyRule, Say, Verdict
 from atlasbridge.core.policy.shell import Parser, ShellDoubt, SimpleCommand, read_script
 from atlasbridge.core.prompt.model import Subject, SubjectKind
 
@@ -101,7 +109,8 @@ class _Seen:
             shape = rule.command
             return subject.kind is SubjectKind.COMMAND and any(match_loosely(shape, words) for words in self._forms())
         if rule.path:
-            return any(self._is_file(rule.path, path) for path in self._files(subject))
+            where, home, folds = self._case.where, self._case.home, self._case.folds
+            return any(is_file(rule.path, path, where, home, below=True, folds=folds) for path in self._files(subject))
         return any(is_host(rule.host, host) for host in any_hosts(self._text()) + any_hosts(subject.target))
 
     def _text(self) -> str:
@@ -128,9 +137,6 @@ class _Seen:
         leads, case = self._case.leads, self._case
         paths = [absolute(name, case.where, case.home) for name in names[:_LED] if "\0" not in name]
         return [leads(path) for path in paths if path] if leads is not None else []
-
-    def _is_file(self, pattern: str, path: str) -> bool:
-        return is_file(pattern, path, self._case.where, self._case.home, below=True, folds=self._case.folds)
 
     def _folders(self, rule: PolicyRule) -> list[str]:
         """The folder where it runs, and the folders to which its own `cd` would lead."""
@@ -282,18 +288,16 @@ class _Permission:
             taken = match_exactly(rule.command, words if "/" in rule.command.program else plain)
             if taken is None:
                 continue
-            needs = needs or read_words(words, self._place(command)).needs
-            unmet = next((place for place in sorted(taken) if not needs[place].is_met_by(taken[place])), None)
+            # where it runs; the folder is lost if an earlier `cd` led out of it
+            place = WorkFolder(self._case.where, leads=self._case.leads).moved(command.went)
+            needs = needs or read_words(words, place).needs
+            unmet = next((at for at in sorted(taken) if not needs[at].is_met_by(taken[at])), None)
             if unmet is None:
                 found.append(rule)
             else:
                 name = "the grant" if rule.name.startswith(PREFIX) else repr(rule.name)
                 doubt = ShellDoubt(f"the wildcard of {name} does not cover it: {needs[unmet].why}", words[unmet])
         return found, doubt
-
-    def _place(self, command: SimpleCommand) -> WorkFolder:
-        """The folder where it runs; it is lost if an earlier `cd` led out of it."""
-        return WorkFolder(self._case.where, leads=self._case.leads).moved(command.went)
 
 
 def _edited(subject: Subject, case: Case) -> list[str]:

@@ -18,11 +18,9 @@ from atlasbridge.core.policy.grammar import (
     program_of,
     read_words,
 )
-from atlasbridge.core.policy.grant import Grant, GrantShape
 from atlasbridge.core.policy.judge import doubt_subject, judge
-from atlasbridge.core.policy.pattern import REST, WILDCARD, Shape, has_wildcard
-from atlasbridge.core.policy.places import plain_host
-from atlasbridge.core.policy.rule import Case, Policy, Say, Verdict
+from atlasbridge.core.policy.pattern import REST, WILDCARD, Shape, has_wildcard, plain_host
+from atlasbridge.core.policy.rule import Case, Grant, GrantShape, Policy, Say, Verdict
 from atlasbridge.core.policy.shell import Parser, read_script
 from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import frozen, replace
@@ -253,7 +251,9 @@ def suggest(answered: Iterable[PastQuestion], policy: Policy, parse: Parser, lea
     found = [
         Suggestion(shape, tool, len(texts), tuple(dict.fromkeys(texts))[:3])
         for (tool, shape), texts in agreed.items()
-        if len(texts) >= least and (tool, shape) not in refused and not is_destructive(_written(shape))
+        if len(texts) >= least
+        and (tool, shape) not in refused
+        and not is_destructive([word for word in shape.words if word != REST])
     ]
     return sorted(found, key=lambda item: (-item.count, str(item.shape)))
 
@@ -261,10 +261,6 @@ def suggest(answered: Iterable[PastQuestion], policy: Policy, parse: Parser, lea
 def _single_shape(case: Case, parse: Parser) -> tuple[Shape, ...]:
     shape = decide_shape(case, parse)
     return shape.commands if isinstance(shape, GrantShape) and len(shape.commands) == 1 else ()
-
-
-def _written(shape: Shape) -> tuple[str, ...]:
-    return tuple(word for word in shape.words if word != REST)
 
 
 def _to_toml(name: str, verdict: Say, words: Sequence[str], tool: str, match: Sequence[str]) -> str:

@@ -67,8 +67,6 @@ def describe_votes(quorum: Quorum, people: Iterable[str]) -> str:
     return f"{who}; {more}{among} must agree ({quorum.rule})." if missing else f"{who} ({quorum.rule})."
 
 
-DAY_MIN = 24 * 60
-
 LocalMinute = Callable[[str, float], int]
 """The minute of the day in a time zone ("": this machine's) at a moment of the wall clock."""
 

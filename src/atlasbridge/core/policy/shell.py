@@ -19,14 +19,7 @@ Parser = Callable[[str], Node | None]  # returns shfmt's tree of a command; None
 
 _ESCAPES = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ANSI = lazy(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|0?[0-7]{1,3}|c.|.)", 16)  # 16: DOTALL
-_DOUBTFUL = {
-    "*": "a file pattern",
-    "?": "a file pattern",
-    "[": "a file pattern",
-    "{": "a brace",
-    "}": "a brace",
-    "!": "a history mark",
-}
+_DOUBTFUL = {**dict.fromkeys("*?[", "a file pattern"), **dict.fromkeys("{}", "a brace"), "!": "a history mark"}
 _AFTER_DOLLAR = ("", " ", "\t", "|", ")")  # zsh expands `$=x`, `$+x`, `$^x` and `$~x`; every shell `$(`, `${` and `$'`
 _CONTINUED = lazy(r"\\\n")
 # A continuation that all shells read alike is between two words: a space before it, a word or an operator after it.
@@ -388,12 +381,8 @@ def _joined(operator: str, left: _Tree | None, right: _Tree) -> _Tree:
 
 
 def _call(words: list[str], redirects: list[_Tree]) -> _Tree:
-    call = {"Cmd": {"Type": "CallExpr", "Args": [{"Parts": _parts(word)} for word in words]}}
+    call = {"Cmd": {"Type": "CallExpr", "Args": [{"Parts": [*map(_part, _PART.finditer(word))]} for word in words]}}
     return {**call, "Redirs": list(redirects)} if redirects else call
-
-
-def _parts(word: str) -> list[_Tree]:
-    return [_part(found) for found in _PART.finditer(word)]
 
 
 def _part(found: Any) -> _Tree:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atlasbridge.core.lazy_exports import offered
+from atlasbridge.core.fast_imports import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Confidence", "PromptEvent", "PromptType"]
 
-__getattr__ = offered(
+__getattr__ = lazy_exports(
     __name__,
     Confidence="atlasbridge.core.prompt.model",
     PromptEvent="atlasbridge.core.prompt.written_event",

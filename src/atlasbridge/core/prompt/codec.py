@@ -9,13 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from atlasbridge.core.prompt.form_fields import FormField, decode_fields
 from atlasbridge.core.prompt.keys import Step, decode_until, encode_until
-from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType, Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.model import (
+    Choice,
+    Evidence,
+    FormField,
+    Prompt,
+    PromptType,
+    Subject,
+    SubjectKind,
+    SubjectSource,
+)
 from atlasbridge.core.values import as_dict, replace
 
 _STEPS = ("text_steps", "end_steps", "words_end")
 _FLAGS = ("refuses", "always", "default")
+_FIELD_STEPS = ("lead", "below", "clear")
 
 
 def encode_prompt(prompt: Prompt) -> dict[str, Any]:
@@ -26,7 +35,10 @@ def encode_prompt(prompt: Prompt) -> dict[str, Any]:
         "constraints": dict(prompt.constraints),
         "evidence": [[item.signal, item.score, item.detail] for item in prompt.evidence],
         **{name: _encode_steps(getattr(prompt, name)) for name in _STEPS},
-        "fields": [_encode_field(one) for one in prompt.fields],
+        "fields": [
+            {**as_dict(one), **{name: _encode_steps(getattr(one, name)) for name in _FIELD_STEPS}}
+            for one in prompt.fields
+        ],
         "raw": prompt.raw.decode("latin-1"),
         "subject": None if prompt.subject is None else as_dict(prompt.subject),
     }
@@ -51,7 +63,7 @@ def decode_prompt(data: Mapping[str, Any]) -> Prompt:
         digest=str(data.get("digest", "")),
         line_mode=bool(data.get("line_mode", True)),
         **{name: _decode_steps(data.get(name, ())) for name in _STEPS},
-        fields=decode_fields(data.get("fields", ()), _decode_steps),
+        fields=tuple(_decode_field(item) for item in data.get("fields", ())),
         multiline=bool(data.get("multiline", False)),
         raw=str(data.get("raw", "")).encode("latin-1"),
         subject=_decode_subject(data.get("subject")),
@@ -70,8 +82,9 @@ def _decode_steps(data: Iterable[Any]) -> tuple[Step, ...]:
     return tuple(_decode_step(item) for item in data)
 
 
-def _encode_field(field: FormField) -> dict[str, Any]:
-    return {**as_dict(field), **{name: _encode_steps(getattr(field, name)) for name in ("lead", "below", "clear")}}
+def _decode_field(data: Mapping[str, Any]) -> FormField:
+    steps = {name: _decode_steps(data[name]) for name in _FIELD_STEPS}
+    return FormField(str(data["label"]), before=str(data["before"]), **steps)
 
 
 def _decode_step(data: Any) -> Step:

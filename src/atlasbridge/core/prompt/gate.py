@@ -12,8 +12,7 @@ from typing import Final
 
 from atlasbridge.core.clock import local_time
 from atlasbridge.core.prompt.answer import TIMER, call_person, decide_answer, quote_answer
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import Answer, InboundReply, PromptRecord, PromptState, Refusal, Reject
+from atlasbridge.core.prompt.model import OPEN, Answer, InboundReply, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.values import frozen
 
 SHORT_ID: Final = 8  # shortest prefix of an id that a channel can send

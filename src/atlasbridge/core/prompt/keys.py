@@ -30,17 +30,7 @@ NAMED = {
     "backtab": b"\x1b[Z",
 }
 _ESCAPE = lazy(rb"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([rnteabfv0\\'\"]))")
-_LETTERS = {
-    "r": b"\r",
-    "n": b"\n",
-    "t": b"\t",
-    "e": b"\x1b",
-    "a": b"\a",
-    "b": b"\b",
-    "f": b"\f",
-    "v": b"\v",
-    "0": b"\0",
-}
+_LETTERS = dict(zip("rnteabfv0", (bytes([code]) for code in b"\r\n\t\x1b\a\b\f\v\0"), strict=True))
 KEYS_LIMIT = 256
 _CONTROL = lazy(r"(?:ctrl|control|c(?=[-+])|\^)[-+]?([a-z@\[\\\]^_])", re.IGNORECASE)
 
@@ -122,12 +112,8 @@ class Only:
 
 
 Until = When | Stands | Shows | Reach | Only
-_WORDED: dict[str, type[Stands | Shows | Reach | Only]] = {
-    "stands": Stands,
-    "shows": Shows,
-    "reach": Reach,
-    "only": Only,
-}
+_WORDED: dict[str, type[Stands | Shows | Reach | Only]]
+_WORDED = {"stands": Stands, "shows": Shows, "reach": Reach, "only": Only}
 _NAMES = {kind: name for name, kind in _WORDED.items()}
 
 

@@ -147,8 +147,12 @@ def deny(message: str) -> str:
 
 
 def version_of(params: Mapping[str, Any]) -> str:
+    return str(_meta(params).get(f"{_META}protocolVersion", ""))
+
+
+def _meta(params: Mapping[str, Any]) -> Json:
     meta = params.get("_meta")
-    return str(meta.get(f"{_META}protocolVersion", "")) if isinstance(meta, dict) else ""
+    return meta if isinstance(meta, dict) else {}
 
 
 def stamped(result: Json, cached: bool = True) -> Json:
@@ -214,13 +218,11 @@ def check_tool(params: Json) -> str:
 
 def label_of(params: Json) -> str:
     """The client's name for itself in this request, in versions that send it with each one."""
-    meta = params.get("_meta")
-    return name_of(meta.get(f"{_META}clientInfo")) if isinstance(meta, dict) else ""
+    return name_of(_meta(params).get(f"{_META}clientInfo"))
 
 
 def progress_token(params: Json) -> Any:
-    meta = params.get("_meta")
-    return meta.get("progressToken") if isinstance(meta, dict) else None
+    return _meta(params).get("progressToken")
 
 
 def form_of(asked: Question) -> Json:

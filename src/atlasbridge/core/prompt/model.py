@@ -1,4 +1,4 @@
-"""The central types: prompt types, choices, evidence, and a prompt as the detector found it.
+"""The central types: prompt types, states and their transitions, choices, evidence, a prompt, and a reply to it.
 
 A `Prompt` is the content of the screen. A `PromptRecord` is that prompt with its life cycle (ids, state, nonce,
 deadline).
@@ -9,9 +9,8 @@ from __future__ import annotations
 from _blake2 import blake2s
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
-from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.values import field, frozen, replace
 
@@ -74,14 +73,8 @@ class Subject:
 
     def to_json(self) -> dict[str, Any]:
         """The public format."""
-        return {
-            "kind": self.kind.value,
-            "text": self.shown,
-            "folder": self.folder,
-            "source": self.source.value,
-            "complete": self.complete,
-            "target": self.target,
-        }
+        ours = {"folder": self.folder, "source": self.source.value, "complete": self.complete, "target": self.target}
+        return {"kind": self.kind.value, "text": self.shown, **ours}
 
 
 def told_subject(data: object) -> Subject | None:
@@ -136,6 +129,49 @@ class PromptState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
+class PromptMoved(StrEnum):
+    """The events in the life of a prompt."""
+
+    ROUTE = "route"  # sent to at least one channel
+    DELIVER = "deliver"  # a channel has shown it to a person
+    ACCEPT = "accept"  # a valid reply was claimed
+    INJECT = "inject"  # the keys were typed
+    RESOLVE = "resolve"  # the prompt left the screen
+    EXPIRE = "expire"  # its time is over
+    WITHDRAW = "withdraw"  # the tool moved on, or it was answered at the terminal
+    CANCEL = "cancel"  # a person chose to leave it alone
+    FAIL = "fail"  # it can no longer be answered
+
+
+S, E = PromptState, PromptMoved
+OPEN: Final = frozenset({S.CREATED, S.ROUTED, S.AWAITING_REPLY})
+FINAL: Final = frozenset({S.RESOLVED, S.WITHDRAWN, S.FAILED})
+
+# The life cycle of a prompt: `(state, event) -> state`. The SQL guards, the docs and the tests use this table.
+_ENDINGS: Final = {E.WITHDRAW: S.WITHDRAWN, E.CANCEL: S.CANCELED, E.FAIL: S.FAILED}
+TRANSITIONS: Final[dict[tuple[PromptState, PromptMoved], PromptState]] = {
+    (S.CREATED, E.ROUTE): S.ROUTED,
+    (S.ROUTED, E.DELIVER): S.AWAITING_REPLY,
+    **{(state, E.ACCEPT): S.REPLY_RECEIVED for state in OPEN},
+    **{(state, E.EXPIRE): S.EXPIRED for state in OPEN},
+    **{(state, event): end for state in OPEN for event, end in _ENDINGS.items()},
+    (S.REPLY_RECEIVED, E.INJECT): S.INJECTED,
+    (S.REPLY_RECEIVED, E.WITHDRAW): S.WITHDRAWN,  # it was gone when the host compared the screen
+    (S.REPLY_RECEIVED, E.FAIL): S.FAILED,
+    (S.INJECTED, E.RESOLVE): S.RESOLVED,
+    (S.INJECTED, E.FAIL): S.FAILED,  # typed, but the prompt is still there
+    (S.EXPIRED, E.INJECT): S.INJECTED,  # the safe default
+    (S.EXPIRED, E.WITHDRAW): S.WITHDRAWN,
+    (S.EXPIRED, E.FAIL): S.FAILED,
+    (S.CANCELED, E.WITHDRAW): S.WITHDRAWN,  # left alone, and now the tool has moved on or asks again
+}
+
+
+def sources(event: PromptMoved) -> tuple[PromptState, ...]:
+    """The states from which `event` is legal, for the SQL guard."""
+    return tuple(state for state, moved in TRANSITIONS if moved is event)
+
+
 @frozen
 class Choice:
     """One offered answer. `value` is what a person replies to choose it; `steps` are the keys that choose it."""
@@ -156,6 +192,18 @@ class Choice:
             if getattr(self, name):
                 out[name] = True
         return out
+
+
+@frozen
+class FormField:
+    """`lead`: the keys to this field from the field that has the focus now. `below`: from any field above. `clear`
+    empties it."""
+
+    label: str
+    lead: tuple[Step, ...] = ()
+    below: tuple[Step, ...] = ()
+    clear: tuple[Step, ...] = ()
+    before: str = ""  # the text before its value in its row; "": unknown
 
 
 @frozen
@@ -258,6 +306,10 @@ class AnswerKind(StrEnum):
     KEYS = "keys"
 
 
+# answers without a text of their own, as they are recorded
+SPOKEN: Final = {AnswerKind.YES: "y", AnswerKind.NO: "n", AnswerKind.ENTER: "enter"}
+
+
 @frozen
 class Answer:
     """A reply that is valid for its prompt; the host converts it to keys. It never contains its own Enter."""
@@ -265,6 +317,10 @@ class Answer:
     kind: AnswerKind
     value: str = ""
     reason: str = ""  # the reason of a denial: passed to a tool that takes the answer through a hook, never typed
+
+    @property
+    def spoken(self) -> str:
+        return self.value or SPOKEN.get(self.kind, "")
 
     def to_json(self) -> dict[str, str]:
         why = {"reason": self.reason} if self.reason else {}
@@ -321,18 +377,10 @@ class PromptRecord:
 
     def to_json(self) -> dict[str, Any]:
         """The public format, without the nonce."""
-        return {
-            "prompt_id": self.prompt_id,
-            "session_id": self.session_id,
-            **self.prompt.to_json(),
-            "state": self.state.value,
-            "created_at": self.created_at,
-            "expires_at": self.expires_at,
-            "decided_by": self.decided_by,
-            "decided_value": self.decided_value,
-            "decided_from": self.decided_from,
-            "decided_at": self.decided_at,
-        }
+        names = ("created_at", "expires_at", "decided_by", "decided_value", "decided_from", "decided_at")
+        ids = {"prompt_id": self.prompt_id, "session_id": self.session_id}
+        known = {name: getattr(self, name) for name in names}
+        return {**ids, **self.prompt.to_json(), "state": self.state.value, **known}
 
 
 # A reply as a channel received it, and the receipt for its sender. `gate` decides whether it counts.

@@ -7,9 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.keys import ENTER, Step, When
-from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, PromptType, Subject
+from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, FormField, PromptType, Subject
 from atlasbridge.core.values import field, frozen
 
 _ASKS = ("?", "？", "؟")

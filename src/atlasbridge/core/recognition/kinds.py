@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from atlasbridge.core import vocabulary
+from atlasbridge.core.prompt import vocabulary
 from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.recognition.dialect import Dialect, compiled, matches_any

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from atlasbridge.core.policy.attention import AttentionSettings
-from atlasbridge.core.policy.escalation import EscalationPolicy, Route, choose_escalation, default_escalation
+from atlasbridge.core.policy.escalation import (
+    AttentionSettings,
+    EscalationPolicy,
+    Route,
+    choose_escalation,
+    default_escalation,
+)
 from atlasbridge.core.prompt.model import Prompt, PromptType
 from atlasbridge.core.prompt.timer import timer_may_say
 from atlasbridge.core.session.model import SessionRecord

@@ -8,11 +8,9 @@ from typing import Any, Protocol
 
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.policy.attention import Tone, decide_tone
-from atlasbridge.core.policy.escalation import Notification, Route
+from atlasbridge.core.policy.escalation import Notification, Route, Tone, decide_tone
 from atlasbridge.core.ports import Channel
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import PromptRecord, Receipt
+from atlasbridge.core.prompt.model import OPEN, PromptRecord, Receipt
 from atlasbridge.core.routing.channel_worker import ChannelWorker, Job
 from atlasbridge.core.routing.policy import Audience, PolicySettings, decide_audience, decide_chat_route
 from atlasbridge.core.session.model import SessionRecord

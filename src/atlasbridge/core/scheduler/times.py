@@ -96,14 +96,11 @@ def _moment(found: Match[str], wall: float, zone: str, zones: Zones, past_s: flo
     if day is None:
         return None
     then = _at(day, hour, minute, place)
-    if not _dated(found) and then <= wall:
+    dated = any(found[name] for name in ("year", "name", "tomorrow", "weekday"))
+    if not dated and then <= wall:
         then = _at(now + timedelta(days=1), hour, minute, place)
         return None if then > wall + DAY_S - past_s else then
     return then
-
-
-def _dated(found: Match[str]) -> bool:
-    return any(found[name] for name in ("year", "name", "tomorrow", "weekday"))
 
 
 def _day(found: Match[str], now: datetime) -> datetime | None:
@@ -171,13 +168,6 @@ def find_zone(name: str) -> tzinfo | None:
 def minute_of_day(zone: str, wall: float) -> int:
     moment = datetime.fromtimestamp(wall, UTC).astimezone(find_zone(zone))
     return moment.hour * 60 + moment.minute
-
-
-def next_moment(minute: int, zone: str, wall: float) -> float:
-    """The next wall time at that minute of the day there; a day ahead if it is that minute now."""
-    now = datetime.fromtimestamp(wall, UTC).astimezone(find_zone(zone))
-    ahead_min = (minute - (now.hour * 60 + now.minute)) % (24 * 60) or 24 * 60
-    return wall + ahead_min * 60 - now.second - now.microsecond / 1e6
 
 
 def say_moment(wall: float, zone: str, now: float) -> str:

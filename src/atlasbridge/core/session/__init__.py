@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atlasbridge.core.lazy_exports import offered
+from atlasbridge.core.fast_imports import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,4 +10,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Session"]
 
-__getattr__ = offered(__name__, Session="atlasbridge.core.session.written_session")
+__getattr__ = lazy_exports(__name__, Session="atlasbridge.core.session.written_session")

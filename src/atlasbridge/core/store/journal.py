@@ -3,7 +3,7 @@
 An audit entry is a row in the transaction of its decision; after the commit it is copied to audit.log. The table is
 authoritative. A failed copy blocks nothing, because the decision is already recorded: it raises `alarm`, and the same
 lines are written again with the next commit or by `flush`. Decisions that arrive together can share a commit
-(`together`); their consequences happen only after it.
+(`batch`); their consequences happen only after it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.audit.anchor import NAME as ANCHOR_NAME
-from atlasbridge.core.audit.anchor import Anchor, read_anchor
 from atlasbridge.core.audit.chain import START, Fault, Head, check_chain, matches, parse_entry
 from atlasbridge.core.audit.events import AuditEvent
-from atlasbridge.core.audit.log import AuditFile, Line, lines_back, read_lines
+from atlasbridge.core.audit.log import HEAD_NAME, Anchor, AuditFile, Line, lines_back, read_anchor, read_lines
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.redact import redact_data
@@ -58,7 +56,9 @@ class Group:
                 yield connection
             except BaseException:
                 self.head = head
-                self._take_back(connection)
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK TO one_write")
+                    connection.execute("RELEASE one_write")
                 raise
             connection.execute("RELEASE one_write")
         except sqlite3.Error as error:
@@ -71,11 +71,6 @@ class Group:
         if not self.begun:
             connection.execute("BEGIN IMMEDIATE")
             self.begun = True
-
-    def _take_back(self, connection: sqlite3.Connection) -> None:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK TO one_write")
-            connection.execute("RELEASE one_write")
 
     def _note(self, connection: sqlite3.Connection, error: sqlite3.Error) -> None:
         self.refused = str(store_error(error))
@@ -209,29 +204,21 @@ class Journal:
         self.name_of: Callable[[str], str] = lambda identity: ""  # "": the person has no name
         self._told = ""
         self._file = AuditFile(audit_path)
-        self._anchor = Anchor(audit_path.with_name(ANCHOR_NAME))
+        self._anchor = Anchor(audit_path.with_name(HEAD_NAME))
         self._clock = clock
         self._exported: int | None = None  # entries in audit.log; None before it was read
         self._certain = 0  # how many of them are synced to disk
         self._unsynced = 0  # consecutive commits without a sync
         self._group: Group | None = None  # the writes that will be committed together, if any
 
-    def write(self) -> AbstractContextManager[Work]:
+    @contextmanager
+    def write(self) -> Iterator[Work]:
         """The write is on disk when the context ends, or with the commit of its group."""
-        return self._write_alone() if self._group is None else self._write_in(self._group)
-
-    @contextmanager
-    def _write_alone(self) -> Iterator[Work]:
-        with self.together() as group, group.write() as connection:
+        with self.batch() as group, group.write() as connection:
             yield self._work(connection, group)
 
     @contextmanager
-    def _write_in(self, group: Group) -> Iterator[Work]:
-        with group.write() as connection:
-            yield self._work(connection, group)
-
-    @contextmanager
-    def together(self, hurry: bool = False) -> Iterator[Group]:
+    def batch(self, hurry: bool = False) -> Iterator[Group]:
         """All writes inside become durable with one commit at the end; on StoreError, none of them is.
 
         A failed write inside rolls back only itself. The body must not await, so that no other work interferes.
@@ -357,7 +344,8 @@ class Journal:
             if head == START and self._adopt():
                 return
             if first:
-                self._note_a_cut()
+                with self._write_unflushed() as work:
+                    self._compare_with_anchor(work)
             end = find_sound_end(connection, self._file.path)
         known = head.entries if self._exported is None else self._exported
         if end.foreign:
@@ -391,10 +379,6 @@ class Journal:
             end = find_sound_end(work.connection, self._file.path)
         self._resume(end.size, end.seq)
         return True
-
-    def _note_a_cut(self) -> None:
-        with self._write_unflushed() as work:
-            self._compare_with_anchor(work)
 
     def _compare_with_anchor(self, work: Work) -> None:
         """Called at the start: if the store lacks the entry that audit.head names, it was truncated or replaced."""

@@ -65,7 +65,7 @@ class Rounds:
     def _do(self, acts: list[_Act]) -> list[tuple[asyncio.Future[Any], Any, Exception | None]]:
         """Runs the actions and commits. Returns the outcome of each."""
         try:
-            with self._ledger.together(hurry=bool(self._urgent or self._others)):
+            with self._ledger.batch(hurry=bool(self._urgent or self._others)):
                 return [(done, *_attempt(act)) for act, done in acts if not done.cancelled()]
         except StoreError as error:
             return [(done, None, error) for _, done in acts]

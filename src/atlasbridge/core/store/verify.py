@@ -9,56 +9,17 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from atlasbridge.core.audit.anchor import NAME as ANCHOR_NAME
-from atlasbridge.core.audit.anchor import read_anchor
 from atlasbridge.core.audit.chain import START, Fault, Head, check_entry, parse_entry
 from atlasbridge.core.audit.events import AuditEvent
-from atlasbridge.core.audit.log import read_lines
+from atlasbridge.core.audit.log import HEAD_NAME, read_anchor, read_lines
 from atlasbridge.core.audit.signed_approval import LogWalk
 from atlasbridge.core.clock import local_time
+from atlasbridge.core.operations import AuditVerdict, SeenHead
 from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database
-from atlasbridge.core.values import as_dict, frozen, replace
-
-
-class Seen(NamedTuple):
-    """A head that somebody else has kept. `log` is the hash of that log's first entry; "" if it is unknown."""
-
-    entries: int
-    hash: str
-    log: str = ""
-
-
-@frozen
-class AuditVerdict:
-    """`ok`, or the first bad entry and its location: "audit.log", "table" or "head".
-
-    Any edit, deletion, insertion, reordering, truncation or rewriting of the file or of the table is detected as long
-    as the other copy, the store's head or audit.head is intact. If the store was lost, the entries about the loss
-    reveal it afterwards. If somebody rewrites all of them together, only a person who wrote down an earlier head can
-    detect it (`status` and receipts show it). `repairs` counts how often a torn, cut or lost log was restored;
-    `incidents` describes in sentences what happened to the log.
-    """
-
-    ok: bool
-    count: int
-    head: str
-    bad_entry: int | None = None
-    where: str = ""
-    problem: str = ""
-    repairs: int = 0
-    incidents: tuple[str, ...] = ()
-
-    @property
-    def sentence(self) -> str:
-        if self.ok:
-            return f"The audit log is whole: {self.count} entries, head {self.head}."
-        return f"Entry {self.bad_entry} of the {self.where} {self.problem}."
-
-    def to_json(self) -> dict[str, Any]:
-        return {**as_dict(self), "incidents": list(self.incidents)}
+from atlasbridge.core.values import frozen, replace
 
 
 def verify(
@@ -66,7 +27,7 @@ def verify(
     audit_path: Path,
     size: int | None = None,
     anchor: Head | None = None,
-    seen: Iterable[Seen] = (),
+    seen: Iterable[SeenHead] = (),
 ) -> AuditVerdict:
     """Reads both copies side by side, so that a line that is the same in both is checked once.
 
@@ -112,7 +73,7 @@ def _spoilt(verdict: AuditVerdict, fault: Fault, where: str) -> AuditVerdict:
     return replace(verdict, ok=False, bad_entry=fault.seq, where=where, problem=fault.problem)
 
 
-def _not_as_seen(connection: sqlite3.Connection, seen: Iterable[Seen]) -> Fault | None:
+def _not_as_seen(connection: sqlite3.Connection, seen: Iterable[SeenHead]) -> Fault | None:
     """Detects an older log that was put back: somebody else has kept a later head."""
     first = _entry(audit_events.line_of(connection, 1) or "").get("hash")
     same = (Head(one.entries, one.hash) for one in seen if one.log in ("", first))
@@ -131,9 +92,9 @@ def _below_anchor(connection: sqlite3.Connection, anchor: Head | None) -> Fault 
     return Fault(anchor.entries, "is not the one that audit.head has seen")
 
 
-def verify_home(home: Path, seen: Iterable[Seen] = ()) -> AuditVerdict:
+def verify_home(home: Path, seen: Iterable[SeenHead] = ()) -> AuditVerdict:
     """Verifies without a ledger: read-only, repairs nothing."""
-    anchor = read_anchor(home / ANCHOR_NAME)
+    anchor = read_anchor(home / HEAD_NAME)
     database = Database.open_read_only(home / "atlasbridge.db")
     try:
         with database.reading() as connection:
@@ -142,9 +103,9 @@ def verify_home(home: Path, seen: Iterable[Seen] = ()) -> AuditVerdict:
         database.close()
 
 
-def prepare(path: Path, audit_path: Path, seen: Iterable[Seen] = ()) -> Callable[[], AuditVerdict]:
+def prepare(path: Path, audit_path: Path, seen: Iterable[SeenHead] = ()) -> Callable[[], AuditVerdict]:
     """Fixes the current state of the table and of the file; later changes are not examined."""
-    anchor = read_anchor(audit_path.with_name(ANCHOR_NAME))
+    anchor = read_anchor(audit_path.with_name(HEAD_NAME))
     database = Database.open_read_only(path, any_thread=True)
     database.connection.execute("BEGIN")
     audit_events.head(database.connection)  # the first read of a transaction fixes its snapshot

@@ -14,7 +14,7 @@ from psycopg import sql
 
 from atlasbridge.core.errors import ConfigError, StoreError
 from atlasbridge.core.fleet_wire import to_text
-from atlasbridge.core.store.migrate import Migration, load_migrations
+from atlasbridge.core.store.database import Migration, load_migrations
 from atlasbridge.fleet.server.database import Connection, Database, row
 
 FOLDER = Path(__file__).with_name("migrations")

@@ -12,7 +12,7 @@ from typing import Any
 
 from atlasbridge.core import wire
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.poll import POLLIN, make_poller
+from atlasbridge.core.system import POLLIN, make_poller
 from atlasbridge.core.tty import LEFT, Console, Ending, Size, parting_words
 
 _LOOK_S = 0.2  # a console does not report a new size

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 
-from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.form_fields import FormField
+from atlasbridge.core.prompt import vocabulary
 from atlasbridge.core.prompt.keys import ENTER, NAMED, Reach, Stands, Step, When, arrow
-from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.prompt.model import FormField, PromptType
+from atlasbridge.core.prompt.vocabulary import answers_as
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import POINTERS, Dialect, MenuRule
 from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding, compact, to_look_at
@@ -26,7 +26,6 @@ from atlasbridge.core.screen.frames import Frame, find_frames, inside, is_drawn,
 from atlasbridge.core.screen.style import REVERSE, is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
-from atlasbridge.core.vocabulary import answers_as
 
 _LABEL = lazy(r"[^:]+:(?=\s|_|$)")  # of a field, in its row
 _BUTTON = lazy(r"<\s*+([^<>\s](?:[^<>]{0,22}?[^<>\s])?)\s*+>|\[\s++([^\[\]\s](?:[^\[\]]{0,22}?[^\[\]\s])?)\s++\]")

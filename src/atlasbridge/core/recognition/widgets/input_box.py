@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt import vocabulary
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 
-from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt import vocabulary
 from atlasbridge.core.prompt.keys import ENTER, Step, When, named_key
 from atlasbridge.core.prompt.model import Choice, PromptType
+from atlasbridge.core.prompt.vocabulary import first_label, speaks, spoken_in
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, PASSING, Facts, Finding, compact, typed_line
@@ -23,7 +24,6 @@ from atlasbridge.core.recognition.widgets.list_rows import HINT_ROW
 from atlasbridge.core.screen.frames import is_drawn, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
-from atlasbridge.core.vocabulary import first_label, speaks, spoken_in
 
 # The words and keys that a question offers: `(eu, us, ap)`, `[y,n,q,?]`, `(Y)es/(N)o`, `(df) Show diff`.
 

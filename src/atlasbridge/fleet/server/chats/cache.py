@@ -13,7 +13,7 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.policy.people import PeopleBook, Person, parse_quiet
-from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import OPEN
 from atlasbridge.core.routing.channel_worker import ChatPlan
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.session.model import SessionRecord

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.policy.attention import HOUR_S
+from atlasbridge.core.policy.escalation import HOUR_S
 from atlasbridge.fleet.server.audit import EVENTS, note
 from atlasbridge.fleet.server.chats.mapping import Key
 from atlasbridge.fleet.server.database import Database, rows

@@ -10,11 +10,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.receipts import Receipts
-from atlasbridge.core.policy.attention import Attendance, listeners
-from atlasbridge.core.policy.escalation import EscalationPlan, Life, Outlook, Route
+from atlasbridge.core.policy.escalation import Attendance, EscalationPlan, Life, Outlook, Route, listeners
 from atlasbridge.core.ports import Channel
-from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import Receipt
+from atlasbridge.core.prompt.model import OPEN, Receipt
 from atlasbridge.core.routing.channel_worker import Job
 from atlasbridge.core.routing.policy import PolicySettings, decide_audience, decide_chat_route, decide_escalation
 from atlasbridge.core.routing.router import PromptRouter

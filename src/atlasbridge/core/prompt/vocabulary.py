@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent / "recognition" / "words"
+FOLDER = Path(__file__).parents[1] / "recognition" / "words"
 ENGLISH = "en"
 _UNSPACED = ("ja", "ko", "zh")  # these languages do not separate words by spaces
 _FLAGS = re.IGNORECASE | re.MULTILINE
