@@ -242,8 +242,8 @@ class DiscordChannel(ChatChannel):
 
     def _paint_reminder(self, sentence: str, event: PromptRecord, chat: str) -> Params:
         spans = (("In 15 minutes", "15"), ("In an hour", "60"))
-        spans_row = [button(f"💤 {t(span)}", encode_verb(event, LATER, minutes)) for span, minutes in spans]
-        return self._paint_notice(sentence, None, chat) | {"components": rows(spans_row)}
+        buttons = [button(f"💤 {t(span)}", encode_verb(event, LATER, minutes)) for span, minutes in spans]
+        return self._paint_notice(sentence, None, chat) | {"components": rows(buttons)}
 
     def _owner(self, chat: str) -> str:
         user = next((user for user, room in self._rooms.items() if room == chat), "")

@@ -113,7 +113,7 @@ def keys_below(view: View) -> list[tuple[str, str]]:
     """The keys at the foot of an editor's screen and their meaning, such as ` O Oui`, ` N Non` and `^C Annuler`:
     first the key for yes, then the key for no. Empty unless there is exactly one of each.
     """
-    rows = view.lines[view.row + 1 :]
+    rows = view.lines[max(view.row, view.bottom() - numbers.EDGE_ROWS) + 1 :]
     listed = [(match[1], match[2]) for row in rows for match in _KEYS_BELOW.finditer(row)]
     yes = [one for one in listed if vocabulary.begins("agree", one[1])]
     no = [one for one in listed if vocabulary.answers_as(one[1], "refuse")]

@@ -255,7 +255,7 @@ def _as_written(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: b
     if item.start < 0:
         return item
     last = next(at for at in range(item.row, len(rows)) if at not in view.joined)
-    text = logical_rows(view, rows, item.row, last + 1)[0]
+    text = logical_rows(view, rows, item.row, last + 1)[0] if last > item.row else rows[last]
     below = _below(view, rows, menu, at, apart)
     label, *beside = APART.split(text[item.start :].rstrip(), maxsplit=1)
     while below and not beside and is_full(view, last, below[0]):
