@@ -16,8 +16,11 @@ from tests.support.waiting import wait_for
 from atlasbridge.core.prompt.keys import Step
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Subject, SubjectKind, SubjectSource
 
-BEGINS = "tables.live_grants"  # the question has come, and the hub looks what was granted
-USES, ORDERS = "tables.use_grant", "HostLink._send"  # it takes the use, and then has the host type the answer
+BEGINS = "ledger._live_grants"  # the question has come, and the hub looks what was granted
+USES, ORDERS = (
+    "executemany for ledger.Ledger.claim",
+    "HostLink._send",
+)  # it takes the use, and then has the host type the answer
 TEXT = "cargo test --workspace"
 ASKED = Prompt(
     PromptType.TYPE_MULTIPLE_CHOICE,

@@ -77,7 +77,7 @@ def test_the_hub_api_says_nothing_of_addresses() -> None:
         "    return lambda: None\n"
         "with mock.patch('atlasbridge.fleet.server.server.run', work):\n"
         "  for form in ('text', 'json'):\n"
-        "    serve.callback('postgresql://x/y', '127.0.0.1', 0, '', '', '', 1, None, 90, form, None)\n"
+        "    serve.callback('postgresql://x/y', '127.0.0.1', 0, '', '', '', 1, None, 90 * 86400.0, None, form, None)\n"
     )
     environ = {**os.environ, "ATLASBRIDGE_LOG_LEVEL": "DEBUG"}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environ, timeout=60)

@@ -109,7 +109,7 @@ def test_a_member_opens_the_page_in_a_browser_and_nobody_else_uses_that_link(tol
 @needs_root
 def test_doctor_says_which_set_up_this_is(told: dict[str, Any]) -> None:
     (check,) = [one for one in json.loads(told["doctor"]) if one["name"] == "separation"]
-    assert check["state"] == "ok" and "system set-up: the hub is the user atlasbridge's" in check["detail"]
+    assert check["state"] == "ok" and "system setup: the hub runs as atlasbridge" in check["detail"]
 
 
 @needs_root
