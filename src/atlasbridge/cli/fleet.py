@@ -111,7 +111,7 @@ def reload_hub(here: Home, start: bool) -> None:
 @click.argument("url")
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input instead of the address.")
 @click.option("--name", default="", help="The name of this machine in the fleet; its host name by default.")
-@click.option("--ca", type=click.Path(exists=True, path_type=Path), help="A certificate (PEM) to trust besides.")
+@click.option("--ca", type=click.Path(exists=True, path_type=Path), help="Another certificate (PEM) to trust.")
 @click.option("--no-screens", is_flag=True, help="Nobody in the fleet can look at a session's screen.")
 @click.option(
     "--rules",
@@ -199,13 +199,17 @@ def leave(force: bool) -> None:
     help="The address behind a proxy; also from ATLASBRIDGE_FLEET_URL.",
 )
 @click.option("--cert", default="", help="A certificate (PEM), for TLS.")
-@click.option("--key", default="", help="And its key.")
-@click.option("--connections", default=10, show_default=True, help="To PostgreSQL, at most.")
+@click.option("--key", default="", help="The key of the certificate (PEM).")
+@click.option("--connections", default=10, show_default=True, help="The most connections to PostgreSQL.")
 @click.option(
     "--metrics-token-file", type=click.Path(exists=True, path_type=Path), help="The token that reads /metrics."
 )
 @click.option(
-    "--keep", type=DURATION, default="90d", show_default=True, help="How long what has ended is kept; the log stays."
+    "--keep",
+    type=DURATION,
+    default="90d",
+    show_default=True,
+    help="How long ended prompts and sessions are kept; the log stays.",
 )
 @click.option("--keep-days", type=float, hidden=True)
 @click.option(
@@ -577,7 +581,7 @@ def accept_restore(database_url: str, machine: str) -> None:
 @database_option
 @url_option
 @click.argument("machine")
-@click.option("--keep", type=int, help="The number of the machine that goes on.")
+@click.option("--keep", type=int, help="The number of the machine that continues.")
 def split(database_url: str, url: str, machine: str, keep: int | None) -> None:
     """Choose which of several machines with one key continues as MACHINE; the others must join again."""
     from atlasbridge.fleet.server import machines as fleet_machines
@@ -721,7 +725,7 @@ def remove_person(database_url: str, name: str) -> None:
 @click.argument("holder")
 @machine_option
 @folder_option
-@click.option("--see", is_flag=True, help="To see, not to answer.")
+@click.option("--see", is_flag=True, help="Only to see, not to answer.")
 @click.option("--remove", is_flag=True, help="Remove this permission again.")
 def allow_person(database_url: str, holder: str, machine: str, folder: str, see: bool, remove: bool) -> None:
     """Allow HOLDER, a person or @team, to answer for these machines and folders."""

@@ -106,7 +106,9 @@ def reload() -> None:
     help="With --system: the user whose sessions use it.  [default: the user who called sudo]",
 )
 @click.option(
-    "--sudo-only", is_flag=True, help="With --system: in a terminal only sudo decides; the page and chats as ever."
+    "--sudo-only",
+    is_flag=True,
+    help="With --system: terminals decide only with sudo; the page and chats work as before.",
 )
 def install(now: bool, system: bool, people: tuple[str, ...], sudo_only: bool) -> None:
     """Start the hub at login: a systemd user unit, or a launchd agent on macOS.
@@ -128,7 +130,9 @@ def install(now: bool, system: bool, people: tuple[str, ...], sudo_only: bool) -
 
 
 @command.command()
-@click.option("--system", is_flag=True, help="The user, folder and service that install --system has made. Needs root.")
+@click.option(
+    "--system", is_flag=True, help="Remove the user, folder and service that install --system made. Needs root."
+)
 @click.option("--keep-data", is_flag=True, help="With --system: keep the hub's folder, for root.")
 def uninstall(system: bool, keep_data: bool) -> None:
     """Stop starting the hub at login.  It still starts on demand."""
