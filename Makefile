@@ -11,6 +11,9 @@ TOOL   ?=
 # A test that starts the program mostly waits: for a screen that comes to rest, for a process that ends.
 JOBS   ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 ARGS   ?=
+# On Linux collected once, and run in forks of that process (tests/support/forked_workers.py); a Mac's libraries do not bear a fork.
+WORKERS := $(if $(filter Linux,$(shell uname)),-p tests.support.forked_workers --forks,--dist worksteal -n)
+PYTEST  = $(BIN)/python -m pytest -q $(WORKERS) $(JOBS)
 # What `make test` leaves to a landing.  schemathesis is a plugin that takes seconds to load, for one file of a landing.
 QUICK  := -p no:schemathesis -m "not browser and not tools and not heavy and not landing"
 OF_RUN := $(filter-out %/test_run_zygote.py,$(wildcard tests/integration/test_run_*.py)) tests/integration/test_job_control.py tests/integration/test_attach_sessions.py
@@ -45,19 +48,19 @@ run: $(INSTALLED) ## the demo: a sample agent that asks questions; make run TOOL
 	@if [ -n "$(TOOL)" ]; then $(BIN)/atlasbridge run $(TOOL) $(ARGS); else $(BIN)/atlasbridge demo; fi
 
 test: $(READY) ## the tests that need Python alone: every promise, with the real program in a real terminal
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal $(QUICK) $(ARGS)
+	$(PYTEST) $(QUICK) $(ARGS)
 
 test-landing test-main-paths: JOBS = $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 test-landing: $(READY) ## the rest: long rounds, a fleet server on PostgreSQL, two browsers, full-screen programs
 	tools/install-extras landing
-	LANDING=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "landing or heavy or browser" $(ARGS)
+	LANDING=1 $(PYTEST) -m "landing or heavy or browser" $(ARGS)
 
 test-main-paths: $(READY) ## of test-landing, what every change must pass: a fleet server on PostgreSQL, the page in a browser, spares of the zygote
 	tools/install-extras main
-	LANDING=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "landing or heavy or browser" $(MAIN_PATHS) $(ARGS)
+	LANDING=1 $(PYTEST) -m "landing or heavy or browser" $(MAIN_PATHS) $(ARGS)
 
 test-zygote: $(READY) ## the tests of `run`, with the zygote as users have it
-	LANDING=1 WITH_ZYGOTE=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal $(QUICK) $(OF_RUN) $(ARGS)
+	LANDING=1 WITH_ZYGOTE=1 $(PYTEST) $(QUICK) $(OF_RUN) $(ARGS)
 
 test-all: test test-landing test-zygote ## everything; installs what it needs
 	tools/install-extras
@@ -66,7 +69,7 @@ test-all: test test-landing test-zygote ## everything; installs what it needs
 test-tools: JOBS = 2
 test-tools: $(READY) ## every dialog of Claude Code and Codex, the main ones of Continue and Kimi Code, real programs on a mock model
 	tools/install-extras tools
-	$(BIN)/python -m pytest -q -n $(JOBS) -m tools tests/tools/test_real_tools.py $(ARGS)
+	$(PYTEST) -m tools tests/tools/test_real_tools.py $(ARGS)
 
 lint: $(READY) ## ruff, mypy, spelling and words that we do not use, known holes in what we depend on, types of the page where Node is
 	$(BIN)/ruff format --check $(CODE)

@@ -9,13 +9,13 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import warm
+from tests.support import forked_workers, warm
 from tests.support.left_behind import MARK, end_and_name, mark
 from tests.support.tier import IS_LANDING
 
@@ -40,16 +40,26 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # until all is collected
     if not hasattr(config, "workerinput"):
         _use_a_quick_folder(config)
-    home = tempfile.TemporaryDirectory(prefix="ab-home-", ignore_cleanup_errors=True)
-    config.add_cleanup(home.cleanup)
-    os.environ["HOME"] = home.name
     if os.name == "posix":
         _hear_signals()
-    os.environ[MARK] = mark()
     if "WITH_ZYGOTE" not in os.environ:  # `make test-zygote` runs the tests of `run` both ways
         os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a process more for every home; those that test it turn it on
+    config.add_cleanup(_own_home())
+    forked_workers.BEGIN_WORKER.append(_own_home)
+
+
+def _own_home() -> Callable[[], None]:
+    """Of each process that runs tests: a home, a mark for all that it starts, and a warm process."""
+    home = tempfile.TemporaryDirectory(prefix="ab-home-", ignore_cleanup_errors=True)
+    os.environ["HOME"] = home.name
+    os.environ[MARK] = mark()
     warm.remember_environ()
-    config.add_cleanup(warm.close)
+
+    def end() -> None:
+        warm.close()
+        home.cleanup()
+
+    return end
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -100,6 +110,12 @@ def _hear_signals() -> None:
     for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def tmp_path() -> Path:
+    """Made without a look at the folders of thousands of tests before; all of them go with the run."""
+    return Path(tempfile.mkdtemp(prefix="t"))
 
 
 @pytest.fixture(autouse=True, scope="module")

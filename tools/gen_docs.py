@@ -50,6 +50,7 @@ def render_commands() -> str:
 
 
 def _command(command: click.Command, parent: click.Context, name: str, depth: int) -> list[str]:
+    vars(command)["_help_option"] = None  # click keeps the first caller's, perhaps without -h
     context = click.Context(command, info_name=name, parent=parent, color=False, terminal_width=100)
     parts = [f"{'#' * depth} {context.command_path.removeprefix('atlasbridge ')}", fenced(text_of(command, context))]
     if isinstance(command, click.Group):
@@ -110,7 +111,7 @@ def _section(name: str, field: FieldInfo) -> list[str]:
 def _table(model: type[BaseModel], path: tuple[str, ...]) -> str:
     head = ["| setting | type | default | meaning |", "|---|---|---|---|"]
     rows = []
-    for name, field in model.model_fields.items():
+    for name, field in sorted(model.model_fields.items(), key=lambda one: not one[1].is_required()):
         if _model_in(field.annotation) is not None and not _is_list(field.annotation):
             continue
         meaning = (field.description or _comment(model, name)).replace("|", "\\|")

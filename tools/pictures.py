@@ -1,12 +1,13 @@
 """Takes the pictures of README and docs from the running product: real AI CLIs on the mock model, a real hub, a real
 browser.
 
-    tools/install-extras && .venv/bin/python -m tools.pictures        writes docs/images/page-*.png
+    tools/install-extras && .venv/bin/python -m tools.pictures        writes the six docs/images/page-*.png
 """
 
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
 from selenium import webdriver
 from tests.real_tools.mockmodel import MockModel, scene
 from tests.real_tools.realtool import find_tool, prepare_launch
@@ -127,27 +129,32 @@ def on_stage() -> Iterator[Stage]:
         shutil.rmtree(root, ignore_errors=True)
 
 
-def shoot(stage: Stage, name: str, views: dict[str, str], dark: bool, small: bool) -> None:
-    browser = open_browser(1280, 900, dark)
-    try:
+class Camera:
+    """A browser of one size that is logged in."""
+
+    def __init__(self, stage: Stage, dark: bool, small: bool) -> None:
+        self.browser = open_browser(1280, 900, dark)
         if small:
-            phone(browser, 390, 844)
+            phone(self.browser, 390, 844)
         else:
             size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        browser.get(stage.link())
-        wait_text(browser, "#link", "live")
-        for picture, view in views.items():
-            browser.execute_script(f"location.hash = '#{view}'")
-            find(browser, ".rows span" if view.startswith("session/") else "[data-prompt], .facts, details.entry")
-            wait(browser, lambda it: not it.execute_script("return document.getAnimations().length"))
-            began = browser.execute_script("return performance.now()")
-            wait(browser, partial(_has_passed, began + 700))
-            data = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
-            (IMAGES / f"{name}{picture}.png").write_bytes(base64.b64decode(data))
-            print(f"docs/images/{name}{picture}.png")
-    finally:
-        browser.quit()
+            self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        self.browser.get(stage.link())
+        wait_text(self.browser, "#link", "live")
+
+    def shoot(self, name: str, view: str, awaited: str) -> None:
+        """Show the view ("" is the one that is there), wait until it rests, and write its picture."""
+        if view:
+            self.browser.execute_script(f"location.hash = '#{view}'")
+        find(self.browser, awaited)
+        wait(self.browser, lambda it: not it.execute_script("return document.getAnimations().length"))
+        began = self.browser.execute_script("return performance.now()")
+        wait(self.browser, partial(_has_passed, began + 900))
+        data = self.browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
+        picture = Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")
+        few = picture.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        few.save(IMAGES / f"page-{name}.png", optimize=True)
+        print(f"docs/images/page-{name}.png")
 
 
 def main() -> int:
@@ -158,12 +165,24 @@ def main() -> int:
             stage.start(name, tool, says)
         sessions = {item["label"]: item for item in stage.until_all_wait(len(ON_STAGE))}
         card = f"prompt/{sessions['shop-api']['open_prompt']}"
-        edit = f"prompt/{sessions['shop-web']['open_prompt']}"
-        shoot(stage, "page-", {"phone": card}, LIGHT, small=True)
-        shoot(stage, "page-", {"phone-dark": edit}, DARK, small=True)
-        shoot(stage, "page-", {"desktop": card}, LIGHT, small=False)
         screen = f"session/{sessions['shop-web']['session_id']}"
-        shoot(stage, "page-", {"session-dark": screen, "audit-dark": "audit"}, DARK, small=False)
+        for dark, small in ((DARK, False), (LIGHT, False), (DARK, True), (LIGHT, True)):
+            camera = Camera(stage, dark, small)
+            try:
+                match dark, small:
+                    case True, False:
+                        camera.shoot("session-dark", screen, ".rows span")
+                    case False, False:
+                        camera.shoot("desktop", card, "[data-prompt]")
+                    case True, True:
+                        camera.shoot("phone-list-dark", "list", "[data-row]")
+                    case _:
+                        camera.shoot("phone-session", screen, ".rows span")
+                        camera.shoot("phone", card, "[data-prompt]")
+                        find(camera.browser, ".decide .refuse").click()
+                        camera.shoot("phone-next", "", ".receipt .done:last-child")
+            finally:
+                camera.browser.quit()
     return 0
 
 

@@ -18,8 +18,7 @@ def main() -> None:
     if words == ["--version"]:
         from atlasbridge import __version__
 
-        sys.stdout.write(f"atlasbridge {__version__}\n")
-        _leave(0)
+        _leave(_print(f"atlasbridge {__version__}"))
     if words == ["status", "--line"]:
         _overview(line=True)
         _leave(0)
@@ -28,9 +27,9 @@ def main() -> None:
         _leave(0)
     if words in (["--help"], ["-h"]) and "_ATLASBRIDGE_COMPLETE" not in os.environ:
         from atlasbridge.cli.catalogue import render_help
+        from atlasbridge.cli.columns import fit, terminal_cols
 
-        sys.stdout.write(render_help() + "\n")
-        _leave(0)
+        _leave(_print(fit(render_help(), terminal_cols())))
     from atlasbridge.cli.main import main as full_main
 
     _leave(full_main())
@@ -76,13 +75,9 @@ def _overview(line: bool = False) -> None:
 
 
 def _run_light_command(name: str, words: list[str]) -> int:
-    if name == "run":
-        from atlasbridge.cli.run import main as command
-    elif name == "mcp":
-        from atlasbridge.cli.integrations import mcp as command
-    else:
-        from atlasbridge.cli.attach import main as command
-    return command(words)
+    from atlasbridge.cli.run import LIGHT_COMMANDS
+
+    return LIGHT_COMMANDS[name][0](words)
 
 
 def _leave(status: int) -> None:
@@ -90,9 +85,31 @@ def _leave(status: int) -> None:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except OSError:
+    except BrokenPipeError:
         pass  # the reader of our output is gone
+    except OSError as error:
+        status = _report_unwritten(error)
     os._exit(status)
+
+
+def _print(text: str) -> int:
+    try:
+        sys.stdout.write(text + "\n")
+    except BrokenPipeError:
+        pass
+    except OSError as error:
+        return _report_unwritten(error)
+    return 0
+
+
+def _report_unwritten(error: OSError) -> int:
+    """A full disk, for example: the output is not complete, and a script must see that."""
+    try:
+        sys.stderr.write(f"atlasbridge: the output cannot be written: {error.strerror}\n")
+        sys.stderr.flush()
+    except OSError:
+        pass  # nothing can be reported
+    return 1
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.detection.detector import Detector
     from atlasbridge.core.detection.verdict import DetectorSettings
-    from atlasbridge.core.host.ports import DetectorLike, HostParts, Prepared
+    from atlasbridge.core.host.analysis import DetectorLike, HostParts, Prepared
     from atlasbridge.core.ports import Channel, HubApi, WaitingProbe
     from atlasbridge.core.recognition.dialect import Dialect
-    from atlasbridge.core.routing.channel_worker import ChatPlan
+    from atlasbridge.core.routing.router import ChatPlan
     from atlasbridge.core.session.settings import Plan, SessionSettings
     from atlasbridge.core.tty import Ending, Pty, Size
     from atlasbridge.os.tracing import PromptTracer
@@ -54,6 +55,19 @@ def check_configuration(path: Path, environ: Mapping[str, str]) -> Configuration
     return load_config(path, environ, channel_settings, channel_names())
 
 
+def local_language() -> AbstractContextManager[None]:
+    """Inside, `say` and the clients of `introduce` write in the language of this machine's locale."""
+    from atlasbridge.channels.language import machine_reader, reading
+
+    return reading(machine_reader())
+
+
+def say(english: str, **values: object) -> str:
+    from atlasbridge.channels.language import t
+
+    return t(english, **values)
+
+
 def how_to_start(channel: str) -> str:
     """What a person must do at the service before they have a token."""
     from atlasbridge.channels import introductions
@@ -63,7 +77,7 @@ def how_to_start(channel: str) -> str:
 
 async def try_notification(url: str) -> None:
     """Send one message to an Apprise address, for `setup`."""
-    from atlasbridge.channels.tell.channel import try_address
+    from atlasbridge.channels.tell import try_address
 
     await try_address(url)
 
@@ -80,7 +94,7 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     from atlasbridge.config.hub import hub_settings, plan_rules
     from atlasbridge.core.daemon.remote_launch import Launcher, launch_session
     from atlasbridge.core.daemon.service import HubPlan
-    from atlasbridge.fleet.member.setup import with_fleet
+    from atlasbridge.fleet.member.membership import with_fleet
 
     config = load_configuration(home, environ)
     launchers = tuple(
@@ -116,7 +130,7 @@ def plan_server_chats(path: Path, environ: Mapping[str, str], identities: Mappin
     """The channels of a fleet server, from its file and for its people. Raises ConfigError."""
     from atlasbridge.channels.registry import ChannelRegistry, channel_settings
     from atlasbridge.config.server import load_server_config, plan_chats
-    from atlasbridge.core.routing.channel_worker import ChatRoute
+    from atlasbridge.core.routing.router import ChatRoute
 
     config, idle = load_server_config(path, environ, channel_settings, channel_names(), identities)
     chat_routes = tuple(
@@ -148,7 +162,7 @@ def build_channel(name: str, settings: Mapping[str, Any], hub_api: HubApi) -> Ch
     found = ChannelRegistry.get(name)
     if hasattr(found, "name"):
         return found(settings, hub_api, SystemClock())
-    from atlasbridge.channels.specified import SpecifiedChannel
+    from atlasbridge.channels.registry import SpecifiedChannel
 
     return SpecifiedChannel(name, found, settings, hub_api, SystemClock())
 
@@ -178,7 +192,7 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
     from atlasbridge.core.daemon.log_file import open_log
     from atlasbridge.core.daemon.service import Hub
     from atlasbridge.core.store.ledger import Ledger
-    from atlasbridge.os.boot import boot_id
+    from atlasbridge.os import boot_id
 
     config = load_configuration(home, environ).general
     hub = config.hub
@@ -226,8 +240,7 @@ def run_session(plan: Plan, share: Callable[[str, int], str] | None = None) -> E
 
 def run_console_session(plan: Plan) -> Ending:
     """The same on a Windows console: in this process, which acts as the host, or in a separate one."""
-    from atlasbridge.os.tty.hosted import start_hosted
-    from atlasbridge.os.windows.console import refuse_on_console, run_on_console
+    from atlasbridge.os.windows.console import refuse_on_console, run_on_console, start_hosted
 
     refuse_on_console(plan)
     home, settings, detection = settle_session(plan)
@@ -253,7 +266,7 @@ def ready_terminal() -> ReadyTerminal | None:
 def prepare_session(plan: Plan, ready: ReadyTerminal | None = None) -> Prepared:
     """All errors before the start of a tool are raised here. Nothing is started."""
     from atlasbridge.core.client.client import terminal_size
-    from atlasbridge.core.host.ports import Prepared
+    from atlasbridge.core.host.analysis import Prepared
     from atlasbridge.os.tty.posix import own_line_settings
 
     home, settings, detection = settle_session(plan)
@@ -297,7 +310,7 @@ def host_parts(
 ) -> HostParts:
     """The parts that the session host needs; the heavier ones are imported once the tool runs. `console` is for
     Windows, which has other terminals and no probe. `ready` is a prepared terminal."""
-    from atlasbridge.core.host.ports import HostParts
+    from atlasbridge.core.host.analysis import HostParts
 
     starts: dict[str, ToolStart] = {}  # by session: the detector uses the same start
 
@@ -313,7 +326,7 @@ def host_parts(
             from atlasbridge.os.tty.windows import WindowsPTY
 
             return WindowsPTY.spawn(start.command, start.environ, plan.cwd, size)
-        from atlasbridge.core.ancestry import session_limits
+        from atlasbridge.core.peer import session_limits
         from atlasbridge.os.tty.posix import PosixPTY
 
         return PosixPTY.spawn(
@@ -356,7 +369,7 @@ def make_detector(home: Home, plan: Plan, size: Size, settings: DetectorSettings
 
 def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) -> DetectorSettings:
     """Convert the `[detection]` table into the detector's settings."""
-    from atlasbridge.config.secrets import secret_values
+    from atlasbridge.config.session import secret_values
     from atlasbridge.core.detection.verdict import DetectorSettings, Patience
 
     usual, patience = DetectorSettings(), Patience()
@@ -397,8 +410,8 @@ def read_announcements() -> None:
 def _start_of(home: Home, plan: Plan) -> ToolStart:
     """The tool's start as prepared by its adapter, with the session's id in its environment."""
     from atlasbridge.adapters.tool_start import ToolStart, prepare_start
-    from atlasbridge.core.ancestry import MARK
     from atlasbridge.core.ids import short_id
+    from atlasbridge.core.peer import MARK
     from atlasbridge.core.session.settings import child_environ
 
     environ = {**child_environ(plan.environ), MARK: plan.session_id}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
-from ptypool.forms import Environment, Name, Words
+from ptypool.handle import Environment, Name, Words
 
 if TYPE_CHECKING:
     from ptypool.handle import PtyHandle

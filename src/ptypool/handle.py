@@ -9,24 +9,73 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from datetime import timedelta
 from typing import Any, Self
 from uuid import UUID, uuid4
 
 from ptypool.backend import UNKNOWN_STATUS, Backend, Started, of_this_system
 from ptypool.errors import PtyInternalError
-from ptypool.forms import Duration, seconds
 from ptypool.termination import DEFAULT_GRACE_S
 
+# Accepted forms of values: numbers and words that can also be called, durations, environments.
+#
+# The specification writes `pool.active_count()` and `Duration::from_secs(1)`; Python uses attributes and seconds. Both
+# forms are accepted.
+
+Duration = float | timedelta
+Environment = Mapping[str, str] | Iterable[tuple[str, str]]
+
+
+class Count(int):
+    """A number that can also be called: `pool.available` and `pool.available()` return the same."""
+
+    def __call__(self) -> int:
+        return int(self)
+
+
+class Words(tuple[str, ...]):
+    """A tuple that can also be called; the call returns a new list."""
+
+    __slots__ = ()
+
+    def __call__(self) -> list[str]:
+        return list(self)
+
+
+class Name(str):
+    """A name that can also be called."""
+
+    __slots__ = ()
+
+    def __call__(self) -> str:
+        return str(self)
+
+
+def seconds(duration: Duration) -> float:
+    """A duration as a number of seconds."""
+    return duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
+
+
+def seconds_or_none(duration: Duration | None) -> float | None:
+    return None if duration is None else seconds(duration)
+
+
+def environment(env: Environment | None) -> dict[str, str]:
+    """A mapping or pairs of name and value; if a name is given twice, the last one counts, as in a shell."""
+    return dict(env or {})
+
+
 # The four parts of a handle that the specification names: reader, writer, child and master. Each is a narrow view of
-# its handle, for code that should have only that capability.
+# its handle, for code that should have only that capability. What a call returns is what the handle's returns: an
+# awaitable, or the result itself for `ptypool.sync`.
 
 
 class _Part:
     __slots__ = ("_handle",)
 
-    def __init__(self, handle: PtyHandle) -> None:
+    def __init__(self, handle: Any) -> None:
         self._handle = handle
 
 
@@ -35,21 +84,18 @@ class Reader(_Part):
 
     __slots__ = ()
 
-    async def recv(self) -> bytes:
+    def recv(self) -> Any:
         """The next chunk; waits for one; b"" at the end."""
-        return await self._handle.read()
+        return self._handle.read()
 
-    async def recv_timeout(self, timeout: Duration) -> bytes | None:
+    def recv_timeout(self, timeout: Duration) -> Any:
         """The next chunk, b"" at the end, or None after the timeout."""
-        try:
-            async with asyncio.timeout(seconds(timeout)):
-                return await self._handle.read()
-        except TimeoutError:
-            return None
+        return self._handle.read_chunk(timeout)
 
     def try_recv(self) -> bytes | None:
         """An available chunk, b"" at the end, otherwise None; never waits."""
-        return self._handle.read_now()
+        chunk: bytes | None = self._handle.read_now()
+        return chunk
 
 
 class Writer(_Part):
@@ -57,8 +103,8 @@ class Writer(_Part):
 
     __slots__ = ()
 
-    async def send(self, data: bytes | str) -> None:
-        await self._handle.send(data)
+    def send(self, data: bytes | str) -> Any:
+        return self._handle.send(data)
 
 
 class Child(_Part):
@@ -68,23 +114,24 @@ class Child(_Part):
 
     @property
     def pid(self) -> int:
-        return self._handle.pid
+        return int(self._handle.pid)
 
     @property
     def exit_status(self) -> int | None:
-        return self._handle.exit_status
+        status: int | None = self._handle.exit_status
+        return status
 
     def is_alive(self) -> bool:
-        return self._handle.is_alive()
+        return bool(self._handle.is_alive())
 
     def signal(self, number: signal.Signals) -> None:
         self._handle.signal(number)
 
-    async def wait(self) -> int:
-        return await self._handle.wait()
+    def wait(self) -> Any:
+        return self._handle.wait()
 
-    async def kill(self) -> int:
-        return await self._handle.kill()
+    def kill(self) -> Any:
+        return self._handle.kill()
 
 
 class Master(_Part):
@@ -95,7 +142,8 @@ class Master(_Part):
     @property
     def size(self) -> tuple[int, int]:
         """(rows, cols)."""
-        return self._handle.size
+        size: tuple[int, int] = self._handle.size
+        return size
 
     def resize(self, cols: int, rows: int) -> None:
         self._handle.resize(cols, rows)
@@ -157,12 +205,16 @@ class PtyHandle:
 
     async def read_timeout(self, timeout_s: Duration) -> bytes | None:
         """All output that has arrived, b"" at the end, or None after the timeout (seconds, or a timedelta)."""
+        first = await self.read_chunk(timeout_s)
+        return first + self.read_all_available() if first else first
+
+    async def read_chunk(self, timeout_s: Duration) -> bytes | None:
+        """The next chunk of output, b"" at the end, or None after the timeout."""
         try:
             async with asyncio.timeout(seconds(timeout_s)):
-                first = await self.read()
+                return await self.read()
         except TimeoutError:
             return None
-        return first + self.read_all_available() if first else first
 
     def read_now(self) -> bytes | None:
         """An available chunk, b"" at the end, otherwise None; never waits."""

@@ -25,16 +25,18 @@ from ptypool.process import (
     RESETTABLE,
     Program,
     SpawnedProcess,
+    TermiosAttributes,
     close_all_but,
     exec_first,
     explain,
     fork_quietly,
     hold_job,
     name_program,
+    open_terminal,
     read_report,
+    set_window_size,
     take_terminal,
 )
-from ptypool.terminal import TermiosAttributes, open_terminal, set_window_size
 
 _LENGTH = struct.Struct("=I")
 _HEARD = b"!"

@@ -19,8 +19,7 @@ from uuid import UUID
 
 from ptypool.backend import Backend, Started, of_this_system
 from ptypool.errors import AtCapacity, HandleNotFound, PtyInternalError
-from ptypool.forms import Count, Duration, Environment, environment, seconds_or_none
-from ptypool.handle import PtyHandle, end_handles
+from ptypool.handle import Count, Duration, Environment, PtyHandle, end_handles, environment, seconds_or_none
 from ptypool.termination import DEFAULT_GRACE_S
 
 _REMEMBERED_IDS = 1024

@@ -13,8 +13,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ptypool.backend import UNKNOWN_STATUS, QueuedStream
 from ptypool.errors import PtyIoError
-from ptypool.process import SpawnedProcess, spawn_process
-from ptypool.terminal import CANONICAL_LINE_LIMIT, TermiosAttributes, line_enders, set_window_size, window_size
+from ptypool.process import (
+    CANONICAL_LINE_LIMIT,
+    SpawnedProcess,
+    TermiosAttributes,
+    line_enders,
+    set_window_size,
+    spawn_process,
+    window_size,
+)
 from ptypool.termination import terminate_group, termination_steps
 
 # TerminalStream: moves bytes between a terminal's master side and two bounded queues, without a thread. It owns the

@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from ptypool.errors import CommandTimeout, PtyInternalError, PtyIoError
-from ptypool.forms import Duration, Environment, environment, seconds_or_none
-from ptypool.handle import PtyHandle
+from ptypool.handle import Duration, Environment, PtyHandle, environment, seconds_or_none
 from ptypool.pool import PtyPool
-from ptypool.terminal import plain_attributes
+from ptypool.process import plain_attributes
 
 # The marker protocol of shell sessions: what a shell prints around a command's output, and how it is found. Pure: bytes
 # in, output and exit status out. Each command has a new random nonce, so that no output contains its markers by chance.

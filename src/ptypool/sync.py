@@ -19,7 +19,7 @@ from uuid import UUID
 from ptypool import cli, pool
 from ptypool.cli import CliType, Status
 from ptypool.errors import AtCapacity, HandleNotFound, PtyError, PtyInternalError, PtyIoError, SpawnFailed
-from ptypool.forms import Duration, Environment, Name, Words
+from ptypool.handle import Child, Duration, Environment, Master, Name, Reader, Words, Writer
 from ptypool.handle import PtyHandle as LoopHandle
 from ptypool.termination import DEFAULT_GRACE_S
 
@@ -174,8 +174,8 @@ class PtyHandle:
         self._handle = handle
         self.id: UUID = handle.id
         self.pid: int = handle.pid
-        self.reader, self.writer = Reader(self), Writer(self)
-        self.child, self.master = Child(self), Master(self)
+        here = weakref.proxy(self)  # a cycle would keep pool and child until the next garbage collection
+        self.reader, self.writer, self.child, self.master = Reader(here), Writer(here), Child(here), Master(here)
 
     def clone(self) -> Self:
         return self
@@ -201,6 +201,14 @@ class PtyHandle:
     def read_timeout(self, timeout: Duration) -> Any:
         """All output that has arrived, b"" at the end, or None after the timeout."""
         return now_or_later(self._handle.read_timeout(timeout))
+
+    def read_chunk(self, timeout: Duration) -> Any:
+        """The next chunk of output, b"" at the end, or None after the timeout."""
+        return now_or_later(self._handle.read_chunk(timeout))
+
+    def read_now(self) -> bytes | None:
+        """An available chunk, b"" at the end, otherwise None."""
+        return call(self._handle.read_now)
 
     def read_all_available(self) -> bytes:
         return call(self._handle.read_all_available)
@@ -235,73 +243,6 @@ class PtyHandle:
 
     def __repr__(self) -> str:
         return f"<sync.PtyHandle {self.id} pid={self.pid}>"
-
-
-class _Part:
-    __slots__ = ("_handle",)
-
-    def __init__(self, handle: PtyHandle) -> None:
-        # a reference cycle would keep pool and child until the next garbage collection
-        self._handle = weakref.proxy(handle)
-
-
-class Reader(_Part):
-    """The child's output."""
-
-    __slots__ = ()
-
-    def recv(self) -> Any:
-        return self._handle.read()
-
-    def recv_timeout(self, timeout: Duration) -> Any:
-        return now_or_later(self._handle._handle.reader.recv_timeout(timeout))
-
-    def try_recv(self) -> bytes | None:
-        """An available chunk, b"" at the end, otherwise None."""
-        read_now: Callable[[], bytes | None] = self._handle._handle.read_now
-        return call(read_now)
-
-
-class Writer(_Part):
-    """The child's input."""
-
-    __slots__ = ()
-
-    def send(self, data: bytes | str) -> Any:
-        return self._handle.send(data)
-
-
-class Child(_Part):
-    """The process on the terminal."""
-
-    __slots__ = ()
-
-    @property
-    def pid(self) -> int:
-        return int(self._handle.pid)
-
-    def is_alive(self) -> bool:
-        return bool(self._handle.is_alive())
-
-    def wait(self) -> Any:
-        return self._handle.wait()
-
-    def kill(self) -> Any:
-        return self._handle.kill()
-
-
-class Master(_Part):
-    """The master side of the terminal."""
-
-    __slots__ = ()
-
-    def resize(self, cols: int, rows: int) -> None:
-        self._handle.resize(cols, rows)
-
-    @property
-    def size(self) -> tuple[int, int]:
-        size: tuple[int, int] = self._handle.size
-        return size
 
 
 @runtime_checkable

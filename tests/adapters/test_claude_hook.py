@@ -29,7 +29,7 @@ def settings_of(command: tuple[str, ...]) -> dict[str, Any]:
 
 def run_hook(given: str, attach_socket: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-I", "-S", str(HOOK), attach_socket], input=given, capture_output=True, text=True, timeout=20
+        [sys.executable, "-I", "-S", str(HOOK), attach_socket], input=given, capture_output=True, text=True
     )
 
 

@@ -75,7 +75,7 @@ def _attach(product: Product, name: str, memory: dict[int, Series], host: Series
     with ExitStack() as stack:
         for count in range(1, MOST + 1):
             terminal = stack.enter_context(Terminal([ATLAS, "run", "--", *_ASKS], env=product.env))
-            terminal.wait_for("name:", deadline_s=60)
+            terminal.wait_for("name:")
             wait(partial(_hosts, product, count))
             time.sleep(_SETTLING_S)
             if count in memory:

@@ -39,7 +39,7 @@ def hub(server: FakeTelegram, slack: FakeSlack) -> Iterator[HubProcess]:
     server.person(ADA)
     slack.person("U0ADA")
     with hub_process(config(server, slack)) as made:
-        wait_for(lambda: all(channel["state"] == "ok" for channel in made.ask("status")["channels"]), deadline_s=60)
+        wait_for(lambda: all(channel["state"] == "ok" for channel in made.ask("status")["channels"]))
         yield made
 
 
@@ -67,7 +67,7 @@ def test_a_tap_on_the_phone_types_the_answer_and_slack_hears_who(
     shown = server.wait_for(lambda: asked(ada.sees(), "Delete the build folder?"), "the question on the phone", 60)
     slack.wait_for(lambda: asked(work.sees(), "Delete the build folder?"), "the question in Slack", 60)
     tap = ada.tap(shown, "Yes")
-    wait_for(lambda: read(answers) == "got y\n", deadline_s=60)
+    wait_for(lambda: read(answers) == "got y\n")
     server.wait_for(lambda: tap.answered, "the toast")
     server.wait_for(lambda: not asked(ada.sees(), "Delete the build folder?"), "the edit on the phone")
     slack.wait_for(lambda: not asked(work.sees(), "Delete the build folder?"), "the edit in Slack")
@@ -84,10 +84,10 @@ def test_a_click_and_a_thread_in_slack_answer_two_prompts_in_a_row(
     answers = tmp_path / "answers"
     run_tool(hub, TWO, answers)
     work.click(slack.wait_for(lambda: asked(work.sees(), "Continue?"), "the first question", 60), "No")
-    wait_for(lambda: read(answers) == "1 n\n", deadline_s=60)
+    wait_for(lambda: read(answers) == "1 n\n")
     question = slack.wait_for(lambda: asked(work.sees(), "Enter your name"), "the second question", 60)
     work.write("Grace &amp; Ada", thread=question)
-    wait_for(lambda: read(answers) == "1 n\n2 Grace & Ada\n", deadline_s=60)
+    wait_for(lambda: read(answers) == "1 n\n2 Grace & Ada\n")
 
 
 def test_a_dead_telegram_delays_nobody(hub: HubProcess, server: FakeTelegram, slack: FakeSlack, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_dead_telegram_delays_nobody(hub: HubProcess, server: FakeTelegram, sl
     answers = tmp_path / "answers"
     run_tool(hub, QUESTION, answers)
     work.click(slack.wait_for(lambda: asked(work.sees(), "Delete the build folder?"), "the question", 60), "Yes")
-    wait_for(lambda: read(answers) == "got y\n", deadline_s=60)
+    wait_for(lambda: read(answers) == "got y\n")
     server.start()
 
 
@@ -107,10 +107,10 @@ def test_a_prompt_raised_in_an_outage_is_delivered_after_it(
     server.stop()
     answers = tmp_path / "answers"
     run_tool(hub, QUESTION, answers)
-    wait_for(hub.is_asked, deadline_s=60)
+    wait_for(hub.is_asked)
     server.start()
     ada.tap(server.wait_for(lambda: asked(ada.sees(), "Delete the build folder?"), "the question", 90), "No")
-    wait_for(lambda: read(answers) == "got n\n", deadline_s=60)
+    wait_for(lambda: read(answers) == "got n\n")
 
 
 def test_a_hub_that_was_killed_takes_up_the_tap_that_came_meanwhile(
@@ -124,7 +124,7 @@ def test_a_hub_that_was_killed_takes_up_the_tap_that_came_meanwhile(
     ada.tap(shown, "Yes")
     ada.tap(shown, "Yes")
     hub.start()
-    wait_for(lambda: read(answers) == "got y\n", deadline_s=60)
+    wait_for(lambda: read(answers) == "got y\n")
     server.wait_for(lambda: server.unconfirmed() == 0, "every confirmation")
     assert read(answers) == "got y\n"
 
@@ -140,7 +140,7 @@ def test_a_click_acknowledged_by_a_hub_that_is_killed_before_it_could_type_is_ty
     stop_process(session["host_pid"])  # nobody can type while the next hub lives
     try:
         hub.start()
-        slack.wait_for(lambda: slack.sockets, "the socket", 60)
+        slack.wait_for(lambda: slack.sockets, "the socket")
         click = work.click(shown, "Yes")
         slack.wait_for(lambda: click.acked, "the acknowledgement", 60)
         hub.kill_9()
@@ -148,6 +148,6 @@ def test_a_click_acknowledged_by_a_hub_that_is_killed_before_it_could_type_is_ty
         os.kill(session["host_pid"], signal.SIGCONT)
     assert read(answers) == ""
     hub.start()
-    wait_for(lambda: read(answers) == "got y\n", deadline_s=60)
+    wait_for(lambda: read(answers) == "got y\n")
     slack.wait_for(lambda: not asked(work.sees(), "Delete the build folder?"), "the edit", 60)
     assert read(answers) == "got y\n"

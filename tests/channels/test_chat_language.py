@@ -22,19 +22,18 @@ from atlasbridge.core.daemon.escalation import render_digest
 from atlasbridge.core.policy.rule import SPANS
 
 FOLDER = Path(str(channels.__path__[0]))
-# `setup` is a dialogue in a terminal, which is English, as are the settings' descriptions and what the hub's log says.
+# The settings' descriptions are English, as is what the hub's log says. `setup` says its dialogue in the same words.
 MODULES = [
-    path
-    for path in sorted(FOLDER.rglob("*.py"))
-    if path.name not in ("setup.py", "settings.py", "introductions.py", "registry.py", "specified.py", "language.py")
+    *(one for one in sorted(FOLDER.rglob("*.py")) if one.name not in ("settings.py", "registry.py", "language.py")),
+    FOLDER.parent / "cli" / "setup.py",
 ]
 OTHERS = [tag for tag in LANGUAGES if tag != "en"]
 HOLES = re.compile(r"\{\w+\}")
 WORDS = re.compile(r"[A-Za-z]{2,} [a-z]{2,}|^[A-Z][a-z]{2,}[.:?…]?$")
 # Errors for the log and for `hub status`, audit entries, and what other programs read.
 NOT_READ = re.compile(
-    r"log\.\w+|\w*Error|Unreachable|Refused|OutsideFolder|(self\._strangers|self\._?hub_api)\.note|super\(\).__init__"
-    r"|re\.compile|self\._move|own_python|install_line|httpx\.\w+|_why_nobody|show_words"
+    r"log\.\w+|(click\.)?\w*Error|Unreachable|Refused|OutsideFolder|(self\._strangers|self\._?hub_api)\.note|super\(\).__init__"
+    r"|re\.compile|self\._move|own_python|install_line|httpx\.\w+|_why_nobody|show_words|click\.(option|command)"
 )
 # Programs and services read these, or they are names.
 FOR_PROGRAMS = {
@@ -51,17 +50,24 @@ FOR_PROGRAMS = {
     '{"kept": "ids only: a secret is being asked for"}',
 }
 COMMAND_LINES = re.compile(r"\s*(\(\{\}: )?atlasbridge [^.]*|Bearer \{\}|(on|end) run.*|display .*|if item .*|end if")
-HINTS = re.compile(r"(HINT|IS_ENCRYPTED|SCRIPT|FATAL) = |PLACES = \(|def _hint\(self")
+HINTS = re.compile(r"(HINT|IS_ENCRYPTED|USE_ANOTHER|MANIFEST|SCRIPT|FATAL)(: .*)? = |PLACES = \(|def _hint\(self")
 # The parts of the hub whose sentences a chat shows: the gate, receipts, scheduled answers, the queue, digests.
 HUB = [
-    *("core/prompt/gate.py", "core/prompt/answer.py", "core/routing/router.py", "core/routing/channel_worker.py"),
+    *("core/prompt/gate.py", "core/prompt/answer.py", "core/routing/router.py"),
     *(f"core/daemon/{name}.py" for name in ("receipts", "replies", "prompts", "scheduled_answers", "escalation")),
     *("core/daemon/sessions.py", "core/daemon/parts.py"),
 ]
 # The hub puts these together from parts, such as forms for one and many.
 COMPOSED = (
     *("1 more question", "1 queued instruction", "Nobody answered in time;", "Sent ", "Taken back", "This is a menu"),
-    *("Choose one of", "Text must be one line", "with {answer}", "The tool took", "That prompt is no longer open. {s"),
+    *(
+        "Choose one of",
+        "Text must be one line",
+        "with {answer}",
+        "The tool took",
+        "{what}; the hub uses it",
+        "That prompt is no longer open. {s",
+    ),
 )
 
 
@@ -87,7 +93,7 @@ def literals(tree: ast.AST) -> Iterator[str]:
             continue
         if isinstance(node, ast.Call) and NOT_READ.fullmatch(ast.unparse(node.func)):
             continue
-        if isinstance(node, ast.Assign | ast.FunctionDef) and HINTS.match(
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.FunctionDef) and HINTS.match(
             ast.unparse(node).removeprefix("@property\n")
         ):
             continue
@@ -113,7 +119,7 @@ def all_said() -> set[str]:
     return found | threads | set(COMMANDS.values()) | set(VERBS.values()) | {span.label for span in SPANS} | {DAYS}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(FOLDER)))
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(FOLDER.parent)))
 def test_no_text_of_a_chat_stands_outside_the_catalogues(path: Path) -> None:
     assert outside(path.read_text(), catalogue("de", PLACES[0]) | catalogue("de", PLACES[1])) == []
 
@@ -134,13 +140,90 @@ def test_the_chats_own_catalogue_has_what_the_page_does_not_say(tag: str) -> Non
         assert english.count("|") == other.count("|") and other.strip(), english
 
 
+# What a page or a chat shows of the two servers: each refusal, and the page to log in. Commands and machines read the
+# refusals of the others.
+FOR_COMMANDS = ("database", "machine_link", "machines", "migrations_loader")
+SERVERS = [
+    *(f"web/{name}.py" for name in ("api", "admin_api", "prompt_api", "session_api", "push")),
+    *sorted(
+        f"fleet/server/{one.name}"
+        for one in (FOLDER.parent / "fleet" / "server").glob("*.py")
+        if one.stem not in FOR_COMMANDS
+    ),
+    *("core/daemon/operations.py", "core/daemon/rules.py"),
+]
+SAYS = {"Refused", "Reject", "Denied", "ConfigError", "problem", "login_page", "refuse", "t"}
+FOR_OTHER_PROGRAMS = {
+    *("send the body as application/json", "this is not the body that was signed", "number {} comes first"),
+    *("show a token, or open the page by a link from: atlasbridge web", "Show a token with the scope ask."),
+    *("Give the token of --metrics-token-file, or log in.", "the page does not know {}", "the hub does not know {}"),
+    *("cannot read {}: {}", "name the project's folder"),  # `policy trust`
+    *("are both the same version?", "{} is asked over HTTP only", "this id belongs to another question"),
+    *("a secret is handed over only over loopback or TLS", "there is no such question of yours", "{} ({})", "{} {}"),
+    *(
+        "too many questions are waiting",
+        "the page is off: another program listens on its port",
+        "the page is not on (yet)",
+    ),
+    *("list them with: atlasbridge ps", "see: atlasbridge hub status", "the issuer {} is not reached over TLS"),
+    *("try again in a moment", "list them with: atlasbridge passkey list", "list them with: atlasbridge web devices"),
+    *("listening on {} without TLS would send tokens in the clear", "write it as https://…"),
+    "give --cert and --key, or put a proxy with TLS before it and say --url https://…",
+    *("cannot listen on {}:{}: {}", "choose another --port"),
+}
+
+
+def server_sentences(name: str) -> Iterator[str]:
+    """The literals that the calls in SAYS get, with holes; `t` and constants count as well."""
+    tree = ast.parse((FOLDER.parent / name).read_text())
+    texts = {
+        one.targets[0].id: literal(one.value)
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name) and literal(one.value)
+    }
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call) or ast.unparse(call.func).rpartition(".")[2] not in SAYS:
+            continue
+        for given in call.args:
+            ways = [given.body, given.orelse] if isinstance(given, ast.IfExp) else [given]
+            for way in ways:
+                text = texts.get(way.id, "") if isinstance(way, ast.Name) else literal(way)
+                if WORDS.search(text.replace("{}", "")) or text in ("{} was first.",):
+                    yield text
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_no_sentence_of_the_servers_stands_outside_the_catalogues(name: str) -> None:
+    known = {HOLES.sub("{}", text) for place in PLACES for text in catalogue("de", place)}
+    said = {HOLES.sub("{}", text) for text in server_sentences(name)}
+    assert sorted(said - known - FOR_OTHER_PROGRAMS) == []
+
+
+def test_a_server_answers_in_the_language_that_a_request_asks_for() -> None:
+    with reading(Reader("de")):
+        assert hub_says("There is no such prompt.") == "Es gibt keine solche Frage."
+        assert hub_says("There is nobody called 'Ada'.") == "Niemand heißt 'Ada'."
+        assert hub_says("Ada was removed here. An administrator can add you again: fleet people add Ada").startswith(
+            "Ada wurde"
+        )
+
+
 def hub_sentences() -> set[str]:
     return {text for name in HUB for text in literals(ast.parse((FOLDER.parent / name).read_text()))}
 
 
+def all_constants() -> set[str]:
+    """Every text in the servers' modules."""
+    said: set[str] = set()
+    for name in (*SERVERS, "fleet/server/machines.py", "web/channel.py"):
+        nodes = ast.walk(ast.parse((FOLDER.parent / name).read_text()))
+        said |= {str(node.value) for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return said
+
+
 def test_every_entry_is_said_by_a_chat_or_by_the_hub() -> None:
     """The words between the holes of an entry are in some literal of the code."""
-    said = "\n".join(all_said() | hub_sentences())
+    said = "\n".join(all_said() | hub_sentences() | all_constants())
     pieces = {
         key: [part for form in key.split("|") for part in HOLES.split(form) if len(part) > 9]
         for key in catalogue("de", PLACES[1])

@@ -6,8 +6,7 @@ import pytest
 from tests.channels import prompts
 from tests.support.chat_stage import stage, text_of
 
-from atlasbridge.channels.free_text import needs_words, reads_as_words, takes_words
-from atlasbridge.channels.templates import render_hint
+from atlasbridge.channels.templates import needs_words, reads_as_words, render_hint, takes_words
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.keys import Step, When
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, FormField, Prompt, PromptType

@@ -9,7 +9,7 @@ from tests.channels import prompts
 from tests.channels.mini_hub import MiniHub
 from tests.support.fake_desktop import FakeDesktop
 
-from atlasbridge.channels.desktop.channel import DesktopChannel, choose_program, close_words, show_words
+from atlasbridge.channels.desktop import DesktopChannel, choose_program, close_words, show_words
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.policy.escalation import Tone

@@ -44,7 +44,7 @@ def hub(server: FakeTelegram, slack: FakeSlack) -> Iterator[HubProcess]:
     server.person(ADA)
     slack.person("U0ADA")
     with hub_process(config(server, slack)) as made:
-        wait_for(lambda: all(channel["state"] == "ok" for channel in made.ask("status")["channels"]), deadline_s=60)
+        wait_for(lambda: all(channel["state"] == "ok" for channel in made.ask("status")["channels"]))
         yield made
 
 

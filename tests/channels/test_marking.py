@@ -13,7 +13,7 @@ from tests.support.fake_telegram_person import Person
 from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.channels.slack.blocks import render_prompt
 from atlasbridge.channels.telegram import TelegramChannel
-from atlasbridge.channels.telegram.buttons import render_rows
+from atlasbridge.channels.telegram.messages import render_rows
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.prompt.model import Choice
 from atlasbridge.core.values import replace

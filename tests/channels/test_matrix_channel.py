@@ -12,8 +12,7 @@ from tests.channels.mini_hub import MiniHub
 from tests.integration.test_hub_rules import asking
 from tests.support.fake_matrix import BOT, ROOM, TOKEN, FakeMatrix
 
-from atlasbridge.channels.matrix.channel import MatrixChannel
-from atlasbridge.channels.matrix.templates import parse_target, reactions, strip_quote
+from atlasbridge.channels.matrix import MatrixChannel, parse_target, reactions, strip_quote
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.operations import Caller, Granted, Revoked

@@ -12,8 +12,8 @@ from tests.channels.conftest import serving
 from tests.channels.mini_hub import MiniHub
 from tests.support.fake_ntfy import FakeNtfy
 
-from atlasbridge.channels.ntfy.channel import NtfyChannel, encode_said, parse_said
-from atlasbridge.channels.ntfy.settings import NtfySettings
+from atlasbridge.channels.ntfy import NtfyChannel, encode_said, parse_said
+from atlasbridge.channels.settings import NtfySettings
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.policy.escalation import Tone

@@ -13,7 +13,7 @@ from atlasbridge.channels.excerpt import (
     title_whole,
     warn_incomplete,
 )
-from atlasbridge.channels.matrix.templates import render_prompt as render_matrix
+from atlasbridge.channels.matrix import render_prompt as render_matrix
 from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.templates import numbered, render_deadline, render_notice
 from atlasbridge.core.clock import iso

@@ -19,7 +19,9 @@ from tests.support.fake_slack import APP_TOKEN, BOT_TOKEN, TEAM, FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 from tests.support.hubs import short_home
 
-from atlasbridge.cli.config import replace_table
+from atlasbridge.cli.config import write_table
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.home import Home
 
 ADA = 1001
 
@@ -37,9 +39,7 @@ def environ(home: Path, **more: str) -> dict[str, str]:
 
 def setup(home: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "atlasbridge", "setup", *arguments]
-    return subprocess.run(
-        command, env=environ(home, **more), capture_output=True, text=True, timeout=90, stdin=subprocess.DEVNULL
-    )
+    return subprocess.run(command, env=environ(home, **more), capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
 def table(home: Path, channel: str) -> dict:  # type: ignore[type-arg]
@@ -243,14 +243,21 @@ def test_slack_tokens_of_the_wrong_kind_are_told(home: Path, slack: FakeSlack) -
     assert done.returncode == 1 and "not_allowed_token_type" in done.stderr and "connections:write" in done.stderr
 
 
-def test_a_table_is_replaced_with_its_sub_tables_and_nothing_else() -> None:
-    text = "a = 1\n\n[channels.telegram] # old\nx = 1\n[[channels.telegram.groups]]\nid = -5\n[channels.slack]\ny = 2\n"
-    fresh = replace_table(text, "channels.telegram", {"x": 'say "hi" \\ ü', "on": True, "n": [1, 2]})
-    data = tomllib.loads(fresh)
-    assert data == {
-        "a": 1,
-        "channels": {"slack": {"y": 2}, "telegram": {"x": 'say "hi" \\ ü', "on": True, "n": [1, 2]}},
-    }
+def test_a_channels_settings_are_written_and_the_rest_of_the_file_stays(home: Path) -> None:
+    text = "# mine\n[prompts]\nmax_reminders = 3\n\n[channels.telegram] # old\nenabled = false # for now\n"
+    (home / "config.toml").write_text(text)
+    write_table(Home(home), "telegram", {"bot_token": 'say "hi" \\ ü', "allowed_users": [1, 2], "enabled": True})
+    data = tomllib.loads((home / "config.toml").read_text())
+    wanted = {"bot_token": 'say "hi" \\ ü', "allowed_users": [1, 2], "enabled": True}
+    assert data == {"prompts": {"max_reminders": 3}, "channels": {"telegram": wanted}}
+    assert "# mine" in (home / "config.toml").read_text()
+
+
+def test_a_file_that_is_no_toml_is_named_with_what_to_do(home: Path) -> None:
+    (home / "config.toml").write_text("[prompts\n")
+    with pytest.raises(ConfigError, match=r"config\.toml cannot be read") as raised:
+        write_table(Home(home), "web", {"enabled": True})
+    assert "config edit" in raised.value.hint
 
 
 def test_ntfy_gets_two_topics_that_nobody_can_guess_and_a_tap_that_arrives(home: Path) -> None:
@@ -268,7 +275,7 @@ def test_ntfy_gets_two_topics_that_nobody_can_guess_and_a_tap_that_arrives(home:
         )
         written = table(home, "ntfy")
         server.tap(written["topic"], "It works")
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate()
         assert process.returncode == 0 and "your tap arrived" in said
         assert (
             written["topic"] != written["reply_topic"] and min(len(written["topic"]), len(written["reply_topic"])) > 30

@@ -43,7 +43,7 @@ def test_matrix_gets_a_room_of_its_own_and_a_tap_that_arrives(home: Path) -> Non
         asked = next(e for e in server.events if "do you see this" in str(e["content"]))
         server.react("@eve:fake", asked["event_id"], "✅")
         server.react(ADA, asked["event_id"], "✅")
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate()
         assert process.returncode == 0 and "your tap arrived" in said, said
         (made,) = [call.params for call in server.calls if call.method == "createRoom"]
         assert made["invite"] == [ADA] and made["preset"] == "private_chat"
@@ -55,10 +55,10 @@ def test_matrix_gets_a_room_of_its_own_and_a_tap_that_arrives(home: Path) -> Non
 def test_an_encrypted_room_and_a_bad_token_are_refused_and_nothing_is_written(home: Path) -> None:
     with FakeMatrix() as server:
         server.encrypted = True
-        said, _ = matrix(home, server, "--room", ROOM, "--no-test").communicate(timeout=60)
+        said, _ = matrix(home, server, "--room", ROOM, "--no-test").communicate()
         assert "this room is encrypted" in said and "without encryption" in said
         server.encrypted = False
-        said, _ = matrix(home, server, "--room", ROOM, "--no-test", token="wrong").communicate(timeout=60)
+        said, _ = matrix(home, server, "--room", ROOM, "--no-test", token="wrong").communicate()
         assert "M_UNKNOWN_TOKEN" in said
         assert not (home / "config.toml").exists() or "matrix" not in (home / "config.toml").read_text()
 
@@ -66,7 +66,7 @@ def test_an_encrypted_room_and_a_bad_token_are_refused_and_nothing_is_written(ho
 def test_a_room_that_is_there_already_is_used(home: Path) -> None:
     with FakeMatrix() as server:
         process = matrix(home, server, "--room", ROOM, "--no-test")
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate()
         assert process.returncode == 0, said
         assert not [call for call in server.calls if call.method == "createRoom"]
         assert table(home, "matrix")["room"] == ROOM
@@ -74,12 +74,12 @@ def test_a_room_that_is_there_already_is_used(home: Path) -> None:
 
 def test_an_address_that_only_tells_is_tried_and_written_by_its_place(home: Path) -> None:
     process = setup(home, "--channel", "tell", "--token-env", "TELL", "--no-test", TELL="json://127.0.0.1:1/x")
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate()
     assert process.returncode == 0, said
     assert table(home, "tell")["urls"] == ["env:TELL"]
     refused = setup(home, "--channel", "tell", "--token-env", "TELL", TELL="json://127.0.0.1:1/x")
-    said, _ = refused.communicate(timeout=60)
+    said, _ = refused.communicate()
     assert refused.returncode != 0 and "did not take a test message" in said
     unknown = setup(home, "--channel", "tell", "--token-env", "TELL", TELL="nothing://x")
-    said, _ = unknown.communicate(timeout=60)
+    said, _ = unknown.communicate()
     assert unknown.returncode == 2 and "Apprise does not know" in said

@@ -15,9 +15,8 @@ from atlasbridge.channels.commands import parse_command, parse_span
 from atlasbridge.channels.outbox import BURST, Backoff, TokenBucket
 from atlasbridge.channels.telegram.channel import GROUP_RATE
 from atlasbridge.channels.telegram.messages import Body, cut_text, render_prompt, utf16_units
-from atlasbridge.core.clock import ManualClock
+from atlasbridge.core.clock import ManualClock, RateWindow
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType
-from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.values import replace
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)

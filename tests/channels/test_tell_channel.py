@@ -10,7 +10,7 @@ from tests.channels import prompts
 from tests.channels.mini_hub import MiniHub
 from tests.support.fake_hook import FakeHook
 
-from atlasbridge.channels.tell.channel import TellChannel
+from atlasbridge.channels.tell import TellChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.policy.escalation import Tone

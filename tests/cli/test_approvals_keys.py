@@ -16,8 +16,8 @@ from atlasbridge.cli.approvals_screen import (
     render_frame,
     same_meaning,
 )
+from atlasbridge.cli.columns import cells
 from atlasbridge.cli.full_screen import Key, KeyReader
-from atlasbridge.cli.printing import cells
 from atlasbridge.core.values import replace
 
 

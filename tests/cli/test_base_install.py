@@ -28,7 +28,7 @@ def home() -> Iterator[Path]:
 def call(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "ATLASBRIDGE_HOME": str(home), "PYTHONPATH": str(STAND_IN)}
     command = [sys.executable, "-m", "atlasbridge", *words]
-    return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, env=environ, capture_output=True, text=True)
 
 
 def test_a_question_is_asked_and_answered_without_any_extra(home: Path) -> None:

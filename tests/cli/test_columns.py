@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlasbridge.cli.printing import cells, clip, lay_out
+from atlasbridge.cli.columns import cells, clip, fit, lay_out
 
 TEXT = st.text(st.sampled_from("abc漢字 -/é"), max_size=60)
 
@@ -34,3 +34,38 @@ def test_a_long_last_column_wraps_beside_the_others_or_below_them() -> None:
 
 def test_what_is_cut_says_so() -> None:
     assert clip("漢字漢字", 5) == "漢字…" and clip("abc", 3) == "abc"
+
+
+@given(st.text(st.sampled_from("abc漢 -/"), max_size=200), st.integers(20, 90))
+def test_sentences_wrap_between_words_and_lose_none(text: str, cols: int) -> None:
+    lines = fit(text, cols).split("\n")
+    assert all(cells(line) <= cols for line in lines)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert fit(text, 0) == text
+
+
+def test_a_list_of_options_keeps_its_second_column() -> None:
+    assert fit("  --ttl DURATION  how long a prompt waits", 36).split("\n") == [
+        "  --ttl DURATION  how long a prompt",
+        "                  waits",
+    ]
+    assert fit("  --name, --label TEXT  the name", 24).split("\n") == ["  --name, --label TEXT", "      the name"]
+
+
+def test_a_command_at_the_end_of_a_line_stays_in_one_piece() -> None:
+    said = "atlasbridge: detached; the session continues. Come back with: atlasbridge attach 264362ee"
+    assert fit(said, 80).split("\n")[1] == "atlasbridge attach 264362ee"
+
+
+def test_wide_columns_wrap_before_a_table_is_given_up() -> None:
+    rows = [("50708322", "a name of several words", "7c5c883e not asked now", "/src")]
+    lines = lay_out(("session", "name", "prompt", "folder"), rows, 50)
+    assert lines[0].split() == ["session", "name", "prompt", "folder"] and len(lines) == 4
+    assert all(cells(line) <= 50 for line in lines)
+
+
+def test_rows_that_are_too_wide_for_a_table_become_names_and_values() -> None:
+    rows = [("50708322", "web-api", "", "/src"), ("2a864cf8", "menu", "019ec30f", "/")]
+    lines = lay_out(("session", "name", "prompt", "folder"), rows, 20)
+    assert lines[:4] == ["session  50708322", "name     web-api", "folder   /src", ""]
+    assert lines[4:] == ["session  2a864cf8", "name     menu", "prompt   019ec30f", "folder   /"]

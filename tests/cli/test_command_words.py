@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from atlasbridge.cli.catalogue import COMMANDS, GROUPS, render_help
+from atlasbridge.cli.columns import fold, lay_out
 from atlasbridge.cli.help import find_help, man_pages
 from atlasbridge.cli.main import cli, root_context
-from atlasbridge.cli.printing import fold, lay_out
 from atlasbridge.cli.run import parse_run
 
 ROOT = Path(__file__).resolve().parents[2]

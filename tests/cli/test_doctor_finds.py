@@ -9,15 +9,18 @@ import socket
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.terminal import ATLASBRIDGE
 
+from atlasbridge import __version__
 from atlasbridge.cli import doctor
 from atlasbridge.cli.doctor import Check, apply_fix, check_home, check_service, check_sessions, check_socket, run_checks
 from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.home import Home
 from atlasbridge.core.process import hide_memory
+from atlasbridge.core.wire import PROTOCOL
 
 
 @pytest.fixture
@@ -83,7 +86,7 @@ def as_an_ordinary_user(home: Home, *words: str) -> subprocess.CompletedProcess[
     less = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"] if os.getuid() == 0 else []
     environ = {**os.environ, "ATLASBRIDGE_HOME": str(home.root)}
     return subprocess.run(
-        [*less, *ATLASBRIDGE, *words], env=environ, capture_output=True, text=True, timeout=90, cwd=home.root.parent
+        [*less, *ATLASBRIDGE, *words], env=environ, capture_output=True, text=True, cwd=home.root.parent
     )
 
 
@@ -213,3 +216,34 @@ def test_what_is_well_is_left_alone(home: Home) -> None:
     mended = as_an_ordinary_user(home, "doctor", "--fix")
     assert "fixed" not in mended.stdout and "fixed" not in mended.stderr
     assert lock_holder(home.lock) is None  # a hub that nobody needs is not started
+
+
+class HubThatSettles:
+    """At the first look a channel starts and a session's host looks for this hub; then all is as it stays."""
+
+    def __init__(self, stays: str) -> None:
+        self._stays = stays
+        self._looks = 0
+
+    def __enter__(self) -> HubThatSettles:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def ask(self, op: str) -> dict[str, Any]:
+        self._looks += 1
+        state = "starting" if self._looks == 1 else "ok"
+        status = {"pid": 1, "protocol": PROTOCOL, "version": __version__, "sessions": 1}
+        return {**status, "channels": [{"name": "telegram", "state": state}]}
+
+    def request(self, op: str) -> dict[str, Any]:
+        return {"sessions": {"1234567890": self._stays if self._looks > 1 else "its host is not connected to the hub"}}
+
+
+@pytest.mark.parametrize("stays", ["ok", "its host does not answer"])
+def test_only_a_state_that_lasts_is_a_fault(home: Home, monkeypatch: pytest.MonkeyPatch, stays: str) -> None:
+    monkeypatch.setattr(doctor, "LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(doctor, "lock_holder", lambda _: 1)
+    monkeypatch.setattr(doctor, "HubClient", lambda _: HubThatSettles(stays))
+    bad = [check.detail for check in doctor.check_hub(home) if check.state != "ok"]
+    assert bad == [stays] * (stays != "ok")

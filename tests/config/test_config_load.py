@@ -11,8 +11,7 @@ from atlasbridge.bootstrap import load_configuration, plan_hub
 from atlasbridge.channels.registry import ChannelRegistry, channel_settings
 from atlasbridge.config.load import Configuration, setting_paths, table_model, variable
 from atlasbridge.config.model import AtlasBridgeConfig
-from atlasbridge.config.secrets import HIDDEN, hide_secrets
-from atlasbridge.config.session import part_for_sessions, read_session_config
+from atlasbridge.config.session import HIDDEN, hide_secrets, part_for_sessions, read_session_config
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.model import PromptType

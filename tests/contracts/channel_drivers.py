@@ -20,14 +20,14 @@ from tests.support.fake_telegram import FakeTelegram
 from tests.support.memory_channel import MemoryChannel
 
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.desktop.channel import DesktopChannel
+from atlasbridge.channels.desktop import DesktopChannel
 from atlasbridge.channels.discord import DiscordChannel
 from atlasbridge.channels.local import LocalChannel
-from atlasbridge.channels.matrix.channel import MatrixChannel
-from atlasbridge.channels.ntfy.channel import NtfyChannel, encode_said
+from atlasbridge.channels.matrix import MatrixChannel
+from atlasbridge.channels.ntfy import NtfyChannel, encode_said
 from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.channels.telegram import TelegramChannel
-from atlasbridge.channels.tell.channel import TellChannel
+from atlasbridge.channels.tell import TellChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.web import WebChannel

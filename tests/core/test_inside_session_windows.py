@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlasbridge.core.ancestry import Process, SessionProcesses, decide_inside_session, trace_ancestry
+from atlasbridge.core.peer import Process, SessionProcesses, decide_inside_session, trace_ancestry
 from atlasbridge.core.process_table import TaskRow, describe, find_owner, look_on_windows, owner_of, read_connections
 
 CLIENT, SERVER = ("127.0.0.1", 50123), ("127.0.0.1", 49807)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import socket
 import struct
 import sys
 
 import pytest
 
 from atlasbridge.core import peer
-from atlasbridge.core.ancestry import HOST_NAME, Process
-from atlasbridge.core.peer import GONE, FalsePeer, Peer, prove_above, read_audit_token
+from atlasbridge.core.peer import (
+    GONE,
+    HOST_NAME,
+    FalsePeer,
+    Peer,
+    Process,
+    prove_above,
+    prove_outside,
+    read_audit_token,
+)
 from atlasbridge.core.process_table import parse_process, parse_version
 
 PID, UID, VERSION, STARTED = 4711, 501, 99, 1_700_000_000_000_042
@@ -113,3 +122,22 @@ def test_the_version_of_a_number_is_read_from_the_kernels_structure() -> None:
     """struct proc_uniqidentifierinfo."""
     assert parse_version(struct.pack("<16sQQiiQQ", b"", 1, 2, VERSION, 3, 0, 0)) == VERSION
     assert parse_version(b"") == 0
+
+
+HUB, HOST, INIT = Process(30, 20, 1), Process(20, 1, 1, name=HOST_NAME), Process(1, 0, 1)
+
+
+@pytest.mark.parametrize(("later", "is_believed"), [((HUB, INIT), True), ((HUB, HOST, INIT), False), ((), False)])
+def test_a_hub_whose_starter_ends_is_believed_as_soon_as_it_has_another_parent(
+    monkeypatch: pytest.MonkeyPatch, later: tuple[Process, ...], is_believed: bool
+) -> None:
+    """A host that ends confirms nothing any more; the command of a person was refused in that moment."""
+    lines = iter([(HUB, HOST, INIT), (HUB, HOST, INIT)])
+    monkeypatch.setattr(peer, "meet", lambda _: Peer(HUB.pid, UID))
+    monkeypatch.setattr(peer, "line_of", lambda _: next(lines, later))
+    with socket.socket() as link:
+        if is_believed:
+            assert prove_outside(link, [UID]).pid == HUB.pid
+        else:
+            with pytest.raises(FalsePeer, match="inside a session"):
+                prove_outside(link, [UID])

@@ -1,4 +1,4 @@
-"""`python -m tests.figures accuracy|verdict|weights`: makes docs/detection.md and docs/weights.md again."""
+"""`python -m tests.figures accuracy|verdict|looks|weights`: makes docs/detection.md and docs/weights.md again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
+from tests.figures.ablate import pictures_of
 from tests.figures.accuracy import corpus_cases, judge_case, put_into, render_page
+from tests.figures.looks import measure_looks, put_looks_into
 from tests.figures.mutants import dialogs_of, judge_mutants, render_mutants
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +43,15 @@ def accuracy(zoo: Path | None) -> None:
 def verdict() -> None:
     """Write only the table of verdicts into docs/detection.md."""
     DETECTION_PAGE.write_text(put_into(DETECTION_PAGE.read_text("utf-8")), "utf-8")
+
+
+@command.command()
+def looks() -> None:
+    """Measure a look at every recorded screen and at the hardest pages, and write it into docs/detection.md."""
+    took = list(measure_looks(list(pictures_of(CORPUS))))
+    DETECTION_PAGE.write_text(put_looks_into(DETECTION_PAGE.read_text("utf-8"), took), "utf-8")
+    for name, ms in sorted(took, key=lambda one: -one[1])[:10]:
+        click.echo(f"{ms:.2f} ms  {name}")
 
 
 @command.command()

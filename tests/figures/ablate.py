@@ -156,17 +156,17 @@ def _unmatched(places: list[tuple[ModuleType, str]]) -> Iterator[None]:
     usual = getattr(*places[0])
     for module, name in places:
         setattr(module, name, NEVER)
-    _forget()
+    forget_rows()
     try:
         yield
     finally:
         for module, name in places:
             setattr(module, name, usual)
-        _forget()
+        forget_rows()
 
 
-def _forget() -> None:
-    """What was read of rows before."""
+def forget_rows() -> None:
+    """Forget what was read of rows before."""
     for module in _modules():
         for one in vars(module).values():
             if hasattr(one, "cache_clear"):

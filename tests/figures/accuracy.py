@@ -27,6 +27,7 @@ from atlasbridge.lab.scenario import ELSEWHERE, REGISTER
 #
 # `python -m tests.figures verdict` puts it into the page; a test compares them.
 
+BEGIN_LOOKS, END_LOOKS = "<!-- looks: python -m tests.figures looks -->", "<!-- /looks -->"
 BEGIN, END = "<!-- verdict: python -m tests.figures verdict -->", "<!-- /verdict -->"
 _HEAD = """\
 ## When a person is asked
@@ -150,7 +151,8 @@ def render_page(
         parts += ["\n## The same dialogs, changed\n", _MUTANTS, mutants]
     if zoo:
         parts += ["\n## Real programs, live\n", _ZOO, _groups(zoo)]
-    return "\n".join([*parts, f"\n{render_verdict()}", _LIMITS, _MATRIX, gating_matrix()]) + "\n" + _TAIL
+    looks = f"\n{BEGIN_LOOKS}\n{END_LOOKS}"  # `python -m tests.figures looks` fills it
+    return "\n".join([*parts, f"\n{render_verdict()}", looks, _LIMITS, _MATRIX, gating_matrix()]) + "\n" + _TAIL
 
 
 def gating_matrix() -> str:

@@ -81,7 +81,6 @@ def start_reader(place: Arena, kind: str, name: str = "") -> Reader:
     return Reader(place, place.start_session(programs[kind], name=name))
 
 
-@pytest.mark.timeout(200)
 @given(text=PEOPLE_SAY)
 @example(text="two\nlines")
 @example(text="ends with a return\r")
@@ -141,7 +140,6 @@ def _menu_prompt(menu: Reader) -> dict[str, Any]:
     return wait_for(offered, "the menu")
 
 
-@pytest.mark.timeout(200)
 @given(words=st.text(min_size=4, max_size=40))
 @example(words="no, do not run it")
 @example(words="yes\r")
@@ -159,7 +157,6 @@ def test_a_persons_words_are_never_typed_into_a_menu(menu: Reader, words: str) -
     assert menu.lines() == before
 
 
-@pytest.mark.timeout(200)
 @pytest.mark.parametrize("label", LABELS)
 def test_a_choice_chooses_exactly_that(menu: Reader, label: str) -> None:
     count = len(menu.lines())
@@ -183,7 +180,6 @@ def _is_new(menu: Reader, old: str) -> bool:
 
 @pytest.mark.heavy
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not installed; `make test-landing` installs it")
-@pytest.mark.timeout(200)
 def test_node_gets_every_text_as_it_was_said(place: Arena) -> None:
     reader = start_reader(place, "node")
     for text in (

@@ -9,7 +9,6 @@ from tests.support.small_disk import arena_on_small_disk, may_mount
 
 @pytest.mark.heavy
 @pytest.mark.skipif(not may_mount(), reason="only root may mount the small disk this needs")
-@pytest.mark.timeout(300)
 def test_a_full_disk_refuses_answers_and_leaves_the_keyboard_alone() -> None:
     with arena_on_small_disk() as (place, disk):
         place.start_hub()

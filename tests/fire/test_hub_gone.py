@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from tests.support.arena import Fighter, arena, recorder
 from tests.support.hub_rounds import kill_and_restart
 from tests.support.terminal import ATLASBRIDGE, Terminal
 from tests.support.waiting import wait_for
 
 
-@pytest.mark.timeout(200)
 def test_the_tool_and_the_keyboard_work_on_and_prompts_wait() -> None:
     with arena() as place:
         place.start_hub()
@@ -30,7 +28,6 @@ def test_the_tool_and_the_keyboard_work_on_and_prompts_wait() -> None:
             assert fighter.received() == [*(f"{number}\tby hand {number}" for number in range(3)), "3\tremotely"]
 
 
-@pytest.mark.timeout(300)
 def test_twenty_deaths_of_the_hub_cost_three_sessions_nothing() -> None:
     with arena() as place:
         place.start_hub()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-import pytest
 from tests.support.arena import arena
 from tests.support.client_rounds import ClientRounds
 from tests.support.kill_rounds import choose
@@ -13,7 +12,6 @@ from tests.support.kill_rounds import choose
 WANTED = 10
 
 
-@pytest.mark.timeout(300)
 def test_a_client_killed_anywhere_leaves_its_terminal_as_it_was_and_the_session_running() -> None:
     with arena() as place:
         rounds = ClientRounds(place)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
 from tests.support.arena import arena
 from tests.support.grant_rounds import GrantRounds
 from tests.support.tier import times
@@ -12,7 +11,6 @@ from tests.support.tier import times
 WANTED = times(8, quickly=3)
 
 
-@pytest.mark.timeout(240)
 def test_a_hub_killed_at_the_last_use_of_a_grant_never_lets_it_be_used_twice() -> None:
     with arena() as place:
         rounds = GrantRounds(place)

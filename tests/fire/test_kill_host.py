@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
 from tests.support.arena import arena
 from tests.support.host_rounds import HostRounds
 from tests.support.kill_rounds import choose
@@ -13,7 +12,6 @@ from tests.support.tier import times
 WANTED = times(24, quickly=5)
 
 
-@pytest.mark.timeout(300)
 def test_a_host_killed_anywhere_takes_its_session_along_and_nothing_else() -> None:
     with arena() as place:
         rounds = HostRounds(place)

@@ -11,7 +11,6 @@ from tests.support.crowd import Directory
 SESSIONS = 30
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.landing
 def test_thirty_sessions_get_their_own_answers_and_no_other() -> None:
     with arena() as place:

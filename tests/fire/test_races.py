@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
 from tests.support.arena import arena
 from tests.support.races import race_keyboard, race_two_people
 
 
-@pytest.mark.timeout(200)
 def test_an_answer_from_afar_is_typed_whole_into_its_own_question_or_not_at_all() -> None:
     with arena() as place:
         place.start_hub()
@@ -17,7 +15,6 @@ def test_an_answer_from_afar_is_typed_whole_into_its_own_question_or_not_at_all(
         assert outcomes.total() == 12
 
 
-@pytest.mark.timeout(200)
 def test_of_two_who_answer_at_once_one_wins_and_the_other_is_told_who() -> None:
     with arena() as place:
         place.start_hub()

@@ -136,3 +136,14 @@ def test_whatever_is_cut_the_fleet_server_ends_with_the_newest_word_of_every_pro
             told = said[record.prompt_id]
             assert told == record.state.value or {told, record.state.value} <= opened
         ledger.close()
+
+
+def test_the_last_number_that_is_told_again_is_one_that_is_sent(tmp_path: Path) -> None:
+    """A server closes what it was not told, once it has this number: one that is never sent would keep it waiting."""
+    ledger = open_ledger(tmp_path)
+    epoch = ledger.membership.begin("m1")
+    ask(ledger)
+    last = ledger.membership.tell_again(epoch, "", ())  # all of it was pending already
+    assert last == ledger.membership.pending(0, 10)[-1][0]
+    ledger.membership.acknowledge(last)
+    ledger.close()

@@ -9,7 +9,7 @@ import pytest
 from tests.support.fleet import HubApi, fleet_server_on, short_root
 from tests.support.postgres import Postgres, postgres
 
-from atlasbridge.fleet.member import link
+from atlasbridge.fleet.member import channel as link
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,20 +13,21 @@ from typing import Any
 
 import pytest
 from tests.support.fleet import HubApi, Machine, Visitor, fleet_server_on, let_in, new_machine, until
-from tests.support.postgres import Postgres, programs
+from tests.support.postgres import Postgres, Rows, programs
 
 from atlasbridge.core.clock import SystemClock
+from atlasbridge.fleet.member import channel
 from atlasbridge.fleet.server import machines
 
 
 def dump(url: str, path: Path) -> None:
     words = [str(programs() / "pg_dump"), "--format=custom", "--file", str(path), url]
-    subprocess.run(words, check=True, timeout=60)
+    subprocess.run(words, check=True)
 
 
 def restore(url: str, path: Path) -> None:
     words = [str(programs() / "pg_restore"), "--clean", "--if-exists", "--no-owner", "--dbname", url, str(path)]
-    subprocess.run(words, check=True, timeout=60, capture_output=True)
+    subprocess.run(words, check=True, capture_output=True)
 
 
 async def shown(visitor: Visitor) -> set[str]:
@@ -259,3 +260,81 @@ async def test_a_server_whose_clock_is_ahead_sends_no_machine_away(
         (found,) = (await alice.get("/api/v1/machines"))["machines"]
         assert found["connected"] and not found["silent"]
         await machine.stop()
+
+
+@pytest.mark.parametrize("breaks", [True, False], ids=["its connections break", "a pooler hides it"])
+async def test_a_failover_to_an_older_copy_below_a_running_server_loses_nothing(
+    server: Postgres, database: str, root: Path, breaks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server goes on and so would the links, of which nobody has to say anything for a while."""
+    monkeypatch.setattr(channel, "BEAT_S", 0.2)
+    async with fleet_server_on(database) as fleet_server:
+        machine = await new_machine(fleet_server, root)
+        alice = await fleet_server.person("alice", "admin")
+        first, second = machine.sit(), machine.sit()
+        answered = first.ask()
+        await shows(alice, answered)
+        await machine.told_all()
+        await confirmed(fleet_server, "box")
+        rows = Rows(database)
+        await rows.keep()
+        (one,) = await alice.prompts()
+        assert (await alice.decide(one, "y"))["accepted"]
+        fresh = second.ask()
+        await shows(alice, fresh)
+        await machine.told_all()
+        await rows.fail_over(breaks)
+        await shows(alice, fresh)
+        assert "STORE_WENT_BACK" in await fleet_server.events()
+        assert first.orders == [answered]
+        (one,) = await alice.prompts()
+        assert (await alice.decide(one, "n"))["accepted"] and second.orders == [fresh]
+        await machine.stop()
+
+
+async def test_a_home_put_back_from_a_snapshot_of_the_same_connection_can_be_accepted(
+    fleet_server: HubApi, root: Path
+) -> None:
+    """Both states have the same token, because the machine had not connected again in between."""
+    machine = await new_machine(fleet_server, root)
+    alice = await fleet_server.person("alice", "admin")
+    first, second = machine.sit(), machine.sit()
+    await confirmed(fleet_server, "box")
+    shutil.copytree(machine.home.root, root / "snapshot", ignore=shutil.ignore_patterns("*.sock"))
+    first.ask()
+    await shows(alice, str(first.open and first.open["prompt_id"]))
+    (one,) = await alice.prompts()
+    assert (await alice.decide(one, "y"))["accepted"]
+    await machine.told_all()
+    await machine.stop()
+    put_back(machine, root / "snapshot")
+    await machine.start()
+    await held_as(fleet_server, "box", "restored")
+    fresh = second.ask()
+    await let_in(fleet_server, machine)
+    await shows(alice, fresh)
+    await machine.stop()
+
+
+@pytest.mark.parametrize("keep", ["the original", "the copy"])
+async def test_a_copy_with_the_same_token_beside_its_original_is_told_apart(
+    fleet_server: HubApi, root: Path, keep: str
+) -> None:
+    machine = await new_machine(fleet_server, root)
+    alice = await fleet_server.person("alice", "admin")
+    first = machine.sit()
+    await confirmed(fleet_server, "box")
+    shutil.copytree(machine.home.root, root / "copy", ignore=shutil.ignore_patterns("*.sock"))
+    prompt_id = first.ask()
+    await shows(alice, prompt_id)
+    await machine.told_all()
+    clone = await Machine(type(machine.home)(root / "copy"), machine.membership, machine.clock).start()
+    await held_as(fleet_server, "box", "cloned")
+    await until(lambda: all("split" in one.health.get("fault", "") for one in (machine, clone)))
+    assert await machines.split(fleet_server.database, "box", ["the original", "the copy"].index(keep), "test")
+    kept, other = (machine, clone) if keep == "the original" else (clone, machine)
+    await kept.connected()
+    await until(lambda: "join it again" in other.health.get("fault", ""))
+    await shows(alice, *([prompt_id] if kept is machine else []))
+    await clone.stop()
+    await machine.stop()

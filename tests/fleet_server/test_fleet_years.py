@@ -16,7 +16,7 @@ from tests.support.server_chats import chat_file, sees, telegram_table
 from atlasbridge.core.errors import ConfigError, StoreError
 from atlasbridge.core.fleet_wire import Invitation
 from atlasbridge.fleet.member.joining import join
-from atlasbridge.fleet.server import decisions, machines, notices, people, prompts
+from atlasbridge.fleet.server import decisions, lists, machines, people, reports
 from atlasbridge.fleet.server.database import Database
 
 
@@ -40,7 +40,8 @@ async def add_decisions(database: Database, machine_id: str, count: int, folder:
             " place_id)"
             " SELECT %(folder)s || n, %(machine)s, %(folder)s || n, 'alice', 'y', %(folder)s || n,"
             " %(now)s - n * interval '1 second', %(now)s - n * interval '1 second', true,"
-            " (SELECT id FROM places WHERE folder = %(folder)s) FROM generate_series(1, %(count)s) n",
+            " (SELECT id FROM places WHERE machine_id = %(machine)s AND folder = %(folder)s)"
+            " FROM generate_series(1, %(count)s) n",
             given,
         )
 
@@ -70,10 +71,23 @@ async def test_history_is_paged_by_rights_newest_first(fleet_server: HubApi) -> 
     assert (await alice.get("/api/v1/decisions", person="bert"))["decisions"] == []
 
 
+async def test_history_is_planned_for_its_values_however_often_it_is_read(fleet_server: HubApi) -> None:
+    database = Database(fleet_server.database.url, most=1)
+    await database.open()
+    try:
+        for _ in range(12):
+            assert await lists.list_history(database, "alice", {"person": "bert"}) == []
+        async with database.transaction() as connection:
+            found = await connection.execute("SELECT statement FROM pg_prepared_statements")
+            assert not [one for one in await found.fetchall() if "decisions" in str(one)]
+    finally:
+        await database.close()
+
+
 async def test_what_ended_long_ago_goes_in_batches_and_nothing_else(
     fleet_server: HubApi, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notices, "BATCH", 50)
+    monkeypatch.setattr(reports, "BATCH", 50)
     machine = await new_machine(fleet_server, root)
     alice = await fleet_server.person("alice", "admin")
     open_id = machine.sit().ask()
@@ -81,7 +95,7 @@ async def test_what_ended_long_ago_goes_in_batches_and_nothing_else(
     await add_decisions(fleet_server.database, machine.membership.machine_id, 200, "/a")
     since = fleet_server.database.now() - timedelta(seconds=100)
     removed = []
-    while gone := await notices.clean(fleet_server.database, 100.0):
+    while gone := await reports.clean(fleet_server.database, 100.0):
         removed.append(gone)
     assert len(removed) >= 2 and max(removed) <= 100
     left = await fleet_server.database.rows("SELECT prompt_id, is_open, ended_at FROM prompts")
@@ -95,7 +109,7 @@ async def test_what_ended_long_ago_goes_in_batches_and_nothing_else(
 async def test_a_machine_with_too_many_open_prompts_hears_so_and_tells_them_again_once_there_is_room(
     fleet_server: HubApi, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prompts, "MOST_OPEN", 4)
+    monkeypatch.setattr(reports, "MOST_OPEN", 4)
     machine = await new_machine(fleet_server, root)
     alice = await fleet_server.person("alice", "admin")
     for number in range(4):
@@ -119,11 +133,11 @@ async def test_a_machine_with_too_many_open_prompts_hears_so_and_tells_them_agai
 
 async def test_a_prompt_that_is_too_long_is_kept_short_and_says_so(fleet_server: HubApi, root: Path) -> None:
     long = {"state": "routed", "session_id": "s", "cwd": "/", "question": "x" * 1_000_000, "excerpt": "Go?"}
-    kept = prompts.bounded(long)
+    kept = reports.bounded(long)
     assert kept["whole"] is False and kept["excerpt"] == "Go?" and len(str(kept)) < 1000
     with_screen = {**long, "question": "Go?", "screen": "x" * 1_000_000}
-    assert prompts.bounded(with_screen) == {**with_screen, "screen": "", "evidence": [], "whole": False}
-    assert prompts.bounded({"state": "routed"}) == {"state": "routed"}
+    assert reports.bounded(with_screen) == {**with_screen, "screen": "", "evidence": [], "whole": False}
+    assert reports.bounded({"state": "routed"}) == {"state": "routed"}
 
 
 async def test_a_notice_reaches_the_page_and_the_chats_of_those_who_can_see_the_machine(

@@ -14,7 +14,7 @@ from tests.support.fleet import HubApi, Machine, new_machine, until
 
 from atlasbridge.fleet.server import people
 from atlasbridge.fleet.server.operations import OFFERED
-from atlasbridge.web.openapi import PREFIX, render_openapi
+from atlasbridge.web.api import PREFIX, render_openapi
 
 
 @asynccontextmanager

@@ -27,7 +27,7 @@ from atlasbridge.core.values import replace
 from atlasbridge.fleet.server import people
 from atlasbridge.web.push import ASKS, SECRET
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.browser
 
 
 async def link_for(server: HubApi, name: str) -> str:

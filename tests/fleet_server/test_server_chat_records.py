@@ -9,21 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.channels import prompts
 
-from atlasbridge.channels.matrix import templates as matrix_looks
-from atlasbridge.channels.ntfy.channel import render_prompt as render_ntfy
+from atlasbridge.channels import matrix as matrix_looks
+from atlasbridge.channels.ntfy import render_prompt as render_ntfy
 from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.telegram import messages
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.daemon.receipts import Receipts, describe_raised
-from atlasbridge.core.policy.escalation import Route
-from atlasbridge.core.policy.people import PeopleBook, Person
+from atlasbridge.core.policy.escalation import PeopleBook, Person, Route
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState
-from atlasbridge.core.routing.channel_worker import ChatPlan
+from atlasbridge.core.routing.router import ChatPlan
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
-from atlasbridge.fleet.server.chats.cache import Directory, chat_policy
-from atlasbridge.fleet.server.chats.escalation import receipt_of, routes_for
-from atlasbridge.fleet.server.chats.mapping import FleetPrompt, chat_id, nonce_of, read_asked, read_session
+from atlasbridge.fleet.server.chat_cache import Directory, chat_policy
+from atlasbridge.fleet.server.chats import receipt_of, routes_for
+from atlasbridge.fleet.server.lists import FleetPrompt, chat_id, nonce_of, read_asked, read_session
 
 NOW = datetime.fromtimestamp(1_700_000_000, UTC)
 JSON = st.recursive(

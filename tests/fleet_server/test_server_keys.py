@@ -17,13 +17,14 @@ from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.errors import AtlasBridgeError, ChannelError
 from atlasbridge.core.fleet_wire import Invitation, rotation_text
 from atlasbridge.core.values import replace
-from atlasbridge.fleet.member.joining import follow_key, join, new_key, public_of, sign
+from atlasbridge.fleet.keys import new_key, public_of, sign
+from atlasbridge.fleet.member.joining import follow_key, join
 from atlasbridge.fleet.member.membership import read_membership
 from atlasbridge.fleet.server import machines, people
 from atlasbridge.fleet.server.database import Database
+from atlasbridge.fleet.server.machines import rotate_key
 from atlasbridge.fleet.server.migrations_loader import migrate
 from atlasbridge.fleet.server.server import SERVING
-from atlasbridge.fleet.server.signature import rotate_key
 
 
 def signed(old: str, new: str) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from tests.support.fleet import HubApi, Machine, let_in, new_machine, until
 
 from atlasbridge.core.audit.chain import RESERVED, Head, parse_entry, seal_entry
-from atlasbridge.fleet.server.anchors import verify_all
+from atlasbridge.fleet.server.audit import verify_all
 
 
 async def verdict(fleet_server: HubApi) -> dict[str, str]:

@@ -227,8 +227,7 @@ async def test_two_machines_of_one_name_are_told_apart(fleet_server: HubApi, roo
 async def test_a_machine_that_comes_twice_is_heard_through_its_newer_link(fleet_server: HubApi, root: Path) -> None:
     """A half-open link: the old one may not write any more, whichever of them is slower."""
     from atlasbridge.core.fleet_wire import PATH, encode_message
-    from atlasbridge.fleet.member.joining import enter
-    from atlasbridge.fleet.member.websocket import WebSocket
+    from atlasbridge.fleet.member.joining import WebSocket, enter
 
     machine = await new_machine(fleet_server, root)
     epoch = machine.hub.ledger.membership.begin(machine.membership.machine_id)

@@ -15,7 +15,7 @@ from tests.support.server_rig import Wire
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.prompt.model import InboundReply
 from atlasbridge.core.values import replace
-from atlasbridge.fleet.member import link as fleet_link
+from atlasbridge.fleet.member import channel as fleet_link
 from atlasbridge.fleet.member.membership import write_membership
 
 OUTCOMES = {"typed", "not_open", "expired", "stale", "unavailable", "unknown_prompt"}

@@ -22,10 +22,10 @@ from tests.support.postgres import Postgres
 from tests.web.test_web_schema import config
 
 from atlasbridge.core.ids import new_id
-from atlasbridge.fleet.member.joining import new_key, public_of
+from atlasbridge.fleet.keys import new_key, public_of
 from atlasbridge.fleet.server import api, machines, people
 from atlasbridge.fleet.server.operations import OFFERED
-from atlasbridge.web.openapi import PREFIX, render_openapi
+from atlasbridge.web.api import PREFIX, render_openapi
 
 pytestmark = [pytest.mark.timeout(900)]
 T = TypeVar("T")

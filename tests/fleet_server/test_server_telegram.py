@@ -257,8 +257,8 @@ async def test_the_database_dies_and_comes_back_and_nothing_is_asked_twice_or_lo
         fleet.server.kill_9()
         ada.tap(card, "Yes")
         fleet.server.start()
-        await until(lambda: _rows(fleet.database, "SELECT 1 FROM decisions WHERE ok"), deadline_s=60)
-        await until(lambda: with_words(ada, "✅ Yes · alice"), deadline_s=60)
+        await until(lambda: _rows(fleet.database, "SELECT 1 FROM decisions WHERE ok"))
+        await until(lambda: with_words(ada, "✅ Yes · alice"))
         (first,) = await fleet.database.rows("SELECT prompt_id FROM decisions WHERE ok")
         assert len(with_words(ada, f"Continue with {first['prompt_id'][:8]}?")) == 1
         assert fleet.typed()[0][first["prompt_id"]] == "yes" and fleet.typed()[1] == 0

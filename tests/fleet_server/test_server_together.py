@@ -10,7 +10,7 @@ import pytest
 from tests.support.fleet import HubApi, Machine, fleet_server_on, new_machine, until
 
 from atlasbridge.core.operations import Refused
-from atlasbridge.fleet.server import people, prompts
+from atlasbridge.fleet.server import people, reports
 from atlasbridge.fleet.server.database import MOST, Batch, Database
 from atlasbridge.fleet.server.decisions import Decision, Proposal, find, propose
 from atlasbridge.fleet.server.machines import Entered
@@ -225,10 +225,10 @@ async def test_an_older_link_writes_nothing_beside_the_one_that_took_over(fleet_
         return {"seq": number, "items": [{"kind": "session", "id": str(number), "seq": number, "body": body}]}
 
     found = await asyncio.gather(
-        prompts.take(fleet_server.database, older, said(10_001)),
-        prompts.take(fleet_server.database, newer, said(10_002)),
+        reports.take(fleet_server.database, older, said(10_001)),
+        reports.take(fleet_server.database, newer, said(10_002)),
         return_exceptions=True,
     )
-    assert isinstance(found[0], prompts.Fenced) and found[1] == 0
+    assert isinstance(found[0], reports.Fenced) and found[1] == 0
     kept = await fleet_server.database.rows("SELECT session_id FROM sessions WHERE seq > 10000")
     assert [one["session_id"] for one in kept] == ["10002"]

@@ -269,7 +269,7 @@ def test_attach_without_a_terminal_is_refused_and_the_session_does_not_notice(ho
         terminal.wait_for("ready")
         words = [*ATLASBRIDGE, "attach", session_name(home)]
         environ = {**os.environ, "ATLASBRIDGE_HOME": str(home)}
-        done = subprocess.run(words, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(words, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         assert done.returncode == 2
         assert "needs a terminal" in done.stderr and "ssh -t" in done.stderr
         terminal.type(b"me\r")

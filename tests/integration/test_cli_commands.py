@@ -103,7 +103,7 @@ def test_logs_show_decisions_and_can_be_followed(hub: HubProcess) -> None:
                 seen = following.stdout.readline()
     finally:
         following.terminate()
-        following.communicate(timeout=30)
+        following.communicate()
 
 
 def test_doctor_finds_and_fixes_what_others_could_read() -> None:

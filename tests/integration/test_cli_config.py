@@ -71,9 +71,7 @@ def test_a_hub_in_the_foreground_that_cannot_run_says_so_by_its_status(hub: HubP
 @pytest.mark.parametrize("words", [("adapters", "list"), ("hub", "status"), ("doctor",), ("lab", "list"), ()])
 def test_what_a_stream_has_no_letter_for_is_a_mark(hub: HubProcess, words: tuple[str, ...], letters: str) -> None:
     """A terminal of an old kind, and what Windows calls a pipe's letters."""
-    done = subprocess.run(
-        hub.command(*words), env={**hub.environ, "PYTHONIOENCODING": letters}, capture_output=True, timeout=60
-    )
+    done = subprocess.run(hub.command(*words), env={**hub.environ, "PYTHONIOENCODING": letters}, capture_output=True)
     assert done.returncode in (0, 1) and done.stdout
     assert b"Error" not in done.stderr and b"error" not in done.stderr, done.stderr
 

@@ -19,7 +19,7 @@ from tests.support.terminal import ATLASBRIDGE, SCRIPT, Terminal
 from tests.support.waiting import wait_for
 from tests.trust.test_compared_exactly import drawn
 
-from atlasbridge.core.ancestry import MARK
+from atlasbridge.core.peer import MARK
 
 pytestmark = pytest.mark.landing
 

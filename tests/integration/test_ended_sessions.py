@@ -15,7 +15,7 @@ from tests.support.terminal import run_in
 from tests.support.waiting import wait_for
 
 from atlasbridge.core.screen.screen import Screen
-from atlasbridge.core.store import sessions
+from atlasbridge.core.store import ledger
 
 ADA = 1001
 
@@ -58,7 +58,7 @@ def test_the_last_words_of_an_ended_session_are_read_from_a_chat() -> None:
         for words in ("/last", "/last job", "/screen job"):
             before = len(ada.sees())
             ada.write(words)
-            telegram.wait_for(partial(tells, ada, before), words, 60)
+            telegram.wait_for(partial(tells, ada, before), words)
         ada.write("/last nonesuch")
         telegram.wait_for(lambda: "the last words" not in ada.last()["text"], "no other session is shown", 60)
 
@@ -103,13 +103,14 @@ def test_a_screen_remembers_two_thousand_lines_above_its_history_and_no_more() -
 def test_the_bytes_on_disk_of_all_that_is_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE TABLE last_output (session_id TEXT PRIMARY KEY, at TEXT NOT NULL, body BLOB NOT NULL)")
-    monkeypatch.setattr(sessions, "MOST_OUTPUT", 20_000)
+    monkeypatch.setattr(ledger, "MOST_OUTPUT", 20_000)
     for number in range(30):
         lines = [os.urandom(20).hex() for _ in range(40)]
-        sessions.keep_output(
+        ledger.keep_output(
             connection, f"session-{number}", f"2026-01-01T00:00:{number:02}", {"past": [], "lines": lines}
         )
     (size,) = connection.execute("SELECT sum(length(body)) FROM last_output").fetchone()
     assert 10_000 < size <= 20_000
-    assert sessions.last_output(connection, "session-0") is None
-    assert sessions.last_output(connection, "session-29") == {"past": [], "lines": lines}
+    assert ledger.last_output(connection, "session-0") is None
+    assert ledger.last_output(connection, "session-29") == {"past": [], "lines": lines}
+    connection.close()

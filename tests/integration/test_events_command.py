@@ -39,7 +39,7 @@ def test_follow_prints_what_is_open_and_goes_on_through_a_whole_life(hub: HubPro
         assert first["constraints"] == {"secret": False, "idle": False}
         replying = hub.popen("reply", prompt_id, "y")
         host.answer_typing()
-        replying.communicate(timeout=30)
+        replying.communicate()
         hub.cli("reply", prompt_id, "n")
         host.end(7)
         seen = [next(events) for _ in range(5)]
@@ -52,7 +52,7 @@ def test_follow_prints_what_is_open_and_goes_on_through_a_whole_life(hub: HubPro
         ]
         assert seen[3]["reason"] == "not_open" and seen[4]["exit_code"] == 7
         following.terminate()
-        following.communicate(timeout=30)
+        following.communicate()
 
 
 def test_a_session_can_be_singled_out(hub: HubProcess) -> None:
@@ -89,4 +89,4 @@ def test_following_starts_the_hub_and_waits_for_the_next_one() -> None:
         hub.start()
         assert "hub.reconnected" in (event["event"] for event in lines(following))
         following.terminate()
-        following.communicate(timeout=30)
+        following.communicate()

@@ -11,8 +11,14 @@ from tests.support.waiting import in_thread, stays, until
 
 from atlasbridge.core.clock import iso
 from atlasbridge.core.daemon.escalation import Escalation
-from atlasbridge.core.policy.escalation import AttentionSettings, EscalationPolicy, EscalationStep
-from atlasbridge.core.policy.people import PeopleBook, Person, parse_quiet
+from atlasbridge.core.policy.escalation import (
+    AttentionSettings,
+    EscalationPolicy,
+    EscalationStep,
+    PeopleBook,
+    Person,
+    parse_quiet,
+)
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Receipt, Reject
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.values import replace
@@ -79,16 +85,16 @@ async def test_away_asks_the_chat_at_once_and_here_ends_it() -> None:
         host.say("raise", **_raise(host, typed_age_s=0.0))
         await shows(live, "memory")
         assert not live.people["chat"].shown
-        live.hub.hub_api.go_away(3600)
+        await live.asked("away", for_s=3600.0)
         await shows(live, "chat")
-        assert live.hub.hub_api.is_away
+        assert (await live.asked("people"))["away"]
         live.advance(3601)
-        assert not live.hub.hub_api.is_away
-        live.hub.hub_api.go_away()
+        assert not (await live.asked("people"))["away"]
+        await live.asked("away")
         live.advance(86_400)
-        assert live.hub.hub_api.is_away
-        live.hub.hub_api.come_back()
-        assert not live.hub.hub_api.is_away
+        assert (await live.asked("people"))["away"]
+        await live.asked("here")
+        assert not (await live.asked("people"))["away"]
         host.close()
 
 
@@ -206,7 +212,7 @@ async def test_what_expired_and_still_stands_is_shown_as_waiting_and_can_be_aske
         assert [one["prompt_id"] for one in (await live.asked("prompts"))["still_waiting"]] == [prompt_id]
         assert (await live.asked("sessions"))["sessions"][0]["still_waiting"] == prompt_id
         assert (await live.asked("status"))["still_waiting"] == 1
-        asking = asyncio.create_task(live.hub.hub_api.raise_again(prompt_id))
+        asking = asyncio.create_task(live.hub.life.ask_again(prompt_id))
         assert (await in_thread(host.hear, "renew"))["prompt_id"] == prompt_id
         renewed = host.raise_prompt(UNKNOWN)
         receipt = await asking
@@ -214,7 +220,7 @@ async def test_what_expired_and_still_stands_is_shown_as_waiting_and_can_be_aske
         assert live.hub.hub_api.still_waiting() == []
         assert live.record(prompt_id).state is PromptState.WITHDRAWN
         await shows(live, "chat", 2)
-        again = await live.hub.hub_api.raise_again(prompt_id)
+        again = await live.hub.life.ask_again(prompt_id)
         assert isinstance(again, Reject) and again.sentence
         host.close()
 
@@ -233,7 +239,7 @@ async def test_what_left_the_screen_or_was_answered_by_the_timer_does_not_wait()
         await until(lambda: live.record(default).state is PromptState.RESOLVED)
         assert live.hub.hub_api.still_waiting() == []
         for prompt_id in (gone, default, "f" * 32):
-            assert isinstance(await live.hub.hub_api.raise_again(prompt_id), Reject)
+            assert isinstance(await live.hub.life.ask_again(prompt_id), Reject)
         host.close(), other.close()
 
 

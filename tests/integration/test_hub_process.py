@@ -29,7 +29,7 @@ def hub() -> Iterator[HubProcess]:
 def test_many_starters_at_once_make_one_hub() -> None:
     with hub_process(start=False, cold=True) as hub:
         starters = [hub.popen("hub", "start") for _ in range(4)]
-        outputs = [starter.communicate(timeout=60)[0] for starter in starters]
+        outputs = [starter.communicate()[0] for starter in starters]
         assert all(starter.returncode == 0 for starter in starters)
         assert {output.split("process ")[1] for output in outputs} == {f"{hub.pid})\n"}
         assert sum("was running already" not in output for output in outputs) == 1
@@ -94,7 +94,7 @@ def test_an_answer_accepted_before_a_crash_is_typed_after_it(hub: HubProcess) ->
         replying = hub.popen("reply", prompt_id, "y")
         host.hear("type")  # claimed and on disk; the host dies with its answer to the hub untold
         hub.kill_9()
-        replying.communicate(timeout=30)
+        replying.communicate()
         assert replying.returncode == 1
         hub.start()
         host.reconnect()
@@ -110,7 +110,7 @@ def test_an_answer_typed_while_the_hub_was_dead_is_not_typed_again(hub: HubProce
         replying = hub.popen("reply", prompt_id, "y")
         host.hear("type")
         hub.kill_9()
-        replying.communicate(timeout=30)
+        replying.communicate()
         host.typed.append([prompt_id, "taken"])
         host.open = None
         hub.start()

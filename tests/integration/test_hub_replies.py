@@ -11,9 +11,8 @@ from tests.support.memory_channel import MemoryChannel
 from tests.support.waiting import in_thread, until
 
 from atlasbridge.core.prompt.model import InboundReply, Prompt, PromptState, Receipt, Refusal, Reject
-from atlasbridge.core.routing.channel_worker import WorkerSettings
 from atlasbridge.core.routing.policy import PolicySettings
-from atlasbridge.core.routing.router import LOCAL
+from atlasbridge.core.routing.router import LOCAL, WorkerSettings
 
 
 async def ask(live: LiveHub, prompt: Prompt = YES_NO, **session: Any) -> tuple[FakeHost, str]:

@@ -176,7 +176,6 @@ async def test_a_trusted_projects_rules_hold_for_what_runs_in_it_wherever_the_se
         host.close()
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder", "link to itself"])
 async def test_a_project_file_that_is_none_does_not_hold_the_hub_up(tmp_path: Path, kind: str) -> None:
     """Anyone who works in the folder can put anything there."""

@@ -19,8 +19,8 @@ from tests.support.waiting import wait_for
 
 RUN = f"{PYTHON} -m atlasbridge run --no-hub -- "
 LISTENS = """
-import signal, sys
-signal.signal(signal.SIGTSTP, lambda *_: print("kept going", flush=True))
+import os, signal, sys
+signal.signal(signal.SIGTSTP, lambda *_: os.write(1, b"kept going\\n"))
 print("ready", flush=True)
 for line in sys.stdin:
     print("got", line.strip(), flush=True)
@@ -135,7 +135,7 @@ def test_a_shell_in_a_session_has_job_control_of_its_own(home: Path) -> None:
 
 def test_a_script_around_the_client_stops_with_it(home: Path) -> None:
     with shell(home) as terminal:
-        terminal.type(f"sh -c '{RUN} cat; echo around'\r")
+        terminal.type(f"sh -c {shlex.quote(RUN + ' cat; echo around')}\r")
         terminal.wait_raw()
         terminal.type(b"word-1\r")
         terminal.wait_until(lambda: terminal.text().count("word-1") == 2, "cat's echo")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 
 from tests.support.hubs import hub_process
@@ -19,8 +20,20 @@ print("got", answer)
 def test_what_a_nested_run_asks_is_raised_once_and_the_answer_arrives() -> None:
     with hub_process() as hub:
         same_home = f"ATLASBRIDGE_HOME={hub.home.root}"  # a tool does not inherit it; most people have but one
-        inner = (same_home, sys.executable, "-P", "-m", "atlasbridge", "run", "--name", "inner", "--", sys.executable)
-        script = f"{' '.join(inner)} -c '{ASKING}'; true"
+        inner = (
+            sys.executable,
+            "-P",
+            "-m",
+            "atlasbridge",
+            "run",
+            "--name",
+            "inner",
+            "--",
+            sys.executable,
+            "-c",
+            ASKING,
+        )
+        script = f"{same_home} {shlex.join(inner)}; true"
         with run_in(hub.home.root, "sh", "-c", script, options=("--name", "outer")) as terminal:
             terminal.wait_for("Delete everything? (y/n)")
             wait_for(hub.is_asked)

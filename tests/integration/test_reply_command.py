@@ -50,7 +50,7 @@ def test_a_typed_reply_exits_0_with_a_short_id(hub: HubProcess, host: FakeHost) 
     prompt_id = ask(hub, host)
     replying = hub.popen("reply", prompt_id[:8], "y", "--json")
     assert host.answer_typing()["answer"]["kind"] == "yes"
-    out, _ = replying.communicate(timeout=30)
+    out, _ = replying.communicate()
     told = json.loads(out)
     assert replying.returncode == 0
     assert told.pop("at") and told.pop("audit_head")
@@ -82,12 +82,19 @@ def test_a_session_that_asks_nothing_is_named_as_such(hub: HubProcess, host: Fak
     assert "There is no such prompt" in hub.cli("reply", "nosuch", "y").stderr
 
 
+def test_a_question_that_is_not_asked_now_says_how_to_ask_it_again(hub: HubProcess, host: FakeHost) -> None:
+    prompt_id = ask(hub, host, MENU)
+    assert hub.cli("reply", prompt_id, "leave").returncode == 0
+    refused = hub.cli("reply", "bash", "1")
+    assert refused.returncode == 3 and "atlasbridge reply bash --again" in refused.stderr
+
+
 @pytest.mark.parametrize(("said", "value"), [("1", "1"), ("no, tell me", "2"), ("default", "2")])
 def test_a_choice_is_named_by_number_label_or_default(hub: HubProcess, host: FakeHost, said: str, value: str) -> None:
     prompt_id = ask(hub, host, MENU)
     replying = hub.popen("reply", prompt_id, said)
     assert host.answer_typing()["answer"] == {"kind": "choice", "value": value}
-    replying.communicate(timeout=30)
+    replying.communicate()
     assert replying.returncode == 0
 
 
@@ -95,7 +102,7 @@ def test_text_can_be_forced(hub: HubProcess, host: FakeHost) -> None:
     prompt_id = ask(hub, host, FREE_TEXT)
     replying = hub.popen("reply", prompt_id, "default", "--text")
     assert host.answer_typing()["answer"] == {"kind": "text", "value": "default"}
-    replying.communicate(timeout=30)
+    replying.communicate()
 
 
 def test_a_secret_comes_from_standard_input_without_its_newline(hub: HubProcess, host: FakeHost) -> None:
@@ -117,7 +124,7 @@ def test_keys_are_typed_as_they_are(hub: HubProcess, host: FakeHost) -> None:
     prompt_id = ask(hub, host, UNKNOWN)
     replying = hub.popen("reply", prompt_id, "--keys", "\\x1b")
     assert host.answer_typing()["answer"]["kind"] == "keys"
-    replying.communicate(timeout=30)
+    replying.communicate()
     assert replying.returncode == 0
 
 

@@ -18,6 +18,7 @@ ASK = f'read -p "{QUESTION}" a; echo "got=<$a>"; sleep 0.3'
 @pytest.fixture
 def operator(home: Path) -> Iterator[Operator]:
     person = Operator(home)
+    person.start_hub()
     yield person
     end_sessions(home)
     person.command("hub", "stop")
@@ -37,7 +38,7 @@ def test_a_question_in_a_narrower_window_is_the_same_question(
         terminal.resize(*size)
         shown = operator.approvals()
         assert [(item["prompt_id"], item["type"]) for item in shown] == [(before["prompt_id"], "yes_no")]
-        terminal.wait_for("got=<", 60)
+        terminal.wait_for("got=<")
         assert "got=<n>" in terminal.text(), "the timer refuses; an Enter would have agreed"
 
 

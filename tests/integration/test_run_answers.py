@@ -91,6 +91,7 @@ os.write(1, f"\r\n\r\ngot={text}.\r\n".encode())
 @pytest.fixture
 def operator(home: Path) -> Iterator[Operator]:
     person = Operator(home)
+    person.start_hub()
     yield person
     end_sessions(home)
     person.command("hub", "stop")
@@ -159,7 +160,6 @@ def test_an_answer_that_is_only_drawn_still_gets_its_enter(
 
 
 def test_the_address_of_the_page_is_shown_once(home: Path, operator: Operator) -> None:
-    operator.command("hub", "start")
     wait_for((home / "web.json").exists, "the page")
     shown = []
     for _ in range(2):

@@ -13,7 +13,7 @@ import os
 import sys
 os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # what is broken here is this process: the host must be forked from it
 import atlasbridge.bootstrap as bootstrap
-from atlasbridge.core.host.ports import HostParts
+from atlasbridge.core.host.analysis import HostParts
 make = bootstrap.host_parts
 def broken(*given, **named):
     parts = make(*given, **named)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from typing import Any
 
 import pytest
@@ -48,13 +49,19 @@ def test_a_channel_that_is_not_there_is_refused_before_anything_starts(name: str
         assert f"no channel {name!r} is configured" in refused.stderr and hint in refused.stderr
 
 
+def next_event(following: subprocess.Popen[str]) -> dict[str, Any]:
+    assert following.stdout and following.stderr
+    line = following.stdout.readline()
+    assert line, f"it ended with {following.wait()}: {following.stderr.read()}"
+    return dict(json.loads(line))
+
+
 def test_events_go_on_over_a_restart_of_the_hub_and_say_so() -> None:
     with hub_process() as hub, FakeHost(hub.home, label="night") as host:
         first = host.raise_prompt()
         wait_for(hub.is_asked)
         following = hub.popen("events", "--json", "--follow")
-        assert following.stdout is not None
-        seen = json.loads(following.stdout.readline())
+        seen = next_event(following)
         assert seen["prompt_id"] == first and (seen["tool"], seen["label"], seen["cwd"]) == (
             "bash",
             "night",
@@ -64,13 +71,13 @@ def test_events_go_on_over_a_restart_of_the_hub_and_say_so() -> None:
         hub.kill_9()
         hub.start()
         host.reconnect()
-        assert json.loads(following.stdout.readline())["event"] == "hub.reconnected"
+        assert next_event(following)["event"] == "hub.reconnected"
         host.withdraw(first)
         second = host.raise_prompt()
         events: list[dict[str, Any]] = []
         while not events or events[-1].get("prompt_id") != second:
-            events.append(json.loads(following.stdout.readline()))
+            events.append(next_event(following))
         told = [(event["event"], event["prompt_id"]) for event in events if event["event"].startswith("prompt.")]
         assert told == [("prompt.withdrawn", first), ("prompt.raised", second)], "what was told is not told again"
         os.kill(following.pid, signal.SIGTERM)
-        following.communicate(timeout=30)
+        following.communicate()

@@ -16,7 +16,7 @@ _CHANGES = [
     (r"\b\d+ (?:s|min)\b", "AGE"),
     (r"sha256:\S+", "HASH"),
     (r"\b\d+ entries", "N entries"),
-    (r"(?<= )/\S+", "FOLDER"),
+    (r"(?m)(?<= )/.+$", "FOLDER"),
     (r"\b\d{2,7}\b", "PID"),
     (r"─+", "─"),
     (r" +", " "),

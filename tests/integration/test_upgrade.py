@@ -30,7 +30,7 @@ class Program:
 
     def __call__(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-P", "-m", "atlasbridge", *words]
-        done = subprocess.run(command, capture_output=True, text=True, env=self.environ, timeout=100, cwd="/")
+        done = subprocess.run(command, capture_output=True, text=True, env=self.environ, cwd="/")
         assert done.returncode == status, done.stdout + done.stderr
         return done
 
@@ -64,7 +64,6 @@ def versions(older_source: Path, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.mark.heavy
-@pytest.mark.timeout(300)
 def test_sessions_with_open_prompts_live_through_an_upgrade_and_back(
     versions: tuple[Program, Program], tmp_path: Path
 ) -> None:

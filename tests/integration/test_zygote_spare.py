@@ -40,7 +40,7 @@ def zygote(home: Path) -> Iterator[int]:
 
 
 def said_by(home: Path, *words: str) -> str:
-    done = subprocess.run([*RUN, *words], env=environ_with_zygote(home), capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*RUN, *words], env=environ_with_zygote(home), capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.strip()
 

@@ -16,7 +16,7 @@ from tests.integrations.conftest import HubApi
 def test_yes_and_no_are_printed_and_are_the_exit_status(hub_api: HubApi, value: str, printed: str, status: int) -> None:
     asking = hub_api.hub.popen("ask", "Deploy to production?")
     prompt = hub_api.answer(value)
-    out, _ = asking.communicate(timeout=30)
+    out, _ = asking.communicate()
     assert (out, asking.returncode) == (printed, status)
     assert prompt["type"] == "yes_no" and prompt["subject"]["text"] == "Deploy to production?"
 
@@ -26,7 +26,7 @@ def test_a_choice_is_printed_by_its_label(hub_api: HubApi) -> None:
         "ask", "Where to?", "--choice", "staging", "--choice", "production", "--choice", "Cancel"
     )
     hub_api.answer("production")
-    assert asking.communicate(timeout=30)[0] == "production\n" and asking.returncode == 0
+    assert asking.communicate()[0] == "production\n" and asking.returncode == 0
 
 
 def test_who_answers_reads_that_it_was_given_for_nothing_is_typed_here(hub_api: HubApi) -> None:
@@ -35,26 +35,26 @@ def test_who_answers_reads_that_it_was_given_for_nothing_is_typed_here(hub_api: 
     )
     prompt = hub_api.next()
     assert hub_api.reply(prompt["prompt_id"], "production").startswith('Sent "2. production" to nightly')
-    assert asking.communicate(timeout=30)[0] == "production\n"
+    assert asking.communicate()[0] == "production\n"
 
 
 def test_a_refusing_choice_is_a_no(hub_api: HubApi) -> None:
     asking = hub_api.hub.popen("ask", "Where to?", "--choice", "staging", "--choice", "Cancel")
     hub_api.answer("cancel")  # a choice of that name comes before the command of that name
-    assert asking.communicate(timeout=30)[0] == "Cancel\n" and asking.returncode == 1
+    assert asking.communicate()[0] == "Cancel\n" and asking.returncode == 1
 
 
 def test_words_come_back_as_they_were_written(hub_api: HubApi) -> None:
     asking = hub_api.hub.popen("ask", "Release note?", "--text", "--json")
     hub_api.answer("faster | better", as_text=True)
-    answer = json.loads(asking.communicate(timeout=30)[0])
+    answer = json.loads(asking.communicate()[0])
     assert answer == {"outcome": "answered", "answer": "faster | better", "by": "cli:local"}
 
 
 def test_a_secret_is_handed_over_and_kept_nowhere(hub_api: HubApi) -> None:
     asking = hub_api.hub.popen("ask", "Token?", "--secret")
     hub_api.answer("hunter2-hunter2", as_text=True)
-    assert asking.communicate(timeout=30)[0] == "hunter2-hunter2\n"
+    assert asking.communicate()[0] == "hunter2-hunter2\n"
     assert "hunter2" not in json.dumps(hub_api.audit())
     kept = b"".join(path.read_bytes() for path in hub_api.hub.home.root.rglob("*") if path.is_file())
     assert b"hunter2" not in kept
@@ -82,7 +82,7 @@ def test_a_caller_that_leaves_withdraws_its_question(hub_api: HubApi, number: si
     asking = hub_api.hub.popen("ask", "Deploy?")
     hub_api.next()
     asking.send_signal(number)
-    asking.communicate(timeout=30)
+    asking.communicate()
     assert asking.returncode == 5
     hub_api.wait_quiet()
     assert any(entry["event"] == "PROMPT_WITHDRAWN" for entry in hub_api.audit())
@@ -92,14 +92,14 @@ def test_a_caller_that_is_killed_withdraws_its_question(hub_api: HubApi) -> None
     asking = hub_api.hub.popen("ask", "Deploy?")
     hub_api.next()
     asking.kill()
-    asking.communicate(timeout=30)
+    asking.communicate()
     hub_api.wait_quiet()
 
 
 def test_canceling_says_withdrawn_to_the_caller(hub_api: HubApi) -> None:
     asking = hub_api.hub.popen("ask", "Deploy?")
     hub_api.answer("cancel")
-    asking.communicate(timeout=30)
+    asking.communicate()
     assert asking.returncode == 5
 
 
@@ -110,7 +110,7 @@ def test_a_hub_that_is_killed_is_started_again_and_asks_the_same_question(hub_ap
     hub_api.hub.start()
     after = hub_api.answer("y")
     assert after["prompt_id"] == before["prompt_id"]
-    assert asking.communicate(timeout=30)[0] == "yes\n" and asking.returncode == 0
+    assert asking.communicate()[0] == "yes\n" and asking.returncode == 0
 
 
 def test_several_questions_come_from_a_file_and_the_first_unanswered_ends_it(hub_api: HubApi, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_several_questions_come_from_a_file_and_the_first_unanswered_ends_it(hub
     asking = hub_api.hub.popen("ask", "--file", str(file), "--json")
     hub_api.answer("y")
     hub_api.answer("b")
-    out, _ = asking.communicate(timeout=30)
+    out, _ = asking.communicate()
     answers = [json.loads(line) for line in out.splitlines()]
     assert [(item["name"], item["answer"]) for item in answers] == [("go", "yes"), ("where", "b"), ("late", None)]
     assert asking.returncode == 4
@@ -143,7 +143,7 @@ def test_the_card_says_who_asks(hub_api: HubApi) -> None:
     assert (session["tool"], session["label"]) == ("ask", "CI job release of ship")
     assert session["cwd"] == os.getcwd()
     hub_api.answer("n")
-    asking.communicate(timeout=30)
+    asking.communicate()
 
 
 def test_notify_tells_without_asking(hub_api: HubApi) -> None:

@@ -48,7 +48,7 @@ def test_a_program_sees_what_is_open_and_answers_it(hub_api: HubApi, client: Cli
         client.reply(prompt["prompt_id"], "perhaps")
     assert refused.value.reason == "bad_value"
     assert client.reply(prompt["prompt_id"], "y")
-    assert asking.communicate(timeout=30)[0] == "yes\n"
+    assert asking.communicate()[0] == "yes\n"
 
 
 def test_events_go_on_after_a_restart_of_the_hub_and_say_so(hub_api: HubApi, client: Client) -> None:
@@ -65,7 +65,7 @@ def test_events_go_on_after_a_restart_of_the_hub_and_say_so(hub_api: HubApi, cli
     assert isinstance(events, Generator)
     events.close()
     hub_api.answer("n")
-    asking.communicate(timeout=30)
+    asking.communicate()
 
 
 async def test_cancelling_an_async_question_withdraws_it(hub_api: HubApi) -> None:

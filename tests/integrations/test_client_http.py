@@ -117,7 +117,7 @@ def test_a_program_sees_what_is_open_and_answers_it(hub_api: HubApi) -> None:
         client.reply(prompt["prompt_id"], "perhaps")
     assert refused.value.reason == "bad_value"
     assert client.reply(prompt["prompt_id"], "y")
-    assert asking.communicate(timeout=30)[0] == "yes\n"
+    assert asking.communicate()[0] == "yes\n"
 
 
 def test_who_asked_cannot_answer_with_the_same_token(hub_api: HubApi) -> None:
@@ -141,7 +141,7 @@ def test_a_token_that_may_ask_may_not_answer_and_one_that_may_look_may_not_ask(h
     with pytest.raises(Refused, match="ask"):
         Client(**credentials(hub_api.hub, "read")).ask("May I?")
     hub_api.answer("n")
-    asking.communicate(timeout=30)
+    asking.communicate()
 
 
 def test_nobody_hears_the_answer_to_anothers_question(hub_api: HubApi, client: Client) -> None:
@@ -174,7 +174,7 @@ def test_events_go_on_after_a_restart_of_the_hub_and_say_so(hub_api: HubApi, cli
     while "prompt.resolved" not in names:
         names.append(next(events)["event"])
     events.close()  # type: ignore[attr-defined]
-    asking.communicate(timeout=30)
+    asking.communicate()
 
 
 async def test_the_async_client_asks_tells_and_withdraws(hub_api: HubApi) -> None:

@@ -50,7 +50,7 @@ def test_an_operation_has_a_typed_result_and_a_refusal_is_raised(hub_api: HubApi
             hub.snooze(prompt.prompt_id, for_s=5)
         assert wrong.value.reason == "bad_value"
     hub_api.answer("n")
-    asking.communicate(timeout=30)
+    asking.communicate()
 
 
 async def test_the_async_client_awaits_the_same_operations(hub_api: HubApi) -> None:

@@ -219,7 +219,7 @@ def exchange(hub_api: HubApi, *lines: str | dict[str, Any]) -> list[dict[str, An
     """What the server says to these lines, until it ends with its input."""
     said = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
     words = own_python("atlasbridge", "mcp")
-    done = subprocess.run(words, input=said, env=hub_api.hub.environ, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, input=said, env=hub_api.hub.environ, capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr == ""
     return [json.loads(line) for line in done.stdout.splitlines()]
 

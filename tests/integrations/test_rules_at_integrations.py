@@ -9,9 +9,8 @@ from contextlib import asynccontextmanager
 from tests.support.hubs import LiveHub, channel_named, live_hub
 
 from atlasbridge.core.daemon.rules import HubRules
-from atlasbridge.core.operations import Granted
-from atlasbridge.core.policy.escalation import AttentionSettings, EscalationPolicy, EscalationStep
-from atlasbridge.core.policy.people import PeopleBook, Person
+from atlasbridge.core.operations import Caller, Granted
+from atlasbridge.core.policy.escalation import AttentionSettings, EscalationPolicy, EscalationStep, PeopleBook, Person
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.prompt.question import Handed, Question, prompt_of, question_of, words_of
@@ -114,7 +113,7 @@ async def test_a_grant_for_the_folder_answers_the_next_question_of_that_open_que
     async with ruled_hub() as live:
         asked = ask(live, "cargo test --all")
         first = await shown(live)
-        made = live.hub.rule_operations.add(first.prompt_id, "cli:local", None, 2, True, False)
+        made = await live.hub.rule_operations.grant(Caller("cli:local"), first.prompt_id, times=2, folder=True)
         assert isinstance(made, Granted), made
         assert words("", await asked) == "Allow"
         handed = await ask(live, "cargo test -p x")

@@ -47,7 +47,7 @@ HOME_OF = {
     "cryptography": {"fleet", "web", "adapters"},
     "slack_sdk": {"channels/slack"},
     "aiohttp": {"channels/slack", "channels/discord"},
-    "apprise": {"channels/tell"},
+    "apprise": {"channels"},
     "webauthn": {"core/audit"},
     "pydantic": {"config", "channels", "web"},
     "sqlite3": {"core/store"},

@@ -94,3 +94,21 @@ def test_no_name_in_src_uses_a_private_word() -> None:
         names = _names(ast.parse(path.read_text(encoding="utf-8"))) | set(path.relative_to(SRC).with_suffix("").parts)
         wrong += [f"{path.relative_to(SRC)}: {name}" for name in sorted(names) if _words(name) & PRIVATE_WORDS]
     assert wrong == []
+
+
+EXAMPLES = {"tests/test_a.py", "src/version.py"}  # paths in texts about other people's files
+
+
+def test_texts_name_files_and_modules_that_exist() -> None:
+    """A path such as `core/prompt/gate.py` in the source and the documents, and a module such as `core.peer`."""
+    files = {f"/{path.relative_to(ROOT)}" for path in ROOT.rglob("*.py") if ".venv" not in path.parts}
+    modules = {".".join(path.relative_to(SRC).with_suffix("").parts[1:]) for path in MODULES}
+    documents = [path for path in ROOT.rglob("docs/**/*.md") if path.name != "specification.md"]
+    named = re.compile(r"(?<![\w/.<>*{-])((?:[a-z_]+/)+[a-z_]+\.py)\b|`(core(?:\.[a-z_]+)+)`")
+    wrong = []
+    for path in (*MODULES, *documents, *ROOT.glob("[A-Z]*.md")):
+        for file, module in named.findall(path.read_text("utf-8")):
+            known = any(one.endswith(f"/{file}") for one in files) if file else module in modules
+            if not known and file not in EXAMPLES and not any(one.startswith(f"{module}.") for one in modules):
+                wrong.append(f"{path.relative_to(ROOT)}: {file or module}")
+    assert wrong == []

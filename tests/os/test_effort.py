@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 from tests.support.waiting import wait_for
 
-from atlasbridge.os.tty import procfs
+from atlasbridge.os.tty import linux
 from atlasbridge.os.tty.linux import Share
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -56,7 +56,7 @@ def test_where_the_kernel_does_not_tell_how_long_a_program_waits_its_use_counts_
     def untold(path: str, size: int = 4096) -> bytes:
         raise FileNotFoundError(path)  # a kernel without the statistics of its scheduler
 
-    monkeypatch.setattr(procfs, "read_bytes", untold)
+    monkeypatch.setattr(linux, "read_bytes", untold)
     share, pid = Share(), os.getpid()
     assert share.of(pid, [pid]) == 0.0
     until = time.process_time() + 0.2

@@ -369,7 +369,7 @@ os.close(master)
 
 def as_nobody(state: ProbeState, *argv: str) -> str:
     command = [sys.executable, "-c", _AS_NOBODY, state, *argv]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become an ordinary user")

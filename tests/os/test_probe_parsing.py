@@ -10,8 +10,7 @@ import sys
 import pytest
 
 from atlasbridge.os.tty import sockdiag
-from atlasbridge.os.tty.linux import COMPAT, NATIVE, Waits
-from atlasbridge.os.tty.procfs import BlockedCall, Process, parse_stat, parse_syscall
+from atlasbridge.os.tty.linux import COMPAT, NATIVE, BlockedCall, Process, Waits, parse_stat, parse_syscall
 from atlasbridge.os.tty.sockdiag import Connection, parse_connection
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")

@@ -13,15 +13,13 @@ from atlasbridge.cli.run import make_plan, parse_run
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.host.ports import HostParts
-from atlasbridge.core.host.session_log import SessionLog
-from atlasbridge.core.host.supervisor import Beat
+from atlasbridge.core.host.analysis import HostParts
+from atlasbridge.core.host.supervisor import Beat, SessionLog
 from atlasbridge.core.session.settings import Plan, SessionSettings
 from atlasbridge.core.tty import Size
 from atlasbridge.os.tty.base import NoProbe
-from atlasbridge.os.tty.hosted import hosted_words
 from atlasbridge.os.tty.windows import WindowsPTY
-from atlasbridge.os.windows.console import OwnConsole
+from atlasbridge.os.windows.console import OwnConsole, hosted_words
 from atlasbridge.os.windows.session import ConsoleInputWriter, ConsoleSession
 
 

@@ -48,7 +48,7 @@ def _claude(binary: Path, home: Path, folder: Path, address: str, first_run: str
 def _knows(binary: Path, option: str) -> bool:
     """Whether this version has the option: older ones end at one that they do not know."""
     environ = {**os.environ, "PATH": tool_path(binary)}
-    done = subprocess.run((str(binary), "--help"), capture_output=True, text=True, check=False, timeout=60, env=environ)
+    done = subprocess.run((str(binary), "--help"), capture_output=True, text=True, check=False, env=environ)
     return option in done.stdout
 
 

@@ -25,8 +25,7 @@ from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.process import own_python
 from atlasbridge.core.screen.screen import Screen
-from ptypool.process import spawn_process
-from ptypool.terminal import set_window_size
+from ptypool.process import set_window_size, spawn_process
 from tests.real_tools.mockmodel import MockModel
 from tests.real_tools.realtool import find_tool, prepare_launch
 

@@ -10,10 +10,9 @@ from tests.support.playbook import Playbook, Raised
 from tests.support.waiting import wait_for
 
 from atlasbridge.channels.excerpt import is_ambiguous
-from atlasbridge.channels.free_text import reads_as_words
-from atlasbridge.channels.matrix.templates import CANCEL, SHOW, YES, reactions
+from atlasbridge.channels.matrix import CANCEL, SHOW, YES, reactions
 from atlasbridge.channels.receipts import render_answer
-from atlasbridge.channels.templates import render_buttons, render_hint
+from atlasbridge.channels.templates import reads_as_words, render_buttons, render_hint
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer, label_answer, quote_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Confidence, Prompt, PromptType, Reject
 
@@ -108,9 +107,9 @@ def test_from_the_command_line_a_key_reaches_a_real_program(word: str, shown: st
 
     with hub_process() as hub:
         hub.cli("run", "--detach", "--", sys.executable, "-c", KEYS)
-        wait_for(hub.is_asked, deadline_s=60)
+        wait_for(hub.is_asked)
         prompt: dict[str, Any] = hub.ask("prompts")["prompts"][0]
         done = hub.cli("reply", prompt["prompt_id"], word)
         assert done.returncode == 0 and f"the {word.capitalize()} key" in done.stdout, done.stdout + done.stderr
         session = prompt["session_id"]
-        wait_for(lambda: shown in str(hub.ask("screen", session_id=session)).replace("\\\\", "\\"), deadline_s=60)
+        wait_for(lambda: shown in str(hub.ask("screen", session_id=session)).replace("\\\\", "\\"))

@@ -14,16 +14,16 @@ from tests.support.waiting import until
 
 from atlasbridge.bootstrap import build_channel, check_configuration
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.registry import ChannelRegistry
-from atlasbridge.channels.specified import SpecifiedChannel
+from atlasbridge.channels.registry import ChannelRegistry, SpecifiedChannel
 from atlasbridge.config.hub import allowed_people
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.ports import HubApi
+from atlasbridge.core.prompt import Confidence, PromptEvent, PromptType
 from atlasbridge.core.prompt.model import Choice, InboundReply, PromptRecord, PromptState, Receipt, Refusal, Reject
-from atlasbridge.core.routing.channel_worker import ChannelWorker, Job, WorkerSettings
+from atlasbridge.core.routing.router import ChannelWorker, Job, WorkerSettings
+from atlasbridge.core.session import Session
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
-from atlasbridge.specification.architecture import Confidence, PromptEvent, PromptType, Session
 
 CREATED, EXPIRES = "2026-02-21T14:22:10.451000+00:00", "2026-02-21T14:32:10.451000+00:00"
 ASKED = replace(YES_NO, safe_default="n", choices=(Choice("y", "Yes"), Choice("n", "No", refuses=True)))

@@ -15,16 +15,16 @@ from tests.specification.documents import example
 from tests.support.ledgers import ask, open_ledger
 from tests.support.waiting import stays
 
+from atlasbridge import specification
 from atlasbridge.core.prompt.model import PromptState
 from atlasbridge.core.tty import Size
-from atlasbridge.specification import architecture, claude_adapter, reliability
-from atlasbridge.specification.adapter_interface import SupervisorState
+from atlasbridge.specification import SupervisorState
 
 QUESTION = "print('got', repr(input('Continue? (y/n) ')), flush=True)"
 
 
 @asynccontextmanager
-async def running(supervisor: reliability.PTYSupervisor) -> AsyncIterator[asyncio.Task[int]]:
+async def running(supervisor: specification.PTYSupervisor) -> AsyncIterator[asyncio.Task[int]]:
     task = asyncio.create_task(supervisor.run())
     try:
         async with asyncio.timeout(30):
@@ -37,9 +37,9 @@ async def running(supervisor: reliability.PTYSupervisor) -> AsyncIterator[asynci
 @example("reliability", 1)
 async def test_the_supervisor_brings_a_prompt_and_types_the_response(tmp_path: Path) -> None:
     shown, log = io.BytesIO(), tmp_path / "own.log"
-    audit = architecture.AuditWriter(log)
+    audit = specification.AuditWriter(log)
     command = [sys.executable, "-c", QUESTION]
-    supervisor = reliability.PTYSupervisor(command, terminal=shown, audit=audit)
+    supervisor = specification.PTYSupervisor(command, terminal=shown, audit=audit)
     async with running(supervisor) as task:
         event = await supervisor.prompts.get()
         assert (event.prompt_type, event.session_id) == ("yes_no", supervisor.session_id)
@@ -51,13 +51,13 @@ async def test_the_supervisor_brings_a_prompt_and_types_the_response(tmp_path: P
         assert asyncio.all_tasks() - {asyncio.current_task()} == set(), "the tool's end ends the four tasks"
     assert b"got 'y'" in shown.getvalue() and str(supervisor.state) == "done"
     audit.close()
-    assert architecture.verify_chain(log) == (True, 4)
+    assert specification.verify_chain(log) == (True, 4)
     assert "REPLY_INJECTED" in log.read_text()
 
 
 async def test_a_response_at_the_moment_of_the_end_does_not_keep_its_task_alive() -> None:
     """`asyncio.wait_for` of Python 3.11 forgets a cancellation that comes together with the result."""
-    supervisor = reliability.PTYSupervisor(["true"])
+    supervisor = specification.PTYSupervisor(["true"])
     for turns in range(4):
         task = asyncio.create_task(supervisor.response_consumer())
         for _ in range(3):  # it waits for a response now
@@ -72,7 +72,7 @@ async def test_a_response_at_the_moment_of_the_end_does_not_keep_its_task_alive(
 
 @example("reliability", 1)
 async def test_the_supervisor_refuses_a_second_response_and_one_for_nothing() -> None:
-    supervisor = reliability.PTYSupervisor([sys.executable, "-c", QUESTION + "; input()"])
+    supervisor = specification.PTYSupervisor([sys.executable, "-c", QUESTION + "; input()"])
     async with running(supervisor):
         event = await supervisor.prompts.get()
         for prompt_id in (event.prompt_id, event.prompt_id, "nothing"):
@@ -87,7 +87,7 @@ async def test_the_supervisor_refuses_a_second_response_and_one_for_nothing() ->
 async def test_keys_wait_while_the_gate_is_held_and_an_injection_gives_up_after_its_time() -> None:
     keyboard, person = os.pipe()
     shown = io.BytesIO()
-    supervisor = reliability.PTYSupervisor(
+    supervisor = specification.PTYSupervisor(
         [sys.executable, "-c", QUESTION], terminal=shown, keyboard=keyboard, injection_timeout_seconds=0.2
     )
     async with running(supervisor) as task:
@@ -107,7 +107,7 @@ async def test_keys_wait_while_the_gate_is_held_and_an_injection_gives_up_after_
 @example("reliability", 1)
 async def test_the_watchdog_tells_one_stall_once() -> None:
     silent = [sys.executable, "-c", "print('working', flush=True); import sys; sys.stdin.readline()"]
-    supervisor = reliability.PTYSupervisor(silent, stuck_timeout_seconds=0.5, stuck_poll_interval_seconds=0.1)
+    supervisor = specification.PTYSupervisor(silent, stuck_timeout_seconds=0.5, stuck_poll_interval_seconds=0.1)
     async with running(supervisor):
         event = await supervisor.prompts.get()
         assert "working" in event.excerpt
@@ -119,7 +119,7 @@ async def test_the_supervisor_relays_the_keyboard_and_returns_the_exit_status() 
     keyboard, person = os.pipe()
     shown = io.BytesIO()
     code = "import sys; print('read', sys.stdin.readline(), flush=True); sys.exit(7)"
-    supervisor = claude_adapter.PTYSupervisor([sys.executable, "-c", code], terminal=shown, keyboard=keyboard)
+    supervisor = specification.PTYSupervisor([sys.executable, "-c", code], terminal=shown, keyboard=keyboard)
     async with running(supervisor) as task:
         os.write(person, b"by hand\r")
         assert await task == 7
@@ -128,7 +128,7 @@ async def test_the_supervisor_relays_the_keyboard_and_returns_the_exit_status() 
 
 
 def test_a_terminal_is_spawned_read_written_resized_and_terminated() -> None:
-    pty: architecture.BasePTY = reliability.PosixPTYBackend.spawn(
+    pty: specification.BasePTY = specification.PosixPTYBackend.spawn(
         ["sh", "-c", "read line; stty size; echo done; read more"],  # no shell that writes the size it has just read
         size=Size(24, 80),
     )
@@ -147,30 +147,30 @@ def test_a_terminal_is_spawned_read_written_resized_and_terminated() -> None:
 
 
 def test_a_read_returns_no_more_than_was_asked_for() -> None:
-    pty = reliability.PosixPTYBackend.spawn(["sh", "-c", "printf 0123456789; sleep 30"])
+    pty = specification.PosixPTYBackend.spawn(["sh", "-c", "printf 0123456789; sleep 30"])
     assert pty.read(4) == b"0123"
     pty.terminate()
     pty.close()
 
 
 def test_every_backend_offers_what_the_document_lists() -> None:
-    for backend in (reliability.PosixPTYBackend, reliability.ConPTYBackend):
-        assert issubclass(backend, architecture.BasePTY) and not backend.__abstractmethods__
-    assert {"spawn", "read", "write", "resize"} <= architecture.BasePTY.__abstractmethods__
+    for backend in (specification.PosixPTYBackend, specification.ConPTYBackend):
+        assert issubclass(backend, specification.BasePTY) and not backend.__abstractmethods__
+    assert {"spawn", "read", "write", "resize"} <= specification.BasePTY.__abstractmethods__
 
 
 def test_a_log_of_ones_own_goes_on_where_it_ended_and_shows_a_change(tmp_path: Path) -> None:
     log = tmp_path / "audit.log"
     for number in (1, 2):
-        writer = architecture.AuditWriter(log)
+        writer = specification.AuditWriter(log)
         entry = writer.write("REPLY_INJECTED", prompt_id=f"p{number}", value="y")
         assert entry["seq"] == number
         writer.close()
-    assert architecture.verify_chain(log) == (True, 2)
+    assert specification.verify_chain(log) == (True, 2)
     log.write_text(log.read_text().replace('"p1"', '"p9"'))
-    assert architecture.verify_chain(log) == (False, 1)
+    assert specification.verify_chain(log) == (False, 1)
     with pytest.raises(ValueError, match="entry 1"):
-        architecture.AuditWriter(log)
+        specification.AuditWriter(log)
 
 
 def test_decide_prompt_changes_one_row_once(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_decide_prompt_changes_one_row_once(tmp_path: Path) -> None:
     assert database.decide_prompt(p1.prompt_id, other.session_id, nonce, "y") == 0  # another session's
     assert database.decide_prompt(p1.prompt_id, p1.session_id, "0" * 32, "y") == 0  # not its nonce
     assert database.decide_prompt(p1.prompt_id, p1.session_id, nonce, "perhaps") == 0  # no answer to a yes/no question
-    assert architecture.decide_prompt(database, p1.prompt_id, p1.session_id, nonce, "y") == 1
+    assert specification.decide_prompt(database, p1.prompt_id, p1.session_id, nonce, "y") == 1
     assert database.decide_prompt(p1.prompt_id, p1.session_id, nonce, "y") == 0  # the double tap
     decided = database.prompt(p1.prompt_id)
     assert decided is not None and decided.state is PromptState.REPLY_RECEIVED
@@ -189,7 +189,7 @@ def test_decide_prompt_changes_one_row_once(tmp_path: Path) -> None:
 
 
 async def test_the_claude_adapter_has_the_names_of_the_architecture_document(tmp_path: Path) -> None:
-    adapter = architecture.ClaudeAdapter()
+    adapter = specification.ClaudeAdapter()
     assert adapter.tool_name == "claude" and isinstance(adapter.supported_versions, list)
     await adapter.start_session(["sh", "-c", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.05; done"])
     async for chunk in adapter.read_stream():
@@ -206,7 +206,7 @@ async def test_the_claude_adapter_has_the_names_of_the_architecture_document(tmp
 
 
 async def test_the_channels_for_tests_take_a_prompt_and_never_answer(tmp_path: Path) -> None:
-    for channel in (architecture.NullChannel(), architecture.LocalChannel()):
+    for channel in (specification.NullChannel(), specification.LocalChannel()):
         await channel.notify("hello")
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(channel.receive_reply(), 0.05)

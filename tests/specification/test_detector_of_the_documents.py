@@ -6,7 +6,7 @@ import pytest
 
 from atlasbridge.adapters.base import Confidence, PromptType, validate_event
 from atlasbridge.core.prompt import model
-from atlasbridge.specification.adapter_interface import PromptDetector
+from atlasbridge.specification import PromptDetector
 
 TABLE = [
     ("Continue? (y/n) ", "yes_no"),

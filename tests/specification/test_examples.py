@@ -25,6 +25,7 @@ import types
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -40,15 +41,16 @@ from tests.support.playbook import READING, Playbook, Raised
 from tests.support.terminal import ATLASBRIDGE, Terminal
 from tests.support.waiting import wait_for
 
+from atlasbridge import specification
 from atlasbridge.adapters import base
 from atlasbridge.adapters.external_adapter import REMEMBERED_KEYS
 from atlasbridge.channels.callback import MAX_BYTES, encode_callback
 from atlasbridge.channels.telegram.messages import render_prompt
 from atlasbridge.channels.templates import render_buttons
+from atlasbridge.core import prompt as core_prompt
 from atlasbridge.core.prompt.model import TRANSITIONS, Confidence, confidence_band
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.lab.scenario import BasePromptLabScenario
-from atlasbridge.specification import adapter_interface, architecture, claude_adapter, reliability
 from ptypool import pty_pool
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +66,6 @@ def run(
         env={**os.environ, **(environ or {})},
         capture_output=True,
         text=True,
-        timeout=300,
         stdin=subprocess.DEVNULL,
     )
 
@@ -108,13 +109,13 @@ def stub_claude(folder: Path, code: str) -> dict[str, str]:
 def test_the_four_tasks_have_their_names() -> None:
     named = set(re.findall(r"\b(pty_reader|stdin_relay|stall_watchdog|response_consumer)\b", block("reliability", 1)))
     assert named == set(re.findall(r"Task \d: (\w+)", block("architecture", 3))) and len(named) == 4
-    assert all(inspect.iscoroutinefunction(getattr(reliability.PTYSupervisor, name)) for name in named)
+    assert all(inspect.iscoroutinefunction(getattr(specification.PTYSupervisor, name)) for name in named)
 
 
 @example("reliability", 2)
 async def test_the_injection_gate_is_a_lock_that_is_always_released() -> None:
     code = "async def hold(self):\n" + textwrap.indent(block("reliability", 2) + "    pass\n", "    ")
-    supervisor = reliability.PTYSupervisor(["true"])
+    supervisor = specification.PTYSupervisor(["true"])
     hold = executed(code)["hold"]
     await asyncio.wait_for(asyncio.gather(hold(supervisor), hold(supervisor)), 5)
 
@@ -175,7 +176,7 @@ def test_the_pytest_lines_collect_what_they_name() -> None:
 
 @example("reliability", 8)
 def test_a_scenario_has_the_attributes_and_methods_of_the_document() -> None:
-    theirs = executed(block("reliability", 8), DetectorResult=reliability.DetectorResult)["BasePromptLabScenario"]
+    theirs = executed(block("reliability", 8), DetectorResult=specification.DetectorResult)["BasePromptLabScenario"]
     assert set(theirs.__annotations__) <= set(BasePromptLabScenario.__annotations__)
     for name in ("setup", "run", "assert_behavior"):
         ours = getattr(BasePromptLabScenario, name)
@@ -224,9 +225,9 @@ def test_the_parts_of_the_diagrams_are_there(hub: HubProcess) -> None:
     for folder in re.findall(r"src/atlasbridge/[\w/]+", drawn):
         assert (ROOT / folder).is_dir(), folder
     for name in re.findall(r"\b(?:Base\w+|\w+Adapter|\w+Channel|PromptRouter|AuditWriter|verify_chain)\b", drawn):
-        assert hasattr(architecture, name), name
+        assert hasattr(specification, name), name
     for name in ("spawn", "read", "write", "resize", "terminate"):
-        assert name in drawn and callable(getattr(architecture.BasePTY, name))
+        assert name in drawn and callable(getattr(specification.BasePTY, name))
     listed = run(hub.command("--help"), environ=hub.environ).stdout
     said = re.search(r"Click commands: ([^\"]+)", drawn)
     assert said is not None
@@ -251,10 +252,10 @@ def test_two_real_sessions_go_through_the_sequence_and_get_their_own_replies(hub
     for _ in range(2):
         done = hub.cli("run", "--detach", "--", sys.executable, "-c", ANSWERED)
         assert done.returncode == 0, done.stderr
-    wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 2, deadline_s=60)
+    wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 2)
     for prompt, value in zip(hub.ask("prompts")["prompts"], ("y", "n"), strict=True):
         assert hub.cli("reply", prompt["prompt_id"], value).returncode == 0
-        wait_for(partial(shows, hub, prompt["session_id"], f"got {value}"), deadline_s=60)
+        wait_for(partial(shows, hub, prompt["session_id"], f"got {value}"))
         entries = [json.loads(line) for line in (hub.home.root / "audit.log").read_text().splitlines()]
         mine = [entry for entry in entries if entry.get("prompt_id") == prompt["prompt_id"]]
         names = [entry["event"] for entry in mine]
@@ -293,11 +294,11 @@ def test_the_event_and_its_enumerations_are_those_of_the_document() -> None:
         "dataclass": dataclasses.dataclass,
     }
     event = executed(block("architecture", 5), **names)["PromptEvent"]
-    assert [one.name for one in dataclasses.fields(architecture.PromptEvent)] == [
+    assert [one.name for one in dataclasses.fields(core_prompt.PromptEvent)] == [
         one.name for one in dataclasses.fields(event)
     ]
-    assert {one.name: one.value for one in architecture.PromptType} == {one.name: one.value for one in kinds}
-    assert {one.name: one.value for one in architecture.Confidence} == {one.name: one.value for one in sure}
+    assert {one.name: one.value for one in core_prompt.PromptType} == {one.name: one.value for one in kinds}
+    assert {one.name: one.value for one in core_prompt.Confidence} == {one.name: one.value for one in sure}
 
 
 @example("architecture", 9)
@@ -314,7 +315,7 @@ def test_the_guarded_update_of_the_document_changes_one_row_of_a_real_store(tmp_
     ledger.close()
     given = {"prompt_id": record.prompt_id, "nonce": record.nonce, "now": record.created_at}
     given |= {"expected_current_status": "awaiting_reply", "new_status": "canceled"}
-    with sqlite3.connect(tmp_path / "atlasbridge.db") as store:
+    with closing(sqlite3.connect(tmp_path / "atlasbridge.db")) as store:
         update = block("architecture", 10)
         assert re.fullmatch(r"[0-9a-f]{32}", record.nonce)
         names = ", ".join(
@@ -346,23 +347,23 @@ def test_a_button_carries_the_four_fields_in_sixty_four_bytes(tmp_path: Path) ->
 def test_a_channel_has_the_methods_of_the_document() -> None:
     names = {"ABC": ABC, "abstractmethod": abstractmethod, "PromptEvent": Any, "Session": Any}
     theirs = executed("from __future__ import annotations\n" + block("architecture", 15), **names)["BaseChannel"]
-    assert theirs.__abstractmethods__ == architecture.BaseChannel.__abstractmethods__
+    assert theirs.__abstractmethods__ == specification.BaseChannel.__abstractmethods__
     for name in theirs.__abstractmethods__:
-        ours = inspect.signature(getattr(architecture.BaseChannel, name))
+        ours = inspect.signature(getattr(specification.BaseChannel, name))
         assert list(ours.parameters) == list(inspect.signature(getattr(theirs, name)).parameters)
 
 
 @example("architecture", 16)
 @example("architecture", 17)
 def test_adapters_and_their_registry_have_the_names_of_the_document() -> None:
-    for number, owner in ((16, architecture.ClaudeAdapter), (17, architecture.AdapterRegistry)):
+    for number, owner in ((16, specification.ClaudeAdapter), (17, specification.AdapterRegistry)):
         (drawn,) = ast.parse(block("architecture", number)).body
         assert isinstance(drawn, ast.ClassDef)
         named = [one.name for one in drawn.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
         assert named and [name for name in named if not hasattr(owner, name)] == []
-    assert architecture.AdapterRegistry.get("claude") is architecture.ClaudeAdapter
-    assert architecture.AdapterRegistry.get("no-such-tool") is architecture.GenericPTYAdapter
-    assert "claude" in architecture.AdapterRegistry.list_supported()
+    assert specification.AdapterRegistry.get("claude") is specification.ClaudeAdapter
+    assert specification.AdapterRegistry.get("no-such-tool") is specification.GenericPTYAdapter
+    assert "claude" in specification.AdapterRegistry.list_supported()
 
 
 @example("architecture", 18)
@@ -371,8 +372,8 @@ def test_adapters_and_their_registry_have_the_names_of_the_document() -> None:
 def test_the_tables_have_the_columns_of_the_document(tmp_path: Path) -> None:
     """But for the message id: several channels show a prompt, and `deliveries` has their ids."""
     open_ledger(tmp_path).close()
-    drawn = sqlite3.connect(":memory:")
-    with sqlite3.connect(tmp_path / "atlasbridge.db") as store:
+    memory = sqlite3.connect(":memory:")
+    with closing(memory) as drawn, closing(sqlite3.connect(tmp_path / "atlasbridge.db")) as store:
         for number, table in ((18, "sessions"), (19, "prompts"), (20, "replies")):
             drawn.executescript(block("architecture", number))
             wanted = {row[1] for row in drawn.execute(f"PRAGMA table_info({table})")}
@@ -512,7 +513,7 @@ def test_every_pattern_of_the_document_is_detected(number: int) -> None:
         else:
             lines.append(line.replace("\\n", "\n") + " ")
     for line in lines:
-        detector = claude_adapter.PromptDetector()
+        detector = specification.PromptDetector()
         event = detector.detect(line)
         assert event is not None and event.prompt_type.value == PATTERNS[number], (line, event)
 
@@ -570,7 +571,7 @@ def test_the_frozen_interface_is_that_of_the_document(monkeypatch: pytest.Monkey
 async def test_the_eight_methods_do_what_their_descriptions_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATLASBRIDGE_SECRET", "hidden")
     described = block("adapter interface", 1)
-    adapter = adapter_interface.AdapterRegistry.get("no-such-tool")()
+    adapter = specification.AdapterRegistry.get("no-such-tool")()
     with pytest.raises(base.AdapterStartError):
         await adapter.start_session(["no-such-program-anywhere"])
     code = (
@@ -630,7 +631,7 @@ def test_the_key_is_made_by_the_documents_function() -> None:
         before = int(time.time()) // 5
         pair = (
             theirs("session", "Continue? (y/n)"),
-            adapter_interface.make_idempotency_key("session", "Continue? (y/n)"),
+            specification.make_idempotency_key("session", "Continue? (y/n)"),
         )
         if int(time.time()) // 5 == before:
             break
@@ -697,7 +698,7 @@ def test_the_modules_of_adapters_run_as_they_are_written(tmp_path: Path) -> None
     assert patterns[0].search("Confirm action? [Y/n]")
     assert block("adapter interface", 17).startswith("src/atlasbridge/adapters/")
     tool = Path(block("adapter interface", 18).strip()).stem
-    assert tool in adapter_interface.AdapterRegistry.list_supported()
+    assert tool in specification.AdapterRegistry.list_supported()
 
 
 @example("adapter interface", 21)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from atlasbridge.adapters.base import PromptEvent, Reply, validate_event, validate_reply
-from atlasbridge.specification.adapter_interface import INJECT_BYTES, PromptDetector, make_idempotency_key
+from atlasbridge.specification import INJECT_BYTES, PromptDetector, make_idempotency_key
 
 NONCE = "0123456789abcdef" * 2
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.support.hubs import HubProcess, hub_process
 from tests.support.terminal import ATLASBRIDGE, Terminal
 
-FLOOD = "head -c 5000000 /dev/urandom | base64; printf 'Continue? (y/n) '; read answer"
+FLOOD = "head -c 2000000 /dev/urandom | base64; printf 'Continue? (y/n) '; read answer"
 MOST_KB = 50 * 1024
 
 

@@ -23,8 +23,7 @@ from tests.support.hubs import NO_WEB, short_home
 from tests.support.sessions import end_all, end_sessions
 from tests.support.waiting import DEADLINE_S, wait_for
 
-from atlasbridge.core.daemon.request import HubClient, lock_holder
-from atlasbridge.core.daemon.starter import ALREADY_RUNNING
+from atlasbridge.core.daemon.request import ALREADY_RUNNING, HubClient, lock_holder
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 

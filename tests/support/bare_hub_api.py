@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
-from atlasbridge.core.audit.signed_approval import PasskeyRefused
+from atlasbridge.core.audit.passkeys import PasskeyRefused
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.operations import Caller, Changes, HubAs, Operation, Refused, Sized
 from atlasbridge.core.policy.escalation import Tone

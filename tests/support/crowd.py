@@ -79,7 +79,7 @@ class Directory:
                 "-c",
                 script,
             ]
-            done = subprocess.run(words, env=self.place.environ, capture_output=True, text=True, timeout=120)
+            done = subprocess.run(words, env=self.place.environ, capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
         else:
             self.place.start_session(("bash", "-c", script), name=name)

@@ -23,13 +23,15 @@ from atlasbridge.core.policy.escalation import (
     Life,
     Notification,
     Outlook,
+    PeopleBook,
+    Person,
     PresenceSettings,
+    QuietHours,
     Route,
     covers,
     default_escalation,
     listeners,
 )
-from atlasbridge.core.policy.people import PeopleBook, Person, QuietHours
 
 NAMES = ("Ana", "Bo", "Cy")
 LANES = (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
-PROGRAM = """#!{python}
-import json, sys
+from tests.support.terminal import SCRIPT
+
+PROGRAM = """import json, sys
 if sys.argv[1:] == []: sys.exit(2)
 with open({log!r}, "a") as file: file.write(json.dumps(sys.argv[1:]) + "\\n")
 if "--print-id" in sys.argv:
@@ -23,7 +23,7 @@ class FakeDesktop:
         self.folder = Path(tempfile.mkdtemp(prefix="ab-desktop-"))
         self._log = self.folder / "calls"
         path = self.folder / "notify-send"
-        path.write_text(PROGRAM.format(python=sys.executable, log=str(self._log)).replace("\\\\n", "\\n"))
+        path.write_text(SCRIPT + PROGRAM.format(log=str(self._log)).replace("\\\\n", "\\n"))
         path.chmod(0o755)
         self.program = str(path)
 

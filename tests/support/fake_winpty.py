@@ -11,8 +11,7 @@ import os
 import signal
 from typing import Self
 
-from ptypool.process import SpawnedProcess, spawn_process
-from ptypool.terminal import set_window_size, window_size
+from ptypool.process import SpawnedProcess, set_window_size, spawn_process, window_size
 
 
 class WinptyError(Exception):

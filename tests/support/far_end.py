@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 from tests.support.fake_push import as_shown
 
-from atlasbridge.channels.matrix import templates as matrix_looks
-from atlasbridge.channels.ntfy import channel as ntfy_looks
+from atlasbridge.channels import matrix as matrix_looks
+from atlasbridge.channels import ntfy as ntfy_looks
 from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.telegram import messages
 from atlasbridge.channels.templates import Role
@@ -19,8 +19,9 @@ from atlasbridge.core.clock import iso
 from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.store import prompts, sessions
+from atlasbridge.core.store import prompts
 from atlasbridge.core.store.database import Database, migrate
+from atlasbridge.core.store.ledger import insert_session
 from atlasbridge.web import push, view
 
 MOMENT = iso(1_800_000_000.0)
@@ -50,7 +51,7 @@ def _store() -> Database:
     database = Database.open(Path(folder.name) / "store.db")
     migrate(database, MOMENT)
     with database.transaction() as connection:
-        sessions.insert(connection, SESSION, "this boot")
+        insert_session(connection, SESSION, "this boot")
     return database
 
 

@@ -100,8 +100,7 @@ def false_hub_beside(home: Path, folder: Path) -> list[Any]:
 
 def false_voucher(home: Path, folder: Path) -> list[Any]:
     """A false hub whose parent calls itself a host, and says as a host would that this is the hub it has started."""
-    from atlasbridge.core.ancestry import look_at
-    from atlasbridge.core.peer import voucher
+    from atlasbridge.core.peer import look_at, voucher
 
     wait_for_prompt(home)
     call_itself(HOST)
@@ -162,7 +161,7 @@ def run_hook(home: Path, folder: Path) -> str:
     told = json.dumps({"tool_name": "Bash", "tool_input": {"command": "rm -rf /"}, "cwd": "/"})
     (attach_socket,) = home.glob("sessions/*.sock")
     words = [sys.executable, "-I", "-S", permission_hook.__file__, str(attach_socket), "answers"]
-    return subprocess.run(words, input=told, capture_output=True, text=True, timeout=30).stdout
+    return subprocess.run(words, input=told, capture_output=True, text=True).stdout
 
 
 def loopback_key(home: Path, folder: Path) -> Any:
@@ -537,7 +536,7 @@ def with_environment(home: Path, folder: Path) -> dict[str, str]:
     evil = folder / "evil"
     evil.mkdir()
     (evil / "sitecustomize.py").write_text(
-        "import atlasbridge.core.ancestry as a, atlasbridge.core.hub_connection as h\n"
+        "import atlasbridge.core.peer as a, atlasbridge.core.hub_connection as h\n"
         "h.prove_outside = lambda link, users: h.Peer(0, 0)\n"
         "a.is_inside = lambda line: False\n"
     )
@@ -557,7 +556,7 @@ def with_environment(home: Path, folder: Path) -> dict[str, str]:
     words = [sys.executable, "-m", "atlasbridge", "reply", prompt_id, "y"]
     came = {}
     for name, given in environs.items():
-        done = subprocess.run(words, env={**plain, **given}, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(words, env={**plain, **given}, capture_output=True, text=True)
         came[name] = (done.stderr or done.stdout) if done.returncode else ""
     return came
 
@@ -602,7 +601,7 @@ def own_hub(home: Path, folder: Path) -> Any:
     command = [sys.executable, "-m", "atlasbridge.core.daemon", "--foreground"]
     environ = {name: value for name, value in os.environ.items() if name != "ATLASBRIDGE_SESSION"}
     mine = subprocess.Popen(command, env={**environ, "ATLASBRIDGE_HOME": str(home)}, stderr=subprocess.PIPE, text=True)
-    _, said = mine.communicate(timeout=30)
+    _, said = mine.communicate()
     return {"status": mine.returncode, "said": said}
 
 

@@ -24,14 +24,13 @@ from tests.support.waiting import until, wait_for
 
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.daemon.parts import HubSettings
-from atlasbridge.core.daemon.request import HubClient, lock_holder
+from atlasbridge.core.daemon.request import ALREADY_RUNNING, HubClient, lock_holder
 from atlasbridge.core.daemon.service import ChannelPlan, Hub, HubPlan
-from atlasbridge.core.daemon.starter import ALREADY_RUNNING
 from atlasbridge.core.home import Home
 from atlasbridge.core.peer import Peer
 from atlasbridge.core.prompt.model import PromptRecord, Receipt, Refusal, Reject
-from atlasbridge.core.routing.channel_worker import WorkerSettings
 from atlasbridge.core.routing.policy import PolicySettings
+from atlasbridge.core.routing.router import WorkerSettings
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 
@@ -77,11 +76,11 @@ class HubProcess:
         self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root), "ATLASBRIDGE_SESSION_ZYGOTE": "0"}
 
     def cli(self, *arguments: str, given: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-        plain = bool(arguments) and cwd is None and not self._less and not self._cold
+        plain = bool(arguments) and cwd is None and not self._cold
         if plain and warm.may_fork(arguments, self.environ):
-            return warm.run_command(arguments, self.environ, given)
+            return warm.run_command(arguments, self.environ, given, bool(self._less))
         words = self.command(*arguments)
-        return subprocess.run(words, env=self.environ, input=given, capture_output=True, text=True, timeout=60, cwd=cwd)
+        return subprocess.run(words, env=self.environ, input=given, capture_output=True, text=True, cwd=cwd)
 
     def json(self, *arguments: str) -> Any:
         done = self.cli(*arguments, "--json")
@@ -110,8 +109,8 @@ class HubProcess:
         return [*self._less, sys.executable, "-m", "atlasbridge", *arguments]
 
     def start(self) -> None:
-        if not self._less and not self._cold and warm.may_fork((), self.environ):
-            told = warm.start_hub(self.environ)
+        if not self._cold and warm.may_fork((), self.environ):
+            told = warm.start_hub(self.environ, bool(self._less))
             assert told.get("ready") or told.get("error") == ALREADY_RUNNING, told
             return
         done = self.cli("hub", "start")

@@ -269,7 +269,7 @@ def _round(hub: HubProcess, open_question: AskQuestion | AcpQuestion, victim: st
     """True: who asked died before it could hear."""
     moment = chance.choice(open_question.moments)
     if moment != "before":
-        wait_for(lambda: bool(open_prompts(hub)), deadline_s=60)
+        wait_for(lambda: bool(open_prompts(hub)))
     first = threading.Thread(target=open_question.answering.once)
     if moment == "answering":
         first.start()

@@ -72,7 +72,7 @@ def _become(order: dict[str, Any]) -> None:
                 die_at(order.get("die_at", ""), tell, _is_host)
             if order.get("place"):
                 arm(order["place"], order["witness"], host=True)
-            status = atlasbridge.cli.run.main(sys.argv[1:])
+            status = atlasbridge.cli.run.run(sys.argv[1:])
         sys.stdout.flush()
     finally:
         os._exit(status)

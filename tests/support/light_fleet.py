@@ -22,8 +22,8 @@ from atlasbridge.core.fleet_wire import BATCH, BEAT_S, decode_message, encode_me
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import PromptRecord, PromptState
 from atlasbridge.core.values import replace
+from atlasbridge.fleet.member.channel import GATHER_S, WINDOW
 from atlasbridge.fleet.member.joining import dial, enter
-from atlasbridge.fleet.member.link import GATHER_S, WINDOW
 from atlasbridge.fleet.member.membership import read_membership
 
 WORDS = {"y": "yes", "n": "no"}

@@ -18,8 +18,8 @@ from typing import Any
 from tests.support.fleet import YES_NO, Machine, Sitter
 
 import atlasbridge.core.fleet_wire as fleet_wire
+import atlasbridge.fleet.member.channel as link
 import atlasbridge.fleet.member.joining as joining
-import atlasbridge.fleet.member.link as link
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.service import Hub
 from atlasbridge.core.errors import StoreError

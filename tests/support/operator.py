@@ -12,6 +12,10 @@ from tests.support import warm
 from tests.support.terminal import ATLASBRIDGE
 from tests.support.waiting import wait_for
 
+from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.errors import HubUnavailable
+from atlasbridge.core.home import Home
+
 
 class Operator:
     def __init__(self, home: Path) -> None:
@@ -21,9 +25,7 @@ class Operator:
     def command(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         if words and warm.may_fork(words, self._environ):
             return warm.run_command(words, self._environ, stdin)
-        return subprocess.run(
-            [*ATLASBRIDGE, *words], env=self._environ, input=stdin, capture_output=True, text=True, timeout=90
-        )
+        return subprocess.run([*ATLASBRIDGE, *words], env=self._environ, input=stdin, capture_output=True, text=True)
 
     def events(self) -> list[dict[str, Any]]:
         """Everything that is open now, as the event stream tells it."""
@@ -36,14 +38,18 @@ class Operator:
 
     def open_prompt(self) -> dict[str, Any]:
         """Waits for a prompt to be raised."""
-        found: list[dict[str, Any]] = []
+        return wait_for(lambda: self.approvals() if self._is_asked() else None, "a prompt")[0]
 
-        def look() -> bool:
-            found[:] = [event for event in self.approvals() if event]
-            return bool(found)
+    def _is_asked(self) -> bool:
+        """Without a process for each look."""
+        try:
+            with HubClient(Home(self._home)) as hub:
+                return bool(hub.ask("prompts")["prompts"])
+        except HubUnavailable:
+            return False  # it is started by the session
 
-        wait_for(look, "a prompt", 60)
-        return found[0]
+    def start_hub(self) -> None:
+        warm.start_hub(self._environ)
 
     def approvals(self) -> list[dict[str, Any]]:
         done = self.command("approvals", "--json")

@@ -16,15 +16,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import psycopg
 
 QUICK = "-c fsync=off -c full_page_writes=off -c max_connections=200 -c listen_addresses='' -c log_min_messages=fatal"
 
 
 @cache
 def programs() -> Path:
-    """Where initdb and postgres are."""
+    """Where initdb and postgres are. One on the path can be a link into a folder that has the other programs, too."""
     found = [*sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb")), Path(shutil.which("initdb") or "")]
-    usable = [path for path in found if path.is_file()]
+    usable = [path.resolve() for path in found if path.is_file()]
     assert usable, "PostgreSQL is not installed: tools/install-extras does it"
     return usable[-1].parent
 
@@ -46,7 +49,6 @@ class Postgres:
             capture_output=True,
             text=True,
             cwd=self.folder,
-            timeout=60,
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -91,7 +93,6 @@ class Postgres:
             [str(programs() / "psql"), "-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", url, "-c", text],
             capture_output=True,
             text=True,
-            timeout=60,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
@@ -116,3 +117,69 @@ def postgres(options: str = QUICK) -> Iterator[Postgres]:
             server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+class Rows:
+    """The rows of a database, kept in a second schema."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._tables: dict[str, str] = {}  # each with the columns that have a value of their own
+
+    async def keep(self) -> None:
+        async with await psycopg.AsyncConnection.connect(self._url) as connection:
+            if not self._tables:
+                await self._prepare(connection)
+            await connection.set_isolation_level(psycopg.IsolationLevel.REPEATABLE_READ)
+            words = [
+                f"DELETE FROM kept.{name}; INSERT INTO kept.{name} SELECT * FROM public.{name};"
+                for name in self._tables
+            ]
+            await connection.execute("".join(words).encode())
+            found = await connection.execute(
+                "SELECT sequencename, last_value FROM pg_sequences WHERE schemaname = 'public'"
+            )
+            self._sequences = await found.fetchall()
+
+    async def put_back(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        words = ["SET session_replication_role = replica;"]
+        for name, columns in self._tables.items():
+            words.append(f"DELETE FROM public.{name}; INSERT INTO public.{name} ({columns}) OVERRIDING SYSTEM VALUE")
+            words.append(f" SELECT {columns} FROM kept.{name};")
+        for name, value in self._sequences:
+            words.append(f"SELECT setval('public.{name}', {value or 1}, {value is not None});")
+        await connection.execute("".join(words).encode())
+
+    async def _prepare(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        found = await connection.execute(
+            "SELECT c.relname, string_agg(quote_ident(a.attname), ', ')"
+            " FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid"
+            " WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND a.attnum > 0 AND NOT a.attisdropped"
+            " AND a.attgenerated = '' GROUP BY c.relname"
+        )
+        self._tables = {str(name): str(columns) for name, columns in await found.fetchall()}
+        await connection.execute("CREATE SCHEMA kept")
+        for name in self._tables:
+            await connection.execute(f"CREATE UNLOGGED TABLE kept.{name} (LIKE public.{name})".encode())
+        await connection.commit()
+
+    async def fail_over(self, breaks: bool = True) -> None:
+        """Put the rows back below a running server. Its connections break, unless a pooler hides that."""
+        name = psycopg.conninfo.conninfo_to_dict(self._url)["dbname"]
+        other = psycopg.conninfo.make_conninfo(self._url, dbname="postgres")
+        async with (
+            await psycopg.AsyncConnection.connect(self._url) as replica,
+            await psycopg.AsyncConnection.connect(other, autocommit=True) as control,
+        ):
+            if breaks:
+                await control.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+                query = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s AND pid <> %s"
+                await control.execute(query, (name, replica.info.backend_pid))
+            while True:
+                try:
+                    await self.put_back(replica)
+                    break
+                except psycopg.errors.DeadlockDetected:  # with what the server does meanwhile
+                    await replica.rollback()
+            await replica.commit()
+            await control.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())

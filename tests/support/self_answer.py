@@ -19,7 +19,7 @@ from typing import Any
 from atlasbridge.core import wire
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.home import Home
-from atlasbridge.core.host.terminal_handover import send_with_fds
+from atlasbridge.core.process import send_with_fds
 
 MANNERS = ("child", "daemon", "nohup", "bare")
 HOME = "HOME_OF_THE_HUB"

@@ -30,8 +30,8 @@ from atlasbridge.fleet.member.joining import join
 from atlasbridge.fleet.member.membership import write_membership
 from atlasbridge.fleet.server import audit, machines, people
 from atlasbridge.fleet.server.database import Database
+from atlasbridge.fleet.server.machines import identity_of
 from atlasbridge.fleet.server.migrations_loader import migrate
-from atlasbridge.fleet.server.signature import identity_of
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = {"y": "yes", "n": "no"}
@@ -47,7 +47,6 @@ class Wire:
         self._late_s = 0.0
         self._flows = asyncio.Event()
         self._flows.set()
-        self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> int:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
@@ -62,20 +61,19 @@ class Wire:
         self._blocked = False
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._blocked:
-            writer.close()
-            return
-        try:
+        with contextlib.closing(writer), contextlib.suppress(OSError):
+            if self._blocked:
+                return
             theirs, ours = await asyncio.open_connection("127.0.0.1", random.choice(self._ports))
-        except OSError:
-            writer.close()
-            return
-        pair = (writer, ours)
-        self._pairs.add(pair)
-        try:
-            await asyncio.gather(self._pump(reader, ours), self._pump(theirs, writer))
-        finally:
-            self._pairs.discard(pair)
+            pair = (writer, ours)
+            with contextlib.closing(ours):
+                if self._blocked:
+                    return
+                self._pairs.add(pair)
+                try:
+                    await asyncio.gather(self._pump(reader, ours), self._pump(theirs, writer))
+                finally:
+                    self._pairs.discard(pair)
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
@@ -149,7 +147,7 @@ class Rig:
             except httpx.HTTPError:
                 return False
 
-        await until(answers, deadline_s=60)
+        await until(answers)
 
     def start_fleet_server(self, port: int) -> None:
         words = [sys.executable, "-m", "atlasbridge", "fleet", "serve", "--database", self.url, "--port", str(port)]
@@ -159,13 +157,13 @@ class Rig:
 
     async def add_member(self, name: str, sessions: int, pause_s: float) -> None:
         self.lines[name] = line = Wire(list(self.fleet_servers))
-        await self._join(name, await line.start())
+        await self.join(name, await line.start())
         self._plans[name] = (sessions, pause_s)
         self.start_member(name)
 
     async def add_light(self, names: list[str], sessions: int, pause_s: float) -> None:
         for number, name in enumerate(names):
-            await self._join(name, list(self.fleet_servers)[number % len(self.fleet_servers)])
+            await self.join(name, list(self.fleet_servers)[number % len(self.fleet_servers)])
         self.light = dict.fromkeys(names, self._start_light(names, sessions, pause_s))
 
     def _start_light(self, names: list[str], sessions: int, pause_s: float) -> subprocess.Popen[bytes]:
@@ -174,7 +172,7 @@ class Rig:
         with (self.root / "light.log").open("ab") as log:
             return subprocess.Popen(words, cwd=ROOT, env=self.environ, stdout=log, stderr=log)
 
-    async def _join(self, name: str, port: int) -> None:
+    async def join(self, name: str, port: int) -> None:
         home = Home(self.root / name)
         home.prepare()
         token = await machines.invite(self.database, "test")

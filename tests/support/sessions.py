@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.support.waiting import wait_for
 
-from atlasbridge.core.ancestry import MARK
+from atlasbridge.core.peer import MARK
 
 
 def host_pids(home: Path) -> list[int]:

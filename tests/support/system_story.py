@@ -46,7 +46,7 @@ def ours(*words: str) -> list[str]:
 
 def as_root(*words: str) -> dict[str, Any]:
     home = pwd.getpwuid(os.getuid()).pw_dir
-    done = subprocess.run(ours(*words), env={**ENVIRON, "HOME": home}, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(ours(*words), env={**ENVIRON, "HOME": home}, capture_output=True, text=True)
     return {"code": done.returncode, "out": done.stdout, "err": done.stderr}
 
 
@@ -71,7 +71,7 @@ def as_dev(*words: str) -> dict[str, Any]:
 def run_as(user: str, *words: str) -> dict[str, Any]:
     home = f"/home/{user}"
     done = subprocess.run(
-        command_of(user, *words), env={**ENVIRON, "HOME": home}, cwd=home, capture_output=True, text=True, timeout=240,
+        command_of(user, *words), env={**ENVIRON, "HOME": home}, cwd=home, capture_output=True, text=True,
     )  # fmt: skip
     return {"code": done.returncode, "out": done.stdout, "err": done.stderr}
 
@@ -115,7 +115,7 @@ def attempt(work: Any) -> str:
 
 
 def refused(*words: str) -> str:
-    done = subprocess.run(ours(*words), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(ours(*words), capture_output=True, text=True)
     return (done.stderr or done.stdout).strip() if done.returncode else ""
 
 

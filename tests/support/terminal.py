@@ -20,11 +20,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.support.waiting import DEADLINE_S
+from tests.support.waiting import DEADLINE_S, pauses
 
 from atlasbridge.core.screen.screen import Screen
-from ptypool.process import spawn_process
-from ptypool.terminal import open_terminal
+from ptypool.process import open_terminal, spawn_process
 
 _SIZES = ("LINES", "COLUMNS")  # of another terminal than this one; a worker of the test runner has them, a lone run not
 PYTHON = shlex.quote(sys.executable)  # in a shell's words
@@ -107,11 +106,13 @@ class Terminal:
 
     def wait_until(self, condition: Callable[[], object], what: str = "", deadline_s: float = DEADLINE_S) -> None:
         give_up_at = time.monotonic() + deadline_s
+        pause = pauses()
         while not condition():
             if time.monotonic() > give_up_at:
                 raise AssertionError(f"waited for {what or condition} in vain; the screen shows:\n{self.text()}")
-            if not self.pump(0.02):
-                time.sleep(0.02)
+            pause_s = next(pause)
+            if not self.pump(pause_s):
+                time.sleep(pause_s)
 
     def wait_for(self, text: str, deadline_s: float = DEADLINE_S) -> None:
         self.wait_until(lambda: text in self.text(), repr(text), deadline_s)

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.support.arena import Arena, exists
 from tests.support.waiting import DEADLINE_S, wait_for
 
-from atlasbridge.core.daemon.starter import ALREADY_RUNNING
+from atlasbridge.core.daemon.request import ALREADY_RUNNING
 
 CALLS = (
     "write", "pwrite64", "fsync", "fdatasync", "ftruncate", "unlink", "rename", "flock", "fcntl", "fchmod", "openat",

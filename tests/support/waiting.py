@@ -7,24 +7,33 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
-DEADLINE_S = 60.0  # for a machine with much else to do; who waits this long has waited in vain
+DEADLINE_S = 120.0  # for a machine with much else to do; who waits this long has waited in vain
 LOOK_EVERY_S = 0.01
+LOOK_AT_LEAST_EVERY_S = 0.05  # after a while: a look often asks a hub, which has its own work to do
 
 
 def wait_for(look: Callable[[], T | None], what: str = "a condition", deadline_s: float = DEADLINE_S) -> T:
     """What `look` gives as soon as it is something."""
     give_up_at = time.monotonic() + deadline_s
+    pause = pauses()
     while not (found := look()):
         assert time.monotonic() < give_up_at, f"waited {deadline_s:g} s in vain for {what}"
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(next(pause))
     return found
+
+
+def pauses() -> Iterator[float]:
+    pause_s = LOOK_EVERY_S
+    while True:
+        yield pause_s
+        pause_s = min(pause_s * 1.2, LOOK_AT_LEAST_EVERY_S)
 
 
 def written(path: Path, what: str = "") -> str:

@@ -7,12 +7,14 @@ in through FD, with the descriptors of the new process, and its id goes out.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib
 import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -24,11 +26,12 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 HUB, COMMAND = "hub", "command"
+PR_CAPBSET_DROP, CAPABILITIES_3 = 24, 0x20080522  # of Linux
 _MODULES = (
     "aiohttp.web atlasbridge.__main__ atlasbridge.bootstrap atlasbridge.channels.desktop atlasbridge.channels.local"
     " atlasbridge.cli.logs atlasbridge.cli.config atlasbridge.cli.main atlasbridge.cli.policy atlasbridge.cli.reply"
     " atlasbridge.cli.hub atlasbridge.config.load atlasbridge.config.model atlasbridge.core.daemon.__main__"
-    " atlasbridge.core.daemon.service atlasbridge.core.policy.effects atlasbridge.web.app atlasbridge.web.channel"
+    " atlasbridge.core.daemon.service atlasbridge.core.policy.effects atlasbridge.web.channel"
     " atlasbridge.web.server rich.console rich.table"
 )
 
@@ -102,12 +105,13 @@ def living() -> list[int]:
     return _nursery.children() if _nursery is not None else []
 
 
-def start_hub(environ: Mapping[str, str]) -> dict[str, Any]:
-    """What the new hub says of itself, as to any starter."""
+def start_hub(environ: Mapping[str, str], ordinary: bool = False) -> dict[str, Any]:
+    """What the new hub says of itself, as to any starter. `ordinary`: without what only root may."""
     with tempfile.TemporaryFile() as nothing:
         reader, writer = os.pipe()
         try:
-            nursery().fork({"kind": HUB, "environ": dict(environ)}, nothing.fileno(), nothing.fileno(), writer)
+            order = {"kind": HUB, "environ": dict(environ), "ordinary": ordinary}
+            nursery().fork(order, nothing.fileno(), nothing.fileno(), writer)
         finally:
             os.close(writer)
         with open(reader, "rb") as verdict:
@@ -115,13 +119,21 @@ def start_hub(environ: Mapping[str, str]) -> dict[str, Any]:
             return told
 
 
-def run_command(words: Sequence[str], environ: Mapping[str, str], given: str = "") -> subprocess.CompletedProcess[str]:
+def run_command(
+    words: Sequence[str], environ: Mapping[str, str], given: str = "", ordinary: bool = False
+) -> subprocess.CompletedProcess[str]:
     """As `subprocess.run` with the product's command, its output taken and its input given."""
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as faults, tempfile.TemporaryFile() as typed:
         typed.write(given.encode())
         typed.seek(0)
         reader, writer = os.pipe()
-        order = {"kind": COMMAND, "environ": dict(environ), "words": list(words), "cwd": os.getcwd()}
+        order = {
+            "kind": COMMAND,
+            "environ": dict(environ),
+            "words": list(words),
+            "cwd": os.getcwd(),
+            "ordinary": ordinary,
+        }
         try:
             pid = nursery().fork(order, typed.fileno(), said.fileno(), writer, faults.fileno())
         finally:
@@ -173,6 +185,8 @@ def _become(order: dict[str, Any], fds: list[int]) -> None:
         given, said, told, *faults = fds
         for number, fd in enumerate((given, said, *(faults or [said]))):
             os.dup2(fd, number)
+        if order["ordinary"]:
+            _give_up_capabilities()
         if order["kind"] == HUB:
             os.setsid()
             os.set_inheritable(told, False)
@@ -194,6 +208,15 @@ def _become(order: dict[str, Any], fds: list[int]) -> None:
             os.write(told, str(status).encode())
     finally:
         os._exit(status)
+
+
+def _give_up_capabilities() -> None:
+    """As `setpriv --bounding-set=-all --inh-caps=-all` does before it starts a program."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    for number in range(64):  # it knows fewer, and refuses the others
+        libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0)
+    if libc.capset(struct.pack("Ii", CAPABILITIES_3, 0), bytes(24)) != 0:
+        raise OSError(ctypes.get_errno(), "capset")
 
 
 if __name__ == "__main__":

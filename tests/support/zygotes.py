@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.terminal import ATLASBRIDGE
 from tests.support.waiting import wait_for
 
-from atlasbridge.core.ancestry import HOST_NAME
+from atlasbridge.core.peer import HOST_NAME
 
 _LISTENS = 0x10000  # among the flags of /proc/net/unix
 SWITCH = "ATLASBRIDGE_SESSION_ZYGOTE"
@@ -25,7 +25,7 @@ def start_zygote(home: Path, environ: Mapping[str, str] | None = None) -> int:
     """The process of a zygote that listens."""
     environ = environ or environ_with_zygote(home)
     before = set(zygotes(home))
-    subprocess.run([*ATLASBRIDGE, "run", "--no-hub", "true"], env=environ, check=True, timeout=60)
+    subprocess.run([*ATLASBRIDGE, "run", "--no-hub", "true"], env=environ, check=True)
     wait_for(lambda: set(zygotes(home)) - before, "a zygote")
     return (set(zygotes(home)) - before).pop()
 

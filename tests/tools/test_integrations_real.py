@@ -70,7 +70,7 @@ class Headless:
         )
 
     def end(self) -> str:
-        out, _ = self.process.communicate(timeout=120)
+        out, _ = self.process.communicate()
         return out
 
 

@@ -96,9 +96,7 @@ def test_a_container_file_starts_a_command_that_exists_and_not_as_root(name: str
     assert last["USER"] == name and f"useradd --create-home --uid 1000 {name}" in text
     words = [word for part in ("ENTRYPOINT", "CMD") if part in last for word in json.loads(last[part])]
     assert words[0] == "atlasbridge" and words[1] in COMMANDS
-    done = subprocess.run(
-        [*ATLASBRIDGE, *words[1:3], "--help"], capture_output=True, text=True, timeout=60, cwd=ROOT / "tests"
-    )
+    done = subprocess.run([*ATLASBRIDGE, *words[1:3], "--help"], capture_output=True, text=True, cwd=ROOT / "tests")
     assert done.returncode == 0, done.stderr
     for option in (word for word in words[3:] if word.startswith("--")):
         assert option in done.stdout
@@ -108,7 +106,7 @@ def test_the_unit_of_a_fleet_server_starts_a_command_that_exists() -> None:
     text = (ROOT / "packages/systemd/atlasbridge-fleet.service").read_text("utf-8")
     (started,) = re.findall(r"^ExecStart=/usr/bin/env atlasbridge (.*)$", text, re.MULTILINE)
     words = started.split()
-    done = subprocess.run([*ATLASBRIDGE, *words[:2], "--help"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*ATLASBRIDGE, *words[:2], "--help"], capture_output=True, text=True)
     assert done.returncode == 0 and all(word in done.stdout for word in words if word.startswith("--"))
     if analyze := shutil.which("systemd-analyze"):
         checked = subprocess.run(
@@ -120,7 +118,7 @@ def test_the_unit_of_a_fleet_server_starts_a_command_that_exists() -> None:
 def test_the_chart_of_a_fleet_server_gives_it_options_that_exist() -> None:
     text = "".join(path.read_text("utf-8") for path in (ROOT / "packages/helm/atlasbridge-fleet").rglob("*.yaml"))
     for name in ("serve", "migrate"):
-        shown = subprocess.run([*ATLASBRIDGE, "fleet", name, "--help"], capture_output=True, text=True, timeout=60)
+        shown = subprocess.run([*ATLASBRIDGE, "fleet", name, "--help"], capture_output=True, text=True)
         known = set(re.findall(r"--[\w-]+", shown.stdout))
         part = text.partition("kind: Job")[2] if name == "migrate" else text.partition("kind: Job")[0]
         given = set(re.findall(r"(?:- |, )(--[\w-]+)", part)) if name == "serve" else {"--saved"}
@@ -135,7 +133,7 @@ def test_a_wheel_is_built_the_same_twice_and_is_small(tmp_path: Path) -> None:
     for turn in ("first", "second"):
         words = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path / turn), str(ROOT)]
         environ = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
-        subprocess.run(words, check=True, env=environ, timeout=280, cwd=tmp_path)
+        subprocess.run(words, check=True, env=environ, cwd=tmp_path)
         (wheel,) = (tmp_path / turn).glob("*.whl")
         digests.append(hashlib.sha256(wheel.read_bytes()).hexdigest())
     assert digests[0] == digests[1]
@@ -143,14 +141,13 @@ def test_a_wheel_is_built_the_same_twice_and_is_small(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.timeout(300)
 def test_the_source_is_packed_the_same_twice_and_builds_the_same_wheel(tmp_path: Path) -> None:
     """What a distribution gets: the wheel from the packed source is the wheel from the tree."""
     environ = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
 
     def built(kind: str, source: Path, place: str) -> Path:
         words = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(tmp_path / place)]
-        subprocess.run(words, check=True, env=environ, timeout=120, cwd=source, capture_output=True)
+        subprocess.run(words, check=True, env=environ, cwd=source, capture_output=True)
         (found,) = (tmp_path / place).iterdir()
         return found
 

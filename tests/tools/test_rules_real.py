@@ -55,7 +55,6 @@ def command(stage: Stage, *words: str) -> Any:
         env=stage.env,
         capture_output=True,
         text=True,
-        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -19,7 +19,7 @@ from random import Random
 from typing import Any, Protocol
 
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.message_index import parse_places
+from atlasbridge.channels.delivery import parse_places
 from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import SystemClock

@@ -14,8 +14,7 @@ from tests.support.soft_authenticator import PRESENT, VERIFIED, SoftAuthenticato
 from tests.support.waiting import in_thread, until
 
 from atlasbridge.channels.templates import Role, render_buttons, render_hint
-from atlasbridge.core.audit.signed_approval import LogWalk, PasskeyRefused, digest_question, why_not_here
-from atlasbridge.core.daemon.passkeys import Passkeys
+from atlasbridge.core.audit.passkeys import LogWalk, PasskeyRefused, Passkeys, digest_question, why_not_here
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
@@ -83,7 +82,7 @@ async def test_an_agreement_with_the_enrolled_key_is_typed_and_its_signature_is_
         (entry,) = live.hub.ledger.audit_entries(prompt_id=record.prompt_id, event="REPLY_RECEIVED")
         assert entry["passkey"]["key_id"] == phone.key_id
         assert entry["passkey"]["question"] == digest_question(record.prompt)
-        verdict = await live.hub.hub_api.verify_audit()
+        verdict = await asyncio.to_thread(live.hub.ledger.prepare_verify())
         assert verdict.ok, verdict.sentence
         host.close()
 
@@ -94,7 +93,7 @@ async def test_refusing_never_needs_a_key(value: str) -> None:
         enrol(live.hub.replies.passkeys, SoftAuthenticator())
         host, record = await asked(live)
         assert isinstance(await give(live, host, from_page(record, value, None)), Receipt)
-        assert (await live.hub.hub_api.verify_audit()).ok
+        assert (await asyncio.to_thread(live.hub.ledger.prepare_verify())).ok
         host.close()
 
 
@@ -103,7 +102,7 @@ async def test_a_worded_refusal_needs_no_key_either() -> None:
         host, prompt_id = await ask(live, asking(DEPLOY, words=True))
         reply = replace(from_page(live.record(prompt_id), "use staging first", None), as_text=True)
         assert isinstance(await give(live, host, reply), Receipt)
-        assert (await live.hub.hub_api.verify_audit()).ok
+        assert (await asyncio.to_thread(live.hub.ledger.prepare_verify())).ok
         host.close()
 
 
@@ -291,7 +290,7 @@ async def test_two_people_who_must_agree_sign_both() -> None:
         assert isinstance(refused, Reject) and refused.reason is Refusal.NEEDS_PASSKEY
         passkey = {**signed(keys, grace, record), "origins": [PAGE]}
         assert isinstance(await give(live, host, replace(second, passkey=passkey)), Receipt)
-        assert (await live.hub.hub_api.verify_audit()).ok
+        assert (await asyncio.to_thread(live.hub.ledger.prepare_verify())).ok
         host.close()
 
 
@@ -335,7 +334,7 @@ async def test_verify_finds_an_agreement_that_somebody_wrote_into_the_store_with
             work.audit(
                 "REPLY_RECEIVED", session_id=record.session_id, prompt_id=record.prompt_id, kind="choice", value="1"
             )
-        verdict = await live.hub.hub_api.verify_audit()
+        verdict = await asyncio.to_thread(live.hub.ledger.prepare_verify())
         assert not verdict.ok and "without the passkey" in verdict.problem
         host.close()
 

@@ -16,10 +16,8 @@ from tests.support.fake_host import FakeHost
 from tests.support.hubs import hub_process, live_hub
 from tests.support.waiting import wait_for, written
 
-from atlasbridge.core.ancestry import MARK
-from atlasbridge.core.daemon.session_processes import ASKERS
-from atlasbridge.core.daemon.tcp_owner import Socket, find_socket, parse_address
-from atlasbridge.core.peer import Peer
+from atlasbridge.core.daemon.session_processes import ASKERS, Socket, find_socket, parse_address
+from atlasbridge.core.peer import MARK, Peer
 from atlasbridge.core.prompt.gate import UNTRACED
 
 ROOT = Path(__file__).parents[2]
@@ -44,9 +42,9 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         audit = hub.ask("audit", event="SELF_REFUSED")["entries"]
         for prompt in prompts:
             assert hub.cli("reply", prompt["prompt_id"], "n").returncode == 0
-        wait_for(lambda: len(list(folder.glob("*.answer"))) == len(self_answer.MANNERS), deadline_s=60)
+        wait_for(lambda: len(list(folder.glob("*.answer"))) == len(self_answer.MANNERS))
         answers = [json.loads(path.read_text()) for path in folder.glob("*.answer")]
-        outside.communicate(timeout=30)
+        outside.communicate()
         yield told, prompts, audit, answers
 
 
@@ -78,7 +76,7 @@ def test_what_calls_itself_another_session_says_where_it_comes_from_all_the_same
         hub.environ["PYTHONPATH"] = str(ROOT)
         program = (sys.executable, "-P", false_host.__file__, str(hub.home.root))
         assert hub.cli("run", "--detach", "--name", "greedy", "--", *program).returncode == 0
-        wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 2, deadline_s=60)
+        wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 2)
         labels = {prompt["excerpt"]: prompt["label"] for prompt in hub.ask("prompts")["prompts"]}
         assert labels["Here?"].startswith("in session ") and labels["Here?"].endswith(": release")
         assert labels["Left?"] == f"{ASKERS[UNTRACED]}: release"

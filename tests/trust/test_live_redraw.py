@@ -48,7 +48,6 @@ def place() -> Iterator[Arena]:
         yield made
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", CHANGES)
 def test_an_answer_to_what_has_changed_is_not_typed_and_its_sender_is_told(
     place: Arena, tmp_path: Path, name: str

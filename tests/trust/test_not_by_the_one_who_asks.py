@@ -17,7 +17,11 @@ from tests.support.hubs import NO_WEB, HubProcess, hub_process, live_hub
 from tests.support.waiting import wait_for, written
 
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import (
+from atlasbridge.core.daemon.receipts import RefusalLog
+from atlasbridge.core.daemon.session_processes import CallerCheck
+from atlasbridge.core.operations import OPERATIONS
+from atlasbridge.core.peer import (
+    Peer,
     Process,
     SessionProcesses,
     decide_inside_session,
@@ -26,10 +30,6 @@ from atlasbridge.core.ancestry import (
     parse_stat,
     trace_ancestry,
 )
-from atlasbridge.core.daemon.receipts import RefusalLog
-from atlasbridge.core.daemon.session_processes import CallerCheck
-from atlasbridge.core.operations import OPERATIONS
-from atlasbridge.core.peer import Peer
 from atlasbridge.core.prompt.gate import UNTRACED
 from atlasbridge.core.values import replace
 
@@ -46,7 +46,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRe
         hub.environ[self_answer.HOME] = str(hub.home.root)
         started = hub.cli("run", "--detach", "--name", "greedy", "--", *PROGRAM, str(folder))
         assert started.returncode == 0, started.stderr
-        wait_for(lambda: len(list(folder.glob("*.json"))) == len(self_answer.MANNERS), deadline_s=60)
+        wait_for(lambda: len(list(folder.glob("*.json"))) == len(self_answer.MANNERS))
         told = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
         yield hub, told
 
@@ -143,7 +143,7 @@ def test_nobody_speaks_for_a_session_that_another_host_runs() -> None:
             thief.reconnect()
         replying = hub.popen("reply", prompt_id, "y")
         host.answer_typing()
-        _, err = replying.communicate(timeout=30)
+        _, err = replying.communicate()
         assert replying.returncode == 0, err
 
 
@@ -210,7 +210,7 @@ def test_a_name_full_of_brackets_does_not_move_what_is_read() -> None:
 
 
 def test_this_very_process_has_a_line_to_the_first_one() -> None:
-    from atlasbridge.core.ancestry import look_at
+    from atlasbridge.core.peer import look_at
 
     line = trace_ancestry(os.getpid(), look_at)
     assert line[0].pid == os.getpid() and line[1].pid == os.getppid() and len(line) >= 2
@@ -232,7 +232,7 @@ def test_no_host_can_have_a_person_s_process_taken_for_its_tool(later: bool) -> 
         wait_for(lambda: any(one["attached"] for one in hub.ask("sessions")["sessions"]))
         replying = hub.popen("reply", prompt_id, "y")
         host.answer_typing()
-        _, err = replying.communicate(timeout=30)
+        _, err = replying.communicate()
         assert replying.returncode == 0, err
 
 

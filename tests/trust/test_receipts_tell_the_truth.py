@@ -6,6 +6,7 @@ import ast
 import asyncio
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -182,7 +183,7 @@ def test_a_store_from_before_keeps_its_prompts_and_learns_to_keep_answers(tmp_pa
     database = Database.open(tmp_path / "atlasbridge.db")
     migrate(database, "2026-01-01T00:00:00.000000+00:00", load_migrations()[:1])
     database.close()
-    with sqlite3.connect(tmp_path / "atlasbridge.db") as old:
+    with closing(sqlite3.connect(tmp_path / "atlasbridge.db")) as old, old:
         columns = {row[1] for row in old.execute("PRAGMA table_info(prompts)")}
         assert "decided_value" not in columns
     old.close()
@@ -252,7 +253,7 @@ def test_the_command_prints_which_answer_was_typed_where() -> None:
         assert (prompt["tool"], prompt["label"], prompt["cwd"]) == ("bash", "nightly", "/somewhere")
         replying = hub.popen("reply", prompt_id, "y")
         host.answer_typing()
-        out, _ = replying.communicate(timeout=30)
+        out, _ = replying.communicate()
         assert out == 'Sent "y" to nightly.\n'
         late = json.loads(hub.cli("reply", prompt_id, "n", "--json").stdout)
         assert late["message"].startswith('It was already answered with "y" by a person at this machine at ')

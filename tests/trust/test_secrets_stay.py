@@ -64,7 +64,6 @@ def _other(prompt: dict[str, Any] | None, old: str) -> dict[str, Any] | None:
     return prompt if prompt and prompt["prompt_id"] != old else None
 
 
-@pytest.mark.timeout(200)
 def test_an_echoed_secret_is_found_nowhere_afterwards(place: Arena, tmp_path: Path) -> None:
     done, script = tmp_path / "done", tmp_path / "tool.py"
     script.write_text(TOOL.format(done=str(done)))
@@ -101,7 +100,7 @@ def _commands(place: Arena) -> list[str]:
         ["debug", "bundle", "-o", bundle],
     ):
         done = subprocess.run(
-            own_python("atlasbridge", *map(str, words)), env=place.environ, capture_output=True, text=True, timeout=60
+            own_python("atlasbridge", *map(str, words)), env=place.environ, capture_output=True, text=True
         )
         assert done.returncode == 0, (words, done.stderr)
         told.append(done.stdout + done.stderr)
@@ -110,7 +109,6 @@ def _commands(place: Arena) -> list[str]:
     return told
 
 
-@pytest.mark.timeout(100)
 def test_a_secret_typed_at_the_keyboard_is_hidden_too(place: Arena, tmp_path: Path) -> None:
     script = tmp_path / "tool.py"
     script.write_text(
@@ -262,7 +260,6 @@ def test_a_verbatim_recording_keeps_the_output_but_no_unseen_key(tmp_path: Path)
     assert "sw0rdfish" not in "".join(event[2] for event in events[1:] if event[1] == "i")
 
 
-@pytest.mark.timeout(100)
 def test_a_private_settings_file_never_becomes_an_argument(tmp_path: Path) -> None:
     """A program called `claude` that shows its arguments and the mode and content of the file it was given."""
     settings = tmp_path / "own.json"
@@ -276,7 +273,7 @@ def test_a_private_settings_file_never_becomes_an_argument(tmp_path: Path) -> No
     claude.chmod(0o755)
     environ = {**os.environ, "ATLASBRIDGE_HOME": str(tmp_path / "h")}
     words = own_python("atlasbridge", "run", "--no-hub", "--", str(claude), "--settings", str(settings), "hello")
-    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, env=environ, capture_output=True, text=True)
     found = json.loads((tmp_path / "found").read_text())
     assert "canary-in-settings" not in str(found["argv"]) and found["argv"][-1] == "hello", done.stderr
     merged = json.loads(found["text"])
@@ -285,7 +282,6 @@ def test_a_private_settings_file_never_becomes_an_argument(tmp_path: Path) -> No
     wait_for(lambda: not Path(found["path"]).exists(), "the file to be removed")
 
 
-@pytest.mark.timeout(60)
 def test_a_question_at_a_open_question_and_its_answer_pass_the_redactor(place: Arena) -> None:
     """What no session's host has seen is redacted by the hub: question, answer, receipt, log."""
     key = "sk-0123456789abcdef0123"
@@ -296,7 +292,7 @@ def test_a_question_at_a_open_question_and_its_answer_pass_the_redactor(place: A
         assert key not in str(prompt) and GONE in prompt["excerpt"]
         answer = place.reply(prompt["prompt_id"], f"rather token=hunter2 with {key}")
         assert answer is not None and answer["ok"], answer
-        out, _ = caller.communicate(timeout=60)
+        out, _ = caller.communicate()
         assert out.strip() == f"rather token=hunter2 with {key}", "the caller gets the answer itself"
     finally:
         caller.kill()

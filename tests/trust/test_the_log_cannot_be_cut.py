@@ -232,7 +232,7 @@ def place() -> Iterator[Home]:
 
 def command(home: Home, *words: str) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "ATLASBRIDGE_HOME": str(home.root)}
-    return subprocess.run(own_python("atlasbridge", *words), env=environ, capture_output=True, text=True, timeout=60)
+    return subprocess.run(own_python("atlasbridge", *words), env=environ, capture_output=True, text=True)
 
 
 def test_the_commands_tell_a_cut_log_and_a_changed_head(place: Home) -> None:

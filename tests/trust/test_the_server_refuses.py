@@ -19,8 +19,8 @@ from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.fleet_wire import PATH, decode_message, encode_message
 from atlasbridge.core.prompt.model import Prompt, PromptType
 from atlasbridge.core.values import replace
-from atlasbridge.fleet.member.joining import RefusedByServer, enter, join, new_key
-from atlasbridge.fleet.member.websocket import WebSocket
+from atlasbridge.fleet.keys import new_key
+from atlasbridge.fleet.member.joining import RefusedByServer, WebSocket, enter, join
 from atlasbridge.fleet.server import machines, people
 
 __all__ = ["database", "fleet_server", "root", "server"]

@@ -27,11 +27,11 @@ from atlasbridge.core.daemon.audit_heads import parse_head
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.fleet_wire import PATH, Invitation, decode_message, from_text, parse_invitation, to_text
 from atlasbridge.core.values import replace
-from atlasbridge.fleet.member.joining import ask_heads, join, leave, new_key
+from atlasbridge.fleet.keys import new_key
+from atlasbridge.fleet.member.joining import WebSocket, ask_heads, join, leave
 from atlasbridge.fleet.member.membership import FleetMembership, read_membership, write_membership
-from atlasbridge.fleet.member.websocket import WebSocket
 from atlasbridge.fleet.server import machines, people
-from atlasbridge.fleet.server.anchors import verify_all
+from atlasbridge.fleet.server.audit import verify_all
 from atlasbridge.fleet.server.database import Database
 
 __all__ = ["database", "fleet_server", "root", "server"]
@@ -294,7 +294,6 @@ def audit_verify(home: Path) -> tuple[int, str]:
         env={**os.environ, "ATLASBRIDGE_HOME": str(home)},
         capture_output=True,
         text=True,
-        timeout=60,
     )
     return done.returncode, done.stderr if done.returncode else done.stdout.partition("\n")[2]
 

@@ -69,7 +69,7 @@ def _tell(place: Path) -> dict[str, Any]:
     words += [os.path.realpath(sys.executable), sys.executable, system_story.__file__, home]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("ATLASBRIDGE_")}
     environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    done = subprocess.run(words, capture_output=True, text=True, timeout=900, env=environ)
+    done = subprocess.run(words, capture_output=True, text=True, env=environ)
     assert done.returncode == 0, done.stderr[-6000:]
     return dict(json.loads(done.stdout))
 

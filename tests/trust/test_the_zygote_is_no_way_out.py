@@ -18,9 +18,8 @@ from tests.support.terminal import ATLASBRIDGE
 from tests.support.waiting import wait_for, written
 from tests.support.zygotes import SWITCH, environ_with_zygote, parent_of, start_zygote, zygotes
 
-from atlasbridge.core.ancestry import HOST_NAME, Process, is_inside
 from atlasbridge.core.host import fork_server
-from atlasbridge.core.peer import Peer
+from atlasbridge.core.peer import HOST_NAME, Peer, Process, is_inside
 
 
 @pytest.fixture
@@ -61,7 +60,7 @@ while True:
 
 def in_session(home: Path, *words: str) -> None:
     command = [*ATLASBRIDGE, "run", "--no-hub", "--detach", "--", *words]
-    subprocess.run(command, env=environ_with_zygote(home), check=True, timeout=60, stdout=subprocess.DEVNULL)
+    subprocess.run(command, env=environ_with_zygote(home), check=True, stdout=subprocess.DEVNULL)
 
 
 def script(tmp_path: Path, text: str) -> str:
@@ -73,9 +72,7 @@ def script(tmp_path: Path, text: str) -> str:
 def test_a_person_gets_a_host_and_a_sessions_tool_gets_none(home: Path, tmp_path: Path) -> None:
     start_zygote(home)
     words = [sys.executable, "-P", script(tmp_path, ASKS), str(home)]
-    subprocess.run(
-        [*words, str(tmp_path / "by-person"), str(tmp_path / "one")], env=environ_with_zygote(home), timeout=60
-    )
+    subprocess.run([*words, str(tmp_path / "by-person"), str(tmp_path / "one")], env=environ_with_zygote(home))
     assert (tmp_path / "one").read_text() == "obeyed"
     wait_for((tmp_path / "by-person").exists, "the person's tool")
     in_session(home, *words, str(tmp_path / "by-tool"), str(tmp_path / "two"))
@@ -107,9 +104,7 @@ def test_nobody_hands_a_session_to_a_zygote_of_a_tools(home: Path, tmp_path: Pat
     in_session(home, sys.executable, "-P", script(tmp_path, POSES), str(home), str(ready), str(heard))
     written(ready, "the address of the false zygote")
     words = [*ATLASBRIDGE, "run", "--no-hub", "echo", "all is well"]
-    done = subprocess.run(
-        words, env=environ_with_zygote(home, SECRET="sk-1"), capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run(words, env=environ_with_zygote(home, SECRET="sk-1"), capture_output=True, text=True)
     assert done.stdout.strip() == "all is well"
     assert written(heard, "a word of the false zygote's caller").strip("|") == "", "it was told something"
 
@@ -142,7 +137,7 @@ def test_a_host_calls_itself_one_whichever_way_it_came(home: Path) -> None:
     words = [*ATLASBRIDGE, "run", "--no-hub", "--detach", "--", "cat"]
     for switch in ({}, {SWITCH: "0"}):
         environ = environ_with_zygote(home, **switch)
-        subprocess.run(words, env=environ, check=True, timeout=60, stdout=subprocess.DEVNULL)
+        subprocess.run(words, env=environ, check=True, stdout=subprocess.DEVNULL)
     hosts = host_pids(home)
     assert sorted(parent_of(pid) == zygote for pid in hosts) == [False, True]
     assert {Path(f"/proc/{pid}/comm").read_text().strip() for pid in hosts} == {HOST_NAME}

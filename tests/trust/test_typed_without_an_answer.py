@@ -10,13 +10,16 @@ import pytest
 from tests.support.fake_host import FakeHost
 from tests.support.hubs import LiveHub, live_hub
 
-from atlasbridge.core.ancestry import started_at
 from atlasbridge.core.daemon.sessions import TypedWord, find_unasked, read_words
 from atlasbridge.core.host.hub_link import OrderLog
-from atlasbridge.core.peer import Peer
+from atlasbridge.core.peer import Peer, started_at
 
-HUB = (os.getpid(), started_at(os.getpid()))
+HUB = (4711, 1)
 STRANGER = (999_999, 77)
+
+
+def this_hub() -> tuple[int, int]:
+    return os.getpid(), started_at(os.getpid())
 
 
 def alarms(live: LiveHub) -> list[str]:
@@ -26,7 +29,7 @@ def alarms(live: LiveHub) -> list[str]:
 async def test_keys_on_the_word_of_a_process_that_was_never_the_hub_are_an_alarm() -> None:
     async with live_hub() as live:
         with await asyncio.to_thread(FakeHost, live.home, channels=(), label="shop") as host:
-            host.words = [["keys", "", *HUB, 1.0], ["keys", "", *STRANGER, 2.0]]
+            host.words = [["keys", "", *this_hub(), 1.0], ["keys", "", *STRANGER, 2.0]]
             await asyncio.to_thread(host.reconnect)
             await live.person.until(lambda: bool(alarms(live)))
             assert len(alarms(live)) == 1 and "shop" in alarms(live)[0] and "999999" in alarms(live)[0]
@@ -42,7 +45,7 @@ async def test_an_answer_that_nobody_gave_is_an_alarm_and_one_that_was_given_is_
         with await asyncio.to_thread(FakeHost, live.home) as host:
             prompt_id = host.raise_prompt()
             await live.person.until(lambda: bool(live.person.shown))
-            host.words = [["answer", prompt_id, *HUB, 1.0]]
+            host.words = [["answer", prompt_id, *this_hub(), 1.0]]
             await asyncio.to_thread(host.reconnect)
             assert len(live.hub.ledger.audit_entries(event="TYPED_UNASKED")) == 1
         with await asyncio.to_thread(FakeHost, live.home) as other:
@@ -51,7 +54,7 @@ async def test_an_answer_that_nobody_gave_is_an_alarm_and_one_that_was_given_is_
             replying = asyncio.create_task(live.asked("reply", prompt_id=prompt_id, value="n"))
             await asyncio.to_thread(other.answer_typing)
             assert (await replying)["ok"]
-            other.words = [["answer", prompt_id, *HUB, 1.0]]
+            other.words = [["answer", prompt_id, *this_hub(), 1.0]]
             await asyncio.to_thread(other.reconnect)
             assert len(live.hub.ledger.audit_entries(event="TYPED_UNASKED")) == 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import POLLING, Playbook, Raised
 
+from atlasbridge.channels.excerpt import warn_incomplete
 from atlasbridge.core.detection.structured import fits
 from atlasbridge.core.prompt.model import Prompt, Subject, SubjectKind
 
@@ -188,3 +189,13 @@ def test_a_number_of_gemini_that_does_not_count_the_command_is_not_told() -> Non
     framed = ["│ lines.txt                        │", "╰──────────────────────────────────╯"]
     prompt = gemini(["? Shell  Make a marker file", "... 2 hidden (Ctrl+O) ...", *framed, *ALLOW[1:]], 15, 40)
     assert not prompt.asked_whole and "missing_lines" not in prompt.constraints
+    assert "hidden_rows" not in prompt.constraints
+    assert "how much is missing cannot be told" in warn_incomplete(prompt)
+
+
+def test_rows_that_gemini_hides_in_the_border_of_a_box_are_told_as_the_least_that_is_missing() -> None:
+    """At 40x15 the box of a new file shows nothing but its lower border, as the real tool draws it."""
+    bordered = ["╰─... 18 hidden (Ctrl+O) ...───────╯", "Apply this change?", "", *ALLOW[3:]]
+    prompt = gemini(bordered, 15, 40)
+    assert not prompt.asked_whole and prompt.constraints["hidden_rows"] == 18
+    assert "the tool hides 18 rows of it, and more can be missing" in warn_incomplete(prompt)

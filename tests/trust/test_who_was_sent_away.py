@@ -13,9 +13,8 @@ from tests.support.hubs import LiveHub, live_hub
 from tests.support.waiting import until
 from tests.web.conftest import FakeHub, anyone, clock, hub, log_in
 
-from atlasbridge.core.operations import Granted
-from atlasbridge.core.policy.escalation import AttentionSettings
-from atlasbridge.core.policy.people import PeopleBook, Person
+from atlasbridge.core.operations import Caller, Granted
+from atlasbridge.core.policy.escalation import AttentionSettings, PeopleBook, Person
 from atlasbridge.core.prompt.model import InboundReply, PromptState, Receipt, Refusal
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.values import replace
@@ -121,12 +120,12 @@ async def test_a_grant_of_a_revoked_login_ends_with_it() -> None:
     async with ruled_hub() as live:
         host, first = await ask(live, asking("cargo test --all"))
         await live.person.until(lambda: live.person.shown)
-        made = live.hub.rule_operations.add(first, "web:phone", None, 5, False, False)
+        made = await live.hub.rule_operations.grant(Caller("web:phone"), first, times=5)
         assert isinstance(made, Granted), made
         live.hub.hub_api.sent_away("web:laptop")
-        assert len(live.hub.rule_operations.grants()) == 1
+        assert len((await live.asked("grants"))["grants"]) == 1
         live.hub.hub_api.sent_away("web:phone")
-        assert live.hub.rule_operations.grants() == []
+        assert (await live.asked("grants"))["grants"] == []
         host.close()
 
 

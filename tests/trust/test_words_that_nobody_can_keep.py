@@ -80,7 +80,7 @@ def test_a_session_in_a_folder_whose_name_is_no_text_is_asked_about(hub: HubProc
         b"read -p 'Go? (y/n) ' x; echo $x >said; exec sleep 600",
         b"\xfe",
     ]
-    done = subprocess.run(words, cwd=folder, env=hub.environ, capture_output=True, timeout=60)
+    done = subprocess.run(words, cwd=folder, env=hub.environ, capture_output=True)
     assert done.returncode == 0, done.stderr
     wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 1)
     (prompt,) = hub.ask("prompts")["prompts"]

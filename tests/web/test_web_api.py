@@ -80,6 +80,18 @@ async def test_a_value_that_fits_no_choice_is_refused_in_words(hub: FakeHub, pag
     assert hub.answered == []
 
 
+async def test_sentences_are_in_the_language_of_the_page_that_asks(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    page.headers["accept-language"] = "fr, de-AT;q=0.9, en;q=0.5"
+    nothing = await page.get(f"{API}/prompts/{'0' * 32}")
+    assert nothing.json() == {"error": "unknown_prompt", "message": "diese Frage gibt es nicht"}
+    async with listening(page) as events:
+        await until(events, "hello")
+        await hub.channel.notify("The web page is back: http://localhost")
+        assert (await until(events, "notice"))["sentence"] == "Die Webseite ist wieder da: http://localhost"
+    page.headers["accept-language"] = "en"
+    assert (await page.get(f"{API}/prompts/{'0' * 32}")).json()["message"] == "there is no such prompt"
+
+
 async def test_a_reply_for_another_session_is_refused(hub: FakeHub, page: httpx.AsyncClient) -> None:
     record = await hub.raise_prompt(hub.hub_api.add_session(), YES_NO)
     body = {"value": "y", "session_id": hub.hub_api.add_session().session_id}

@@ -12,7 +12,7 @@ from tests.support.browser import complaints, find, open_browser, phone, text_of
 from tests.support.fake_host import FakeHost
 from tests.support.hubs import HubProcess, hub_process
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.browser
 PEOPLE = """
 [[people]]
 name = "Ada"

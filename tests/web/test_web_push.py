@@ -28,7 +28,6 @@ from atlasbridge.web.push import is_known_service
 from atlasbridge.web.settings import PUSH_SERVICES
 
 API = "/api/v1"
-pytestmark = pytest.mark.timeout(180)
 
 
 async def serve(tmp_path: Path) -> tuple[FakeHub, PushService, web.AppRunner, httpx.AsyncClient]:

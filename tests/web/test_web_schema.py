@@ -20,7 +20,7 @@ from tests.support.sample_prompt import MENU
 from tests.support.threaded_hub import ThreadedHub
 
 from atlasbridge.web.api import OVER_HTTP as OPERATIONS
-from atlasbridge.web.openapi import render_openapi
+from atlasbridge.web.api import render_openapi
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(600)]
 STREAMS = {"/events", "/sessions/{session_id}/screen/stream"}  # they never end; the API's own tests follow them

@@ -34,7 +34,7 @@ from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.detection import events
 from atlasbridge.core.detection.events import Command, Event, RaisePrompt, ReplyTyped, RequestWakeup, WithdrawPrompt
 from atlasbridge.core.errors import AdapterError
-from atlasbridge.core.host.ports import DetectorLike
+from atlasbridge.core.host.analysis import DetectorLike
 from atlasbridge.core.peer import prove_above
 from atlasbridge.core.prompt.model import Prompt
 

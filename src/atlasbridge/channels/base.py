@@ -6,14 +6,18 @@ methods have defaults for channels that cannot edit a message after sending it.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, ClassVar
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
+
+log = logging.getLogger(__name__)
 
 
 class BaseChannel(ABC):
@@ -63,3 +67,35 @@ class BaseChannel(ABC):
 
     def health(self) -> dict[str, Any]:
         return {"state": "ok"}
+
+
+# Background tasks of a channel: they are tracked, their failures are logged, and all end with the channel.
+
+
+class TaskSet:
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def hold(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+        return task
+
+    async def close(self, grace_s: float = 0.0) -> None:
+        """Wait a moment for running tasks, then cancel them."""
+        if self._tasks and grace_s:
+            await asyncio.wait(set(self._tasks), timeout=grace_s)
+        tasks = set(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            log.warning("%s: %s", self._owner, fault)

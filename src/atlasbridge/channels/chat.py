@@ -11,11 +11,12 @@ import platform
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.base import BaseChannel, TaskSet
 from atlasbridge.channels.commands import NOT_OURS, HubCommands, press_later
-from atlasbridge.channels.delivery import Delivery
+from atlasbridge.channels.delivery import Delivery, Shown
 from atlasbridge.channels.language import (
     Reader,
     at_time,
@@ -26,8 +27,7 @@ from atlasbridge.channels.language import (
     say_digest,
     t,
 )
-from atlasbridge.channels.listening import Throttle
-from atlasbridge.channels.message_index import Shown
+from atlasbridge.channels.listening import Held, Throttle
 from atlasbridge.channels.outbox import EDIT, NOTICE, QUESTION, ClosingWire, Outbox, Params, Place
 from atlasbridge.channels.receipts import (
     STILL_OPEN,
@@ -38,8 +38,6 @@ from atlasbridge.channels.receipts import (
     render_fate,
     timer_typed,
 )
-from atlasbridge.channels.target import Held
-from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.channels.templates import CHANGED, render_brief, render_left, session_name
 from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.escape import escape_controls
@@ -113,6 +111,16 @@ MOST_CURRENT = 20
 STARTED_S = 2.0
 CHANGED_S = 2.0  # a message about a finished agent waits so long for what it has changed
 FEW_PENDING = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Where a reply came from. `seen_before`: an earlier process received it, too."""
+
+    room: str
+    user: str
+    update_id: str = ""
+    seen_before: bool = False
 
 
 class ChatChannel(BaseChannel):
@@ -289,6 +297,16 @@ class ChatChannel(BaseChannel):
 
     async def receive_reply(self) -> InboundReply:
         return await self._replies.get()
+
+    async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
+        """Answer refusals only: an accepted reply shows in the message itself."""
+        origin = reply.token
+        if isinstance(origin, Asked):
+            with reading(self.reader_of(origin.room)):
+                sentence = self.answered(reply, outcome, origin.seen_before)
+                if isinstance(outcome, Reject) and sentence:
+                    self._tell(origin, sentence)
+            await self._settle(origin)
 
     def answered(self, reply: InboundReply, outcome: Receipt | Reject, seen_before: bool) -> str:
         """Return the text for the sender of a reply, or "" if an earlier copy of it has probably been answered."""
@@ -481,10 +499,13 @@ class ChatChannel(BaseChannel):
         meant = f"↪ {render_brief(record.prompt, self._session(record))}"
         self._outbox.edit(place, self._paint_notice(meant, None, place[0]))
 
-    def tidy(self, place: Place, record: PromptRecord) -> None:
-        """Edit an unconfirmed copy of the message that was pressed after the prompt ended: it gets the final title."""
-        if end := self._ends.get(record.prompt_id):
-            self._outbox.edit(place, self._paint_outcome(record, self._session(record), self._judge(*end)))
+    def _meet_copy(self, place: Place, record: PromptRecord) -> None:
+        """An unconfirmed copy of the message was pressed: edit it like the others, with the final title if the prompt
+        has ended."""
+        if self._shown.prompt_at(place) != record.prompt_id:
+            self._shown.add(record.prompt_id, place)
+            if record.state not in OPEN and (end := self._ends.get(record.prompt_id)):
+                self._outbox.edit(place, self._paint_outcome(record, self._session(record), self._judge(*end)))
 
     async def request_again(self, record: PromptRecord, identity: str) -> str:
         """Ask the hub to raise the prompt again if it is still on the screen; return the text for the person."""

@@ -5,15 +5,126 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
-from atlasbridge.channels.message_index import Shown, encode_places
-from atlasbridge.channels.outbox import Outbox, Params, Posted, Refused
-from atlasbridge.channels.tasks import TaskSet
+from atlasbridge.channels.base import TaskSet
+from atlasbridge.channels.outbox import Outbox, Params, Place, Posted, Refused
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.ports import HubApi
 from atlasbridge.core.prompt.model import OPEN, PromptRecord
+
+# Records which message shows which prompt, and since when by the chat's own clock.
+
+KEPT = 1000
+READING_S = 1.0  # a person cannot read and answer faster, and Telegram's clock has whole seconds
+Spot = tuple[str, str, float]  # chat, message, time of posting (0: unknown)
+
+
+def encode_places(spots: list[Spot]) -> str:
+    """The opaque message id that the store keeps: "chat/message/when chat/message/when"."""
+    return " ".join(f"{chat}/{message}/{at:.6f}" if at else f"{chat}/{message}" for chat, message, at in spots)
+
+
+def parse_places(text: str) -> list[Spot]:
+    parts = [part.split("/") for part in text.split()]
+    return [(part[0], part[1], float(part[2]) if len(part) > 2 else 0.0) for part in parts if len(part) > 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The prompts that a chat showed at a moment, and whether it is certain that the writer could have read them."""
+
+    prompts: tuple[str, ...]
+    certain: bool
+
+
+@dataclass(slots=True)
+class _Life:
+    spots: list[Spot] = field(default_factory=list)
+    ended_at: float | None = None
+
+
+class Shown:
+    def __init__(self, hub_api: HubApi, channel: str, clock: Clock) -> None:
+        self._hub_api, self._channel, self._clock = hub_api, channel, clock
+        self._lives: OrderedDict[str, _Life] = OrderedDict()
+        self._prompts: dict[Place, str] = {}
+        self._references: OrderedDict[Place, str] = OrderedDict()
+        self._since = clock.wall()  # it is uncertain what was open before this process started
+        self._ahead_s = 0.0  # how far the chat's clock is ahead of ours
+
+    def load(self) -> None:
+        """Load the open prompts that an earlier process showed."""
+        for record in self._hub_api.open_prompts():
+            for delivery in self._hub_api.deliveries(record.prompt_id, self._channel):
+                self.places(record.prompt_id, delivery)
+
+    def add(self, prompt_id: str, place: Place, at: float = 0.0) -> None:
+        life = self._lives.setdefault(prompt_id, _Life())
+        if place not in [spot[:2] for spot in life.spots]:
+            life.spots.append((*place, at))
+        self._prompts[place] = prompt_id
+        while len(self._lives) > KEPT:
+            for chat, message, _ in self._lives.popitem(last=False)[1].spots:
+                self._prompts.pop((chat, message), None)
+
+    def posted(self, prompt_id: str, place: Place, at: float) -> None:
+        """Record a new message, with its time by the chat's clock."""
+        if at:
+            self._ahead_s = at - self._clock.wall()
+        self.add(prompt_id, place, at)
+
+    def is_everybodys(self, record: PromptRecord) -> bool:
+        """Whether every user of this channel is allowed to see the prompt."""
+        return self._hub_api.readers(record.session_id, self._channel) is None
+
+    def refer(self, prompt_id: str, place: Place) -> None:
+        """Record a message that asks for the text of a choice. It does not show the prompt, but a reply to it answers
+        the prompt."""
+        self._references[place] = prompt_id
+        while len(self._references) > KEPT:
+            self._references.popitem(last=False)
+
+    def words_wanted_at(self, place: Place) -> str:
+        return self._references.get(place, "")
+
+    def end(self, prompt_id: str) -> None:
+        """The prompt ends now: it was answered, expired or withdrawn."""
+        life = self._lives.get(prompt_id)
+        if life is not None and life.ended_at is None:
+            life.ended_at = self.chat_time()
+
+    def chat_time(self) -> float:
+        return self._clock.wall() + self._ahead_s
+
+    def spots(self, prompt_id: str) -> list[Spot]:
+        life = self._lives.get(prompt_id)
+        return list(life.spots) if life else []
+
+    def places(self, prompt_id: str, message_id: str = "") -> list[Place]:
+        for chat, message, at in parse_places(message_id):
+            self.add(prompt_id, (chat, message), at)
+        return [(chat, message) for chat, message, _ in self.spots(prompt_id)]
+
+    def prompt_at(self, place: Place) -> str:
+        """Return the id of the prompt that this message shows, or "" if there is none."""
+        return self._prompts.get(place, "")
+
+    def standing(self, chat: str, moment: float) -> Standing:
+        """Return the prompts that this chat showed at the moment when a person wrote there."""
+        found, certain = [], moment > self._since + self._ahead_s
+        for prompt_id, life in self._lives.items():
+            shown_at = [at for where, _, at in life.spots if where == chat]
+            if not shown_at or min(shown_at) > moment + READING_S:
+                continue
+            if life.ended_at is not None and life.ended_at < moment - READING_S:
+                continue
+            found.append(prompt_id)
+            certain = certain and min(shown_at) > 0 and moment - min(shown_at) > READING_S
+        return Standing(tuple(found), certain)
+
 
 OTHERS_PATIENCE_S = 1.0  # after the first operator was reached
 KEPT_UNSHOWABLE = 100

@@ -225,6 +225,12 @@ def _say_effect(kind: str, target: str) -> str:
     return t(with_target, target=named) if named and with_target else t(alone)
 
 
+HIDDEN_ROWS = (
+    "Not whole: the tool hides 1 row of it, and more can be missing."
+    "|Not whole: the tool hides {count} rows of it, and more can be missing."
+)
+
+
 def warn_incomplete(prompt: Prompt) -> str:
     """Warn the reader if a part is missing, or if the text is only what the tool drew on the screen."""
     missing = prompt.constraints.get("missing_lines")
@@ -232,8 +238,10 @@ def warn_incomplete(prompt: Prompt) -> str:
         return f"⚠ {t(DISAGREES)}"
     if not prompt.asked_whole and isinstance(missing, int) and missing > 0:
         return f"⚠ {t('Not whole: 1 line is missing.|Not whole: {count} lines are missing.', count=missing)}"
+    if not prompt.asked_whole and (hidden := prompt.constraints.get("hidden_rows")):
+        return f"⚠ {t(HIDDEN_ROWS, count=hidden)}"
     if not prompt.asked_whole:
-        return f"⚠ {t('This may not be all of it: a part was cut, or stands above it on the screen.')}"
+        return f"⚠ {t('Not whole: how much is missing cannot be told. Look at the session before you approve.')}"
     if prompt.subject is None or prompt.subject.complete or not prompt.subject.shown:
         return ""
     return t("As the tool drew it: tabs, invisible characters and its line breaks cannot be told from here.")

@@ -1,11 +1,29 @@
-"""Clients of the chat services for `setup`, before a channel is configured. Only the requested one is imported."""
+"""Clients of the chat services for `setup`, before a channel is configured. Only the requested one is imported.
+
+The steps are: check the token, identify the person, send a test prompt.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-# Steps of `atlasbridge setup` for a chat service: check the token, identify the person, send a test prompt.
+from atlasbridge.channels.language import t
+from atlasbridge.channels.registry import needs_extra
+
+DO_YOU_SEE = "AtlasBridge asks: do you see this?"
+IT_WORKS = "✅ It works"
+CONNECTED = "✅ AtlasBridge is connected."
+NOT_TAPPED = "⌛ Nobody tapped it in time."
+HOW_TO_START = {
+    "matrix": "Make an account for AtlasBridge alone on your homeserver, and copy its access token.",
+    "discord": (
+        "At https://discord.com/developers/applications make an application; on its page Bot press Reset Token and "
+        "copy it.\nOn its page Installation invite it to a server that you share, so that you can write to it."
+    ),
+    "tell": "An address that Apprise knows, such as tgram://TOKEN/CHAT or mailto://USER:PASSWORD@example.org.",
+    "telegram": "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +53,10 @@ class Introduction(Protocol):
 def how_to_start(channel: str) -> str:
     """What a person must do at the service before they have a token."""
     if channel == "slack":
-        from atlasbridge.channels.slack.setup import setup_steps
+        from atlasbridge.channels.slack.api import setup_steps
 
         return setup_steps()
-    if channel == "matrix":
-        return "Make an account for AtlasBridge alone on your homeserver, and copy its access token."
-    if channel == "discord":
-        return (
-            "At https://discord.com/developers/applications make an application; on its page Bot press Reset Token and "
-            "copy it.\nOn its page Installation invite it to a server that you share, so that you can write to it."
-        )
-    if channel == "tell":
-        return "An address that Apprise knows, such as tgram://TOKEN/CHAT or mailto://USER:PASSWORD@example.org."
-    return "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you."
+    return t(HOW_TO_START.get(channel, HOW_TO_START["telegram"]))
 
 
 def introduce(
@@ -55,26 +64,21 @@ def introduce(
 ) -> Introduction:
     """Return the client for this chat service, for `setup`."""
     if channel == "matrix":
-        from atlasbridge.channels.matrix.setup import MatrixIntroduction
+        from atlasbridge.channels.matrix import MatrixIntroduction
 
         return MatrixIntroduction(tokens, api_url, room, people)
     if channel == "ntfy":
-        from atlasbridge.channels.ntfy.setup import NtfyIntroduction
+        from atlasbridge.channels.ntfy import NtfyIntroduction
 
         return NtfyIntroduction(tokens, api_url)
     if channel == "telegram":
-        from atlasbridge.channels.telegram.setup import TelegramIntroduction
+        from atlasbridge.channels.telegram.api import TelegramIntroduction
 
         return TelegramIntroduction(tokens, api_url)
-    try:
+    with needs_extra(channel):
         if channel == "discord":
-            from atlasbridge.channels.discord.setup import DiscordIntroduction
+            from atlasbridge.channels.discord.api import DiscordIntroduction
 
             return DiscordIntroduction(tokens, api_url)
-        from atlasbridge.channels.slack.setup import SlackIntroduction
-    except ModuleNotFoundError as missing:
-        from atlasbridge.core.distribution import install_line
-        from atlasbridge.core.errors import ConfigError
-
-        raise ConfigError(f"the channel {channel} needs {missing.name}", install_line(channel)) from None
+        from atlasbridge.channels.slack.api import SlackIntroduction
     return SlackIntroduction(tokens, api_url)

@@ -8,6 +8,7 @@ are given with a bar between them, and `count` decides.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -73,9 +74,19 @@ def language_key(channel: str, chat: str) -> str:
     return f"{channel}.language.{chat}"
 
 
+def current_language() -> str:
+    return _reader.get().language or "en"
+
+
 def t(english: str, **values: object) -> str:
     """The text in the reader's language. Without a translation it is English."""
     return _fill(_texts(_reader.get().language).get(english, english), values)
+
+
+def machine_reader(language: str = "") -> Reader:
+    """Who sits at this machine: the language of a setting, else of the locale."""
+    names = ("LC_ALL", "LC_MESSAGES", "LANG")
+    return Reader(language or known_language(next((os.environ[name] for name in names if os.environ.get(name)), "")))
 
 
 def hub_says(sentence: str) -> str:

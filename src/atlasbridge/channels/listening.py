@@ -1,21 +1,39 @@
-"""Checks of every chat channel before it passes a reply on: known sender, not a copy, not too many replies.
+"""What a chat does with a message before it passes a reply on: known sender, not a copy, not too many replies; which
+prompt a text means; and files and voice notes.
 
-These checks keep a channel polite and cheap. Only the gate decides whether a reply is accepted.
+A text that was written before a question never answers it. Only the gate decides whether a reply is accepted.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import tempfile
 from collections import OrderedDict
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from atlasbridge.channels.language import t
+from atlasbridge.channels.delivery import Shown
+from atlasbridge.channels.files import MOST_IN, NotHanded, save_inside, too_large
+from atlasbridge.channels.language import hub_says, t
+from atlasbridge.channels.outbox import Refused, Unreachable
+from atlasbridge.channels.templates import session_name
+from atlasbridge.core.clock import RateWindow
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import HubApi
-from atlasbridge.core.rate import RateWindow
+from atlasbridge.core.prompt.gate import fate
+from atlasbridge.core.prompt.model import OPEN, PromptRecord
 from atlasbridge.core.session.model import SessionRecord, SessionState
 
+if TYPE_CHECKING:
+    from atlasbridge.channels.commands import Speaker
+
 log = logging.getLogger(__name__)
+
 KEPT_UPDATES = 20_000
 KEPT_STRANGERS = 1000
 WITHHELD = '{"kept": "ids only: a secret is being asked for"}'
@@ -101,3 +119,182 @@ class Throttle:
 
 def active(sessions: list[SessionRecord]) -> list[SessionRecord]:
     return [session for session in sessions if session.state is SessionState.ACTIVE]
+
+
+# Which prompt a text without a reference means: the prompt that its writer had seen, or a question back.
+
+NOTHING_OPEN = "Nothing is waiting for an answer."
+WORKING = "Nothing is waiting for an answer. To have words typed when the tool is done, say {sign}queue TEXT."
+NOT_OPEN = "That prompt is no longer open."
+WHICH = "Which one do you mean? Tap it, or reply to its message."
+RESTARTED = "AtlasBridge restarted while this came in. Which one do you mean? Tap it, or reply to its message."
+GONE = "I no longer have those words. Send them again, as a reply to the question itself."
+KEPT_TEXTS = 200
+MOST_OFFERED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why the prompt is unclear, and which prompts to offer."""
+
+    sentence: str
+    offered: tuple[PromptRecord, ...] = ()
+
+    def told(self, sign: str, threads: bool = False) -> str:
+        """The sentence for the reader, with the chat's own sign of commands; with `threads`, people reply in one."""
+        said = self.sentence.replace("reply to its message", "reply in its thread") if threads else self.sentence
+        return hub_says(t(said, sign=sign))
+
+
+def find_target(
+    hub_api: HubApi, shown: Shown, chat: str, written_at: float, chosen: str, again: bool = False
+) -> PromptRecord | Doubt:
+    """`chosen` is the session that the person switched to. `again`: an earlier process received this text already."""
+    only = chosen if any(session.session_id == chosen for session in active(hub_api.sessions())) else ""
+    standing = shown.standing(chat, written_at)
+    records = [record for one in standing.prompts if (record := hub_api.prompt(one)) is not None]
+    meant = _of(records, only)
+    if len(meant) == 1 and standing.certain and not again:
+        return meant[0] if meant[0].state in OPEN else Doubt(f"{NOT_OPEN} {fate(meant[0])}")
+    return offer(hub_api, shown, chat, only, RESTARTED if again else WHICH)
+
+
+def offer(hub_api: HubApi, shown: Shown, chat: str, only: str = "", sentence: str = WHICH) -> Doubt:
+    """Ask back, offering the open prompts that this chat shows."""
+    open_prompts = hub_api.open_prompts()
+    here = [r for r in open_prompts if any(place[0] == chat for place in shown.places(r.prompt_id))]
+    secret = [r for r in open_prompts if r.prompt.secret and (r in here or shown.is_everybodys(r))]
+    told = tuple(record for record in _of(here, only) or here if not record.prompt.secret)[:MOST_OFFERED]
+    if told:
+        return Doubt(sentence, told)
+    if secret:
+        return Doubt(refuse_secret(secret[0]))
+    return Doubt(WORKING if active(hub_api.sessions()) and not open_prompts else NOTHING_OPEN)
+
+
+def refuse_secret(record: PromptRecord) -> str:
+    said = "Secrets are never taken in a chat. Delete your message, then answer at the terminal or with: {command}"
+    return t(said, command=f"atlasbridge reply {short_id(record.prompt_id)} -")
+
+
+def _of(records: Iterable[PromptRecord], session_id: str) -> list[PromptRecord]:
+    return [record for record in records if session_id in ("", record.session_id)]
+
+
+class Held:
+    """Texts that wait until the person chooses their prompt. They are kept in memory only."""
+
+    def __init__(self) -> None:
+        self._texts: OrderedDict[tuple[str, str], str] = OrderedDict()
+
+    def keep(self, chat: str, message: str, text: str) -> None:
+        self._texts[chat, message] = text
+        while len(self._texts) > KEPT_TEXTS:
+            self._texts.popitem(last=False)
+
+    def take(self, chat: str, message: str) -> str | None:
+        return self._texts.pop((chat, message), None)
+
+
+# Photos, files and voice notes from a chat: saved in the session's folder, or transcribed.
+
+TRANSCRIBER_S = 120.0
+HEARD_LIMIT = 4096
+WHICH_SESSION = "Which session? Send it as a reply to one of its messages, or say {sign}switch NAME first."
+NO_TRANSCRIBER = "Voice notes are not taken here: config.toml names no `transcriber` for {title}."
+NOTHING_HEARD = "Nothing could be made out. Write it instead."
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An incoming file: its name, its size as announced, and how to download it (None: it is too large)."""
+
+    name: str
+    size: int
+    fetch: Callable[[int], Awaitable[bytes | None]]
+
+
+class Received:
+    """`say` sends an answer to the same chat; `title` is the name of the service."""
+
+    def __init__(
+        self, hub_api: HubApi, say: Callable[[Any, str], None], speaker: Speaker, transcriber: Sequence[str], title: str
+    ) -> None:
+        self._hub_api, self._say, self._speaker = hub_api, say, speaker
+        self._transcriber, self._title = transcriber, title
+
+    async def keep_file(self, origin: Any, sent: Sent, caption: str, session: SessionRecord, identity: str) -> None:
+        """Save the file. A caption becomes an instruction about it, typed when the tool is idle."""
+        try:
+            content = await _fetch(sent)
+            path = await asyncio.to_thread(save_inside, self._hub_api.folder(session.session_id), sent.name, content)
+        except NotHanded as why:
+            self._say(origin, str(why))
+            return
+        self._hub_api.note(
+            "FILE_RECEIVED", session_id=session.session_id, decided_by=identity, path=path, size=len(content)
+        )
+        told = t("Saved in {name} as {path}.", name=session_name(session), path=path)
+        if words := caption.strip():
+            hub = self._hub_api.by(self._speaker.caller(identity))
+            queued = await hub.enqueue(session.session_id, f"{words} ({path})")
+            told = f"{told} {hub_says(queued.message)}"
+        self._say(origin, told)
+
+    async def hear(self, origin: Any, sent: Sent, then: Callable[[str], None]) -> None:
+        if not self._transcriber:
+            self._say(origin, t(NO_TRANSCRIBER, title=self._title))
+            return
+        try:
+            text = await self._transcribe(await _fetch(sent))
+        except NotHanded as why:
+            self._say(origin, str(why))
+            return
+        if text:
+            then(text)
+        else:
+            self._say(origin, t(NOTHING_HEARD))
+
+    async def _transcribe(self, content: bytes) -> str:
+        """Return the output of the configured transcription command, as one line."""
+        with tempfile.TemporaryDirectory(prefix="atlasbridge-voice-") as folder:
+            file = Path(folder) / "note.oga"
+            file.write_bytes(content)
+            words = [word.replace("{file}", str(file)) for word in self._transcriber]
+            try:
+                output = await _run(words)
+            except (OSError, TimeoutError) as fault:
+                log.warning("the transcriber failed: %s", fault or type(fault).__name__)
+                raise NotHanded(t("The transcriber failed; see `atlasbridge logs`.")) from None
+        return " ".join(escape_controls(output.decode("utf-8", "replace")).split())[:HEARD_LIMIT]
+
+
+async def _run(words: list[str]) -> bytes:
+    process = await asyncio.create_subprocess_exec(
+        *words,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        output, _ = await asyncio.wait_for(process.communicate(), TRANSCRIBER_S)
+    except BaseException:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        raise
+    if process.returncode:
+        raise OSError(f"it ended with status {process.returncode}")
+    return output
+
+
+async def _fetch(sent: Sent) -> bytes:
+    if sent.size > MOST_IN:
+        raise NotHanded(too_large())
+    try:
+        content = await sent.fetch(MOST_IN)
+    except (Refused, Unreachable) as fault:
+        raise NotHanded(t("It could not be fetched: {fault}.", fault=fault)) from None
+    if content is None:
+        raise NotHanded(too_large())
+    return content

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from atlasbridge.channels.tasks import TaskSet
+from atlasbridge.channels.base import TaskSet
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 

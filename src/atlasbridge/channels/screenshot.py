@@ -23,7 +23,7 @@ from atlasbridge.core.screen.queries import palette
 from atlasbridge.core.screen.width import width
 
 log = logging.getLogger(__name__)
-DRAWING_S = 20.0
+DRAWING_S = 60.0  # only a drawing that hangs takes so long, even on a busy machine
 GROUND, INK = "#0e1217", "#d5dae1"
 BOLD, DIM, UNDERLINE, REVERSE, HIDDEN = 1, 2, 8, 32, 64
 MOST_ROWS, MOST_COLS = 200, 400  # keeps width and height within Telegram's limit

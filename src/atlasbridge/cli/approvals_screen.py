@@ -8,12 +8,14 @@ import os
 import select
 import subprocess
 import threading
+import time
 from queue import SimpleQueue
 from typing import Any, Final
 
+from atlasbridge.cli.columns import cells, clip, fold, pad
 from atlasbridge.cli.full_screen import FullScreen, Key, KeyReader
 from atlasbridge.cli.overview import asking_line, is_idle
-from atlasbridge.cli.printing import ago, cells, clip, fold, hub_client, pad
+from atlasbridge.cli.printing import ago, hub_client
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import HubUnavailable
@@ -486,8 +488,8 @@ def _packed(keys: str, cols: int) -> list[str]:
         if cells(joined) <= cols:
             lines[-1] = joined
         else:
-            lines.append(word)
-    return [clip(line, cols) for line in lines[:3]]
+            lines += fold(word, cols)
+    return [line.rstrip() for line in lines if line][:3]
 
 
 def _tail(text: str, cols: int) -> str:
@@ -568,7 +570,7 @@ class Watch:
             except HubUnavailable:
                 pass  # the drawing thread reports it
             self._wake()
-            select.select([], [], [], RETRY_S)
+            time.sleep(RETRY_S)
 
     def _wake(self) -> None:
         try:

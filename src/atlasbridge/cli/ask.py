@@ -79,9 +79,9 @@ def _read(source: IO[str]) -> list[dict[str, Any]]:
     try:
         items = json.load(source)
     except ValueError as error:
-        raise click.UsageError(f"{source.name} is no JSON: {error}")
+        raise click.UsageError(f"{source.name} is not JSON: {error}")
     if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
-        raise click.UsageError(f"{source.name} must hold a list of questions")
+        raise click.UsageError(f"{source.name} must contain a list of questions")
     known = {"question", "choices", "text", "secret", "ttl", "default", "label", "name"}
     out = []
     for number, item in enumerate(items, 1):
@@ -151,7 +151,8 @@ def _decide_hook(label: str, ttl_s: float | None) -> int:
         words = words_of(prompt, handed.answer) if handed.answer is not None else ""
         decision = json.loads(verdict(handed, words, asked, told["tool_input"]))
     except (AtlasBridgeError, OSError, ValueError, LookupError, TypeError) as error:
-        decision = json.loads(deny(f"Nobody could be asked: {error}."))
+        why = f"the request has no {error}" if isinstance(error, LookupError) else error
+        decision = json.loads(deny(f"Nobody could be asked: {why}."))
     decision.pop("updatedInput", None)  # Codex denies a request whose input was changed
     print_line({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}})
     return 0

@@ -8,15 +8,16 @@ import os
 import re
 import sys
 import tomllib
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from atlasbridge.bootstrap import check_configuration, load_configuration
-from atlasbridge.cli.printing import Renaming, home, hub_client, json_option, print_json
+from atlasbridge.cli.printing import Renaming, echo, home, hub_client, json_option, print_json
 from atlasbridge.config.load import locate_settings, setting_paths, variable
 from atlasbridge.config.model import AtlasBridgeConfig
-from atlasbridge.config.secrets import hide_secrets
+from atlasbridge.config.session import hide_secrets
 from atlasbridge.core.daemon.request import lock_holder
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.escape import escape_controls
@@ -29,7 +30,6 @@ from atlasbridge.core.system import OWN_FILE, sync_folder
 Path = tuple[str, ...]
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER = re.compile(r"^\s*\[([^\[\]]+)\]\s*(?:#.*)?$")
-_ANY_HEADER = re.compile(r"^\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _MISSING = object()
 
 
@@ -99,7 +99,7 @@ def change_setting(text: str, path: Path, value: Any = _MISSING) -> str:
 
     Raises ConfigError if the file cannot be changed safely and a person must edit it.
     """
-    wanted = _changed(tomllib.loads(text), path, value)
+    wanted = _changed(_parsed(text), path, value)
     for candidate in _candidates(text, path, value):
         try:
             if _filled(tomllib.loads(candidate)) == _filled(wanted):
@@ -165,23 +165,30 @@ def _joined(lines: list[str]) -> str:
 
 def read_table(home: Home, channel: str) -> dict[str, Any]:
     """The channel's current table in the file; {} if there is none."""
-    try:
-        data = tomllib.loads(home.config.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        raise ConfigError("config.toml cannot be read", "see: atlasbridge config check") from None
-    table = data.get("channels", {}).get(channel, {})
+    table = _parsed(read_text(home)).get("channels", {}).get(channel, {})
     return dict(table) if isinstance(table, dict) else {}
 
 
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"config.toml cannot be read: {error}", "correct it with: atlasbridge config edit") from None
+
+
 def write_table(home: Home, channel: str, table: dict[str, Any]) -> None:
-    """Validate the whole file before it replaces the old one. It has mode 0600 from the start."""
-    write_checked(home, replace_table(read_text(home), f"channels.{channel}", table))
+    """Set each of these in the channel's table; the other settings and the comments stay."""
+    text = read_text(home)
+    for name, value in table.items():
+        text = change_setting(text, ("channels", channel, name), value)
+    write_checked(home, text)
 
 
 def read_text(home: Home) -> str:
-    return home.config.read_text(encoding="utf-8") if home.config.exists() else ""
+    try:
+        return home.config.read_text(encoding="utf-8") if home.config.exists() else ""
+    except UnicodeDecodeError:
+        raise ConfigError("config.toml is not UTF-8 text", f"save it as UTF-8: {home.config}") from None
 
 
 def write_checked(home: Home, text: str) -> None:
@@ -203,24 +210,6 @@ def write_checked(home: Home, text: str) -> None:
     sync_folder(home.config.parent)
 
 
-def replace_table(text: str, name: str, table: dict[str, Any]) -> str:
-    """Return the text with `[name]` and its sub-tables rewritten at the end. Pure."""
-    kept: list[str] = []
-    skipping = False
-    for line in text.splitlines():
-        if header := _ANY_HEADER.match(line):
-            found = ".".join(part.strip().strip("\"'") for part in header[1].split("."))
-            skipping = found == name or found.startswith(f"{name}.")
-        if not skipping:
-            kept.append(line)
-    body = "\n".join(kept).rstrip()
-    return (
-        (f"{body}\n\n" if body else "")
-        + "\n".join([f"[{name}]", *(f"{_key(key)} = {render_value(value)}" for key, value in table.items())])
-        + "\n"
-    )
-
-
 @click.group("config", cls=Renaming, renamed={"unset": "remove"})
 def command() -> None:
     """Show, check or change the configuration."""
@@ -239,7 +228,7 @@ def check() -> None:
     for hint in found.hints:
         click.echo(f"hint: {hint}")
     where = home().config if home().config.exists() else "no file, all defaults"
-    click.echo(f"the configuration is valid ({where}); channels: {', '.join(['local', *found.channels])}")
+    echo(f"the configuration is valid ({where}); channels: {', '.join(['local', *found.channels])}")
 
 
 @command.command()
@@ -351,15 +340,15 @@ def edit() -> None:
             return
 
 
-def apply_change(what: str) -> None:
-    """Print what was changed, and reload a running hub so that it applies at once."""
+def apply_change(what: str, say: Callable[..., str] = str.format) -> None:
+    """Print what was changed, and reload a running hub so that it applies at once. `say` translates."""
     if lock_holder(home().lock) is None:
         click.echo(what)
         return
     with hub_client() as hub:
         answer = hub.request("reload")
     if answer.get("ok"):
-        click.echo(f"{what}; the hub uses it now. Sessions that run keep their detection settings.")
+        echo(say("{what}; the hub uses it now. Sessions that run keep their detection settings.", what=what))
     else:
-        click.echo(f"{what}; the hub still uses the old settings: {answer.get('message', '')}")
+        echo(f"{what}; the hub still uses the old settings: {answer.get('message', '')}")
         click.echo("try: atlasbridge hub restart")

@@ -66,8 +66,7 @@ def command(quiet: bool, tour: bool) -> int:
 
 def _stop_idle_hub(place: Home) -> None:
     """Stop the hub that the demo started, unless it has other sessions by now."""
-    from atlasbridge.core.daemon.request import HubClient
-    from atlasbridge.core.daemon.starter import stop_hub
+    from atlasbridge.core.daemon.request import HubClient, stop_hub
 
     try:
         with HubClient(place, timeout_s=5.0) as hub:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,11 @@ import click
 
 from atlasbridge import __version__
 from atlasbridge.bootstrap import describe_adapters, load_configuration, updated_dialects
+from atlasbridge.cli.columns import fold, terminal_cols
 from atlasbridge.cli.hub import describe_unasked
 from atlasbridge.cli.install import default_folder, real_tool, service_file, shims
-from atlasbridge.cli.overview import terminal_cols
-from atlasbridge.cli.printing import fold, home, json_option, print_json
-from atlasbridge.config.secrets import HIDDEN, hide_secrets, is_secret_name
-from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
+from atlasbridge.cli.printing import echo, home, json_option, print_json
+from atlasbridge.config.session import HIDDEN, hide_secrets, is_secret_name
 from atlasbridge.core.daemon.request import HINT, HubClient, compare_version, lock_holder
 from atlasbridge.core.distribution import COMMAND, NAME, others
 from atlasbridge.core.errors import AtlasBridgeError, DialectError
@@ -39,7 +39,7 @@ from atlasbridge.core.hub_connection import (
     left_address,
     read_pass,
 )
-from atlasbridge.core.peer import own_uid
+from atlasbridge.core.peer import is_inside, look_at, own_uid, trace_ancestry
 from atlasbridge.core.prompt.redact import leaves
 from atlasbridge.core.schema import write as to_json
 from atlasbridge.core.store.database import engine_version, read_schema, sqlite_warning
@@ -51,6 +51,7 @@ from atlasbridge.core.values import frozen
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_SQLITE = (3, 35)
+LOOKS, LOOK_AGAIN_S = 10, 0.3
 LEAST_FREE_BYTES = 200 * 1024 * 1024
 
 
@@ -355,9 +356,8 @@ def check_hub(home: Home) -> Iterator[Check]:
         yield Check("hub", "ok", "not running (it starts with the first session)")
         return
     try:
-        with HubClient(home, timeout_s=5.0) as hub:
-            status = hub.ask("status")
-            health = hub.request("health").get("sessions", {})
+        with HubClient(home) as hub:
+            status, health = _settled(hub)
     except AtlasBridgeError as error:
         yield Check("hub", "fault", str(error), "restart it with: atlasbridge hub restart")
         return
@@ -377,6 +377,19 @@ def check_hub(home: Home) -> Iterator[Check]:
         state = "ok" if channel["state"] == "ok" else "fault"
         remedy = "" if state == "ok" else "see: atlasbridge logs --hub, and atlasbridge config check"
         yield Check(f"channel {channel['name']}", state, channel.get("fault") or channel["state"], remedy)
+
+
+def _settled(hub: HubClient) -> tuple[dict[str, Any], dict[str, str]]:
+    """The hub's status, and the state of each session. A session that ends just now, a host that looks for the next hub
+    and a channel that starts are no faults: only a state that lasts is one."""
+    for _ in range(LOOKS):
+        status = hub.ask("status")
+        health: dict[str, str] = hub.request("health").get("sessions", {})
+        is_starting = any(channel["state"] == "starting" for channel in status["channels"])
+        if not is_starting and all(state == "ok" for state in health.values()):
+            break
+        time.sleep(LOOK_AGAIN_S)
+    return status, health
 
 
 def check_audit(home: Home) -> Check:
@@ -528,7 +541,7 @@ def bundle(output: Path) -> None:
     members = {name: leaves(text, tuple(secrets)) for name, text in collect(home()).items()}
     refuse_leaks(members, secrets)
     write(output, members)
-    click.echo(f"written to {output}: {', '.join(sorted(members))}")
+    echo(f"written to {output}: {', '.join(sorted(members))}")
 
 
 def collect(place: Home) -> dict[str, str]:

@@ -13,8 +13,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from glob import glob
+from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
@@ -27,6 +28,7 @@ from atlasbridge.core.fleet_wire import encode_invitation, parse_invitation
 from atlasbridge.core.home import Home
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 database_option = click.option(
     "--database",
@@ -62,17 +64,41 @@ def needs(extra: str) -> Iterator[None]:
 
 SERVER = "fleet-server"
 
+if TYPE_CHECKING:
+    import atlasbridge.fleet.server.audit
+    import atlasbridge.fleet.server.chat_cache
+    import atlasbridge.fleet.server.database
+    import atlasbridge.fleet.server.machines
+    import atlasbridge.fleet.server.migrations_loader
+    import atlasbridge.fleet.server.oidc
+    import atlasbridge.fleet.server.people
+    import atlasbridge.fleet.server.server  # noqa: F401
+    from atlasbridge.fleet import server
+else:
 
-def work(database_url: str, call: Callable[[Any], Awaitable[T]]) -> T:
+    class ServerModules:
+        """A module is imported when a command uses it, because the commands' help must work without what it needs."""
+
+        def __getattr__(self, name: str) -> Any:
+            with needs(SERVER):
+                return import_module(f"atlasbridge.fleet.server.{name}")
+
+    server = ServerModules()
+
+
+def work(
+    database_url: str,
+    call: Callable[Concatenate[server.database.Database, P], Awaitable[T]],
+    *args: P.args,
+    **more: P.kwargs,
+) -> T:
     """Run a function with a connection to the fleet's database."""
-    with needs(SERVER):
-        from atlasbridge.fleet.server.database import Database
 
     async def run() -> T:
-        database = Database(database_url, most=2)
+        database = server.database.Database(database_url, most=2)
         await database.open()
         try:
-            return await call(database)
+            return await call(database, *args, **more)
         finally:
             await database.close()
 
@@ -95,7 +121,7 @@ def command() -> None:
 def reload_hub(here: Home, start: bool) -> None:
     """Reload the hub, so that a membership applies at once. `start` also starts it, and refuses programs inside a
     session."""
-    from atlasbridge.core.daemon.starter import ensure_hub
+    from atlasbridge.core.daemon.request import ensure_hub
 
     try:
         if start:
@@ -235,9 +261,6 @@ def serve(
     config_path: Path | None,
 ) -> None:
     """Serve the fleet.  Run as many servers as you like against one database."""
-    with needs(SERVER):
-        from atlasbridge.fleet.server.server import Address, run
-        from atlasbridge.fleet.server.server import serve as serve_fleet
     from atlasbridge.core.daemon.log_file import open_log
 
     # as for a hub in the foreground: log records of libraries and of machines are filtered and escaped
@@ -246,14 +269,14 @@ def serve(
     open_log(Path(os.devnull), level, 0, 0, to_terminal=True, as_json=as_json)
     token = metrics_token_file.read_text().strip() if metrics_token_file else ""
     oidc = _read_oidc(config_path) if config_path else None
-    place = Address(
+    place = server.server.Address(
         host, port, url, cert, key, token, connections, keep if keep_days is None else keep_days * 86_400.0, oidc
     )
     read_plan = partial(plan_server_chats, config_path, os.environ) if config_path else None
     tracer = build_tracer("atlasbridge-fleet", os.environ)
     started = lambda known_as: click.echo(f"The fleet server is at {known_as}")  # noqa: E731
     try:
-        run(serve_fleet(database_url, place, started, read_plan, tracer.span if tracer else None))
+        server.server.run(server.server.serve(database_url, place, started, read_plan, tracer.span if tracer else None))
     finally:
         if tracer:
             tracer.close()
@@ -265,9 +288,7 @@ def _read_oidc(config_path: Path) -> Any:
     found = read_oidc(config_path, os.environ)
     if found is None:
         return None
-    with needs(SERVER):
-        from atlasbridge.fleet.server.oidc import OidcSettings
-    return OidcSettings(**found)
+    return server.oidc.OidcSettings(**found)
 
 
 @command.command()
@@ -276,13 +297,9 @@ def _read_oidc(config_path: Path) -> Any:
 @click.option("--role", default="", help="A user of the database who is to serve, with the least rights for it.")
 def migrate(database_url: str, saved: bool, role: str) -> None:
     """Make the tables, or bring them to this version, as the owner of the database."""
-    with needs(SERVER):
-        from atlasbridge.fleet.server.migrations_loader import grant_role
-        from atlasbridge.fleet.server.migrations_loader import migrate as migrate_tables
-
-    version = work(database_url, lambda database: migrate_tables(database, saved))
+    version = work(database_url, server.migrations_loader.migrate, saved)
     if role:
-        work(database_url, lambda database: grant_role(database, role))
+        work(database_url, server.migrations_loader.grant_role, role)
     click.echo(f"The fleet's tables have version {version}" + (f"; {role} is allowed to serve." if role else "."))
 
 
@@ -290,10 +307,7 @@ def migrate(database_url: str, saved: bool, role: str) -> None:
 @database_option
 def rotate_key(database_url: str) -> None:
     """Replace the server's key.  Machines follow the next time they call, without joining again."""
-    with needs(SERVER):
-        from atlasbridge.fleet.server.signature import rotate_key as rotate
-
-    public = work(database_url, lambda database: rotate(database, operator()))
+    public = work(database_url, server.machines.rotate_key, operator())
     click.echo(f"The server's key is {public} now. Invitations that were made before are still valid.")
 
 
@@ -319,20 +333,16 @@ def backup(database_url: str, file: Path) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def restore(database_url: str, file: Path) -> None:
     """Restore the fleet's database from FILE.  Stop the servers first; machines then send their open prompts again."""
-    with needs(SERVER):
-        from atlasbridge.fleet.server import audit as fleet_audit
-        from atlasbridge.fleet.server.server import SERVING
-
     serving = "SELECT count(*) AS serving FROM pg_stat_activity WHERE application_name = %s"
     serving += " AND datname = current_database()"
-    if work(database_url, lambda database: database.rows(serving, SERVING))[0]["serving"]:
+    if work(database_url, lambda database: database.rows(serving, server.server.SERVING))[0]["serving"]:
         raise AtlasBridgeError("a fleet server uses this database", "stop every `atlasbridge fleet serve` first")
     _postgres(
         "pg_restore",
         *("--clean", "--if-exists", "--no-owner", "--single-transaction", "--exit-on-error"),
         *("--dbname", database_url, str(file)),
     )
-    found = work(database_url, fleet_audit.verify)
+    found = work(database_url, server.audit.verify)
     if not hasattr(found, "entries"):
         raise AtlasBridgeError(f"its audit log is not whole: entry {found.seq} {found.problem}", "use another backup")
     click.echo(f"The database is as {file} has it, with {found.entries} entries in its audit log. Start the servers.")
@@ -379,14 +389,10 @@ def invite(
 
 
 def _invite(database_url: str, url: str, **terms: Any) -> str:
-    with needs(SERVER):
-        from atlasbridge.fleet.server import machines
-        from atlasbridge.fleet.server.signature import identity_of
-
     async def make(database: Any) -> str:
-        token = await machines.invite(database, operator(), **terms)
+        token = await server.machines.invite(database, operator(), **terms)
         async with database.transaction() as connection:
-            identity = await identity_of(connection)
+            identity = await server.machines.identity_of(connection)
         return encode_invitation(url, token, identity.public_key)
 
     return work(database_url, make)
@@ -398,13 +404,9 @@ def _invite(database_url: str, url: str, **terms: Any) -> str:
 @json_option
 def chats(database_url: str, config_path: Path | None, as_json: bool) -> None:
     """Check the file of `serve --config`, and list its channels with the people who take part."""
-    with needs(SERVER):
-        from atlasbridge.fleet.server.chats.cache import load_directory
-        from atlasbridge.fleet.server.database import carried
-
     if config_path is None:
         raise click.UsageError("which file? Give --config FILE, or set ATLASBRIDGE_FLEET_CONFIG")
-    directory = work(database_url, load_directory)
+    directory = work(database_url, server.chat_cache.load_directory)
     plan = plan_server_chats(config_path, os.environ, directory.by_channel())
     found: list[dict[str, Any]] = [
         {
@@ -415,7 +417,7 @@ def chats(database_url: str, config_path: Path | None, as_json: bool) -> None:
         for chat_route in plan.chat_routes
     ] + [{"channel": name, "people": [], "shared": False} for name in plan.idle]
     if as_json:
-        carries = work(database_url, carried)
+        carries = work(database_url, server.database.carried)
         print_json(
             {
                 "carried": carries,
@@ -440,19 +442,16 @@ def _how(found: dict[str, Any]) -> str:
 @json_option
 def rules(database_url: str, file: Path | None, as_json: bool) -> None:
     """Send FILE (as policy.toml) to all machines; without it, show what they use."""
-    with needs(SERVER):
-        from atlasbridge.fleet.server import machines as fleet_machines
-
     if file is not None:
         from atlasbridge.config.hub import read_rules
 
         read_rules(file)  # reports errors with their line
         text = file.read_text(encoding="utf-8")
-        digest = work(database_url, lambda database: fleet_machines.set_rules(database, text, operator()))
+        digest = work(database_url, server.machines.set_rules, text, operator())
         click.echo(f"The rules {digest[:19]} go to all machines.")
         return
-    newest = work(database_url, fleet_machines.newest_rules)
-    found = work(database_url, fleet_machines.listing)
+    newest = work(database_url, server.machines.newest_rules)
+    found = work(database_url, server.machines.listing)
     using = [{"machine": one["name"], "digest": one["policy"], "fault": one["policy_fault"]} for one in found]
     if as_json:
         print_json({"digest": newest.digest if newest else "", "machines": using})
@@ -478,10 +477,7 @@ def machines(ctx: click.Context, database_url: str, include_gone: bool, as_json:
         return
     if not database_url:
         raise click.UsageError("which database? Give --database URL, or set ATLASBRIDGE_FLEET_DATABASE")
-    with needs(SERVER):
-        from atlasbridge.fleet.server import machines as fleet_machines
-
-    found = work(database_url, lambda database: fleet_machines.listing(database, include_gone))
+    found = work(database_url, server.machines.listing, include_gone)
     told = [{**_plain(one), "state": _state(one)} for one in found]
     if as_json:
         print_json(told)
@@ -543,9 +539,7 @@ def list_machines(ctx: click.Context, database_url: str, include_gone: bool, as_
 @click.argument("machine")
 def remove_machine(database_url: str, machine: str) -> None:
     """Remove MACHINE: its key no longer works, and the server closes its open prompts."""
-    from atlasbridge.fleet.server import machines as fleet_machines
-
-    gone = work(database_url, lambda database: fleet_machines.remove(database, machine, operator(), "revoked"))
+    gone = work(database_url, server.machines.remove, machine, operator(), "revoked")
     if gone is None:
         raise _unknown(machine)
     click.echo(f"{machine} was removed from the fleet.")
@@ -557,9 +551,7 @@ def remove_machine(database_url: str, machine: str) -> None:
 @click.argument("allowed", type=click.Choice(["on", "off"]))
 def screens(database_url: str, machine: str, allowed: str) -> None:
     """Allow or forbid people to look at MACHINE's screens."""
-    from atlasbridge.fleet.server import machines as fleet_machines
-
-    if not work(database_url, lambda database: fleet_machines.allow_screens(database, machine, allowed == "on")):
+    if not work(database_url, server.machines.allow_screens, machine, allowed == "on"):
         raise _unknown(machine)
     click.echo(f"Screens of {machine}: {allowed}.")
 
@@ -569,9 +561,7 @@ def screens(database_url: str, machine: str, allowed: str) -> None:
 @click.argument("machine")
 def accept_restore(database_url: str, machine: str) -> None:
     """Confirm that MACHINE was restored to an earlier state on purpose: it continues and resends its open prompts."""
-    from atlasbridge.fleet.server import machines as fleet_machines
-
-    place = work(database_url, lambda database: fleet_machines.accept_restore(database, machine, operator()))
+    place = work(database_url, server.machines.accept_restore, machine, operator())
     if place is None:
         raise AtlasBridgeError(f"{machine!r} does not wait for this", "look at: atlasbridge fleet machines")
     click.echo(f"{machine} goes on: {place} enters the fleet again within half a minute.")
@@ -584,16 +574,14 @@ def accept_restore(database_url: str, machine: str) -> None:
 @click.option("--keep", type=int, help="The number of the machine that continues.")
 def split(database_url: str, url: str, machine: str, keep: int | None) -> None:
     """Choose which of several machines with one key continues as MACHINE; the others must join again."""
-    from atlasbridge.fleet.server import machines as fleet_machines
-
-    sides = work(database_url, lambda database: fleet_machines.sides(database, machine))
+    sides = work(database_url, server.machines.sides, machine)
     if not sides:
         raise AtlasBridgeError(f"{machine!r} has its key to itself", "look at: atlasbridge fleet machines")
     if keep is None:
         print_table(("number", "machine"), list(enumerate(sides, 1)), "")
         click.echo(f"Choose one: atlasbridge fleet machines split {machine} --keep NUMBER")
         return
-    kept = work(database_url, lambda database: fleet_machines.split(database, machine, keep - 1, operator()))
+    kept = work(database_url, server.machines.split, machine, keep - 1, operator())
     if kept is None:
         raise AtlasBridgeError(f"there is no number {keep}", f"choose 1 to {len(sides)}")
     click.echo(f"{kept} goes on as {machine}. On each of the others run:")
@@ -619,11 +607,8 @@ def people() -> None:
 @click.option("--admin", is_flag=True, help="Admins can see and answer everything.")
 def add_person(database_url: str, url: str, name: str, admin: bool) -> None:
     """Add NAME, and print a link to the page for them."""
-    with needs(SERVER):
-        from atlasbridge.fleet.server import people as fleet_people
-
     role = "admin" if admin else "member"
-    work(database_url, lambda database: fleet_people.add(database, name, role, operator()))
+    work(database_url, server.people.add, name, role, operator())
     _print_link(database_url, url, name)
 
 
@@ -637,13 +622,10 @@ def new_link(database_url: str, url: str, name: str) -> None:
 
 
 def _print_link(database_url: str, url: str, name: str) -> None:
-    with needs(SERVER):
-        from atlasbridge.fleet.server import people as fleet_people
-
-    known = {one["name"] for one in work(database_url, fleet_people.listing)}
+    known = {one["name"] for one in work(database_url, server.people.listing)}
     if name not in known:
         raise AtlasBridgeError(f"there is nobody called {name!r}", "add them: atlasbridge fleet people add NAME")
-    token = work(database_url, lambda database: fleet_people.login_link(database, name))
+    token = work(database_url, server.people.login_link, name)
     click.echo(f"{url.rstrip('/')}/#login={token}")
 
 
@@ -660,10 +642,7 @@ def _print_link(database_url: str, url: str, name: str) -> None:
 )
 def new_token(database_url: str, name: str, token: str, scope: str) -> None:
     """Print a new API token for NAME, called TOKEN and valid for a year."""
-    with needs(SERVER):
-        from atlasbridge.fleet.server import people as fleet_people
-
-    secret, _ = work(database_url, lambda database: fleet_people.add_token(database, name, token, scope, operator()))
+    secret, _ = work(database_url, server.people.add_token, name, token, scope, operator())
     click.echo(secret)
 
 
@@ -673,10 +652,7 @@ def new_token(database_url: str, name: str, token: str, scope: str) -> None:
 @json_option
 def list_logins(database_url: str, name: str, as_json: bool) -> None:
     """List the browsers and API tokens that are logged in, of NAME or of everybody."""
-    with needs(SERVER):
-        from atlasbridge.fleet.server import people as fleet_people
-
-    found = work(database_url, lambda database: fleet_people.logins(database, name))
+    found = work(database_url, server.people.logins, name)
     if as_json:
         print_json([{key: value for key, value in _plain(one).items() if key != "token_hash"} for one in found])
         return
@@ -700,10 +676,7 @@ def list_logins(database_url: str, name: str, as_json: bool) -> None:
 @click.argument("login")
 def end_login(database_url: str, login: str) -> None:
     """End one LOGIN, a browser's or a token, by its id from `fleet people logins`."""
-    with needs(SERVER):
-        from atlasbridge.fleet.server import people as fleet_people
-
-    if not work(database_url, lambda database: fleet_people.end_login(database, login, operator())):
+    if not work(database_url, server.people.end_login, login, operator()):
         raise AtlasBridgeError(f"there is no login {login!r}", "list them: atlasbridge fleet people logins")
     click.echo(f"The login {login} has ended.")
 
@@ -713,9 +686,7 @@ def end_login(database_url: str, login: str) -> None:
 @click.argument("name")
 def remove_person(database_url: str, name: str) -> None:
     """Revoke NAME's access, and log them out everywhere."""
-    from atlasbridge.fleet.server import people as fleet_people
-
-    if not work(database_url, lambda database: fleet_people.remove(database, name, operator())):
+    if not work(database_url, server.people.remove, name, operator()):
         raise AtlasBridgeError(f"there is nobody called {name!r}", "list them: atlasbridge fleet people list")
     click.echo(f"{name} was removed.")
 
@@ -729,20 +700,16 @@ def remove_person(database_url: str, name: str) -> None:
 @click.option("--remove", is_flag=True, help="Remove this permission again.")
 def allow_person(database_url: str, holder: str, machine: str, folder: str, see: bool, remove: bool) -> None:
     """Allow HOLDER, a person or @team, to answer for these machines and folders."""
-    from atlasbridge.fleet.server import people as fleet_people
-
     if remove:
         deny_person(database_url, holder, machine, folder)
         return
     may = "see" if see else "answer"
-    work(database_url, lambda database: fleet_people.allow(database, holder, machine, folder, may, operator()))
+    work(database_url, server.people.allow, holder, machine, folder, may, operator())
     click.echo(f"{holder} is allowed to {may}: machine {machine}, folder {folder}.")
 
 
 def deny_person(database_url: str, holder: str, machine: str, folder: str) -> None:
-    from atlasbridge.fleet.server import people as fleet_people
-
-    if not work(database_url, lambda database: fleet_people.deny(database, holder, machine, folder, operator())):
+    if not work(database_url, server.people.deny, holder, machine, folder, operator()):
         raise AtlasBridgeError(f"{holder} has no such permission", "list them: atlasbridge fleet people list")
     click.echo(f"{holder} is no longer allowed: machine {machine}, folder {folder}.")
 
@@ -754,10 +721,8 @@ def deny_person(database_url: str, holder: str, machine: str, folder: str) -> No
 @click.option("--remove", "--out", "remove", is_flag=True, help="Remove NAME from TEAM.")
 def set_team(database_url: str, team: str, name: str, remove: bool) -> None:
     """Add NAME to TEAM: they are allowed what @TEAM is allowed."""
-    from atlasbridge.fleet.server import people as fleet_people
-
     called = team.lstrip("@")
-    work(database_url, lambda database: fleet_people.set_team(database, called, name, not remove, operator()))
+    work(database_url, server.people.set_team, called, name, not remove, operator())
     click.echo(f"{name} {'left' if remove else 'belongs to'} @{called}.")
 
 
@@ -768,9 +733,7 @@ def set_team(database_url: str, team: str, name: str, remove: bool) -> None:
 @click.option("--remove", is_flag=True, help="Remove this identity.")
 def set_identity(database_url: str, name: str, identity: str, remove: bool) -> None:
     """Add an identity with which NAME takes part in a chat, such as telegram:1001 or slack:T1/U2."""
-    from atlasbridge.fleet.server import people as fleet_people
-
-    work(database_url, lambda database: fleet_people.set_identity(database, name, identity, not remove, operator()))
+    work(database_url, server.people.set_identity, name, identity, not remove, operator())
     click.echo(f"{name} is {'no longer ' if remove else ''}{identity}.")
 
 
@@ -781,9 +744,7 @@ def set_identity(database_url: str, name: str, identity: str, remove: bool) -> N
 @click.option("--zone", default="", help='Their time zone, such as "Europe/Berlin"; empty: the server\'s.')
 def set_quiet(database_url: str, name: str, spans: tuple[str, ...], zone: str) -> None:
     """Set the SPANS of the day in which NAME wants no sound, such as 22:00-07:00; none: never."""
-    from atlasbridge.fleet.server import people as fleet_people
-
-    work(database_url, lambda database: fleet_people.set_quiet(database, name, spans, zone, operator()))
+    work(database_url, server.people.set_quiet, name, spans, zone, operator())
     click.echo(f"{name} wants quiet: {', '.join(spans) or 'never'}.")
 
 
@@ -792,10 +753,7 @@ def set_quiet(database_url: str, name: str, spans: tuple[str, ...], zone: str) -
 @json_option
 def list_people(database_url: str, as_json: bool) -> None:
     """List people, their teams and what they are allowed to do."""
-    with needs(SERVER):
-        from atlasbridge.fleet.server import people as fleet_people
-
-    found = work(database_url, fleet_people.listing)
+    found = work(database_url, server.people.listing)
     if as_json:
         print_json(found)
         return
@@ -827,13 +785,19 @@ def audit() -> None:
 
 @audit.command("show")
 @database_option
-@click.option("-n", "--lines", "--limit", "limit", default=100, show_default=True, help="How many, from the end.")
+@click.option(
+    "-n",
+    "--lines",
+    "--limit",
+    "limit",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="How many, from the end.",
+)
 def show_log(database_url: str, limit: int) -> None:
     """Print entries of the server's log, one JSON object per line."""
-    with needs(SERVER):
-        from atlasbridge.fleet.server import audit
-
-    for line in work(database_url, lambda database: audit.entries(database, limit)):
+    for line in work(database_url, server.audit.entries, limit):
         click.echo(line)
 
 
@@ -844,10 +808,7 @@ def show_log(database_url: str, limit: int) -> None:
 @click.pass_context
 def verify_log(ctx: click.Context, database_url: str, wait: float, as_json: bool) -> None:
     """Follow the server's chain, and have every connected machine prove its own, entry by entry."""
-    with needs(SERVER):
-        from atlasbridge.fleet.server.anchors import verify_all
-
-    found: dict[str, Any] = work(database_url, lambda database: verify_all(database, wait))
+    found: dict[str, Any] = work(database_url, server.audit.verify_all, wait)
     if as_json:
         print_json(found)
     else:

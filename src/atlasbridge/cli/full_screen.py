@@ -11,7 +11,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
 
-from atlasbridge.cli.printing import cells, clip, hub_client
+from atlasbridge.cli.columns import cells, clip
+from atlasbridge.cli.printing import hub_client
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 from atlasbridge.core.escape import escape_controls

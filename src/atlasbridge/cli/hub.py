@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from atlasbridge.bootstrap import find_adapter_faults
-from atlasbridge.cli.overview import print_line, render_overview, terminal_cols
-from atlasbridge.cli.printing import ago, home, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.columns import terminal_cols
+from atlasbridge.cli.overview import print_line, render_overview
+from atlasbridge.cli.printing import ago, echo, home, hub_client, json_option, print_json, print_table, span
 from atlasbridge.cli.run import needs_unix
-from atlasbridge.core.daemon.request import HINT, compare_version, lock_holder, look_at_hub
-from atlasbridge.core.daemon.starter import ensure_hub, stop_hub
+from atlasbridge.core.daemon.request import HINT, compare_version, ensure_hub, lock_holder, look_at_hub, stop_hub
 from atlasbridge.core.peer import own_uid
 from atlasbridge.core.process import own_environ, own_python
 from atlasbridge.core.system_setup import SystemSetup, read_setup
@@ -168,22 +168,23 @@ _WAYS = {"keys": "typed", "hook": "taken by their tool's own hook", "first_key":
 
 def print_status(answer: dict[str, Any], counts: bool = True) -> None:
     head = answer["audit_head"]
-    click.echo(f"hub       process {answer['pid']}, up {answer['uptime_s']:.0f} s")
+    echo(f"hub       process {answer['pid']}, up {span(answer['uptime_s'])}")
     idle = answer.get("at_prompt", 0)
     waiting = f"{answer['open_prompts'] - idle} waiting for you" + (f", {idle} at their prompt" if idle else "")
     if counts:
-        click.echo(f"sessions  {answer['sessions']}, {waiting}")
+        echo(f"sessions  {answer['sessions']}, {waiting}")
     if counts and answer.get("still_waiting"):
-        click.echo(f"not asked {answer['still_waiting']} left alone or late; ask again: atlasbridge reply ID --again")
+        echo(f"not asked {answer['still_waiting']} left alone or late; ask again: atlasbridge reply ID --again")
     if answer.get("away"):
-        click.echo("away      yes; end it: atlasbridge here")
+        echo("away      yes; end it: atlasbridge here")
     if ways := answer.get("answered_ways"):
-        click.echo("answers   " + ", ".join(f"{count} {_WAYS.get(way, way)}" for way, count in ways.items()))
-    click.echo(f"audit     {head['count']} entries, head {head['hash'][:23]}")
+        echo("answers   " + ", ".join(f"{count} {_WAYS.get(way, way)}" for way, count in ways.items()))
+    entries = "1 entry" if head["count"] == 1 else f"{head['count']} entries"
+    echo(f"audit     {entries}, head {head['hash'][:23]}")
     if answer.get("alarm"):
-        click.echo(f"alarm     {answer['alarm']}")
+        echo(f"alarm     {answer['alarm']}")
     for entry in answer.get("unasked", ()):
-        click.echo(f"ALARM     {describe_unasked(entry)}")
+        echo(f"ALARM     {describe_unasked(entry)}")
     rows = [(item["name"], item["state"], item.get("url", ""), _fault(item)) for item in answer["channels"]]
     print_table(("channel", "state", "where", "fault"), rows, "no channels")
 
@@ -228,7 +229,7 @@ def status_command(include_ended: bool, line: bool, as_json: bool) -> None:
         return
     running = [item for item in sessions if item["state"] == "active"]
     *lines, _, _ = render_overview(prompts, running, found["still_waiting"], terminal_cols())
-    click.echo("\n".join(lines))
+    echo("\n".join(lines))
     print_status(status, counts=False)
     ended = [item for item in sessions if item not in running]
     if include_ended:

@@ -14,10 +14,9 @@ from pathlib import Path
 
 import click
 
-from atlasbridge.cli.printing import Renaming, home, json_option, print_json, print_table
+from atlasbridge.cli.printing import Renaming, echo, home, json_option, print_json, print_table
 from atlasbridge.cli.run import needs_unix
-from atlasbridge.core.daemon.request import HubClient, lock_holder
-from atlasbridge.core.daemon.starter import stop_hub
+from atlasbridge.core.daemon.request import HubClient, lock_holder, stop_hub
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.process import own_python
@@ -93,7 +92,8 @@ def add_shims(tools: tuple[str, ...], folder: Path | None) -> None:
         if real_tool(tool, place) is None:
             click.echo(f"  {tool} itself is not on PATH yet")
     if first := _hidden(tools, place):
-        click.echo(f"{first} is found before the script: put its folder first on PATH, in your shell's profile:")
+        found = f"{first} is found before the script" if os.path.isabs(first) else "the scripts are not on PATH"
+        echo(f"{found}: put their folder first on PATH, in your shell's profile:")
         click.echo(f'  export PATH="{place}:$PATH"')
 
 

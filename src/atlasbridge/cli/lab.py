@@ -1,4 +1,7 @@
-"""`atlasbridge lab`: runs scenarios, makes recordings, and explains why a prompt was or was not raised."""
+"""`atlasbridge lab` and `adapters`: what AtlasBridge knows about tools.
+
+The lab runs scenarios, makes recordings, and explains why a prompt was or was not raised.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from atlasbridge.bootstrap import describe_adapters, revert_dialects, update_dialects
 from atlasbridge.cli.by_name import find_session_id, named_session, sessions_of
-from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_line
+from atlasbridge.cli.printing import echo, home, hub_client, json_option, print_json, print_line, print_table
 from atlasbridge.cli.run import needs_unix
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.session.model import choose
@@ -159,7 +163,7 @@ def record_program(output: Path | None, verbatim: bool, words: tuple[str, ...]) 
 
     path = output or Path("recording.cast")
     status = record(list(words), path, verbatim=verbatim)
-    click.echo(f"recorded in {path}; replay it with: atlasbridge lab replay {path}", err=True)
+    echo(f"recorded in {path}; replay it with: atlasbridge lab replay {path}", err=True)
     return status
 
 
@@ -274,3 +278,87 @@ def _session_screen(said: str) -> dict[str, Any]:
     screen = answer.get("screen") or answer
     lines = screen.get("lines") or screen.get("text", "").split("\n")
     return {"screen": "\n".join(str(line) for line in lines), "tool": answer.get("tool", "")}
+
+
+# `atlasbridge adapters`: the tools whose dialogs AtlasBridge knows, and how well.
+
+
+@click.group("adapters")
+def adapters_command() -> None:
+    """List the tools AtlasBridge knows well; any other interactive program works with the generic rules."""
+
+
+@adapters_command.command("list")
+@json_option
+def list_command(as_json: bool) -> None:
+    """List every tool with its own adapter or rules, and where they come from."""
+    found = describe_adapters(home())
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (
+            item["name"],
+            " ".join(item["commands"]),
+            ", ".join(item["versions"]),
+            item["from"],
+            item["installed"] or "not installed",
+            item["health"],
+        )
+        for item in found
+    ]
+    print_table(("tool", "commands", "versions seen", "from", "installed", "health"), rows, "none")
+
+
+@adapters_command.command("show")
+@click.argument("name")
+@json_option
+def show_adapter(name: str, as_json: bool) -> None:
+    """Show one tool: its rules and menus, and whether its installed version was tested."""
+    found = {item["name"]: item for item in describe_adapters(home())}
+    if name not in found:
+        raise AtlasBridgeError(f"there is no adapter for {name!r}", f"known: {', '.join(found)}")
+    known = found[name]
+    if known["installed"]:
+        known["state"] = _how_far_known(known["version"], known["versions"])
+    if as_json:
+        print_json(known)
+        return
+    for title, value in known.items():
+        if value or title == "installed":
+            shown = ", ".join(map(str, value)) if isinstance(value, list) else value or "no"
+            echo(f"  {title:10}  {shown}")
+
+
+@adapters_command.command("update")
+@click.option(
+    "--from", "source", default="", metavar="FILE_OR_URL", help="Where the signed rules are; default: as last time."
+)
+@click.option("--trust", default="", metavar="KEY", help="Trust rules signed with this key from now on.")
+@json_option
+def update_command(source: str, trust: str, as_json: bool) -> None:
+    """Fetch signed rules for tools' dialogs, try them on their own examples, and use them in new sessions."""
+    done = update_dialects(home(), source, trust)
+    if as_json:
+        print_json(done)
+        return
+    for name in done["updated"]:
+        click.echo(f"{name}: rules of serial {done['serial']}, tried on {done['dialects'][name]['examples']} examples")
+    for name in done["revoked"]:
+        click.echo(f"{name}: taken back by its author; the packaged rules are used")
+
+
+@adapters_command.command("revert")
+@click.argument("names", nargs=-1)
+def revert(names: tuple[str, ...]) -> None:
+    """Use the packaged rules again, for these tools or for all that were updated."""
+    gone = revert_dialects(home(), names)
+    click.echo(f"The packaged rules are used again: {', '.join(gone)}" if gone else "No rules were updated.")
+
+
+def _how_far_known(version: str, verified: list[str]) -> str:
+    if not version:
+        return "the installed version is not known"
+    if version in verified:
+        return "every dialog was verified with this version"
+    return "other versions were verified; unknown dialogs go by the generic rules"

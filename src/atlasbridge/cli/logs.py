@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import sys
 import time
 from collections.abc import Iterator
@@ -14,9 +13,18 @@ from typing import Any
 import click
 
 from atlasbridge.cli.by_name import NotFound, find_session_id, sessions_of
-from atlasbridge.cli.completion import complete_sessions
+from atlasbridge.cli.help import complete_sessions
 from atlasbridge.cli.overview import asking_line
-from atlasbridge.cli.printing import dump, home, hub_client, json_option, print_json, print_line, print_table
+from atlasbridge.cli.printing import (
+    dump,
+    echo,
+    home,
+    hub_client,
+    json_option,
+    print_json,
+    print_line,
+    print_table,
+)
 from atlasbridge.cli.sessions import ran
 from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.audit.events import AuditEvent
@@ -43,7 +51,10 @@ POLL_S = 0.2
 @click.argument("session", default="", shell_complete=complete_sessions)
 @click.option("-f", "--follow", "--tail", is_flag=True, help="Print new entries as they come.")
 @click.option(
-    "-n", "--lines", type=int, help="How many lines to print first (default: 20 of the audit log, all of a session)."
+    "-n",
+    "--lines",
+    type=click.IntRange(0),
+    help="How many lines to print first (default: 20 of the audit log, all of a session).",
 )
 @click.option("--session", "about", default="", shell_complete=complete_sessions, help="Audit entries of this session.")
 @click.option("--hub", "of_hub", is_flag=True, help="The hub's own log instead of the audit log.")
@@ -106,7 +117,11 @@ def describe_session(session: dict[str, Any]) -> str:
 def describe_answer(prompt: dict[str, Any]) -> str:
     who = call_person(prompt["decided_by"], prompt.get("decided_from", ""), prompt.get("decided_name") or "")
     quote = "" if prompt["constraints"].get("secret") else '"'
-    said = "left alone" if prompt["state"] == "canceled" else f"{quote}{prompt['decided_value']}{quote}"
+    said = (
+        "left alone"
+        if prompt["state"] == "canceled" or prompt["decided_value"] == "cancel"
+        else f"{quote}{prompt['decided_value']}{quote}"
+    )
     return f"{said} by {who}"
 
 
@@ -193,7 +208,7 @@ def verify(heads: tuple[str, ...], as_json: bool) -> int:
     if as_json:
         print_json(verdict)
     elif verdict["ok"]:
-        click.echo(f"the audit log is whole: {verdict['count']} entries, head {verdict['head']}")
+        echo(f"the audit log is whole: {verdict['count']} entries, head {verdict['head']}")
     else:
         click.echo(f"entry {verdict['bad_entry']} of {verdict['where']} {verdict['problem']}", err=True)
     if not as_json:
@@ -237,7 +252,16 @@ def _verdict(seen: list[SeenHead]) -> dict[str, Any]:
 
 
 @audit_command.command()
-@click.option("-n", "--lines", "--limit", "limit", default=20, show_default=True, help="How many, from the end.")
+@click.option(
+    "-n",
+    "--lines",
+    "--limit",
+    "limit",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="How many, from the end.",
+)
 @click.option("--session", default="", shell_complete=complete_sessions, help="Only this session: its name or id.")
 @click.option("--prompt", default="", help="Only this prompt: its id, or the beginning of one.")
 @click.option("--event", default="", help="Only this event, such as REPLY_INJECTED.")
@@ -399,10 +423,14 @@ def await_hub() -> HubClient:
         try:
             return hub_client()
         except HubUnavailable:
-            select.select([], [], [], RETRY_S)
+            time.sleep(RETRY_S)
 
 
 def print_short(event: dict[str, object]) -> None:
     words = [local_time(str(event["at"]))[11:], str(event["event"]), str(event.get("session_id", ""))[:8]]
-    words += [str(event[name])[:60] for name in ("prompt_id", "excerpt", "reason", "by", "exit_code") if name in event]
+    words += [
+        str(event[name])[:60]
+        for name in ("prompt_id", "excerpt", "reason", "by", "exit_code")
+        if event.get(name) is not None
+    ]
     click.echo(escape_controls("  ".join(words), keep_lines=False))

@@ -11,11 +11,15 @@ from typing import Any
 import click
 
 from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, RENAMED, render_help, sentence_of
-from atlasbridge.cli.completion import plain_parameters
+from atlasbridge.cli.columns import terminal_cols
+from atlasbridge.cli.help import plain_parameters
 from atlasbridge.cli.overview import print_overview
+from atlasbridge.cli.printing import echo
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.process import hide_memory
 from atlasbridge.core.session.model import meant, nearest
+
+NARROWEST = 52  # click makes help no narrower by itself
 
 
 class LazyGroup(click.Group):
@@ -110,36 +114,61 @@ def become_hub_user(arguments: list[str]) -> None:
     os.environ["HOME"] = setup.home
 
 
+# a group without a command prints its help; click before 8.2 does it itself
+_NO_COMMAND: tuple[type[click.UsageError], ...] = tuple(
+    filter(None, [getattr(click.exceptions, "NoArgsIsHelpError", None)])
+)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     become_hub_user(sys.argv[1:] if arguments is None else arguments)
     hide_memory()  # a tool of the same user must not read the memory of a person's command
     try:
-        outcome = cli.main(arguments, prog_name="atlasbridge", standalone_mode=False)
+        cols = terminal_cols()
+        narrow: dict[str, Any] = {"terminal_width": cols} if 0 < cols < NARROWEST else {}
+        outcome = cli.main(arguments, prog_name="atlasbridge", standalone_mode=False, **narrow)
         return outcome if isinstance(outcome, int) else 0
     except AtlasBridgeError as error:
         return fail(str(error), error.hint, error.exit_code)
+    except _NO_COMMAND as error:
+        echo(error.format_message(), err=True)
+        return 2
     except click.UsageError as error:
-        command = error.ctx.command_path if error.ctx else "atlasbridge"
+        command = error.ctx.command_path if error.ctx else _command_path(arguments)
         hint = suggest(error)
         message = error.format_message()
         # newer versions of click add it themselves
-        message = message.partition(" Did you mean")[0] if hint else message
+        message = message.partition(" Did you mean")[0] if hint else message.replace("\n\t", " ")
         return fail(message, hint or f"see: {command} --help", 2)
     except click.ClickException as error:
         return fail(error.format_message(), "", 1)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as stopped:
+        if isinstance(stopped, click.Abort) and not sys.stdin.isatty():
+            return fail("a question had no answer on standard input", f"see: {_command_path(arguments)} --help", 2)
         return 130
-    except BrokenPipeError:
-        # the reader is gone, so there is nothing more to flush
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError as error:  # a full disk, a file that cannot be written; click ends a broken pipe itself
+        if os.environ.get("ATLASBRIDGE_DEBUG") or not error.strerror:
+            raise
+        return fail(": ".join(filter(None, (str(error.filename or ""), error.strerror))), "", 1)
     except Exception as error:  # the CLI boundary: two lines for an internal error, the details on request
         if os.environ.get("ATLASBRIDGE_DEBUG"):
             raise
         if lacks_unix(error):
             return fail("this command works on Unix only", "see what there is on Windows: docs/howto/windows.md", 1)
         return fail(f"internal error: {type(error).__name__}: {error}", "run it again with ATLASBRIDGE_DEBUG=1", 1)
+
+
+def _command_path(arguments: list[str] | None) -> str:
+    """The command that was called, for an error that click raises without its context."""
+    found: click.Command | None = cli
+    context, path = root_context(resilient_parsing=True), "atlasbridge"
+    for word in sys.argv[1:] if arguments is None else arguments:
+        found = found.get_command(context, word) if isinstance(found, click.Group) else None
+        if found is None:
+            break
+        path += f" {word}"
+    return path
 
 
 # Python modules that exist on Unix only
@@ -158,14 +187,16 @@ def suggest(error: click.UsageError) -> str:
         return ""
     assert error.ctx is not None
     said = error.format_message().split("'")[1]
-    ours = CALLED_ELSEWHERE.get(said.lower()) if isinstance(group, LazyGroup) else None
-    near = [ours] if ours else nearest(said, group.list_commands(error.ctx))
-    return meant([f"{error.ctx.command_path} {word}" for word in near])
+    others = CALLED_ELSEWHERE if isinstance(group, LazyGroup) else {}
+    near = (
+        nearest(said.lower(), [*group.list_commands(error.ctx), *others])
+        if said.lower() not in others
+        else [said.lower()]
+    )
+    return meant([f"{error.ctx.command_path} {word}" for word in dict.fromkeys(others.get(one, one) for one in near)])
 
 
 def fail(message: str, hint: str, status: int) -> int:
     """Print one line with the problem and one with the solution, as `run` and `attach` do, too."""
-    click.echo(f"atlasbridge: {message}", err=True)
-    if hint:
-        click.echo(f"  {hint}", err=True)
+    echo(f"atlasbridge: {message}" + (f"\n  {hint}" if hint else ""), err=True)
     return status

@@ -6,10 +6,10 @@ It is fast and never starts a hub, because a status bar must not do that.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from typing import Any
 
+from atlasbridge.cli.columns import clip, fit, pad, terminal_cols
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.escape import escape_controls
@@ -19,15 +19,15 @@ ANSWER_S = 2.0
 NAMED_IN_LINE = 3
 NAME_COLS = 20
 LISTED = 12
-FIRST = (  # the first screen after installation: a list of all commands would push it out of view
-    "AtlasBridge notices when a terminal program waits for you, asks you where you",
-    "are, and types your answer. No hub runs: you are asked nothing now.",
-    "",
-    "see how it works: atlasbridge demo",
-    "start something:  atlasbridge run claude    (or any other program)",
-    "connect a phone:  atlasbridge web, or atlasbridge setup",
-    "all commands:     atlasbridge --help",
-)
+# the first screen after installation: a list of all commands would push it out of view
+FIRST = """\
+AtlasBridge notices when a terminal program waits for you, asks you where you are, and types your answer. No hub runs:
+you are asked nothing now.
+
+  see how it works  atlasbridge demo
+  start something   atlasbridge run claude (or any other program)
+  connect a phone   atlasbridge web, or atlasbridge setup
+  all commands      atlasbridge --help"""
 
 
 Found = tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]
@@ -45,13 +45,9 @@ def look(home: Home) -> Found | None:
 
 def print_overview() -> None:
     found = look(Home.find(os.environ))
-    lines = list(FIRST) if found is None else render_overview(*found, terminal_cols())
-    sys.stdout.write("\n".join(lines) + "\n")
-
-
-def terminal_cols() -> int:
-    """0 means that standard output is no terminal, and nothing is cut."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    cols = terminal_cols()
+    lines = [FIRST] if found is None else render_overview(*found, cols)
+    sys.stdout.write(fit("\n".join(lines), cols) + "\n")
 
 
 def print_line() -> None:
@@ -118,8 +114,9 @@ def asking_line(prompt: dict[str, Any]) -> str:
 
 
 def _row(full_id: str, name: str, text: str, cols: int) -> str:
-    row = f"  {full_id[:8]}  {name:{NAME_COLS}}  {escape_controls(text, keep_lines=False)}"
-    return row if not cols or len(row) <= cols else row[: cols - 1] + "…"
+    room = min(NAME_COLS, cols // 4) if cols else NAME_COLS
+    row = f"  {full_id[:8]}  {pad(clip(name, room), room)}  {escape_controls(text, keep_lines=False)}"
+    return clip(row, cols) if cols else row
 
 
 def render_line(prompts: list[dict[str, Any]], sessions: list[dict[str, Any]], left: list[dict[str, Any]]) -> str:
@@ -133,5 +130,4 @@ def render_line(prompts: list[dict[str, Any]], sessions: list[dict[str, Any]], l
 
 
 def _name(item: dict[str, Any]) -> str:
-    name = escape_controls(item["label"] or item["tool"], keep_lines=False)
-    return name if len(name) <= NAME_COLS else name[: NAME_COLS - 1] + "…"
+    return clip(escape_controls(item["label"] or item["tool"], keep_lines=False), NAME_COLS)

@@ -11,7 +11,9 @@ from typing import Any
 
 import click
 
-from atlasbridge.cli.printing import DURATION, Renaming, home, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.by_name import find_prompt_id
+from atlasbridge.cli.help import complete_prompts
+from atlasbridge.cli.printing import DURATION, Renaming, echo, home, hub_client, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.policy.offer import Migrated, PastQuestion, StandingAnswer
@@ -155,7 +157,7 @@ def check(file: Path | None) -> None:
     """Check the rule file and its examples; report the line of a mistake.  Exit status 2 if it is invalid."""
     policy = load(file)
     if not rule_file(file).exists():
-        click.echo(f"{rule_file(file)} does not exist yet: everything is asked. Begin with: atlasbridge policy suggest")
+        echo(f"{rule_file(file)} does not exist yet: everything is asked. Begin with: atlasbridge policy suggest")
     counts = {
         verdict: sum(rule.verdict.value == verdict for rule in policy.rules) for verdict in ("allow", "ask", "deny")
     }
@@ -184,13 +186,13 @@ def grammar(words: tuple[str, ...]) -> None:
     from atlasbridge.core.policy.grammar import PROGRAMS, describe_grammar, find_grammar
 
     if not words:
-        click.echo(" ".join(sorted({name.split(" ")[0] for name in PROGRAMS})))
+        echo(" ".join(sorted({name.split(" ")[0] for name in PROGRAMS})))
         return
     beginnings = (" ".join(words[:count]) for count in range(len(words), 0, -1))
     found = next(filter(None, map(find_grammar, beginnings)), None)
     if found is None:
         raise AtlasBridgeError(f"`{' '.join(words)}` is not known", "a rule writes its words out")
-    click.echo(f"`{found.name}` takes {describe_grammar(found.name, 1000)}")
+    echo(f"`{found.name}` takes {describe_grammar(found.name, 1000)}")
     for sign, examples in (("allows", found.match), ("asks", found.no_match)):
         for text in examples:
             click.echo(f"  {sign:8}{text}")
@@ -224,7 +226,7 @@ def explain(
     if as_json:
         print_json(verdict.to_json())
         return
-    click.echo(verdict.sentence)
+    echo(verdict.sentence)
     if verdict.approvals > 1:
         click.echo(f"  {verdict.approvals} people must agree")
     for step in verdict.steps:
@@ -280,7 +282,7 @@ def suggest(since: float, least: int, add: bool, file: Path | None, as_json: boo
     if as_json:
         print_json([{"command": list(item.shape.words), "tool": item.tool, "count": item.count} for item in found])
     else:
-        click.echo(text or nothing_yet(asked, least))
+        echo(text or nothing_yet(asked, least))
     if add and found:
         append(rule_file(file), text)
 
@@ -487,7 +489,7 @@ def revoke(grant_id: str | None, everything: bool, as_json: bool) -> int:
 
 
 @grants_command.command()
-@click.argument("prompt_id")
+@click.argument("prompt_id", metavar="PROMPT", shell_complete=complete_prompts)
 @click.option("--for", "for_s", type=DURATION, help="How long, such as 30m; at most 12h.")
 @click.option("--times", type=click.IntRange(1, 1000), help="How many questions.")
 @click.option("--session", "in_session", is_flag=True, help="In this session only; the default.")
@@ -507,6 +509,9 @@ def add(
     if in_session and in_folder:
         raise click.UsageError("give either --session or --folder")
     with hub_client() as hub:
+        prompt_id, unclear = find_prompt_id(prompt_id, hub.ask("prompts")["prompts"])
+        if unclear:
+            raise AtlasBridgeError(unclear, "give the id: atlasbridge approvals --once")
         answer = hub.request(
             "grant.add", prompt_id=prompt_id, for_s=for_s, times=times, folder=in_folder, preview=preview
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -10,8 +11,9 @@ from typing import Any
 import click
 
 from atlasbridge.cli.by_name import find_prompt_id, find_session_id, sessions_of
-from atlasbridge.cli.completion import complete_prompts, complete_sessions
-from atlasbridge.cli.printing import DURATION, Renaming, ago, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.help import complete_prompts, complete_sessions
+from atlasbridge.cli.overview import asking_line, is_idle, why_left
+from atlasbridge.cli.printing import DURATION, Renaming, ago, echo, hub_client, json_option, print_json, print_table
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.prompt.gate import LEAVES
@@ -124,9 +126,13 @@ def _put_off(prompt: str, as_json: bool, op: str, **fields: Any) -> int:
 
 
 def _name_idle_session(hub: HubClient, said: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """If the name is a session that asks nothing, the refusal says so instead of "no such prompt"."""
+    """If the name is a session that asks nothing, or whose question is not asked now, the refusal says so instead of
+    "no such prompt"."""
     if answer.get("reason") != "unknown_prompt":
         return answer
+    left = hub.ask("prompts")["still_waiting"]
+    if any(item["prompt_id"] == find_prompt_id(said, left)[0] for item in left):
+        return {**answer, "message": f"{said} is not asked now. Ask again first: atlasbridge reply {said} --again"}
     found = choose(said, sessions_of(hub))
     return {**answer, "message": f"{said} asks nothing now."} if found.one else answer
 
@@ -146,15 +152,16 @@ def _unclear(message: str) -> dict[str, Any]:
     return {"ok": False, "reason": "ambiguous", "message": message} if message else {}
 
 
-def report(answer: dict[str, Any], as_json: bool) -> int:
+def report(answer: dict[str, Any], as_json: bool, known: str = "open prompts: atlasbridge approvals --once") -> int:
+    """`known` says where to find what could have been meant."""
     if as_json:
         print_json({name: value for name, value in answer.items() if name != "hint"})
     elif answer.get("ok"):
-        click.echo(answer["message"])
+        echo(answer["message"])
     else:
-        click.echo(escape_controls(f"Refused: {answer['message']}"), err=True)
-        if answer["reason"] == "unknown_prompt":
-            click.echo("  open prompts: atlasbridge approvals --once", err=True)
+        echo(escape_controls(f"Refused: {answer['message']}"), err=True)
+        if answer["reason"] == "unknown_prompt" and "--again" not in answer["message"]:
+            click.echo(f"  {known}", err=True)
     return 0 if answer.get("ok") else REFUSED
 
 
@@ -200,7 +207,7 @@ def revoke(later_id: str, as_json: bool) -> int:
     if len(later_id) < 4:
         raise click.UsageError("give at least four characters of the id")
     with hub_client() as hub:
-        return report(hub.request("later.revoke", later_id=later_id), as_json)
+        return report(hub.request("later.revoke", later_id=later_id), as_json, "list them: atlasbridge later list")
 
 
 # `atlasbridge queue`: instructions that wait until a tool is idle, also those from chats.
@@ -262,4 +269,57 @@ def off(queue_id: str, as_json: bool) -> int:
     if len(queue_id) < 4:
         raise click.UsageError("give at least four characters of the id")
     with hub_client() as hub:
-        return report(hub.request("queue.remove", queue_id=queue_id), as_json)
+        return report(hub.request("queue.remove", queue_id=queue_id), as_json, "list them: atlasbridge queue")
+
+
+# `atlasbridge approvals`: the open prompts as a list, or live in full screen.
+
+
+@click.command("approvals")
+@click.option("--once", is_flag=True, help="Print the list and exit.")
+@click.option("--bell", is_flag=True, help="Ring the terminal's bell for each new prompt.")
+@json_option
+def approvals_command(once: bool, bell: bool, as_json: bool) -> None:
+    """Watch open prompts and answer them with a keystroke.
+
+    Arrow keys select a prompt.  y, n, digits and Enter answer it; if it asks for words or a secret, type them and press
+    Enter.  Space marks several, to answer them at once; g allows similar requests for a while; z asks again in 15
+    minutes; x leaves a question alone; r asks again what was left alone or not answered in time; t types words; /
+    searches; a attaches; v shows the screen; i shows the queue; q quits.  If a prompt asks for words, commands use
+    Ctrl: the last line of the screen shows them.  You can answer a question only after it was on the screen.
+    """
+    with hub_client(start=True) as hub:
+        if as_json:
+            print_json(hub.ask("prompts")["prompts"])
+            return
+        if once or not (sys.stdin.isatty() and sys.stdout.isatty() and hasattr(os, "openpty")):
+            found = hub.ask("prompts")
+            print_list(found["prompts"])
+            print_left(found["still_waiting"])
+            print_queue(hub.request("queue").get("queue", ()), "queued")
+            return
+    from atlasbridge.cli.approvals_screen import Watch
+
+    Watch(bell).run()
+
+
+def print_list(prompts: list[dict[str, Any]]) -> None:
+    """Print the open prompts, and separately the idle tools, which ask nothing."""
+    columns = ("prompt", "name", "type", "sure", "age", "question")
+    print_table(columns, [_row(item) for item in prompts if not is_idle(item)], "nothing is waiting for you")
+    idle = [_row(item) for item in prompts if is_idle(item)]
+    if idle:
+        print_table(("at its prompt", *columns[1:]), idle, "")
+
+
+def _row(item: dict[str, Any]) -> tuple[str, ...]:
+    name, age = item["label"] or item["tool"], ago(item["created_at"])
+    return item["prompt_id"][:8], name, item["type"], item["confidence"], age, asking_line(item)
+
+
+def print_left(prompts: list[dict[str, Any]]) -> None:
+    """Print the prompts that were skipped or expired and that the tool still shows."""
+    if prompts:
+        rows = [(*_row(item)[:2], why_left(item), *_row(item)[4:]) for item in prompts]
+        print_table(("not asked now", "name", "why", "age", "question"), rows, "")
+        click.echo("ask again: atlasbridge reply ID --again")

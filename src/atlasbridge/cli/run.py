@@ -1,6 +1,7 @@
-"""`atlasbridge run`: starts a tool in a session. It starts fast: no third-party imports, and its own option parser.
+"""The commands that must start fast, with no third-party imports and their own option parsers: `run`, `attach`, `mcp`
+and `acp`.
 
-It only parses the command line and prints; `core.session` runs the session. If the fork server runs, the session's host
+They only parse the command line and print. `core.session` runs a session; if the fork server runs, the session's host
 comes from there.
 """
 
@@ -14,13 +15,14 @@ from atlasbridge.core.values import field, mutable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from atlasbridge.core.fast_imports import socket
+    from atlasbridge.core.home import Home
     from atlasbridge.core.session.settings import Plan
 
-USAGE = "usage: atlasbridge run [OPTIONS] TOOL [ARGS...]     or: atlasbridge run [OPTIONS] -- CMD..."
-OPTIONS = (  # names, the value that an option takes, and its help
+RUN_USAGE = "usage: atlasbridge run [OPTIONS] TOOL [ARGS...]     or: atlasbridge run [OPTIONS] -- CMD..."
+RUN_OPTIONS = (  # names, the value that an option takes, and its help
     ("--name, --label", "TEXT", "the session's name"),
     ("--channel", "NAME", "notify only this channel (repeatable); none: notify nobody"),
     ("--ttl", "DURATION", "how long a prompt of this session waits for an answer"),
@@ -32,6 +34,13 @@ OPTIONS = (  # names, the value that an option takes, and its help
 )
 
 
+def _home() -> Home:
+    """Imported only when it is needed: a client of the fork server starts without it."""
+    from atlasbridge.core.home import Home
+
+    return Home.find(os.environ)
+
+
 def render_options(options: Sequence[tuple[str, str, str]]) -> str:
     """The last part of a help text. `attach`, `mcp` and `acp` have such a table, too."""
     rows = [(f"{names} {value}".rstrip(), text) for names, value, text in options]
@@ -40,20 +49,20 @@ def render_options(options: Sequence[tuple[str, str, str]]) -> str:
     return "options:\n" + "".join(f"  {left:{width}}  {text}\n" for left, text in rows)
 
 
-HELP = f"""{USAGE}
+RUN_HELP = f"""{RUN_USAGE}
 
 Run an interactive program.  When it waits for a person, AtlasBridge asks you where you are and types your answer.
 
-{render_options(OPTIONS)}"""
+{render_options(RUN_OPTIONS)}"""
 HUB_PATIENCE_S = 10.0
 OUTER_S = 2.0  # how long to wait for the hub to know a session; one without a hub never becomes known
-_WITH_VALUE = tuple(name for names, value, _ in OPTIONS if value for name in names.split(", "))
-_SWITCHES = tuple(name for names, value, _ in OPTIONS if not value for name in names.split(", "))
+_WITH_VALUE = tuple(name for names, value, _ in RUN_OPTIONS if value for name in names.split(", "))
+_SWITCHES = tuple(name for names, value, _ in RUN_OPTIONS if not value for name in names.split(", "))
 _CONPTY = "conpty"
 
 
 class UsageError(ConfigError):
-    def __init__(self, message: str, hint: str = USAGE) -> None:
+    def __init__(self, message: str, hint: str = RUN_USAGE) -> None:
         super().__init__(message, hint)
 
 
@@ -142,7 +151,7 @@ def _seconds(value: str) -> float:
     return seconds
 
 
-def main(words: Sequence[str]) -> int:
+def run(words: Sequence[str]) -> int:
     """Use a host of the fork server, which parses the command line itself. Without one, do everything here."""
     from atlasbridge.core.host.spawn_request import request_host
 
@@ -173,7 +182,7 @@ def run_here(words: Sequence[str], announce: bool = True) -> int:
     try:
         options = parse_run(words)
         if options.help:
-            sys.stdout.write(HELP)
+            _print_help(RUN_HELP)
             return 0
         if options.hub and not options.detach and (outer := outer_session()):
             options.hub = False
@@ -267,13 +276,11 @@ def outer_session() -> str:
     mark = os.environ.get("ATLASBRIDGE_SESSION", "")
     if not mark or not os.isatty(0) or not hasattr(os, "getsid"):
         return ""
-    from atlasbridge.core.daemon.request import HubClient
-    from atlasbridge.core.daemon.starter import await_session
+    from atlasbridge.core.daemon.request import HubClient, await_session
     from atlasbridge.core.errors import HubUnavailable
-    from atlasbridge.core.home import Home
     from atlasbridge.core.ids import short_id
 
-    home = Home.find(os.environ)
+    home = _home()
     if (home.sessions / f"{short_id(mark)}.sock").exists():
         await_session(home, mark, OUTER_S)  # it has perhaps only just started, and the hub does not know it yet
     try:
@@ -289,10 +296,9 @@ def outer_session() -> str:
 def await_hub(session_id: str) -> bool:
     """Wait until the hub knows the session, because its id is useless before. Without a terminal there
     is time to wait."""
-    from atlasbridge.core.daemon.starter import await_session
-    from atlasbridge.core.home import Home
+    from atlasbridge.core.daemon.request import await_session
 
-    return await_session(Home.find(os.environ), session_id, HUB_PATIENCE_S)
+    return await_session(_home(), session_id, HUB_PATIENCE_S)
 
 
 def warn_of_version(options: RunOptions) -> None:
@@ -312,10 +318,9 @@ def warn_of_same_name(options: RunOptions) -> None:
     from atlasbridge.cli import by_name
     from atlasbridge.core.daemon.request import HubClient
     from atlasbridge.core.errors import HubUnavailable
-    from atlasbridge.core.home import Home
 
     try:
-        with HubClient(Home.find(os.environ), timeout_s=2.0) as hub:
+        with HubClient(_home(), timeout_s=2.0) as hub:
             said = by_name.warn_of_same_name(options.label, by_name.sessions_of(hub, name=options.label))
     except HubUnavailable:
         return  # this run starts the hub, so no other session is known
@@ -325,9 +330,8 @@ def warn_of_same_name(options: RunOptions) -> None:
 
 def warn_of_older_hub() -> None:
     from atlasbridge.core.daemon.request import HINT, look_at_hub
-    from atlasbridge.core.home import Home
 
-    said = look_at_hub(Home.find(os.environ))
+    said = look_at_hub(_home())
     if said:
         sys.stderr.write(f"atlasbridge: {said}\n  {HINT}\n")
 
@@ -338,9 +342,8 @@ def announce_page() -> bool:
     import json
 
     from atlasbridge.core.daemon.request import lock_holder
-    from atlasbridge.core.home import Home
 
-    home = Home.find(os.environ)
+    home = _home()
     shown = home.root / "web.shown"
     try:
         record = json.loads((home.root / "web.json").read_text())
@@ -366,10 +369,17 @@ def _cwd() -> str:
 def print_error(text: str, hint: str, status: int) -> int:
     """Print one line with the problem and one with the solution; return the exit status."""
     if text:
-        sys.stderr.write(f"atlasbridge: {text}\n")
-        if hint:
-            sys.stderr.write(f"  {hint}\n")
+        from atlasbridge.cli.columns import fit, terminal_cols
+
+        lines = f"atlasbridge: {text}" + (f"\n  {hint}" if hint else "")
+        sys.stderr.write(fit(lines, terminal_cols(2)) + "\n")
     return status
+
+
+def _print_help(text: str) -> None:
+    from atlasbridge.cli.columns import fit, terminal_cols
+
+    sys.stdout.write(fit(text, terminal_cols()))
 
 
 def own_name() -> str:
@@ -397,3 +407,151 @@ def needs_unix(what: str, instead: str = "") -> None:
     """Raise an error on Windows. `instead` is what a person can do there."""
     if not hasattr(os, "fork"):
         raise AtlasBridgeError(f"{what} works on Unix only", instead)
+
+
+# `atlasbridge attach`: shows a running session in this terminal.
+
+
+ATTACH_OPTIONS = (
+    ("--watch", "", "only watch: no key reaches the session, secrets are masked; q leaves"),
+    ("--steal", "", "detach every other terminal"),
+)
+ATTACH_USAGE = "usage: atlasbridge attach [--watch | --steal] [SESSION]"
+ATTACH_HELP = f"""{ATTACH_USAGE}
+
+Show a running session on this terminal, as it is now.  SESSION is its name, its id, or a unique beginning;
+you can leave it out if only one session runs.  Detach with Ctrl-] d: the session continues, and attach exits with
+status 120.
+If the session has ended, attach shows its last output and exits with status 1.
+
+Several terminals can share a session. The one that attached last has the keyboard, and the session has its size; the
+others show the screen, and Enter takes the keyboard there.
+
+{render_options(ATTACH_OPTIONS)}"""
+
+
+def attach(words: Sequence[str]) -> int:
+    from atlasbridge import bootstrap
+    from atlasbridge.cli.by_name import NotFound, find_running
+
+    try:
+        if words and words[0] in ("-h", "--help"):
+            _print_help(ATTACH_HELP)
+            return 0
+        switches = [word for word in words if word in ("--watch", "--steal")]
+        names = [word for word in words if word not in switches]
+        if len(names) > 1 or (names and names[0].startswith("-")):
+            raise UsageError(f"attach does not take {names[-1]!r}", ATTACH_USAGE)
+        if len(set(switches)) > 1:
+            raise UsageError("--watch types nothing, so it cannot take a session from others", ATTACH_USAGE)
+        if "--watch" in switches:
+            needs_unix("attach --watch", "watch with: atlasbridge web")
+        try:
+            session = find_running(_home(), names[0] if names else "")
+        except NotFound:
+            if names and show_ended(names[0]):
+                return 1
+            raise
+        if "--watch" in switches:
+            from atlasbridge.cli.full_screen import watch_session
+
+            return print_error(watch_session(session), "", 0)
+        if os.name == "posix" and not os.isatty(0):
+            hint = "over ssh: ssh -t HOST atlasbridge attach NAME; to read its output: atlasbridge logs NAME"
+            raise UsageError("attach needs a terminal on standard input", hint)
+        ending = bootstrap.attach_session(session, "--steal" in switches, share)
+    except KeyboardInterrupt:
+        return 130
+    except AtlasBridgeError as error:
+        return print_error(str(error), error.hint, error.exit_code)
+    return print_error(ending.text, ending.hint, ending.status)
+
+
+def show_ended(name: str) -> bool:
+    """Print the output of an ended session; False if no ended session has this name."""
+    from atlasbridge.cli.by_name import NotFound, find_session_id, sessions_of
+    from atlasbridge.cli.logs import print_session
+    from atlasbridge.cli.printing import hub_client
+    from atlasbridge.core.errors import HubUnavailable
+
+    try:
+        with hub_client() as hub:
+            print_session(hub, find_session_id(name, sessions_of(hub, include_ended=True)))
+    except (NotFound, HubUnavailable):
+        return False
+    return True
+
+
+# `atlasbridge mcp` and `atlasbridge acp`: the servers for agents and editors on standard input and output. Clients
+# have short timeouts.
+
+
+LABEL_OPTIONS = (("--label", "TEXT", "the name of the asking program; by default the client's own"),)
+MCP_USAGE = "usage: atlasbridge mcp [--label TEXT]"
+MCP_HELP = f"""{MCP_USAGE}
+
+Serve ask_human, notify_human and approve to an MCP client on standard input and output.
+
+{render_options(LABEL_OPTIONS)}"""
+ACP_USAGE = "usage: atlasbridge acp [--label TEXT] -- AGENT [ARGS...]"
+ACP_HELP = f"""{ACP_USAGE}
+
+Use it as the agent's command in your editor's settings, for example: atlasbridge acp -- gemini --acp
+Everything between editor and agent (Agent Client Protocol) passes unchanged; permissions are asked by the hub as well,
+and the first answer counts, in the editor or elsewhere.
+
+{render_options(LABEL_OPTIONS)}"""
+
+
+def mcp(words: Sequence[str]) -> int:
+    return _serve(words, MCP_HELP, _serve_mcp)
+
+
+def acp(words: Sequence[str]) -> int:
+    return _serve(words, ACP_HELP, _serve_acp)
+
+
+def _serve(words: Sequence[str], help_text: str, serve: Callable[[str, list[str]], int]) -> int:
+    if words and words[0] in ("-h", "--help"):
+        _print_help(help_text)
+        return 0
+    label, rest = "", list(words)
+    if rest and rest[0].startswith("--label="):
+        label = rest.pop(0).partition("=")[2]
+    elif rest[:1] == ["--label"] and len(rest) > 1:
+        label, rest = rest[1], rest[2:]
+    try:
+        return serve(label, rest)
+    except KeyboardInterrupt:
+        return 130
+    except AtlasBridgeError as error:
+        return print_error(str(error), error.hint, error.exit_code)
+
+
+def _serve_mcp(label: str, rest: list[str]) -> int:
+    if rest:
+        raise ConfigError(f"mcp does not take {rest[0]!r}", MCP_USAGE)
+    from atlasbridge.core.process import hide_memory
+    from atlasbridge.integrations.mcp_server import McpServer
+
+    hide_memory()
+    McpServer(_home(), sys.stdout.buffer, label).run(sys.stdin.buffer)
+    return 0
+
+
+def _serve_acp(label: str, rest: list[str]) -> int:
+    """Everything after `--` belongs to the agent."""
+    agent = rest[1:] if rest[:1] == ["--"] else rest
+    if not agent or agent[0].startswith("-"):
+        raise ConfigError("acp needs the agent's command", ACP_USAGE)
+    from atlasbridge.integrations.acp import serve
+
+    return serve(_home(), agent, sys.stdin.buffer, sys.stdout.buffer, label)
+
+
+LIGHT_COMMANDS = {  # name -> what runs it, its help, its options
+    "run": (run, RUN_HELP, RUN_OPTIONS),
+    "attach": (attach, ATTACH_HELP, ATTACH_OPTIONS),
+    "mcp": (mcp, MCP_HELP, LABEL_OPTIONS),
+    "acp": (acp, ACP_HELP, LABEL_OPTIONS),
+}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 from atlasbridge.cli.by_name import find_session_id, sessions_of, warn_of_same_name
-from atlasbridge.cli.completion import complete_sessions
+from atlasbridge.cli.help import complete_sessions
 from atlasbridge.cli.overview import is_idle
-from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table, span
+from atlasbridge.cli.printing import DURATION, ago, echo, hub_client, json_option, print_json, print_table, span
 from atlasbridge.core.clock import parse_iso
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import AtlasBridgeError
@@ -141,3 +144,73 @@ def _resume(hub: HubClient, session_id: str) -> None:
     session = hub.ask("sessions", session_id=session_id, all=True)["sessions"][0]
     hub.ask("resume", session_id=session_id)
     click.echo(f"session {short_id(session_id)} {'is resumed' if session.get('stopped') else 'was not stopped'}")
+
+
+# `atlasbridge away`: the person leaves the keyboard, so prompts go to the other channels at once.
+
+
+@click.command("away")
+@click.option("--for", "for_s", type=DURATION, default=None, help="How long, such as 2h; otherwise until `here`.")
+def away_command(for_s: float | None) -> None:
+    """Set yourself away: notify chats and phones at once, even right after you typed."""
+    with hub_client(start=True) as hub:
+        hub.ask("away", for_s=for_s)
+    click.echo("Away: everything is asked elsewhere at once. Back: atlasbridge here")
+
+
+# `atlasbridge here`: the person is back at the keyboard.
+
+
+@click.command("here")
+def here_command() -> None:
+    """End away: after you type in a session, AtlasBridge waits a moment before it notifies chats and phones."""
+    with hub_client(start=True) as hub:
+        hub.ask("here")
+    echo("You are here: after you type in a session, AtlasBridge waits a moment before it notifies chats and phones.")
+
+
+# `atlasbridge people`: lists the known people, and the settings that give names to the others.
+
+
+@click.command("people")
+@click.option(
+    "--toml", "as_toml", is_flag=True, help="Print [[people]] entries for config.toml, for identities without a name."
+)
+@json_option
+def people_command(as_toml: bool, as_json: bool) -> None:
+    """List the people who are allowed to answer, with their identities in every channel."""
+    with hub_client(start=True) as hub:
+        people = hub.ask("people")["people"]
+    if as_json:
+        print_json(people)
+    elif as_toml:
+        click.echo("\n".join(render_toml(people)) or "# no identity is without a name")
+    else:
+        rows = [(one["name"], ", ".join(one["identities"]), "quiet now" if one["quiet_now"] else "") for one in people]
+        print_table(("name", "identities", ""), rows, "nobody but you, at this machine")
+
+
+def render_toml(people: list[dict[str, Any]]) -> list[str]:
+    """Render people as TOML. A JSON string is also a valid TOML string."""
+    return [
+        f"[[people]]\nname = {json.dumps(one['name'], ensure_ascii=False)}\n"
+        f"identities = {json.dumps(one['identities'], ensure_ascii=False)}\n"
+        for one in people
+    ]
+
+
+# `atlasbridge notify`: sends people a message that needs no answer.
+
+
+@click.command("notify")
+@click.argument("message")
+@click.option("--label", default="", help="The name of the sender; by default the CI job or the script.")
+def notify_command(message: str, label: str) -> None:
+    """Send a message to everybody without asking; "-" reads it from standard input."""
+    from atlasbridge.integrations.caller_label import origin_of
+
+    text = sys.stdin.read() if message == "-" else message
+    who = origin_of("notify", label, (), os.environ).label
+    with hub_client(start=True) as hub:
+        hub.ask("notify", message=text, label=who)
+    click.echo("Sent.")

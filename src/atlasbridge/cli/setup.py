@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from atlasbridge.bootstrap import how_to_start, introduce, try_notification
+from atlasbridge.bootstrap import how_to_start, introduce, local_language, say, try_notification
 from atlasbridge.cli.config import apply_change, read_table, write_table
 from atlasbridge.cli.printing import DURATION, home
 from atlasbridge.core.errors import ChannelError, ConfigError
@@ -36,6 +36,11 @@ TOKENS = {
     "matrix": ("access_token",),
 }
 TRIES = 3
+WRITTEN = "Written to {path} (mode 0600)."
+CONNECTED = "{channel} is connected"
+ARRIVED = "It works: your tap arrived."
+NO_TAP, WRITTEN_ANYWAY = "the tap did not arrive in time", "the settings are written; try it with: atlasbridge demo"
+NO_WORD, GIVE_ID = "the word did not arrive in time", "try again, or give your id: --user ID"
 ASK = {
     "bot_token": "Bot token",
     "app_token": "App-level token (xapp-...)",
@@ -105,14 +110,15 @@ def command(
     own = (token_env, token_file)
     places = {"bot_token": own, "access_token": own, "address": own, "app_token": (app_token_env, app_token_file)}
     options = SetupOptions(not non_interactive, people, test, patience_s, api_url, room, page_url, places)
-    chosen = channel or _choose(options)
-    if chosen == "web":
-        write_table(home(), "web", {**read_table(home(), "web"), "enabled": True})
-        apply_change("The web page is on")
-        click.echo("Open it with: atlasbridge web")
-        return
-    others = {"ntfy": _connect_ntfy, "tell": _connect_tell}
-    asyncio.run(others[chosen](options) if chosen in others else _connect(chosen, options))
+    with local_language():
+        chosen = channel or _choose(options)
+        if chosen == "web":
+            write_table(home(), "web", {**read_table(home(), "web"), "enabled": True})
+            apply_change(say("The web page is on"), say)
+            click.echo(say("Open it with: atlasbridge web"))
+            return
+        others = {"ntfy": _connect_ntfy, "tell": _connect_tell}
+        asyncio.run(others[chosen](options) if chosen in others else _connect(chosen, options))
 
 
 async def _connect_tell(options: SetupOptions) -> None:
@@ -133,10 +139,10 @@ async def _connect_ntfy(options: SetupOptions) -> None:
 def _choose(options: SetupOptions) -> str:
     if not options.interactive:
         raise click.UsageError("say which channel: --channel web, telegram, slack, discord, ntfy, matrix or tell")
-    click.echo("Where should AtlasBridge ask you?")
+    click.echo(say("Where should AtlasBridge ask you?"))
     for name, about in CHANNELS.items():
-        click.echo(f"  {name:8}  {about}")
-    return str(click.prompt("Channel", type=click.Choice(list(CHANNELS)), default="web"))
+        click.echo(f"  {name:8}  {say(about)}")
+    return str(click.prompt(say("Channel"), type=click.Choice(list(CHANNELS)), default="web"))
 
 
 def find_token(channel: str, name: str, options: SetupOptions) -> Token:
@@ -153,7 +159,7 @@ def find_token(channel: str, name: str, options: SetupOptions) -> Token:
         raise click.UsageError(f"without questions the token must come from --{flag}-env or --{flag}-file")
     if name != "app_token":
         click.echo(how_to_start(channel))
-    value = str(click.prompt(ASK[name], hide_input=True)).strip()
+    value = str(click.prompt(say(ASK[name]), hide_input=True)).strip()
     return Token(value, value)
 
 
@@ -182,7 +188,7 @@ async def _introduce(channel: str, options: SetupOptions) -> tuple[dict[str, Tok
             await talk.close()
             if not tries:
                 raise
-            click.echo(f"{fault}: {fault.hint}. Please try again.", err=True)
+            click.echo(say("{fault}: {hint}. Please try again.", fault=fault, hint=fault.hint), err=True)
 
 
 def _of(channel: str, options: SetupOptions) -> dict[str, Any]:
@@ -192,28 +198,28 @@ def _of(channel: str, options: SetupOptions) -> dict[str, Any]:
 async def _connect(channel: str, options: SetupOptions) -> None:
     tokens, talk, name = await _introduce(channel, options)
     try:
-        click.echo(f"The token works: {name}")
+        click.echo(say("The token works: {name}", name=name))
         people = list(options.people) or [await _find_person(talk, name, options)]
         found = {**talk.settings(_checked(channel, people)), **{key: token.written for key, token in tokens.items()}}
         write_table(home(), channel, _merged(channel, found))
-        click.echo(f"Written to {home().config} (mode 0600).")
+        click.echo(say(WRITTEN, path=home().config))
         if options.test:
             await _prove(talk, people, options)
     finally:
         await talk.close()
-    apply_change(f"{channel} is connected")
-    click.echo("Next: atlasbridge run claude, and walk away.")
+    apply_change(say(CONNECTED, channel=channel), say)
+    click.echo(say("Next: atlasbridge run claude, and walk away."))
 
 
 async def _find_person(talk: Any, name: str, options: SetupOptions) -> str:
     if not options.interactive:
         raise click.UsageError("with --non-interactive, name a person who is allowed to answer: --user ID")
     word = f"atlas-{secrets.token_hex(2)}"
-    click.echo(f"To show who you are, send this word to {name}:\n\n    {word}\n")
+    click.echo(say("To show who you are, send this word to {name}:\n\n    {word}\n", name=name, word=word))
     person = await talk.find_person(word, options.patience_s)
     if person is None:
-        raise ChannelError("the word did not arrive in time", "try again, or give your id: --user ID")
-    click.echo(f"Hello {person.name} (id {person.person_id}).")
+        raise ChannelError(say(NO_WORD), say(GIVE_ID))
+    click.echo(say("Hello {name} (id {person}).", name=person.name, person=person.person_id))
     return str(person.person_id)
 
 
@@ -232,12 +238,15 @@ def _merged(channel: str, found: dict[str, Any]) -> dict[str, Any]:
 
 async def _prove(talk: Any, people: list[str], options: SetupOptions) -> None:
     for person in people:
-        click.echo(f"A test prompt is on its way to {person}: tap its button.")
-        if not await talk.prove(person, options.patience_s):
-            raise ChannelError(
-                "the tap did not arrive in time", "the settings are written; try it with: atlasbridge demo"
-            )
-    click.echo("It works: your tap arrived.")
+        click.echo(say("A test prompt is on its way to {person}: tap its button.", person=person))
+        await _await_tap(talk, person, options.patience_s)
+    click.echo(say(ARRIVED))
+
+
+async def _await_tap(talk: Any, person: str, patience_s: float) -> None:
+    if not await talk.prove(person, patience_s):
+        hint = say(WRITTEN_ANYWAY)
+        raise ChannelError(say(NO_TAP), hint)
 
 
 # `atlasbridge setup --channel ntfy`: creates two topics, waits for a phone to subscribe, and tests a tap.
@@ -250,16 +259,16 @@ async def connect_ntfy(people: tuple[str, ...], access_token: str, written: str,
         address = await talk.check()
         found = {**talk.settings(list(people) or ["phone"]), **({"access_token": written} if written else {})}
         write_table(home(), "ntfy", {**read_table(home(), "ntfy"), **found, "enabled": True})
-        click.echo(f"Written to {home().config} (mode 0600).")
-        click.echo(f"In the ntfy app, subscribe to this topic, and keep it secret:\n\n    {address}\n")
+        click.echo(say(WRITTEN, path=home().config))
+        asked = "In the ntfy app, subscribe to this topic, and keep it secret:\n\n    {address}\n"
+        click.echo(say(asked, address=address))
         if patience_s:
-            click.echo("A test prompt is on its way: tap its button.")
-            if not await talk.prove("phone", patience_s):
-                raise ChannelError("the tap did not arrive in time", "the settings are written; try: atlasbridge demo")
-            click.echo("It works: your tap arrived.")
+            click.echo(say("A test prompt is on its way: tap its button."))
+            await _await_tap(talk, "phone", patience_s)
+            click.echo(say(ARRIVED))
     finally:
         await talk.close()
-    apply_change("ntfy is connected")
+    apply_change(say(CONNECTED, channel="ntfy"), say)
 
 
 # `atlasbridge setup --channel tell`: tests an Apprise address, and stores where people can answer.
@@ -269,10 +278,10 @@ async def connect_tell(address: str, written: str, page_url: str, test: bool) ->
     """`written` is the text for the address in the file: the address itself, or where it is stored."""
     if test:
         await try_notification(address)
-        click.echo("The service took a test message.")
+        click.echo(say("The service took a test message."))
     old = read_table(home(), "tell")
     urls = list(dict.fromkeys([*old.get("urls", []), written]))
     page = {"page_url": page_url} if page_url else {}
     write_table(home(), "tell", {**old, **page, "urls": urls, "enabled": True})
-    click.echo(f"Written to {home().config} (mode 0600).")
-    apply_change("tell is connected")
+    click.echo(say(WRITTEN, path=home().config))
+    apply_change(say(CONNECTED, channel="tell"), say)

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.cli.install import quoted
-from atlasbridge.core.daemon.request import lock_holder
-from atlasbridge.core.daemon.starter import stop_hub
+from atlasbridge.core.daemon.request import lock_holder, stop_hub
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.process import own_python

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import select
 import sys
+import time
 import webbrowser
 from typing import Any
 
 import click
 
-from atlasbridge.cli.printing import Renaming, ago, home, json_option, print_json, print_table
+from atlasbridge.cli.printing import Renaming, ago, echo, home, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock
-from atlasbridge.core.daemon.request import HubClient
-from atlasbridge.core.daemon.starter import ensure_hub
+from atlasbridge.core.daemon.request import HubClient, ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 
@@ -39,7 +38,7 @@ class PageClient:
                     return answer
                 if answer.get("reason") != "unavailable" or clock.now() > deadline:
                     raise AtlasBridgeError(str(answer.get("message", "refused")), str(answer.get("hint", "")))
-                select.select([], [], [], 0.05)
+                time.sleep(0.05)
 
 
 SCOPES = click.Choice(["read", "answer", "admin"])
@@ -103,10 +102,10 @@ def _show_link(page: PageClient, opens: bool | None, draws: bool | None, scope: 
     if draws or (draws is None and sys.stdout.isatty() and best):
         draw_code(best or links["local"])
     if set(links) == {"local"}:
-        click.echo(
-            "\nThis link works on this machine, or through a tunnel. A phone needs one of: lan = true, hosts = [...]"
+        echo(
+            "\nThis link works on this machine, or through a tunnel. A phone needs one of: lan = true, hosts = [...] "
+            "under [channels.web] (see: atlasbridge config path), or an ssh tunnel to this port."
         )
-        click.echo("under [channels.web] (see: atlasbridge config path), or an ssh tunnel to this port.")
 
 
 @web_command.command("devices")

@@ -22,8 +22,8 @@ from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.fork_server import ForkServer, Serving, claim
 from atlasbridge.core.host.launch import keep_one_heap
-from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.host.spawn_request import FOLDER, SWITCH, read_fingerprint, server_address
+from atlasbridge.core.host.supervisor import SessionLog
 from atlasbridge.core.patterns import compile_next
 from atlasbridge.core.process import hide_memory
 from atlasbridge.core.values import compile_initialisers
@@ -31,7 +31,7 @@ from atlasbridge.core.values import compile_initialisers
 NEEDED = {  # all imports of a running session; a test compares this list with a real session
     "adapters": "dialect_files entry_points tool_start",
     "cli": "by_name",
-    "config": "secrets session",
+    "config": "session",
     "core.client": "client",
     "core.daemon": "request",
     "core.detection": "detector",

@@ -21,13 +21,15 @@ from atlasbridge.core.policy.escalation import (
     AttentionSettings,
     EscalationPolicy,
     EscalationStep,
+    PeopleBook,
+    Person,
     PresenceSettings,
+    parse_quiet,
 )
-from atlasbridge.core.policy.people import PeopleBook, Person, parse_quiet
 from atlasbridge.core.policy.rule import Policy
 from atlasbridge.core.prompt.model import PromptType
-from atlasbridge.core.routing.channel_worker import WorkerSettings
 from atlasbridge.core.routing.policy import PolicySettings
+from atlasbridge.core.routing.router import WorkerSettings
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.scheduler.times import find_zone
 from atlasbridge.core.values import replace

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError, create_model
 
 from atlasbridge.config.model import SPELT_SECONDS, AtlasBridgeConfig
-from atlasbridge.config.secrets import resolve
+from atlasbridge.config.session import resolve
 from atlasbridge.core.errors import ConfigError
 
 # Finds the line of a setting in a TOML text, for error messages. It parses loosely, because tomllib has validated the
@@ -399,5 +399,5 @@ def _allowed(table: type[BaseModel] | None, location: tuple[Any, ...], error: di
         return "remove it, or look it up with: atlasbridge config show"
     parts = [field.description or ""]
     if not field.is_required():
-        parts.append(f"Left out, it is {field.get_default(call_default_factory=True)!r}.")
+        parts.append(f"The default is {field.get_default(call_default_factory=True)!r}.")
     return " ".join(part for part in parts if part) or "give it a value"

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from atlasbridge.config.hub import plan_escalation
 from atlasbridge.config.load import Configuration, SettingsClass, load_config
 from atlasbridge.config.model import EscalationEntry
-from atlasbridge.config.secrets import resolve
+from atlasbridge.config.session import resolve
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.policy.escalation import (
     AWAY,
@@ -23,8 +23,8 @@ from atlasbridge.core.policy.escalation import (
     EscalationPolicy,
     PresenceSettings,
 )
-from atlasbridge.core.routing.channel_worker import ChatPlan, ChatRoute
 from atlasbridge.core.routing.policy import PolicySettings
+from atlasbridge.core.routing.router import ChatPlan, ChatRoute
 
 TABLES = ("prompts", "attention", "escalation", "channels", "oidc")
 PROMPTS = ("reminder_seconds", "max_reminders", "notify_idle", "muted_tools")

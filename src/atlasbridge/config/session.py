@@ -1,4 +1,5 @@
-"""The part of the configuration that a session needs: standard library only, because a session starts in milliseconds.
+"""The part of the configuration that a session needs, and secrets: standard library only, because a session starts in
+milliseconds.
 
 Only `load.py` reads the configuration. Its result for this file and environment is cached beside the file for sessions;
 if either has changed, the whole configuration is read again.
@@ -13,15 +14,17 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from atlasbridge import __version__
-from atlasbridge.core.ancestry import MARK
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.spawn_request import SWITCH
+from atlasbridge.core.peer import MARK
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.values import frozen
 
 if TYPE_CHECKING:
     from atlasbridge.config.load import Configuration
+import re
+from pathlib import Path
 
 KEPT = "config.checked"
 
@@ -137,3 +140,52 @@ def apart(read: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
         return dict(json.loads(told))
 
     return read_apart
+
+
+# Secrets in the configuration: where else they can be stored, and how they are hidden when settings are shown.
+
+
+HIDDEN = "(hidden)"
+SHORTEST = 6  # shorter values are not hidden
+_SECRET_NAME = re.compile(r"token|secret|password|passphrase|api_?key|credential", re.IGNORECASE)
+
+
+def is_secret_name(name: str) -> bool:
+    return _SECRET_NAME.search(name) is not None
+
+
+def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Values of the tool's environment whose names look like secrets. They are never sent in an excerpt."""
+    return tuple(value for name, value in environ.items() if is_secret_name(name) and len(value) >= SHORTEST)
+
+
+def resolve(value: Any, where: str, environ: Mapping[str, str]) -> Any:
+    """Replace `env:NAME` and `file:PATH` by their content; everything else stays unchanged."""
+    if not isinstance(value, str):
+        return value
+    if value.startswith("env:"):
+        name = value[4:]
+        if name not in environ:
+            raise ConfigError(f"{where} names the environment variable {name}, which is not set", f"export {name}=...")
+        return environ[name]
+    if value.startswith("file:"):
+        return _read_secret(Path(os.path.expanduser(value[5:])), where)
+    return value
+
+
+def _read_secret(path: Path, where: str) -> str:
+    try:
+        if os.name != "nt" and path.stat().st_mode & 0o077:
+            raise ConfigError(f"{where}: other users can read {path}", f"chmod 600 {path}")
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ConfigError(f"{where}: cannot read {path}: {error.strerror}", "write the secret into that file") from None
+
+
+def hide_secrets(data: Any, name: str = "") -> Any:
+    """A copy that is safe to show: every value whose name looks like a secret is hidden, at any depth."""
+    if isinstance(data, Mapping):
+        return {key: hide_secrets(value, str(key)) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [hide_secrets(item, name) for item in data]
+    return HIDDEN if data and is_secret_name(name) else data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Protocol
@@ -103,3 +104,42 @@ def parse_duration(text: str, bare_s: float = 1.0) -> float | None:
     if not parts or not re.fullmatch(r"(?:[0-9]{1,15}(?:\.[0-9]+)?\s?(?:ms|[smhdw])\s?)+", said):
         return None
     return sum(float(count) * _UNITS[unit] for count, unit in parts)
+
+
+# A rate limit per key: at most a given number of events in any time window. The time is an argument.
+MAX_KEYS = 1024
+
+
+class RateWindow:
+    """The number of keys is limited: the key that was inactive for longest is removed first."""
+
+    def __init__(self, limit: int, window_s: float = 60.0) -> None:
+        self.limit = limit
+        self.window_s = window_s
+        self._seen: dict[str, deque[float]] = {}
+
+    def admit(self, key: str, now: float) -> float:
+        """Returns 0.0 and counts the event if it is allowed now; otherwise the seconds until the next one is
+        allowed."""
+        wait_s = self.wait_s(key, now)
+        if wait_s == 0.0:
+            seen = self._seen.pop(key, None) or deque()
+            self._seen[key] = seen  # moved to the end, so that the first key is the one inactive for longest
+            seen.append(now)
+            if len(self._seen) > MAX_KEYS:
+                del self._seen[next(iter(self._seen))]
+        return wait_s
+
+    def wait_s(self, key: str, now: float) -> float:
+        """Like `admit`, but counts nothing."""
+        seen = self._seen.get(key)
+        while seen and seen[0] <= now - self.window_s:
+            seen.popleft()
+        return seen[-self.limit] + self.window_s - now if seen and len(seen) >= self.limit else 0.0
+
+    def forget_last(self, key: str) -> None:
+        if seen := self._seen.get(key):
+            seen.pop()
+
+    def forget(self, key: str) -> None:
+        self._seen.pop(key, None)

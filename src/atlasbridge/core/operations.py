@@ -273,6 +273,7 @@ class Constraints:
     min_choice: Annotated[int, Is(least=0, maybe=True)] = 0
     max_choice: Annotated[int, Is(least=0, maybe=True)] = 0
     missing_lines: Annotated[int, Is("so many lines were left out by the tool", least=0, maybe=True)] = 0
+    hidden_rows: Annotated[int, Is("so many rows are hidden by the tool; more can be missing", least=0, maybe=True)] = 0
     default: Annotated[str, Is("what the tool takes for an empty answer", maybe=True)] = ""
     fields: Annotated[tuple[str, ...], Is("the labels of a form", maybe=True)] = ()
     limit_resets_at: Annotated[str, Is(maybe=True)] = ""

@@ -220,46 +220,6 @@ class MachineApi(HubApi, Protocol):
         socket."""
 
 
-class LinkApi(MachineApi, Protocol):
-    """What the link to a fleet server can ask of the hub in addition."""
-
-    def join(self, machine_id: str) -> str:
-        """Starts to collect changes for the fleet server. Returns the name of this membership."""
-
-    def meeting(self) -> dict[str, Any]:
-        """Returns the data by which the server detects that its store, or this one, was restored from a backup."""
-
-    def meet(self, token: str) -> None:
-        """Stores the token of this connection."""
-
-    def tell_again(self, epoch: str, notice: str, known: Iterable[str]) -> int:
-        """Adds everything that is open, and everything in `known`, to the outbox. Returns the last number."""
-
-    def to_tell(self, after: int, limit: int) -> list[dict[str, Any]]:
-        """Returns the items that the server has not acknowledged, each with its number (`seq`) and its current
-        state."""
-
-    def acknowledge(self, seq: int) -> None: ...
-    def backlog(self) -> int: ...
-    def audit_head(self) -> tuple[int, str]: ...
-    def audit_lines(self, after: int, limit: int) -> list[str]: ...
-
-    def heard_of_server(self, carries: bool | None = None) -> None:
-        """A message from the server arrived. `carries`: whether the server notifies people in chats."""
-
-    def server_asks(self, prompt_ids: Iterable[str]) -> None:
-        """The server notifies somebody in a chat about these prompts, so this hub does not have to."""
-
-    def told(self, prompt_id: str) -> bool:
-        """Whether the server is allowed to know of this prompt and to decide it."""
-
-    def shows(self, session_id: str) -> bool:
-        """Whether people at the server are allowed to watch this session."""
-
-    def use_rules(self, path: Path, text: str, digest: str) -> None:
-        """Records the server's rules, writes them to `path`, and applies them from now on."""
-
-
 class WaitingProbe(Protocol):
     """Asks the operating system whether the foreground process group waits for terminal input."""
 

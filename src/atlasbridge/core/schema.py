@@ -226,10 +226,11 @@ def _describe(kind: Any, components: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refer(kind: Any, components: dict[str, Any]) -> dict[str, Any]:
-    name = kind.__name__
+    known = fields_of(kind)
+    # a generated client has one local name for an object and for its field of the same name
+    name = f"{kind.__name__}Object" if kind.__name__.lower() in known else kind.__name__
     if name not in components:
         components[name] = {}  # set first, because a class can refer to itself
-        known = fields_of(kind)
         known = {field: inner for field, inner in known.items() if _goes(inner, "http") and field != _rest_of(kind)}
         properties = {field: describe(inner, components) for field, inner in known.items()}
         required = [field for field, inner in known.items() if not any(mark.maybe for mark in marks_of(inner)[1])]

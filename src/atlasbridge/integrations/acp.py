@@ -14,9 +14,9 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-from atlasbridge.core.ancestry import session_limits
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
+from atlasbridge.core.peer import session_limits
 from atlasbridge.core.prompt.model import Answer, Choice, Prompt, SubjectKind
 from atlasbridge.core.prompt.question import BadQuestion, Question, about_tool, beside_command, prompt_of
 from atlasbridge.core.values import frozen, mutable, replace

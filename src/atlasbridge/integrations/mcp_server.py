@@ -119,8 +119,7 @@ class Call:
         return verdict(handed, words, asked, arguments)
 
     def _notify(self, message: str) -> str:
-        from atlasbridge.core.daemon.request import HubClient
-        from atlasbridge.core.daemon.starter import ensure_hub
+        from atlasbridge.core.daemon.request import HubClient, ensure_hub
 
         ensure_hub(self._server.home)
         with HubClient(self._server.home) as hub:

@@ -13,8 +13,7 @@ from typing import Any
 
 from atlasbridge.core import wire
 from atlasbridge.core.clock import Clock, SystemClock, iso
-from atlasbridge.core.daemon.request import connect
-from atlasbridge.core.daemon.starter import ensure_hub
+from atlasbridge.core.daemon.request import connect, ensure_hub
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.ids import new_id

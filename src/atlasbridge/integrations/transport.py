@@ -10,8 +10,7 @@ from contextlib import closing
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
-from atlasbridge.core.daemon.request import HubClient
-from atlasbridge.core.daemon.starter import ensure_hub
+from atlasbridge.core.daemon.request import HubClient, ensure_hub
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.ids import new_id

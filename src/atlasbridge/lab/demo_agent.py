@@ -14,7 +14,7 @@ PAUSE_S = 0.6
 BOLD, DIM, RED, GREEN, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
 
 DIFF = f"""  {BOLD}src/version.py{PLAIN}
-    1   {DIM}"\""The version, and nothing else."\""{PLAIN}
+    1   {DIM}"\""The version."\""{PLAIN}
     2 {RED}- VERSION = "1.4.2"{PLAIN}
     2 {GREEN}+ VERSION = "1.5.0"{PLAIN}
 """
@@ -43,7 +43,7 @@ def main() -> int:
     kept = clean_up()
     work("packing")
     print(f"Done: {version}, note {note!r},")
-    print(f"a password of {len(secret)} characters that nobody has seen,\n{kept}.")
+    print(f"a password of {len(secret)} characters\nthat nobody has seen,\n{kept}.")
     return 0
 
 

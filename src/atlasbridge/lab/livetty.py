@@ -133,6 +133,7 @@ class LiveTerminal:
     ) -> None:
         self._console = console
         self._pty: BasePTY | None = None
+        self._console_reader: threading.Thread | None = None
         self.detector = Detector(load_dialect(dialect), rows, cols)
         self.clock = clock or SystemClock()
         self.blind = blind
@@ -214,7 +215,8 @@ class LiveTerminal:
                 loop.call_soon_threadsafe(self._took, data)
             loop.call_soon_threadsafe(self._took, b"")
 
-        threading.Thread(target=read, name="console", daemon=True).start()
+        self._console_reader = threading.Thread(target=read, name="console", daemon=True)
+        self._console_reader.start()
 
     def type(self, keys: bytes) -> None:
         """Type as the person at the terminal."""
@@ -274,6 +276,9 @@ class LiveTerminal:
             await asyncio.to_thread(self._pty.terminate, 0.5)
             self._pty.close()
             self._pty = None
+        if self._console_reader is not None:  # it speaks to this loop, which ends after the scenario
+            await asyncio.to_thread(self._console_reader.join)
+            self._console_reader = None
         if self._fd < 0:
             return
         asyncio.get_running_loop().remove_reader(self._fd)

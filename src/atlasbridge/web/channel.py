@@ -7,7 +7,15 @@ import contextlib
 import logging
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.core.clock import Clock
@@ -15,18 +23,41 @@ from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.web import admin_api, mcp_api, prompt_api, session_api
 from atlasbridge.web.access import Access
-from atlasbridge.web.app import build_app
-from atlasbridge.web.command import PageCommands
-from atlasbridge.web.metrics import Counters
-from atlasbridge.web.passkey_api import best_page
+from atlasbridge.web.admin_api import PageCommands, best_page
+from atlasbridge.web.api import OVER_HTTP, PREFIX, http_error, perform, render_openapi, routes_of
+from atlasbridge.web.guard import Guard
+from atlasbridge.web.page_files import digest_page, page_routes, read_page
 from atlasbridge.web.push import Push, render_ask, render_settled
 from atlasbridge.web.server import Place, own_names, own_places, write_private
 from atlasbridge.web.settings import WebSettings
-from atlasbridge.web.site import Reports, Site
+from atlasbridge.web.site import Counters, Reports, Site
 from atlasbridge.web.view import render_session
 
 log = logging.getLogger(__name__)
+
+HANDLERS_IN = (admin_api, prompt_api, session_api)  # imported to register their handlers
+
+
+def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
+    """`names` are the host names served besides loopback."""
+    routes = routes_of(PREFIX, OVER_HTTP, partial(perform, site))
+    routes.append(Route(mcp_api.PATH, mcp_api.McpEndpoint(mcp_api.PageHost(site)).serve, methods=mcp_api.METHODS))
+    routes.append(Route(f"{PREFIX}/openapi.json", _openapi, methods=["GET"]))
+    static = read_page()
+    site.shell = digest_page(static)
+    routes += page_routes(static)
+    handlers: Any = {HTTPException: http_error}
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    app.router.redirect_slashes = False
+    return Guard(app, names, site.counters.count_status)
+
+
+async def _openapi(request: Request) -> Response:
+    return JSONResponse(render_openapi())
+
+
 LOOK_AGAIN_S = 1.0  # how often to check whether a taken port is free
 SETTLED_S = 3600.0  # how long a sleeping phone can still be told that a prompt is settled
 

@@ -1,6 +1,7 @@
 """Checks every request first: host name, origin and size; and sets headers of the response.
 
-Plain ASGI, so that it also covers static files and errors. Authentication comes later.
+Plain ASGI, so that it also covers static files and errors. Authentication comes later. Sentences of a response are in
+the language that the request asks for.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from contextlib import asynccontextmanager
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from atlasbridge.channels.language import Reader, known_language, reading
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 MAX_BODY = 64 * 1024
@@ -75,7 +78,9 @@ class Guard:
         if refusal:
             await sender.refuse(*refusal)
             return
-        await self._app(scope, _Bounded(receive), sender)
+        wanted = Headers(scope=scope).get("accept-language", "")
+        with reading(Reader(known_language(*re.split(r"[,;\s]+", wanted)))):
+            await self._app(scope, _Bounded(receive), sender)
 
     async def _pass_link(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)

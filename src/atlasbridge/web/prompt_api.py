@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
+from atlasbridge.channels.language import hub_says
 from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import HubOperations, Refused
@@ -18,7 +19,7 @@ from atlasbridge.core.values import as_dict
 from atlasbridge.web.api import Call, handles, problem, refuse, session_of_peer
 from atlasbridge.web.guard import LOOPBACK, host_name
 from atlasbridge.web.site import Site, Verdict
-from atlasbridge.web.stream import HEARTBEAT_S, encode_event, event_stream, until_cut
+from atlasbridge.web.stream import HEARTBEAT_S, encode_event, event_stream, in_language, until_cut
 
 VERDICT_TIMEOUT_S = 15.0
 CHALLENGE = "x-atlasbridge-challenge"
@@ -82,7 +83,7 @@ def _told(site: Site, record: PromptRecord, outcome: Verdict) -> Response:
         )  # the key was correct, but it was used already
         return refuse(Refused(reason.value, outcome.sentence))
     now = site.hub_api.prompt(record.prompt_id) or record
-    told = {"stage": outcome.stage, "message": outcome.sentence, "prompt_id": record.prompt_id}
+    told = {"stage": outcome.stage, "message": hub_says(outcome.sentence), "prompt_id": record.prompt_id}
     return JSONResponse({**told, "audit_head": outcome.audit_head, "prompt": site.show(now)})
 
 
@@ -98,7 +99,7 @@ async def outcome(site: Site, call: Call) -> Response:
     refused = isinstance(verdict, Reject)
     sentence = verdict.sentence if verdict is not None else ""
     now = site.hub_api.prompt(record.prompt_id) or record
-    told = {"arrived": known, "refused": refused, "message": sentence}
+    told = {"arrived": known, "refused": refused, "message": hub_says(sentence)}
     head = verdict.audit_head if isinstance(verdict, Receipt) else ""
     return JSONResponse({**told, "audit_head": head, "prompt": site.show(now)})
 
@@ -176,7 +177,7 @@ async def events(site: Site, call: Call) -> Response:
         challenge = call.request.headers.get(CHALLENGE, "")
         known = site.access.greet(call.caller.key, cookie, challenge) if challenge else None
         missed = [encode_event({**site.snapshot(), "proof": known or ""}, site.broadcast.last_id)]
-    return event_stream(site.broadcast.follow(queue, missed))
+    return event_stream(in_language(site.broadcast.follow(queue, missed)))
 
 
 # The API of questions: a program asks people over HTTP and waits for the answer in a stream, or notifies them. The

@@ -20,7 +20,7 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.distribution import install_line
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import Refused
-from atlasbridge.core.policy.people import PROOF
+from atlasbridge.core.policy.approval import PROOF
 from atlasbridge.core.ports import MachineApi
 from atlasbridge.core.prompt.model import OPEN, PromptRecord, PromptType
 from atlasbridge.core.session.model import SessionRecord

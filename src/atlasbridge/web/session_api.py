@@ -12,7 +12,7 @@ from atlasbridge import __version__
 from atlasbridge.channels.transcript import last_answer, rows_of, since_instruction
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import HubOperations
-from atlasbridge.core.policy.people import PROOF
+from atlasbridge.core.policy.approval import PROOF
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.web.api import Call, handles, problem
 from atlasbridge.web.site import Site

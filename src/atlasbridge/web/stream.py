@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 from starlette.responses import StreamingResponse
 
+from atlasbridge.channels.language import hub_says
+
 MAX_LISTENERS = 64
 QUEUE_SIZE = 256
 HEARTBEAT_S = 15.0
@@ -138,6 +140,17 @@ async def _next(queue: asyncio.Queue[bytes | None]) -> bytes | None:
             return await queue.get()
     except TimeoutError:
         return b": still here\n\n"
+
+
+async def in_language(source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The events with their sentences in the language of the request that reads them."""
+    async for data in source:
+        head, _, text = data.partition(b"data: ")
+        if b'"sentence":"' in text:
+            event = json.loads(text)
+            yield head + encode_event({**event, "sentence": hub_says(event.get("sentence", ""))})
+        else:
+            yield data
 
 
 def event_stream(content: AsyncIterator[bytes]) -> StreamingResponse:

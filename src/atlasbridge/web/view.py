@@ -8,7 +8,7 @@ from typing import Any
 
 from atlasbridge.channels.excerpt import warn_incomplete
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.policy.choice import may_be_granted
+from atlasbridge.core.policy.approval import may_be_granted
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 

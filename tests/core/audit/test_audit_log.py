@@ -17,6 +17,7 @@ from atlasbridge.core.audit import log
 from atlasbridge.core.audit.chain import START, seal_entry
 from atlasbridge.core.audit.log import lines_back, read_lines
 from atlasbridge.core.session.model import SessionState
+from atlasbridge.core.store import verify
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.verify import verify_home
 
@@ -289,6 +290,23 @@ def test_reading_backwards_gives_the_lines_of_any_file(tmp_path: Path) -> None:
         path.write_text(text)
         back = [line.text for line in lines_back(path)][::-1]
         assert back == text.removesuffix("\n").split("\n") if text else back == []
+
+
+def test_an_entry_that_the_hub_writes_meanwhile_is_no_fault(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen beside a hub that had just started: the file was read after the table, and had one entry more."""
+    ledger = open_ledger(home)
+    reads: list[Path] = []
+
+    def read_after_a_write(path: Path, size: int | None) -> Iterator[str]:
+        if not reads:
+            ask(ledger)
+        reads.append(path)
+        return read_lines(path, size)
+
+    monkeypatch.setattr(verify, "read_lines", read_after_a_write)
+    verdict = verify_home(home)
+    assert (verdict.ok, verdict.count, len(reads)) == (True, ledger.audit_head().entries, 2)
+    ledger.close()
 
 
 def test_the_ledger_names_its_own_verdict(home: Path) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from atlasbridge.core.daemon.request import connect
-from atlasbridge.core.errors import HubUnavailable
+from atlasbridge.core.daemon.request import HubClient, connect
+from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 from atlasbridge.core.home import Home
+from atlasbridge.core.wire import encode
 
 
 @pytest.fixture
@@ -43,3 +44,27 @@ def test_who_waits_too_long_hears_that_it_does_not_answer(crowded: tuple[Home, s
 def test_where_no_hub_is_it_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(HubUnavailable, match="not running"):
         connect(Home(tmp_path), timeout_s=20)
+
+
+@pytest.fixture
+def met(tmp_path: Path) -> Iterator[tuple[HubClient, socket.socket]]:
+    """A client that has just come to a hub, and the hub's end of its connection."""
+    home = Home(tmp_path)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(home.socket))
+        listener.listen()
+        with HubClient(home) as client, listener.accept()[0] as theirs:
+            yield client, theirs
+
+
+def test_a_hub_that_ends_before_it_is_asked_tells_no_event(met: tuple[HubClient, socket.socket]) -> None:
+    client, theirs = met
+    theirs.close()
+    assert list(client.stream("events", follow=True)) == []
+
+
+def test_a_refusal_is_no_event(met: tuple[HubClient, socket.socket]) -> None:
+    client, theirs = met
+    theirs.sendall(encode({"ok": False, "reason": "self", "message": "this is inside a session"}))
+    with pytest.raises(AtlasBridgeError, match="inside a session"):
+        list(client.stream("events", follow=True))

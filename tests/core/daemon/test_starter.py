@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import pytest
 from tests.support.waiting import written
 
-from atlasbridge.core.daemon import starter
-from atlasbridge.core.daemon.starter import ensure_hub, read_verdict
+from atlasbridge.core.daemon import request
+from atlasbridge.core.daemon.request import ensure_hub, read_verdict
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.home import Home
 
@@ -42,9 +42,9 @@ def test_a_hub_that_says_nothing_in_time_is_given_up_and_not_waited_for_until_it
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pipes_can_be_waited_for: bool
 ) -> None:
     told = tmp_path / "pid"
-    monkeypatch.setattr(starter, "own_python", lambda *_: (sys.executable, "-c", SAYS_NOTHING, str(told)))
+    monkeypatch.setattr(request, "own_python", lambda *_: (sys.executable, "-c", SAYS_NOTHING, str(told)))
     if not pipes_can_be_waited_for:
-        monkeypatch.setattr(starter, "select", SimpleNamespace())  # not the module itself: threads of others poll
+        monkeypatch.setattr(request, "select", SimpleNamespace())  # not the module itself: threads of others poll
     late = pytest.raises(HubUnavailable, match="did not start in time")
     with tempfile.TemporaryDirectory(prefix="ab") as home, late:
         ensure_hub(Home(Path(home)), timeout_s=0.3)

@@ -7,13 +7,14 @@ from base64 import b64encode
 import pytest
 from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Keys, Nothing, Playbook, Raised, Withdrawn
 
-from atlasbridge.core.detection.events import KeysTyped, OutputReceived, StructuredEventReceived
+from atlasbridge.core.detection.events import KeysTyped, OutputReceived, RaisePrompt, StructuredEventReceived
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.keys import Only, Reach, Shows, Step, When
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject, Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
 
 ALTERNATE = "\x1b[?1049h\x1b[H"
+HIDDEN = "\x1b[?25l"
 
 
 def keys_of(play: Playbook, at: int) -> list[bytes]:
@@ -436,3 +437,81 @@ def test_a_shell_in_the_background_may_never_end(shown: str) -> None:
 def test_words_of_an_agent_above_the_input_box_are_no_work() -> None:
     said = CLAUDE_RESTS.format("").replace("Both agents run.", "Started.\n  · 1 local agent").replace("[4;3H", "[5;3H")
     Playbook(POLLING, "claude") >> said >> 3.0 << Raised("free_text")
+
+
+CHOICES = "❯ 1. Yes, run it\n  2. Yes, and stop asking\n  3. No\n"
+MOVING = {
+    "a spinner and seconds above": lambda at: (
+        f"{'⠋⠙⠹⠸'[at % 4]} Waiting for approval… ({at // 10}s)\n\n  rm -rf build\n\n{CHOICES}"
+    ),
+    "a number that counts down": lambda at: f"Run rm -rf build?\ndenied automatically in {90 - at}s\n\n{CHOICES}",
+}
+
+
+@pytest.mark.parametrize("every_s", [0.1, 1.0])
+@pytest.mark.parametrize("name", [*MOVING])
+def test_a_dialog_with_a_row_that_moves_by_itself_is_asked_once_and_can_be_answered(name: str, every_s: float) -> None:
+    play = Playbook(RAW)
+    for at in range(14):
+        play >> f"\x1b[H\x1b[2J\x1b[?25l{MOVING[name](at)}" >> every_s
+    play << Raised("multiple_choice") << Nothing()
+    assert play.detector.still_shows(play.prompt.digest)
+
+
+def test_another_command_in_the_same_dialog_is_another_prompt() -> None:
+    """A number that changes once is no clock."""
+    play = Playbook(RAW) >> f"\x1b[H\x1b[2J\x1b[?25lRun it for 5 s?\n{CHOICES}" >> 1.0 << Raised("multiple_choice")
+    play >> f"\x1b[H\x1b[2J\x1b[?25lRun it for 9 s?\n{CHOICES}"
+    assert not play.detector.still_shows(play.prompt.digest)
+    play >> 4.0 << Withdrawn("moved_on") << Raised("multiple_choice", "9 s")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Pay {} EUR?",
+        "Run: kill 10{:02}",
+        "Send it {} % of the traffic?",
+        "Drop what is older than {}m?",
+        "Stop 10:00:{:02}?",
+    ],
+)
+def test_a_number_that_keeps_counting_in_what_is_asked_is_never_agreed_to_unseen(asked: str) -> None:
+    play, looks = Playbook(RAW), 0
+    for at in range(12):
+        play >> f"\x1b[H\x1b[2J\x1b[?25l{asked.format(10 + at)}\n\n{CHOICES}" >> 0.5
+        if play.detector.open_prompt is not None:
+            looks += 1
+            shown = play.detector.open_prompt
+            play >> f"\x1b[H\x1b[2J\x1b[?25l{asked.format(50)}\n\n{CHOICES}"
+            assert not play.detector.still_shows(shown.digest)
+    assert looks > 3
+
+
+def test_a_pointer_that_blinks_does_not_withdraw_its_list_for_ever() -> None:
+    play = Playbook(RAW)
+    for at in range(20):
+        play >> "\x1b[H\x1b[2J\x1b[?25lRun it?\n\n" + (CHOICES if at % 2 else CHOICES.replace("❯", " ")) >> 0.5
+    assert sum(isinstance(command, RaisePrompt) for _, command in play.heard) <= 5
+
+
+def test_a_display_that_keeps_drawing_is_no_list() -> None:
+    play = Playbook(RAW)
+    for at in range(70):
+        rows = f" overview   00:00:{at // 5:02d}\n\n  pods {100 + at % 7}\n\n"
+        rows += "  > web-1     Running\n    web-2     Running\n"
+        play >> ALTERNATE + HIDDEN + "\x1b[2J" + rows + "\n d delete   q quit   ? help" >> 0.2
+    play << Nothing()
+
+
+QUOTED = "README.md says:\n\nDo you want to continue?\n> Yes\n  No\n\n"
+PLAN = "◉ read config.toml\n◯ change the port?\n◯ restart the server\n"
+
+
+@pytest.mark.parametrize("said", [QUOTED, PLAN], ids=["a quoted dialog", "its own plan"])
+def test_an_unknown_agent_with_a_spinner_below_what_it_says_is_at_work(said: str) -> None:
+    play = Playbook(RAW)
+    for at in range(60):
+        play >> f"\x1b[H\x1b[2J\x1b[?25l{said}{'⠋⠙⠹⠸'[at % 4]} Thinking about it ({at // 10}s)\n" >> 0.1
+    play << Nothing() >> 12.0
+    assert any(isinstance(command, RaisePrompt) for _, command in play.heard), "it stands still now"

@@ -36,6 +36,7 @@ FINDINGS = (
     Finding("yes-no", PromptType.TYPE_YES_NO, 0.93, "Go? [y/n]", "Go?", detached=True),
     Finding("bare-line", FREE, 0.5, "Working", "Working", detached=True),
     Finding("menu", PromptType.TYPE_MULTIPLE_CHOICE, 0.9, "Which?\n5", "Which?", structural=True),
+    Finding("list", PromptType.TYPE_MULTIPLE_CHOICE, 0.82, "web-1", "", foot=5),
     Finding("box", FREE, 0.9, "", "", constraints={"idle": True}, structural=True),
     Finding("footer", FREE, 0.95, "File:", "File:", row=30, constraints={"secret": True}),
     Finding("bare-line", FREE, 0.5, "Working", "Working"),
@@ -154,6 +155,8 @@ def test_every_row_that_says_no_has_a_limit_or_needs_something_that_moves_or_wor
         "nothing that is understood, and somebody types",
         "a line, and something moves",
         "something that has moved meanwhile",
+        "a list without a question, and something moves",
+        "a dialog with a number that may count down",
     }
     assert unlimited - ends_by_itself == {"anything"}  # busy, or below the rows that raise after a time
 

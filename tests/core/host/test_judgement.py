@@ -10,7 +10,7 @@ from tests.support.session_fakes import Bench
 
 from atlasbridge.core.detection.events import StructuredEventReceived
 from atlasbridge.core.host.analysis import LazyAnalysis
-from atlasbridge.core.host.session_log import SessionLog
+from atlasbridge.core.host.supervisor import SessionLog
 from atlasbridge.core.tty import Size
 
 

@@ -13,8 +13,7 @@ from tests.support.waiting import wait_for
 from atlasbridge.core.clock import ManualClock, SystemClock
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.host.relay import DetachKey, GateTimeout, InputWriter, ReturnStripper, Ring
-from atlasbridge.core.host.session_log import SessionLog
-from atlasbridge.core.host.supervisor import Beat, Supervisor
+from atlasbridge.core.host.supervisor import Beat, SessionLog, Supervisor
 from atlasbridge.core.screen.redraw import SAFE_RESET, render_farewell, render_screen
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.style import render_sgr

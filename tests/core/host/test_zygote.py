@@ -26,7 +26,6 @@ from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
 from atlasbridge.core.host import fork_server, spawn_request
 from atlasbridge.core.host.fork_server import ForkServer, Serving, claim
-from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.host.spawn_request import (
     CWD,
     encode_request,
@@ -37,6 +36,7 @@ from atlasbridge.core.host.spawn_request import (
     server_address,
     wants_zygote,
 )
+from atlasbridge.core.host.supervisor import SessionLog
 from atlasbridge.core.peer import Peer, meet
 
 WORDS = st.binary(min_size=0, max_size=30).filter(lambda word: b"\0" not in word)

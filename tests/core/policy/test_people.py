@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlasbridge.core.policy.people import PeopleBook, Person, QuietHours, parse_quiet
+from atlasbridge.core.policy.escalation import PeopleBook, Person, QuietHours, parse_quiet
 from atlasbridge.core.scheduler.times import find_zone, minute_of_day
 
 ANA = Person("Ana", ("telegram:1001", "slack:T1/U2"), (parse_quiet("22:00-07:00"),), "Europe/Berlin")

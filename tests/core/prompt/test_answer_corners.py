@@ -54,6 +54,21 @@ def test_a_no_at_press_enter_is_not_typed_with_the_enter_that_consents(word: str
     assert isinstance(decide_answer(prompt, word, as_text=as_text), Reject)
 
 
+@pytest.mark.parametrize("word", ["Ask every time", "2", "prod", "go on then"])
+@pytest.mark.parametrize(("probe", "as_text"), [(READING, False), (RAW, False), (RAW, True)])
+def test_words_where_only_enter_is_asked_are_refused(word: str, probe: ProbeAnswer, as_text: bool) -> None:
+    """The program would ignore the words and take its default with the Enter, and the receipt would quote the words."""
+    refused = decide_answer(raised("Press Enter to continue ", "confirm_enter", probe), word, as_text=as_text)
+    assert isinstance(refused, Reject) and "enter" in refused.sentence
+
+
+def test_a_program_that_reads_lines_gets_the_words_that_reply_text_names() -> None:
+    """tar asks for the next volume so, and its help names `n FILE` for it."""
+    prompt = raised("Prepare volume #2 for 'v1.tar' and hit return: ", "confirm_enter")
+    assert isinstance(decide_answer(prompt, "n v2.tar"), Reject)
+    assert isinstance(decide_answer(prompt, "n v2.tar", as_text=True), Answer)
+
+
 def test_a_word_that_press_enter_offers_itself_is_typed() -> None:
     prompt = raised("Press Enter to continue or type no to leave: ", "confirm_enter")
     assert keys(prompt, "no") == [b"no", b"\r"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tests.support.playbook import BUSY, ONE_KEY, POLLING, READING, TICKING
+from tests.support.playbook import BUSY, ONE_KEY, POLLING, RAW, READING, TICKING
 
 from atlasbridge.core.detection.events import ProbeAnswer
 
@@ -615,4 +615,142 @@ HOSTILE = (
     ),
 )
 
-ALL = (*GO, *RUST, *NODE, *PYTHON, *LIBRARIES, *SHELLS, *ABROAD, *SMALL, *HOSTILE)
+# Lists that are told only by their shape: one row is odd by its mark, its box or its colour.
+RUN = ("Yes, run it", "Yes, and stop asking here", "No, tell the agent what to change")
+SHAPES = (
+    Invented(
+        "marks with a description below each",
+        f"{HIDE}How should the agent work here?\n\n● \x1b[1mPlan first\x1b[m\n  {grey('it shows what it would do')}\n"
+        f"○ Edit directly\n  {grey('files change at once')}\n○ Ask every time\n  {grey('you confirm every change')}\n\n"
+        f"{grey('use j/k or arrows, enter to pick')}\n",
+        "multiple_choice",
+        ("Plan first", "Edit directly", "Ask every time"),
+        {"Ask every time": DOWN + DOWN + b"\r"},
+        RAW,
+    ),
+    Invented(
+        "a mark that no library uses, and a foot that says what Enter does",
+        f"{HIDE}Which environment?\n🢧 dev\n  stage\n  prod\n(enter to confirm)\n",
+        "multiple_choice",
+        ("dev", "stage", "prod"),
+        {"prod": DOWN + DOWN + b"\r", "production, please": None},
+        RAW,
+    ),
+    Invented(
+        "a box around each option",
+        f"{HIDE}Edit src/app.ts?\n"
+        + "".join(
+            f"{'╔╭'[at > 0]}{'═─'[at > 0] * 40}{'╗╮'[at > 0]}\n{'║│'[at > 0]} {label:<39}{'║│'[at > 0]}\n"
+            f"{'╚╰'[at > 0]}{'═─'[at > 0] * 40}{'╝╯'[at > 0]}\n"
+            for at, label in enumerate(RUN)
+        ),
+        "multiple_choice",
+        RUN,
+        {"n": DOWN + DOWN + b"\r"},
+        RAW,
+    ),
+    Invented(
+        "two blank rows between options",
+        f"{HIDE}  Allow the tool to write /etc/hosts?\n\n\n{blue('  ▶ ' + RUN[0])}\n\n\n    {RUN[1]}\n\n\n    {RUN[2]}\n\n\n",
+        "multiple_choice",
+        RUN,
+        {"n": DOWN + DOWN + b"\r"},
+        RAW,
+    ),
+    Invented(
+        "options in two columns",
+        f"{HIDE}Which branch shall I merge into?\n\n {lit('main')}          feature\n develop       hotfix\n release       next\n",
+        "multiple_choice",
+        ("main", "feature", "develop", "hotfix", "release", "next"),
+        {"hotfix": RIGHT + DOWN + b"\r", "release": DOWN + DOWN + b"\r"},
+        RAW,
+    ),
+    Invented(
+        "only a colour tells",
+        f"{HIDE}The plan is ready. What next?\n\n  \x1b[35mContinue\x1b[m\n  Change the plan\n  Stop here\n",
+        "multiple_choice",
+        ("Continue", "Change the plan", "Stop here"),
+        {"Stop here": DOWN + DOWN + b"\r"},
+        RAW,
+    ),
+    Invented(
+        "digits in circles",
+        f"{HIDE}Conflict in README.md. What shall I do?\n\n  ①  Keep mine\n  ②  Take theirs\n  ③  Merge by hand\n\nPress 1, 2 or 3\n",
+        "multiple_choice",
+        ("Keep mine", "Take theirs", "Merge by hand"),
+        {"Take theirs": b"2\r"},
+        RAW,
+    ),
+    Invented(
+        "a filter above a list with stars",
+        "Fruit: \n* apple\n  banana\n  cherry\n",
+        "multiple_choice",
+        ("apple", "banana", "cherry"),
+        {"cherry": DOWN + DOWN + b"\r"},
+        RAW,
+    ),
+    Invented(
+        "radio marks in parentheses",
+        f"{HIDE}? Enable telemetry?   ( ) on   (•) off\n",
+        "multiple_choice",
+        ("on", "off"),
+        {"on": LEFT + b"\r", "y": None},
+        RAW,
+    ),
+    Invented(
+        "three words after the question",
+        f"{HIDE}Allow it to fetch https://example.com? › \x1b[4;36mYes\x1b[m · No · Always\n",
+        "multiple_choice",
+        ("Yes", "No", "Always"),
+        {"n": RIGHT + b"\r"},
+        RAW,
+    ),
+    Invented(
+        "select of zsh",
+        "1) one     2) two     3) three   \n?# ",
+        "multiple_choice",
+        ("one", "two", "three"),
+        {"two": b"2\r"},
+        POLLING,
+    ),
+    Invented(
+        "a yes-or-no question that speaks of a secret",
+        "This is a secret key! - really delete? (y/N) ",
+        "yes_no",
+        (),
+        {"n": b"n\r"},
+        RAW,
+    ),
+    Invented(
+        "a value after a mark, up to the caret",
+        f"{HIDE}Commit message (edit, then Enter):\n> WIP: fix{lit(' ')}\n",
+        "free_text",
+        (),
+        {"Fix the parser": b"\x7f" * 8 + b"Fix the parser\r"},
+        RAW,
+    ),
+    Invented(
+        "a value after a mark in a line editor",
+        "> old.txt",
+        "free_text",
+        (),
+        {"new.txt": b"\x7f" * 7 + b"new.txt\r"},
+        RAW,
+    ),
+    Invented(
+        "a field that Enter does not finish",
+        "? Notes  (Finish with 'Alt+Enter' or 'Esc then Enter')\n> ",
+        "free_text",
+        (),
+        {"one line": b"one line\x1b\r"},
+        RAW,
+    ),
+    Invented(
+        "a tree is not walked",
+        f"{HIDE}Pick the file to add\n{lit('├─ src/')}\n│  ├─ app.py\n│  └─ util.py\n└─ tests/\n{grey('enter: add  q: cancel')}\n",
+        LOOK,
+        probe=RAW,
+    ),
+)
+
+ALL = (*GO, *RUST, *NODE, *PYTHON, *LIBRARIES, *SHELLS, *ABROAD, *SMALL, *HOSTILE, *SHAPES)

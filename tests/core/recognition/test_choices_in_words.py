@@ -225,7 +225,9 @@ def test_a_bar_of_buttons_at_the_foot_is_a_menu() -> None:
 def test_a_list_that_counts_from_zero_has_a_zero() -> None:
     menu = "Please enter the interpreter:\n0. python3.11\n1. python3.12\nPlease select (0): "
     play = Playbook() >> menu >> 0.2 << Raised("multiple_choice")
-    assert decide_answer(play.prompt, "0") == Answer(AnswerKind.CHOICE, "1")
+    assert decide_answer(play.prompt, "0") == Answer(AnswerKind.CHOICE, "0")
+    assert decide_answer(play.prompt, "1") == Answer(AnswerKind.CHOICE, "1"), "what a person reads, not the position"
+    assert isinstance(decide_answer(play.prompt, "2"), Reject)
 
 
 def test_a_filled_field_below_its_question_belongs_to_it() -> None:

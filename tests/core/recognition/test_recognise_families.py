@@ -28,7 +28,7 @@ def typed(play: Playbook, value: str, **how: bool) -> bytes:
 CHOICES = [
     # what is drawn, who reads it, what is said, what is typed
     ("n) New remote\ns) Set password\nq) Quit config\nn/s/q> ", READING, "q", b"q\r"),
-    ("   (1) RSA and RSA\n   (9) ECC\n  (14) Card\nYour selection? ", READING, "2", b"9\r"),
+    ("   (1) RSA and RSA\n   (9) ECC\n  (14) Card\nYour selection? ", READING, "9", b"9\r"),
     ("Select lic\n    1 - MIT\n    2 - BSD\n    Choose from [1/2] (1): ", READING, "BSD", b"2\r"),
     ("(1/1) Stage this hunk [y,n,q,a,d,e,?]? ", READING, "1", b"y\r"),
     ("examine changes to 'f'?\n(enter ? for help) [Ynesfdaq?] ", READING, "n", b"n\r"),
@@ -233,6 +233,14 @@ def test_only_the_list_that_is_answered_tells_what_is_highlighted(above: str, be
         rows = "".join(f"  {pointer if label == current else ' '} {label}\n" for label in ASKED)
         view = View.from_text(above + rows + below)
         assert [label for label in ASKED if is_highlighted(view, label, ASKED)] == [current]
+
+
+def test_a_label_of_two_rows_is_not_highlighted_because_a_shorter_one_is() -> None:
+    """Without the arrow, Enter would have taken the shorter one."""
+    asked = ("Yes", "Yes, and don't ask again for commands that begin with git", "No")
+    rows = "❯ Yes\n  Yes, and don't ask again for\n  commands that begin with git\n  No"
+    view = View.from_text(f"Run it?\n{rows}", cols=32, cursor_visible=False)
+    assert [label for label in asked if is_highlighted(view, label, asked)] == ["Yes"]
 
 
 @pytest.mark.parametrize(

@@ -89,3 +89,14 @@ def test_a_list_whose_labels_take_two_rows_is_read() -> None:
 def test_a_dialog_of_a_known_tool_that_its_dialect_does_not_know_gets_no_guessed_enter(foot: str) -> None:
     play = Playbook(POLLING, "codex") >> f"{HIDE}  Something new of the next version\n\n  {foot}"
     play >> 11.0 << Raised("unknown")
+
+
+def test_a_welcome_in_a_box_above_a_list_is_not_the_list() -> None:
+    """Droid asks to log in below its welcome, of which one row is bold."""
+    welcome = boxed(
+        "", "\x1b[1mWelcome to the CLI    \x1b[m".ljust(74), "It helps you to build,", "and to improve your code.", ""
+    )
+    drawn = f"{HIDE}{welcome}\nPlease log in with your account to continue.\n\n> \x1b[1mLogin\x1b[m\n  Exit\n"
+    play = Playbook(POLLING) >> drawn.replace("\n", "\r\n") >> 1.0
+    play << Raised("multiple_choice", "Please log in with your account to continue.")
+    assert [choice.label for choice in play.prompt.choices] == ["Login", "Exit"]

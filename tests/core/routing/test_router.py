@@ -14,7 +14,7 @@ from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.ports import Channel
 from atlasbridge.core.prompt.model import InboundReply, PromptRecord, PromptState, Receipt, Reject
-from atlasbridge.core.routing.channel_worker import ChannelWorker, Job, WorkerSettings
+from atlasbridge.core.routing.router import ChannelWorker, Job, WorkerSettings
 
 RECORD = PromptRecord("p" * 36, "s" * 36, YES_NO, PromptState.ROUTED, "n" * 32, "", "", 0.0)
 SETTINGS = WorkerSettings(call_timeout_s=0.2, first_retry_s=0.01, last_retry_s=0.04, outbox_limit=3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ def test_an_answer_is_written_down_as_it_is_spoken_and_typed_as_it_was_given(
     """Earlier versions left the value of "yes" empty; what they left is read the same way."""
     record = ask(ledger)
     ledger.claim(record.prompt_id, record.session_id, record.nonce, answer, ME)
-    with sqlite3.connect(tmp_path / "atlasbridge.db") as reader:
+    with closing(sqlite3.connect(tmp_path / "atlasbridge.db")) as reader:
         assert reader.execute("SELECT value FROM replies").fetchall() == [(written,)]
         if of_earlier:
             reader.execute("UPDATE replies SET value = ?", (answer.value,))

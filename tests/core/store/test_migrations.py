@@ -11,7 +11,7 @@ from tests.support.ledgers import ask, open_ledger
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.store.database import Database, Migration, load_migrations, migrate, schema_version, statements
-from atlasbridge.core.store.sessions import processes
+from atlasbridge.core.store.ledger import processes
 
 AT = "2026-01-01T00:00:00.000000+00:00"
 NEXT = len(load_migrations()) + 1

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.support.ledgers import ME, YES, ask, commits, open_ledger
 
+from atlasbridge.core.daemon.parts import ALWAYS, MOST_AT_ONCE, Rounds
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.model import PromptRecord, PromptState, Reject
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.store.rounds import ALWAYS, MOST_AT_ONCE, Rounds
 
 
 @pytest.fixture

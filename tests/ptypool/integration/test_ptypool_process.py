@@ -17,6 +17,7 @@ import pytest
 from tests.ptypool.waiting import children, drain_fd, open_descriptors
 
 from ptypool import SpawnFailed, spawn_process
+from ptypool.process import Program, explain
 
 
 def output_of(*argv: str, **options: object) -> bytes:
@@ -183,6 +184,12 @@ def test_a_missing_program_is_reported() -> None:
     failure = failure_of("no-such-program-anywhere")
     assert (failure.errno, failure.stage) == (errno.ENOENT, "program")
     assert "no-such-program-anywhere was not found" in failure.reason
+
+
+def test_a_folder_of_path_that_may_not_be_entered_does_not_make_a_missing_program_one_that_cannot_run() -> None:
+    """exec says so, and a shell says 127."""
+    program = Program((b"/of-another-user/no-such-program",), (b"no-such-program",), {}, None)
+    assert explain(program, "program", errno.EACCES).errno == errno.ENOENT
 
 
 def test_a_program_that_may_not_be_executed_is_reported(tmp_path: Path) -> None:

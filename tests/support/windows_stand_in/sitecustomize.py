@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 MISSING_MODULES = {"fcntl", "termios", "resource", "pwd", "grp", "tty", "pty", "_posixsubprocess"}
-KNOWS_SIGNAL_0 = {"atlasbridge.core.system", "atlasbridge.core.ancestry"}  # they ask first which system it is
+KNOWS_SIGNAL_0 = {"atlasbridge.core.system", "atlasbridge.core.peer"}  # they ask first which system it is
 BINARY = 1 << 29
 MISSING = {
     "os": {

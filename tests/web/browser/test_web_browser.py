@@ -29,7 +29,7 @@ from atlasbridge.core.values import replace
 
 CONTRAST = (Path(sample.__file__).parent / "contrast.js").read_text()
 _LOOKS_AT_REST = 12  # a twentieth of a second each
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
@@ -223,6 +223,36 @@ def test_no_and_yes_are_on_the_screen_however_long_the_command_is(hub: ThreadedH
         folded = browser.execute_script("return document.querySelector('.folded').checkVisibility()")
         assert folded is False
         hub.run(hub.hub.move(record, PromptState.WITHDRAWN, Receipt("withdrawn", "The tool moved on.", "")))
+
+
+def test_the_bar_of_a_phone_covers_nothing_of_the_card_and_no_word_is_broken_after_its_hyphen(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    always = "Yes, and don't ask again for npm run test:unit -- --coverage"
+    menu = sample.MENU.choices
+    record = hub.ask(
+        replace(command("npm test -- --coverage"), choices=(menu[0], replace(menu[1], label=always), *menu[2:]))
+    )
+    browser.execute_script(f"location.hash = '#prompt/{record.prompt_id}'")
+    for width, height in ((320, 568), (390, 664)):
+        phone(browser, width, height)
+        find(browser, f"[data-prompt='{record.prompt_id}'] .later summary")
+        covered, broken = browser.execute_script(
+            """const body = document.querySelector('.card-body'), bar = document.querySelector('.answer-bar');
+            const range = document.createRange(), covered = [];
+            for (body.scrollTop = 0; ; body.scrollTop += 40) {
+              const over = body.getBoundingClientRect().bottom - bar.getBoundingClientRect().top;
+              if (over > 1 || document.documentElement.scrollHeight > innerHeight) covered.push([body.scrollTop, over]);
+              if (body.scrollTop + body.clientHeight >= body.scrollHeight - 1) break;
+            }
+            return [covered, [...document.querySelectorAll('.k-one')].filter((word) => {
+              range.selectNodeContents(word);
+              const rows = new Set([...range.getClientRects()].map((row) => row.top));
+              return word.textContent.length < 12 && rows.size > 1;
+            }).map((word) => word.textContent)];"""
+        )
+        assert covered == [], (width, covered)
+        assert broken == [] and "--coverage" in text_of(browser, ".choice.always .k-one"), (width, broken)
 
 
 def command(text: str) -> Prompt:

@@ -34,7 +34,7 @@ from atlasbridge.web.page_files import read_page
 from atlasbridge.web.push import render_ask
 
 STATIC = Path(access_module.__file__).parent / "static"
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.browser
 
 
 def own_port(hub: ThreadedHub) -> int:

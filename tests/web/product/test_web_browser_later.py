@@ -9,7 +9,7 @@ from tests.support.hubs import HubProcess
 from tests.support.waiting import wait_for
 from tests.web.product.test_web_browser_product import question, start
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.browser
 
 
 def test_an_answer_for_later_is_given_shown_and_taken_back(hub: HubProcess, browser: webdriver.Chrome) -> None:

@@ -11,7 +11,7 @@ from selenium.webdriver.common.virtual_authenticator import VirtualAuthenticator
 from tests.support.browser import complaints, find, open_browser, text_of, wait, wait_text
 from tests.support.hubs import HubProcess, hub_process
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.browser
 
 RULE = """
 [[rule]]
@@ -62,7 +62,7 @@ def ask(hub: HubProcess, browser: webdriver.Chrome) -> tuple[subprocess.Popen[st
 
 
 def ended(asking: subprocess.Popen[str]) -> int:
-    asking.communicate(timeout=60)
+    asking.communicate()
     return asking.returncode
 
 

@@ -12,7 +12,7 @@ from tests.support.browser import complaints, find, phone, text_of, wait, wait_t
 from tests.support.hubs import HubProcess
 from tests.support.terminal import is_readable
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.browser
 
 SCRIPT = """
 read -p "Overwrite config? [y/N] " a; echo "one:$a"

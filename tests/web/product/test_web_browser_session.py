@@ -15,7 +15,7 @@ from tests.support.browser import complaints, find, phone, wait, wait_text
 from tests.support.hubs import HubProcess
 from tests.support.waiting import wait_for
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.browser
 
 
 def test_instructions_are_queued_and_taken_back_and_a_stopped_session_goes_on(

@@ -5,22 +5,12 @@ The channel needs the `discord` extra.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from atlasbridge.core.fast_imports import lazy_exports
 
-from atlasbridge.core.distribution import install_line
-from atlasbridge.core.errors import ConfigError
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from atlasbridge.channels.discord.channel import DiscordChannel
 
 __all__ = ["DiscordChannel"]
 
-
-def __getattr__(name: str) -> Any:
-    if name != "DiscordChannel":
-        raise AttributeError(name)
-    try:
-        from atlasbridge.channels.discord.channel import DiscordChannel
-    except ModuleNotFoundError as missing:
-        raise ConfigError(f"the Discord channel needs {missing.name}", install_line("discord")) from None
-    return DiscordChannel
+__getattr__ = lazy_exports(__name__, DiscordChannel="atlasbridge.channels.discord.channel")

@@ -10,17 +10,22 @@ import json
 import logging
 import random
 import secrets
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Protocol
 
 import aiohttp
 import httpx
 
+from atlasbridge.channels.introductions import CONNECTED, DO_YOU_SEE, IT_WORKS, NOT_TAPPED, Person
+from atlasbridge.channels.language import t
 from atlasbridge.channels.outbox import Backoff, Params, Place, Posted, Refused, Unreachable
-from atlasbridge.core.clock import Clock
+from atlasbridge.channels.settings import DISCORD_API
+from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.errors import ChannelError
 
 log = logging.getLogger(__name__)
+
 NO_PREVIEWS, SILENT, ONLY_YOU = 1 << 2, 1 << 12, 1 << 6  # flags of a message
 GONE = {10003, 10013, 50001, 50007}  # unknown channel or user, no access, the person accepts no messages
 DIRECT_MESSAGES = 1 << 12  # the only intent
@@ -214,3 +219,81 @@ class Gateway:
             log.log(logging.INFO if state == "ok" else logging.WARNING, "Discord is %s %s", state, detail)
             self._listener.state_changed(state)
         self.state, self.detail = state, detail
+
+
+# The Discord part of `atlasbridge setup`: checks the bot and identifies the person before a channel is configured.
+
+REQUEST_TIMEOUT_S = 10.0
+Event = dict[str, Any]
+
+
+class DiscordIntroduction:
+    def __init__(self, tokens: dict[str, str], api_url: str = "") -> None:
+        self._api_url = (api_url or DISCORD_API).rstrip("/")
+        self._api = DiscordApi(tokens["bot_token"], self._api_url, REQUEST_TIMEOUT_S, SystemClock())
+        self._gateway = Gateway(self._api, tokens["bot_token"], self, 1.0)
+        self._heard: asyncio.Queue[tuple[str, Event]] = asyncio.Queue()
+        self._listening: asyncio.Task[None] | None = None
+
+    async def check(self) -> str:
+        try:
+            return str((await self._api.call("GET", "/users/@me"))["username"])
+        except Refused as fault:
+            raise ChannelError(
+                f"Discord does not take the token: {fault}", "copy it again, from the page Bot"
+            ) from None
+
+    async def find_person(self, word: str, patience_s: float) -> Person | None:
+        def is_word(kind: str, event: Event) -> bool:
+            said = str(event.get("content") or "").strip().lower()
+            return kind == "MESSAGE_CREATE" and not event.get("guild_id") and said == word.lower()
+
+        event = await self._await(is_word, patience_s)
+        author = (event or {}).get("author") or {}
+        return Person(str(author["id"]), str(author.get("global_name") or author.get("username"))) if event else None
+
+    async def prove(self, person_id: str, patience_s: float) -> bool:
+        custom_id = f"setup:{secrets.token_hex(8)}"
+        row = {"type": 1, "components": [{"type": 2, "style": 3, "label": t(IT_WORKS), "custom_id": custom_id}]}
+        room = await self._api.open_dm(person_id)
+        posted = await self._api.post(room, {"content": t(DO_YOU_SEE), "components": [row]})
+
+        def is_press(kind: str, event: Event) -> bool:
+            pressed = (event.get("data") or {}).get("custom_id") == custom_id
+            return pressed and str((event.get("user") or {}).get("id")) == person_id
+
+        event = await self._await(is_press, patience_s)
+        if event is not None:
+            await self._api.call("POST", f"/interactions/{event['id']}/{event['token']}/callback", {"type": 6})
+        done = t(CONNECTED) if event else t(NOT_TAPPED)
+        await self._api.edit((room, posted.message), {"content": done})
+        return event is not None
+
+    def settings(self, person_ids: list[str]) -> dict[str, Any]:
+        custom = {} if self._api_url == DISCORD_API else {"api_url": self._api_url}
+        return {"allowed_users": person_ids, **custom}
+
+    async def close(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
+        await self._api.close()
+
+    async def _await(self, wanted: Callable[[str, Event], bool], patience_s: float) -> Event | None:
+        self._listening = self._listening or asyncio.ensure_future(self._gateway.run())
+        try:
+            async with asyncio.timeout(patience_s):
+                while True:
+                    kind, event = await self._heard.get()
+                    if wanted(kind, event):
+                        return event
+        except TimeoutError:
+            return None
+
+    # called by the gateway
+
+    async def take(self, kind: str, event: Event) -> None:
+        self._heard.put_nowait((kind, event))
+
+    def state_changed(self, state: str) -> None:
+        """Not needed: each wait has its own timeout."""

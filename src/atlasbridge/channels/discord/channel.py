@@ -25,10 +25,9 @@ from atlasbridge.channels.callback import (
     expand_callback,
     parse_callback,
 )
-from atlasbridge.channels.chat import ChatChannel
+from atlasbridge.channels.chat import Asked, ChatChannel
 from atlasbridge.channels.commands import NOT_OURS, Command, is_about, parse_command
 from atlasbridge.channels.discord.api import ONLY_YOU, SILENT, DiscordApi, Gateway
-from atlasbridge.channels.discord.settings import DiscordSettings
 from atlasbridge.channels.excerpt import (
     LAST_OUTPUT,
     count_missing,
@@ -40,19 +39,27 @@ from atlasbridge.channels.excerpt import (
     warn_incomplete,
     whole_text,
 )
-from atlasbridge.channels.free_text import needs_words, reads_as_words
 from atlasbridge.channels.language import reading, t
-from atlasbridge.channels.listening import SeenUpdates, Strangers
+from atlasbridge.channels.listening import (
+    GONE,
+    NOT_OPEN,
+    Doubt,
+    SeenUpdates,
+    Strangers,
+    find_target,
+    offer,
+    refuse_secret,
+)
 from atlasbridge.channels.outbox import EDIT, Params, Place
 from atlasbridge.channels.receipts import Outcome
-from atlasbridge.channels.target import GONE, NOT_OPEN, Doubt, find_target, offer, refuse_secret
-from atlasbridge.channels.templates import Button, Role
+from atlasbridge.channels.settings import DiscordSettings
+from atlasbridge.channels.templates import Button, Role, needs_words, reads_as_words
 from atlasbridge.channels.transcript import split_rows
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ports import HubApi
-from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Reject
+from atlasbridge.core.prompt.model import OPEN, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 
 # How a message looks. Discord reads Markdown, so the tool's text is in a code block, or escaped if it contains one.
@@ -146,17 +153,13 @@ def render_question(record: PromptRecord, session: SessionRecord, host: str, tit
     return cut_to("\n".join(line for line in lines if line), LIMIT, len)
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a reply came from. `token` is set for a press, which is answered for its person only."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin(Asked):
+    """`token` is set for a press, which is answered for its person only."""
 
-    room: str
     message: str
-    user: str
-    update_id: str
     token: str = ""
     at: float = 0.0
-    seen_before: bool = False
 
 
 class DiscordChannel(ChatChannel):
@@ -176,17 +179,6 @@ class DiscordChannel(ChatChannel):
         self._gateway = Gateway(self._api, token, self, own.backoff_first_s)
 
     # called by the hub
-
-    async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
-        """Answer refusals only: an accepted reply shows in the message itself."""
-        origin = reply.token
-        if not isinstance(origin, Origin):
-            return
-        with reading(self.reader_of(origin.room)):
-            sentence = self.answered(reply, outcome, origin.seen_before)
-            if isinstance(outcome, Reject) and sentence:
-                self._tell(origin, sentence)
-        await self._seen.settle(origin.update_id)
 
     def health(self) -> dict[str, Any]:
         gateway = self._gateway
@@ -308,7 +300,10 @@ class DiscordChannel(ChatChannel):
         user = str((event.get("user") or event.get("author") or {}).get("id"))
         message = str((event.get("message") or event)["id"])
         at = ((int(event["id"]) >> 22) + 1_420_070_400_000) / 1000  # an id contains its time
-        origin = Origin(str(event["channel_id"]), message, user, update_id, str(event.get("token") or ""), at, again)
+        room, token = str(event["channel_id"]), str(event.get("token") or "")
+        origin = Origin(
+            room=room, user=user, update_id=update_id, seen_before=again, message=message, token=token, at=at
+        )
         with reading(self.reader_of(origin.room)):
             if kind == "INTERACTION_CREATE":
                 return self._on_press(origin, event["data"])

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from atlasbridge.core.fast_imports import lazy_exports
 
-from atlasbridge.core.distribution import install_line
-from atlasbridge.core.errors import ConfigError
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from atlasbridge.channels.slack.channel import SlackChannel
 
 __all__ = ["SlackChannel"]
 
-
-def __getattr__(name: str) -> Any:
-    if name != "SlackChannel":
-        raise AttributeError(name)
-    try:
-        from atlasbridge.channels.slack.channel import SlackChannel
-    except ModuleNotFoundError as missing:
-        raise ConfigError(f"the Slack channel needs {missing.name}", install_line("slack")) from None
-    return SlackChannel
+__getattr__ = lazy_exports(__name__, SlackChannel="atlasbridge.channels.slack.channel")

@@ -4,16 +4,29 @@ retries."""
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
-from typing import Any
+import secrets
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from atlasbridge.channels.outbox import Params, Place, Posted, Refused, Unreachable
+from atlasbridge.channels.introductions import CONNECTED, DO_YOU_SEE, IT_WORKS, NOT_TAPPED, Person
+from atlasbridge.channels.language import t
+from atlasbridge.channels.outbox import Backoff, Params, Place, Posted, Refused, Unreachable
+from atlasbridge.channels.settings import SLACK_API, SlackSettings
+from atlasbridge.channels.slack.blocks import plain_text
+from atlasbridge.core.errors import ChannelError
+
+log = logging.getLogger(__name__)
 
 QUERIES = {"users.info"}  # Slack accepts no JSON for these methods
 FILE_HOSTS = {"files.slack.com", "slack-files.com"}
@@ -180,3 +193,262 @@ def _judge(method: str, fault: SlackApiError) -> Refused | Unreachable:
     if status >= 500 or not error or error in PASSING:
         return Unreachable(f"Slack has a fault of its own ({status} {error})")
     return SlackRefused(method, error)
+
+
+# The Slack part of `atlasbridge setup`: it checks the app and identifies the person before a channel is configured.
+
+REQUEST_TIMEOUT_S = 10.0
+HINT = "the app needs Socket Mode, a bot token (xoxb-) and an app-level token (xapp-) with connections:write"
+NOBODY = ["UNOBODY"]  # a placeholder, because the settings require a list
+
+
+class SlackIntroduction:
+    def __init__(self, tokens: dict[str, str], api_url: str = "") -> None:
+        self._tokens, self._api_url = tokens, api_url or SLACK_API
+        self._api = SlackApi(tokens["bot_token"], self._api_url, REQUEST_TIMEOUT_S)
+        self._heard: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
+        self._listening: asyncio.Task[None] | None = None
+        self.team_id = ""
+
+    async def check(self) -> str:
+        app = SlackApi(self._tokens["app_token"], self._api_url, REQUEST_TIMEOUT_S)
+        try:
+            me = await self._api.call("auth.test")
+            await app.call("apps.connections.open")
+        except SlackRefused as fault:
+            raise ChannelError(f"Slack does not take the tokens: {fault.error}", HINT) from None
+        finally:
+            await app.close()
+        self.team_id = str(me["team_id"])
+        return f"{me.get('user', '?')} in {me.get('team', self.team_id)}"
+
+    async def find_person(self, word: str, patience_s: float) -> Person | None:
+        def match(kind: str, payload: dict[str, Any]) -> str:
+            event = payload.get("event") or {}
+            own = payload.get("team_id") == self.team_id and not event.get("bot_id")
+            said = plain_text(str(event.get("text") or "")).strip().lower()
+            return str(event.get("user") or "") if own and said == word.lower() else ""
+
+        user_id = await self._await(match, patience_s)
+        if not user_id:
+            return None
+        user = (await self._api.call("users.info", {"user": user_id})).get("user") or {}
+        return Person(user_id, str(user.get("real_name") or user.get("name") or ""))
+
+    async def prove(self, person_id: str, patience_s: float) -> bool:
+        secret = secrets.token_hex(8)
+        label = {"type": "plain_text", "text": t(IT_WORKS)}
+        button = {"type": "button", "action_id": "setup", "value": secret, "text": label}
+        text = t(DO_YOU_SEE)
+        section = {"type": "section", "text": {"type": "plain_text", "text": text}}
+        room = await self._api.open_dm(person_id)
+        asked = {"text": text, "blocks": [section, {"type": "actions", "elements": [button]}]}
+        ts = (await self._api.post(room, asked)).message
+
+        def match(kind: str, payload: dict[str, Any]) -> str:
+            clicked = (payload.get("actions") or [{}])[0]
+            user_id = str((payload.get("user") or {}).get("id"))
+            return user_id if clicked.get("value") == secret and user_id == person_id else ""
+
+        found = await self._await(match, patience_s)
+        done = t(CONNECTED) if found else t(NOT_TAPPED)
+        section = {"type": "section", "text": {"type": "plain_text", "text": done}}
+        await self._api.edit((room, ts), {"text": done, "blocks": [section]})
+        return bool(found)
+
+    def settings(self, person_ids: list[str]) -> dict[str, Any]:
+        custom = {} if self._api_url == SLACK_API else {"api_url": self._api_url}
+        return {"team_id": self.team_id, "allowed_users": person_ids, **custom}
+
+    async def close(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
+        await self._api.close()
+
+    async def _await(self, match: Any, patience_s: float) -> str:
+        self._listen()
+        try:
+            async with asyncio.timeout(patience_s):
+                while True:
+                    if found := match(*await self._heard.get()):
+                        return str(found)
+        except TimeoutError:
+            return ""
+
+    def _listen(self) -> None:
+        if self._listening is None:
+            settings = SlackSettings.model_validate(
+                {**self._tokens, "team_id": self.team_id, "allowed_users": NOBODY, "api_url": self._api_url}
+            )
+            self._listening = asyncio.get_running_loop().create_task(Link(settings, self._api, self).run())
+
+    # called by the link
+
+    async def admit(self, kind: str, payload: dict[str, Any]) -> bool:
+        return True
+
+    async def take(self, kind: str, payload: dict[str, Any]) -> None:
+        self._heard.put_nowait((kind, payload))
+
+    def state_changed(self, state: str) -> None:
+        """Not needed: each wait has its own timeout."""
+
+
+# The manifest of the Slack app for Slack's "from a manifest" page. `docs/slack-manifest.json` is a copy.
+
+BOT_SCOPES = ["chat:write", "commands", "files:read", "files:write", "im:history", "im:write", "users:read"]
+MANIFEST: dict[str, Any] = {
+    "display_information": {
+        "name": "AtlasBridge",
+        "description": "Asks you when an AI coding tool waits for a person.",
+    },
+    "features": {
+        "app_home": {
+            "home_tab_enabled": False,
+            "messages_tab_enabled": True,
+            "messages_tab_read_only_enabled": False,
+        },
+        "bot_user": {"display_name": "AtlasBridge", "always_online": True},
+        "slash_commands": [
+            {
+                "command": "/atlasbridge",
+                "description": "What runs and what waits",
+                "usage_hint": "status | sessions | screen NAME | help",
+                "should_escape": False,
+            }
+        ],
+    },
+    "oauth_config": {"scopes": {"bot": BOT_SCOPES}},
+    "settings": {
+        "event_subscriptions": {"bot_events": ["message.im"]},
+        "interactivity": {"is_enabled": True},
+        "org_deploy_enabled": False,
+        "socket_mode_enabled": True,
+        "token_rotation_enabled": False,
+    },
+}
+STEPS = """1. Open https://api.slack.com/apps, press "Create New App", "From a manifest", choose your workspace, paste:
+
+{manifest}
+
+2. Press "Install to Workspace" and copy the bot token (xoxb-...) from "OAuth & Permissions".
+3. Under "Basic Information", "App-Level Tokens", make a token with the scope connections:write and copy it (xapp-...).
+Without the manifest: switch on Socket Mode and Interactivity, subscribe to the bot event message.im, and under
+"App Home" switch on the Messages Tab and allow messages in it: it is off by default, and nobody could write to the app.
+To use a channel, too: add the scopes channels:history and groups:history, the events message.channels and
+message.groups, and invite the app there."""
+
+
+def manifest_json() -> str:
+    return json.dumps(MANIFEST, indent=2)
+
+
+def setup_steps() -> str:
+    return t(STEPS, manifest=manifest_json())
+
+
+# Keeps the Socket Mode connection open. The SDK does not do it, because it can retry a used ticket for ever.
+
+CONNECT_TIMEOUT_S = 15.0
+LOOK_EVERY_S = 0.5
+GRACE_LOOKS = 4  # the SDK could be switching to a new socket by itself
+
+
+class Listener(Protocol):
+    async def admit(self, kind: str, payload: dict[str, Any]) -> bool:
+        """Store the update in the inbox; the link acknowledges it when this returns. False if it is a copy."""
+
+    async def take(self, kind: str, payload: dict[str, Any]) -> None: ...
+    def state_changed(self, state: str) -> None: ...
+
+
+class Link:
+    def __init__(self, settings: SlackSettings, api: SlackApi, listener: Listener) -> None:
+        self._settings, self._api, self._listener = settings, api, listener
+        self._backoff = Backoff(settings.backoff_first_s)
+        self.state, self.detail = "starting", ""
+        self.bot_user = ""
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self._check_workspace()
+                await self._live()
+                self._move("unreachable", "the connection was lost")
+            except SlackRefused as fault:
+                self._move("unauthorized" if fault.bad_token else "failing", str(fault))
+            except ChannelError as fault:
+                self._move("unreachable", str(fault))
+            except Exception as fault:  # the channel boundary: report the error and retry
+                log.exception("the Slack connection failed")
+                self._move("failing", type(fault).__name__)
+            await asyncio.sleep(self._backoff.next_wait())
+
+    async def _check_workspace(self) -> None:
+        me = await self._api.call("auth.test")
+        if me.get("team_id") != self._settings.team_id:
+            raise ChannelError("the bot token belongs to another workspace than team_id says")
+        self.bot_user = str(me.get("user_id", ""))
+
+    async def _live(self) -> None:
+        """One client, until its connection is lost."""
+        own = self._settings
+        token = own.app_token.get_secret_value()
+        client = SocketModeClient(
+            token,
+            logger=sdk_log,
+            web_client=AsyncWebClient(token, base_url=own.api_url, logger=sdk_log, timeout=int(CONNECT_TIMEOUT_S)),
+            auto_reconnect_enabled=False,
+            ping_interval=own.ping_interval_s,
+        )
+        client.socket_mode_request_listeners.append(self._hear)
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                client.wss_uri = await self._new_address()
+                await client.connect()
+            self._move("ok", "")
+            self._backoff.reset()
+            await self._watch(client)
+        except TimeoutError:
+            raise ChannelError("Slack did not answer in time") from None
+        finally:
+            await _close(client)
+
+    async def _new_address(self) -> str:
+        """Request the address of a socket; it is valid for one connection."""
+        own = self._settings
+        api = SlackApi(own.app_token.get_secret_value(), own.api_url, own.request_timeout_s)
+        try:
+            return str((await api.call("apps.connections.open"))["url"])
+        finally:
+            await api.close()
+
+    async def _watch(self, client: SocketModeClient) -> None:
+        missing = 0
+        while missing < GRACE_LOOKS:
+            await asyncio.sleep(LOOK_EVERY_S)
+            missing = 0 if await client.is_connected() else missing + 1
+
+    async def _hear(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+        """Store, acknowledge, then process: an error of ours must not make Slack send it again."""
+        fresh = await self._listener.admit(request.type, request.payload)
+        try:
+            await client.send_socket_mode_response(SocketModeResponse(request.envelope_id))
+        except (ConnectionError, aiohttp.ClientError) as fault:  # Slack sends it again, and we recognise the copy
+            log.info("an event could not be acknowledged (%s)", type(fault).__name__)
+        if fresh:
+            await self._listener.take(request.type, request.payload)
+
+    def _move(self, state: str, detail: str) -> None:
+        if state != self.state:
+            log.log(logging.INFO if state == "ok" else logging.WARNING, "Slack is %s %s", state, detail)
+        self.state, self.detail = state, detail
+        self._listener.state_changed(state)
+
+
+async def _close(client: SocketModeClient) -> None:
+    tasks = [client.message_processor, client.current_session_monitor, client.message_receiver]
+    await client.close()
+    await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
+    await asyncio.sleep(0)  # the transport closes its socket in the next iteration of the loop

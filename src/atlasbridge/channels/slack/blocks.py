@@ -22,10 +22,9 @@ from atlasbridge.channels.excerpt import (
     render_effects,
     warn_incomplete,
 )
-from atlasbridge.channels.free_text import needs_words, takes_words
 from atlasbridge.channels.language import t
 from atlasbridge.channels.receipts import Outcome
-from atlasbridge.channels.templates import Button, Role, pickable, picked_value
+from atlasbridge.channels.templates import Button, Role, needs_words, pickable, picked_value, takes_words
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.model import Prompt, PromptRecord

@@ -1,40 +1,150 @@
 """The Slack channel: sends prompts to every approver and receives clicks, modals and thread replies.
 
-The gate decides about replies. `api` and `link` transport messages; `inbound` parses the actions of people.
+The gate decides about replies. `api` transports messages, `blocks` renders.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from atlasbridge.channels import grant_card
-from atlasbridge.channels.chat import ChatChannel
-from atlasbridge.channels.commands import Command, SessionCommands, Spoken
+from atlasbridge.channels.chat import Asked, ChatChannel
+from atlasbridge.channels.commands import NOT_OURS, Command, SessionCommands, Spoken, is_about, parse_command
 from atlasbridge.channels.excerpt import LAST_OUTPUT, title_whole, whole_text
 from atlasbridge.channels.language import reading, t
+from atlasbridge.channels.listening import (
+    GONE,
+    NOT_OPEN,
+    NOTHING_OPEN,
+    WHICH_SESSION,
+    Doubt,
+    Received,
+    SeenUpdates,
+    Sent,
+    Strangers,
+    find_target,
+    offer,
+    refuse_secret,
+)
 from atlasbridge.channels.outbox import EDIT, Outbox, Params, Place
 from atlasbridge.channels.receipts import Outcome
-from atlasbridge.channels.received import WHICH, Received, Sent
+from atlasbridge.channels.settings import SlackSettings
 from atlasbridge.channels.slack import blocks
-from atlasbridge.channels.slack.api import SlackApi
-from atlasbridge.channels.slack.blocks import SECTION_LIMIT, SIGN
-from atlasbridge.channels.slack.inbound import Inbound, Memory, Origin
-from atlasbridge.channels.slack.link import Link
-from atlasbridge.channels.slack.settings import SlackSettings
-from atlasbridge.channels.target import Doubt
-from atlasbridge.channels.templates import offers_again, page_of, session_name, tool_name
+from atlasbridge.channels.slack.api import Link, SlackApi, moment_of
+from atlasbridge.channels.slack.blocks import (
+    AGAIN,
+    CALLBACK,
+    FIELD,
+    GRANT,
+    LATER,
+    PICK,
+    SECTION_LIMIT,
+    SHOW,
+    SIGN,
+    THIS,
+    WRITE,
+    Action,
+    clicked_value,
+    full_value,
+    parse_action,
+    parse_picked,
+    parse_slash,
+    plain_text,
+)
+from atlasbridge.channels.templates import needs_words, offers_again, page_of, reads_as_words, session_name, tool_name
 from atlasbridge.channels.transcript import split_rows
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import HubApi
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
+from atlasbridge.core.prompt.model import OPEN, PromptRecord
 from atlasbridge.core.session.model import SessionRecord, SessionState
+
+# Reads the kind, the id and the sender of a Socket Mode envelope. Pure.
+Payload = dict[str, Any]
+KINDS = {"event_callback": "events_api", "block_actions": "interactive", "view_submission": "interactive"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """`teams` has more than one element if a person of a connected workspace writes here."""
+
+    user_id: str
+    teams: frozenset[str]
+    name: str = ""
+
+
+def kind_of(payload: Payload) -> str:
+    """Return the kind of envelope that contained this payload."""
+    return "slash_commands" if "command" in payload else KINDS.get(str(payload.get("type")), "")
+
+
+def key_of(kind: str, payload: Payload) -> str:
+    """A key that stays the same when Slack sends an update again; envelope ids change."""
+    if kind == "events_api":
+        return str(payload.get("event_id"))
+    if kind == "slash_commands":
+        return f"slash:{payload.get('trigger_id')}"
+    if payload.get("type") == "view_submission":
+        view = payload.get("view") or {}
+        return f"view:{view.get('id')}:{view.get('hash')}"
+    clicked = (payload.get("actions") or [{}])[0]
+    return f"click:{payload.get('user', {}).get('id')}:{clicked.get('action_ts')}:{clicked.get('action_id')}"
+
+
+def room_at(payload: Payload) -> str:
+    """Return the room that the update comes from; "" for a modal."""
+    where = payload.get("channel") or payload.get("channel_id") or (payload.get("event") or {}).get("channel") or ""
+    return str(where.get("id") if isinstance(where, dict) else where)
+
+
+def parse_sender(kind: str, payload: Payload) -> Sender | None:
+    """Return None if no person sent it: other kinds of events, and the bot's own messages."""
+    match kind:
+        case "events_api":
+            return _author(payload, payload.get("event") or {})
+        case "interactive":
+            user: Payload = payload.get("user") or {}
+            team_id = (payload.get("team") or {}).get("id")
+            return _sender(user.get("id"), team_id, user.get("team_id", team_id), str(user.get("name") or ""))
+        case "slash_commands":
+            return _sender(payload.get("user_id"), payload.get("team_id"), payload.get("team_id"))
+    return None
+
+
+def _author(payload: Payload, event: Payload) -> Sender | None:
+    author: Payload = event.get("message", event) if event.get("subtype") == "message_changed" else event
+    if event.get("type") != "message" or author.get("bot_id") or not author.get("user"):
+        return None
+    team_id = payload.get("team_id")
+    return _sender(author["user"], team_id, event.get("team", team_id))
+
+
+def _sender(user_id: object, team_id: object, own_team_id: object, name: str = "") -> Sender:
+    return Sender(str(user_id), frozenset({str(team_id), str(own_team_id)}), name)
+
+
+EDITED = "An edit changes nothing that was already taken. Write a new message instead."
+NO_MARKS = "Slack did not say what is marked. Reply in the thread with the numbers instead."
+MARKING = ("checkboxes", "multi_static_select")
+HEARD_SUBTYPES = (None, "thread_broadcast")
+MOST_FILES = 10  # in one message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin(Asked):
+    """`thread` and `ts` are set for texts, which are answered in their thread."""
+
+    thread: str = ""
+    ts: str = ""
+
 
 # One thread per session, in the configured channels: it contains the session's prompts and notices, and replies in it
 # are about that session. Direct messages have no threads, because a question in a thread is easy to miss there. The
@@ -129,24 +239,13 @@ class SlackChannel(ChatChannel):
         self._rooms: dict[str, str] = {}
         self._api = SlackApi(own.bot_token.get_secret_value(), own.api_url, own.request_timeout_s)
         self._furnish(own, self._api, lambda room: own.messages_per_s)
-        memory = Memory(self._shown, self._people, self._held)
-        self._inbound = Inbound(own, hub_api, clock, memory, self)
+        self._seen, self._strangers = SeenUpdates(hub_api, self.name), Strangers(hub_api, self.name)
+        self._again: set[str] = set()
         self._link = Link(own, self._api, self)
         self._received = Received(hub_api, self._tell, self, own.transcriber, self.title)
         self._threads = Threads(self._outbox, hub_api, own.channels if own.threads else (), self._paint_thread)
 
     # called by the hub
-
-    async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
-        """Answer refusals only: an accepted reply shows in the message itself."""
-        origin = reply.token
-        if not isinstance(origin, Origin):
-            return
-        with reading(self.reader_of(origin.room)):
-            sentence = self.answered(reply, outcome, origin.seen_before)
-            if isinstance(outcome, Reject) and sentence:
-                self._tell(origin, sentence)
-        await self._inbound.settle(origin)
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         await self._threads.open(session)
@@ -172,9 +271,6 @@ class SlackChannel(ChatChannel):
 
     async def _serve(self) -> None:
         await self._link.run()
-
-    async def _replay(self) -> None:
-        await self._inbound.replay()
 
     async def _chats(self) -> list[str]:
         """The direct messages of the approvers and the configured channels, without people who cannot be reached."""
@@ -227,13 +323,6 @@ class SlackChannel(ChatChannel):
 
     # called by the link
 
-    async def admit(self, kind: str, payload: dict[str, Any]) -> bool:
-        self.heard()
-        return await self._inbound.admit(kind, payload)
-
-    async def take(self, kind: str, payload: dict[str, Any]) -> None:
-        await self._inbound.take(kind, payload)
-
     def state_changed(self, state: str) -> None:
         if state == "unauthorized":
             self.hub_api.note("CHANNEL_UNAUTHORIZED", channel="slack")
@@ -244,7 +333,7 @@ class SlackChannel(ChatChannel):
         else:
             self.went_deaf()
 
-    # called by inbound
+    # carrying out
 
     def say(self, origin: Origin, sentence: str) -> None:
         """Answer a text in its thread, and a click with a message that only the person sees."""
@@ -267,7 +356,7 @@ class SlackChannel(ChatChannel):
         self._do(origin, self.put_off(self._identity(origin), record, nonce, what))
 
     async def _settle(self, token: Any) -> None:
-        await self._inbound.settle(token)
+        await self._seen.settle(token.update_id)
 
     def _identity(self, origin: Origin) -> str:
         return f"slack:{self._own.team_id}/{origin.user}"
@@ -297,18 +386,12 @@ class SlackChannel(ChatChannel):
             params = blocks.render_again(record) | thread
             self._tasks.hold(self._delivery.send_to(place[0], record, lambda *_: params, patient=True))
 
-    def chosen(self, room: str) -> str:
-        return self._commands.chosen(room)
-
-    def session_at(self, room: str, thread: str) -> str:
-        return self._threads.session_at(room, thread)
-
     def keep_file(self, origin: Origin, file: dict[str, Any], caption: str, session_id: str) -> None:
         identity = f"slack:{self._own.team_id}/{origin.user}"
         meant = self._commands.meant(origin.room, identity)
         session = self.hub_api.seen_by(identity).session(session_id) if session_id else meant
         if session is None:
-            self.say(origin, t(WHICH, sign=SIGN))
+            self.say(origin, t(WHICH_SESSION, sign=SIGN))
             return
         self._tasks.hold(self._received.keep_file(origin, self._sent(file), caption, session, identity))
 
@@ -328,7 +411,7 @@ class SlackChannel(ChatChannel):
     async def _obey(self, user: str, command: Command, origin: Origin | None) -> None:
         """Answer in the session's thread if the command came from there, otherwise in the person's direct messages."""
         identity = f"slack:{self._own.team_id}/{user}"
-        if origin and command.name in SessionCommands.NAMES and self.session_at(origin.room, origin.thread):
+        if origin and command.name in SessionCommands.NAMES and self._threads.session_at(origin.room, origin.thread):
             await self._speak(room_of(origin.room, origin.thread), command, identity, origin, origin.thread)
             return
         try:
@@ -384,7 +467,259 @@ class SlackChannel(ChatChannel):
             called = profile.get("display_name") or user.get("real_name") or user.get("name")
             self._people.learn(f"{self._own.team_id}/{user_id}", called, user.get("locale"), user.get("tz"))
 
+    # what people do
+
+    async def admit(self, kind: str, payload: Payload) -> bool:
+        """Store the update in the inbox once. Updates from unknown senders and the bot's own messages are ignored."""
+        self.heard()
+        if not self._is_ours(kind, payload):
+            return False
+        key = key_of(kind, payload)
+        news = await self._seen.take(key, json.dumps(payload, ensure_ascii=False))
+        if news == "again":
+            self._again.add(key)
+        return news != "copy"
+
+    async def take(self, kind: str, payload: Payload) -> None:
+        """Process the update. It is settled at once, unless work for it continues in the background."""
+        with reading(self.reader_of(room_at(payload))):
+            later = await self._dispatch(kind, payload)
+        if not later:
+            await self._seen.settle(key_of(kind, payload))
+
+    async def _replay(self) -> None:
+        """Process the updates that an earlier process acknowledged but did not finish; Slack does not send them
+        again."""
+        for key, payload in self._seen.left_over():
+            kind = kind_of(payload) if payload is not None else ""
+            if kind and self._is_ours(kind, payload):
+                log.info("%s is taken up again", key)
+                self._again.add(key)
+                await self.take(kind, payload)
+            else:
+                await self._seen.settle(key)
+
+    async def _dispatch(self, kind: str, payload: Payload) -> bool:
+        """Return True if the update is settled later: when its reply is decided or its work is done."""
+        match kind, payload.get("type"):
+            case "interactive", "block_actions":
+                return await self._on_click(payload)
+            case "interactive", "view_submission":
+                return self._on_modal(payload)
+            case "events_api", _:
+                return self._on_event(payload)
+            case "slash_commands", _:
+                self.command(str(payload["user_id"]), parse_slash(payload))
+        return False
+
+    def _is_ours(self, kind: str, payload: Payload) -> bool:
+        """Whether the update comes from an allowed person of our workspace, both compared by id."""
+        sender = parse_sender(kind, payload)
+        if sender is None:
+            return False
+        if sender.teams == {self._own.team_id} and sender.user_id in self._own.allowed_users:
+            person_id = f"{self._own.team_id}/{sender.user_id}"
+            if not self._people.name(person_id):  # prefer the profile's name if it is known
+                self._people.learn(person_id, sender.name)
+            return True
+        self._strangers.note(f"{'+'.join(sorted(sender.teams))}/{sender.user_id}")
+        return False
+
+    async def _on_click(self, payload: Payload) -> bool:
+        room = str((payload.get("channel") or {}).get("id") or "")
+        place = (room, str((payload.get("container") or {}).get("message_ts") or ""))
+        origin = self._origin("interactive", payload, room, str(payload["user"]["id"]))
+        clicked = (payload.get("actions") or [{}])[0]
+        if clicked.get("type") in MARKING:
+            return False  # Slack stores the marks until they are sent
+        action = parse_action(clicked_value(clicked))
+        record = self.hub_api.prompt(action.prompt_id) if action else None
+        known = self._shown.prompt_at(place)
+        trigger = str(payload.get("trigger_id") or "")
+        if action is None or (known and (record is None or known != record.prompt_id)):
+            self.say(origin, t(NOT_OURS))
+        elif record is None or self._is_hidden(record, origin):
+            return self._pass_click(origin, place, action, None)
+        elif action.verb == SHOW and record.prompt.idle:
+            self.command(origin.user, Command("last", record.session_id), origin)
+        elif action.verb == SHOW:
+            self.show_more(place, record)
+        elif action.verb == LATER:
+            self.later(origin, record, action.nonce, action.value)
+            return True
+        elif action.verb == AGAIN:
+            self.ask_again(origin, record)
+            return True
+        elif action.verb == GRANT:
+            return self._on_grant(origin, place, action, record)
+        elif action.verb == WRITE or self._wants_words(action, record):
+            await self.open_modal(origin, trigger, record, _label(record, full_value(action, record)))
+        elif action.verb == PICK:
+            return self._pass_marks(origin, place, action, record, parse_picked(payload, record))
+        elif action.verb == THIS:
+            return self._on_which(origin, place, action, record)
+        else:
+            return self._pass_click(origin, place, action, record)
+        return False
+
+    def _on_grant(self, origin: Origin, place: Place, action: Action, record: PromptRecord) -> bool:
+        if (action.session_id, action.nonce) != (record.session_id, record.nonce):
+            self.say(origin, t(NOT_OURS))
+        elif self.is_within_limit(origin, record):
+            self.grant(origin, place, record, action.value)
+            return True
+        return False
+
+    def _wants_words(self, action: Action, record: PromptRecord) -> bool:
+        live = record.state in OPEN and action.nonce == record.nonce and action.verb not in (THIS, PICK)
+        return live and needs_words(record.prompt, full_value(action, record))
+
+    def _on_which(self, origin: Origin, place: Place, action: Action, record: PromptRecord) -> bool:
+        """The person has chosen the prompt that an earlier text meant."""
+        text = self._held.take(origin.room, action.value)
+        if text is None:
+            self.say(origin, t(GONE))
+            return False
+        self.settle_which(place, record)
+        as_text = reads_as_words(record.prompt, text)
+        return self._pass_click(origin, ("", ""), replace(action, value=text), record, as_text)
+
+    def _pass_click(
+        self, origin: Origin, place: Place, action: Action, record: PromptRecord | None, as_text: bool = False
+    ) -> bool:
+        if record is not None and record.nonce == action.nonce and place[1]:
+            self._meet_copy(place, record)
+        if not self.is_within_limit(origin, record):
+            return False
+        value = full_value(action, record) if record and action.verb != THIS else action.value
+        ids = {"session_id": action.session_id, "nonce": action.nonce}
+        return self._deliver(origin, action.prompt_id, value, as_text=as_text, **ids)
+
+    def _pass_marks(
+        self, origin: Origin, place: Place, action: Action, record: PromptRecord, picked: str | None
+    ) -> bool:
+        if picked is None:
+            self.say(origin, t(NO_MARKS))
+            return False
+        return self._pass_click(origin, place, replace(action, value=picked), record)
+
+    def _is_hidden(self, record: PromptRecord, origin: Origin) -> bool:
+        """Whether this person is not allowed to see the prompt. Any press is then refused and logged."""
+        identity = f"slack:{self._own.team_id}/{origin.user}"
+        return self.hub_api.seen_by(identity).prompt(record.prompt_id) is None
+
+    def _on_modal(self, payload: Payload) -> bool:
+        view = payload.get("view") or {}
+        action = parse_action(view.get("private_metadata"))
+        values = (view.get("state") or {}).get("values") or {}
+        text = ((values.get(FIELD) or {}).get(FIELD) or {}).get("value")
+        if view.get("callback_id") != CALLBACK or action is None or not isinstance(text, str):
+            return False
+        record = self.hub_api.prompt(action.prompt_id)
+        places = self._shown.places(record.prompt_id) if record else []
+        room = places[0][0] if places else ""
+        origin = self._origin("interactive", payload, room, str(payload["user"]["id"]))
+        if not self.is_within_limit(origin, record):
+            return False
+        as_text = record is not None and (action.value == "words" or reads_as_words(record.prompt, text))
+        ids = {"session_id": action.session_id, "nonce": action.nonce}
+        return self._deliver(origin, action.prompt_id, text, as_text=as_text, **ids)
+
+    def _on_event(self, payload: Payload) -> bool:
+        event = payload["event"]
+        changed = event.get("subtype") == "message_changed"
+        message = event.get("message", {}) if changed else event
+        room, thread = str(event.get("channel")), str(message.get("thread_ts") or "")
+        replied = self._shown.prompt_at((room, thread)) if thread else ""
+        about = self._threads.session_at(room, thread)
+        if event.get("channel_type") != "im" and not replied and not about:
+            return False  # a conversation between people in a channel
+        ts = str(message.get("ts") or "")
+        origin = self._origin("events_api", payload, room, str(message["user"]), thread or ts, ts)
+        said = plain_text(str(event.get("text") or ""))
+        if changed:
+            if not about:
+                self.say(origin, t(EDITED))
+        elif (command := parse_command(said, "", SIGN)) and (not thread or about or (replied and is_about(command))):
+            rest = f"{replied} {command.rest}" if replied else command.rest
+            self.command(origin.user, Command(command.name, rest), origin)
+        elif event.get("files"):
+            self._on_files(origin, event["files"], said, self._target(origin, replied, bool(thread), about), about)
+        elif event.get("subtype") in HEARD_SUBTYPES:
+            target = self._target(origin, replied, bool(thread), about)
+            return target is not None and self._on_text(origin, target, said)
+        return False
+
+    def _on_files(
+        self, origin: Origin, files: list[Payload], said: str, target: PromptRecord | Doubt | None, about: str
+    ) -> None:
+        """Transcribe audio; save other files in the session's folder. The text of the message is used once."""
+        meant = target.session_id if isinstance(target, PromptRecord) else about
+        for file in files[:MOST_FILES]:
+            if file.get("subtype") == "slack_audio" or str(file.get("mimetype")).startswith("audio/"):
+                self.hear(origin, file, lambda heard: self._heard(origin, target, heard))
+            else:
+                self.keep_file(origin, file, said, meant)
+                said = ""
+
+    def _heard(self, origin: Origin, target: PromptRecord | Doubt | None, heard: str) -> None:
+        """Show the transcript first; a click on the right prompt sends it."""
+        if isinstance(target, PromptRecord) and target.prompt.secret:
+            self.say(origin, refuse_secret(target))
+            return
+        doubt = target if isinstance(target, Doubt) else Doubt("", (target,) if target else ())
+        told = f"{t('Press to send it.') if doubt.offered else ''} {doubt.told(SIGN, threads=True)}".strip()
+        told = told or t(NOTHING_OPEN)
+        if doubt.offered:
+            self._held.keep(origin.room, origin.ts, heard)
+        self.ask_which(origin, Doubt(f"🎙 “{heard}”\n{told}", doubt.offered))
+
+    def _on_text(self, origin: Origin, target: PromptRecord | Doubt, text: str) -> bool:
+        if isinstance(target, Doubt):
+            if target.offered:
+                self._held.keep(origin.room, origin.ts, text)
+            self.ask_which(origin, target)
+        elif target.prompt.secret:
+            self.say(origin, refuse_secret(target))
+        elif self.is_within_limit(origin, target):
+            as_text = reads_as_words(target.prompt, text)
+            return self._deliver(origin, target.prompt_id, text, as_text=as_text, session_id=target.session_id)
+        return False
+
+    def _target(self, origin: Origin, replied: str, threaded: bool, about: str = "") -> PromptRecord | Doubt | None:
+        """A reply in a prompt's thread answers that prompt only. A text in a session's thread answers that session's
+        prompt, or else is a conversation between people (None). A plain text answers the question that was shown
+        before it."""
+        if about:
+            moment = moment_of(origin.ts)
+            found = find_target(self.hub_api, self._shown, origin.room, moment, about, origin.seen_before)
+            if isinstance(found, PromptRecord):
+                return found if found.session_id == about else None
+            offered = tuple(record for record in found.offered if record.session_id == about)
+            return replace(found, offered=offered) if offered else None
+        if replied:
+            return self.hub_api.prompt(replied) or Doubt(NOT_OPEN)
+        if threaded:
+            return offer(self.hub_api, self._shown, origin.room)
+        chosen = self._commands.chosen(origin.room)
+        return find_target(self.hub_api, self._shown, origin.room, moment_of(origin.ts), chosen, origin.seen_before)
+
+    def _deliver(self, origin: Origin, prompt_id: str, value: str, **fields: Any) -> bool:
+        identity = f"slack:{self._own.team_id}/{origin.user}"
+        self.deliver(self.speak(identity, prompt_id, value, origin, **fields))
+        return True
+
+    def _origin(self, kind: str, payload: Payload, room: str, user: str, thread: str = "", ts: str = "") -> Origin:
+        key = key_of(kind, payload)
+        seen = key in self._again
+        self._again.discard(key)
+        return Origin(room=room, user=user, thread=thread, update_id=key, seen_before=seen, ts=ts)
+
 
 def _screen_params(title: str, screen: str) -> dict[str, Any]:
     """Show the screen in a message if it fits, otherwise as a file."""
     return blocks.render_screen(title, screen) or {"text": title, "document": ("screen.txt", escape_controls(screen))}
+
+
+def _label(record: PromptRecord, value: str) -> str:
+    return next((choice.label for choice in record.prompt.choices if value and choice.value == value), "")

@@ -1,42 +1,90 @@
 """The Telegram channel: sends prompts to every operator and receives taps and texts. The gate decides about replies.
 
-`api` transports messages, `inbound` parses the actions of people, `messages` renders.
+Unknown senders get no answer. Every update is stored in the hub's inbox before it has any effect, so that a second copy
+has none. `api` transports messages, `messages` renders.
 """
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from atlasbridge.channels import grant_card
+from atlasbridge.channels.callback import (
+    AGAIN,
+    ALWAYS,
+    GRANT,
+    LATER,
+    PAGE,
+    SEND,
+    SHOW,
+    THIS,
+    TOGGLE,
+    Callback,
+    expand_callback,
+    parse_callback,
+)
 from atlasbridge.channels.chat import ChatChannel
-from atlasbridge.channels.commands import Command, SessionCommands, describe_commands
+from atlasbridge.channels.commands import NOT_OURS, Command, SessionCommands, describe_commands, is_about, parse_command
 from atlasbridge.channels.language import LANGUAGES, Reader, reading, t
+from atlasbridge.channels.listening import (
+    GONE,
+    NOT_OPEN,
+    WHICH_SESSION,
+    Doubt,
+    Received,
+    SeenUpdates,
+    Sent,
+    Strangers,
+    find_target,
+    offer,
+    refuse_secret,
+)
 from atlasbridge.channels.outbox import Params, Place, Refused, Unreachable
 from atlasbridge.channels.receipts import Outcome
-from atlasbridge.channels.received import WHICH, Received, Sent
+from atlasbridge.channels.settings import TelegramSettings
 from atlasbridge.channels.telegram import messages
 from atlasbridge.channels.telegram.api import Batch, BotApi, Poller
-from atlasbridge.channels.telegram.buttons import (
+from atlasbridge.channels.telegram.messages import (
+    Origin,
+    Picks,
+    Voice,
+    file_of,
+    in_topic,
+    marked_value,
     pages_of,
+    parse_marks,
+    parse_toggle,
     render_ask_again,
     render_granting,
     render_snooze,
     render_sure,
+    reply_to,
 )
-from atlasbridge.channels.telegram.inbound import Inbound, Memory
-from atlasbridge.channels.telegram.messages import Origin, Voice, file_of, in_topic, reply_to
-from atlasbridge.channels.telegram.settings import TelegramSettings
-from atlasbridge.channels.templates import SURE, render_left, session_name, tool_name
+from atlasbridge.channels.templates import SURE, needs_words, reads_as_words, render_left, session_name, tool_name
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import HubApi
-from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Reject
+from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Reject
 from atlasbridge.core.session.model import SessionRecord, SessionState
+
+FORWARDED = "A forwarded message, or one that a bot wrote, is not taken as an answer. Write it yourself."
+SCHEDULED = "A message that was scheduled or sent by itself answers nothing: it was written before. Write it now."
+# marks of a text that another person or bot wrote
+NOT_WRITTEN = ("forward_origin", "forward_date", "via_bot", "sender_business_bot")
+REFERENCES = ("reply_to_message", "external_reply", "reply_to_story")  # marks of a reply, to any kind of message
+EDITED = "An edit changes nothing that was already taken. Send a new message instead."
+MARKED = "Marked. Send them with the button below the list."
+CHANGED = "The marks have changed since. Look again, then send."
+ONLY_TEXT = "Only text, buttons, photos, files and voice notes are taken here."
+WHERE = "where"  # in a group: the bot sends the group's id in private
+
 
 # One topic per session, in groups that are forums and where the bot is allowed to manage topics. The hub's notes store
 # the topics, so that a restarted hub continues them.
@@ -148,8 +196,9 @@ class TelegramChannel(ChatChannel):
         self._furnish(own, self._api, self._rate)
         self._api.is_known = self._shown.prompt_at
         self._voice = Voice(self._api, self._outbox, self._delivery, self._shown, self._tasks, self._host)
-        memory = Memory(self._shown, self._people, self._held)
-        self._inbound = Inbound(own, hub_api, clock, memory, self._voice, self)
+        self._seen, self._strangers = SeenUpdates(hub_api, self.name), Strangers(hub_api, self.name)
+        self._picks = Picks()
+        self._bot_name = ""
         self._poller = Poller(self._api, clock, self, own.poll_timeout_s, own.backoff_first_s)
         self._received = Received(hub_api, self._tell, self, own.transcriber, self.title)
         groups = [str(group.chat_id) for group in own.groups if group.topic_id is None]
@@ -171,7 +220,7 @@ class TelegramChannel(ChatChannel):
             sentence = self.answered(reply, outcome, origin.seen_before)
             if origin.query_id or (isinstance(outcome, Reject) and sentence):
                 self._tell(origin, sentence or outcome.sentence)
-        await self._inbound.settle(origin)
+        await self._settle(origin)
 
     def health(self) -> dict[str, Any]:
         poller = self._poller
@@ -204,9 +253,6 @@ class TelegramChannel(ChatChannel):
 
     async def _serve(self) -> None:
         await self._poller.run()
-
-    async def _replay(self) -> None:
-        await self._inbound.replay()
 
     async def _chats(self) -> list[str]:
         return [*map(str, self._own.allowed_users), *self._topics]
@@ -248,7 +294,7 @@ class TelegramChannel(ChatChannel):
     def _hint(self) -> str:
         return "start a chat with the bot, and see: atlasbridge hub status"
 
-    # called by inbound
+    # carrying out
 
     def deliver(self, reply: InboundReply) -> None:
         self._undecided.add(reply.token)
@@ -275,7 +321,7 @@ class TelegramChannel(ChatChannel):
         meant = self._commands.meant(self._room(origin), identity)
         session = self.hub_api.seen_by(identity).session(record.session_id) if record else meant
         if session is None:
-            self._voice.say(origin, t(WHICH, sign=self.sign))
+            self._voice.say(origin, t(WHICH_SESSION, sign=self.sign))
         else:
             caption = str(message.get("caption") or "")
             self._tasks.hold(self._received.keep_file(origin, self._sent(message), caption, session, identity))
@@ -314,7 +360,8 @@ class TelegramChannel(ChatChannel):
         self._do(origin, self.put_off(identity, record, nonce, what))
 
     async def _settle(self, token: Any) -> None:
-        await self._inbound.settle(token)
+        if token.update_id:
+            await self._seen.settle(token.update_id)
 
     def grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> None:
         self._do(origin, self._grant(origin, record, value, identity))
@@ -367,9 +414,9 @@ class TelegramChannel(ChatChannel):
 
     async def take(self, batch: Batch) -> None:
         """Return when the gate has decided about every reply of this batch, or after a timeout."""
-        self._inbound.bot_name = str(self._poller.me.get("username", ""))
+        self._bot_name = str(self._poller.me.get("username", ""))
         for update in batch:
-            await self._inbound.take(update)
+            await self._take(update)
         if self._undecided:
             self._decided.clear()
             try:
@@ -427,3 +474,259 @@ class TelegramChannel(ChatChannel):
 
     def _rate(self, chat: str) -> float:
         return self._own.messages_per_s * (GROUP_RATE if chat in self._topics else 1.0)
+
+    # what people do
+
+    async def _take(self, update: dict[str, Any]) -> None:
+        kind = next((name for name in update if name != "update_id"), "")
+        body = update.get(kind)
+        if not isinstance(body, dict) or not self._is_allowed(kind, body):
+            return
+        news = await self._seen.take(str(update["update_id"]), json.dumps(update, ensure_ascii=False))
+        if news != "copy":
+            await self._handle(str(update["update_id"]), kind, body, seen_before=news == "again")
+
+    async def _replay(self) -> None:
+        """Process the updates that an earlier process received but did not finish, before any new one."""
+        for update_id, update in self._seen.left_over():
+            kind = next((name for name in update or {} if name != "update_id"), "")
+            if update is not None and self._is_allowed(kind, update[kind]):
+                log.info("update %s is taken up again", update_id)
+                await self._handle(update_id, kind, update[kind], seen_before=True)
+            else:
+                await self._seen.settle(update_id)  # withheld, or no longer allowed
+
+    async def _handle(self, update_id: str, kind: str, body: dict[str, Any], seen_before: bool) -> None:
+        """Process the update. It is settled at once, unless work for it continues in the background."""
+        asked = dataclasses.replace(_origin(body.get("message") or body), update_id=update_id, seen_before=seen_before)
+        with reading(self.reader_of(str(asked.chat_id))):
+            later = self._dispatch(kind, body, asked)
+        if not later:
+            await self._seen.settle(update_id)
+
+    def _dispatch(self, kind: str, body: dict[str, Any], origin: Origin) -> bool:
+        """Return True if the update is settled later: when its reply is decided or its work is done."""
+        match kind:
+            case "callback_query":
+                return self._on_tap(body, dataclasses.replace(origin, query_id=str(body["id"])))
+            case "message":
+                return self._on_message(body, origin)
+            case "edited_message" if self._replied_prompt(body)[0] or body["chat"]["id"] > 0:
+                self._voice.say(origin, t(EDITED))
+            case "my_chat_member":
+                status = body.get("new_chat_member", {}).get("status")
+                self.member_changed(int(body["chat"]["id"]), status not in ("kicked", "left"))
+        return False
+
+    def _is_allowed(self, kind: str, body: dict[str, Any]) -> bool:
+        """Whether the sender is allowed (by id), and the chat is their private chat or a configured group."""
+        sender = body.get("from", {})
+        user_id = sender.get("id")
+        if user_id not in self._own.allowed_users:
+            self._strangers.note(str(user_id))
+            return False
+        name = sender.get("first_name") or sender.get("username")
+        self._people.learn(str(user_id), name, sender.get("language_code"))
+        holder = body.get("message", body)
+        chat = holder.get("chat", {})
+        if chat.get("id") == user_id:
+            return True
+        topic_id = holder.get("message_thread_id")
+        if any(g.chat_id == chat.get("id") and g.topic_id in (None, topic_id) for g in self._own.groups):
+            return True
+        self._meet_group(kind, body, user_id, topic_id)
+        return False
+
+    def _meet_group(self, kind: str, body: dict[str, Any], user_id: int, topic_id: int | None) -> None:
+        """A group that is not configured gets no answer. The person who added the bot, or asks, gets its id in
+        private."""
+        added = kind == "my_chat_member" and body.get("new_chat_member", {}).get("status") in (
+            "member",
+            "administrator",
+        )
+        command = parse_command(str(body.get("text") or ""), self._bot_name) if kind == "message" else None
+        if added or (command is not None and command.name == WHERE):
+            self.tell_where(user_id, body.get("chat", {}), topic_id)
+
+    def _on_tap(self, query: dict[str, Any], origin: Origin) -> bool:
+        callback, identity = parse_callback(query.get("data")), f"telegram:{int(query['from']['id'])}"
+        record = self.hub_api.prompt(callback.prompt_id) if callback else None
+        known = self._shown.prompt_at(origin.place)
+        if callback is None or (known and (record is None or known != record.prompt_id)):
+            self._voice.say(origin, t(NOT_OURS))
+        elif record is not None and self.hub_api.seen_by(identity).prompt(record.prompt_id) is None:
+            return self._pass_tap(origin, callback, None, int(query["from"]["id"]))  # the gate refuses and logs it
+        elif record is not None and callback.verb == LATER:
+            self.later(origin, record, callback.nonce, callback.value, identity)
+            return True
+        elif record is None or callback.verb not in (SHOW, PAGE, AGAIN, TOGGLE, SEND, THIS, GRANT, ALWAYS):
+            return self._pass_tap(origin, callback, record, int(query["from"]["id"]))
+        elif callback.verb in (TOGGLE, SEND):
+            return self._on_mark(origin, callback, record, int(query["from"]["id"]))
+        elif callback.verb == GRANT:
+            return self._on_grant(origin, callback, record, int(query["from"]["id"]))
+        elif callback.verb == THIS:
+            return self._on_which(origin, callback, record, int(query["from"]["id"]))
+        elif callback.verb == SHOW and record.prompt.idle:
+            self._voice.say(origin, t("Here it is."))
+            self.command(origin, Command("last", record.session_id), f"telegram:{int(query['from']['id'])}")
+        else:
+            return self._look(origin, callback, record, identity)
+        return False
+
+    def _look(self, origin: Origin, callback: Callback, record: PromptRecord, identity: str) -> bool:
+        if callback.verb == SHOW:
+            self._voice.show_more(origin, record)
+        elif callback.verb == AGAIN:
+            self.ask_again(origin, record, identity)
+            return True
+        elif record.state in OPEN and callback.verb == ALWAYS:
+            _, _, value = expand_callback(callback, record)
+            lasting = [choice.value for choice in record.prompt.choices if choice.always]
+            if value in lasting:
+                self.make_sure(origin, record, value)
+            else:
+                self._voice.say(origin, t(NOT_OURS))
+        elif record.state in OPEN and callback.value.isdecimal():
+            self.turn_page(origin, record, int(callback.value))
+        else:
+            self._voice.say(origin, t(NOT_OPEN))
+        return False
+
+    def _on_grant(self, origin: Origin, callback: Callback, record: PromptRecord, user_id: int) -> bool:
+        session_id, nonce, value = expand_callback(callback, record)
+        if (session_id, nonce) != (record.session_id, record.nonce):
+            self._voice.say(origin, t(NOT_OURS))
+        elif self.is_within_limit(origin, record):
+            self.grant(origin, record, value, f"telegram:{user_id}")
+            return True
+        return False
+
+    def _on_which(self, origin: Origin, callback: Callback, record: PromptRecord, user_id: int) -> bool:
+        """The person has chosen the prompt that an earlier text meant."""
+        text = self._held.take(str(origin.chat_id), callback.value)
+        if text is None:
+            self._voice.say(origin, t(GONE))
+            return False
+        self.settle_which(origin.place, record)
+        meant = dataclasses.replace(callback, value=text)
+        return self._pass_tap(origin, meant, record, user_id, as_text=reads_as_words(record.prompt, text))
+
+    def _on_mark(self, origin: Origin, callback: Callback, record: PromptRecord, user_id: int) -> bool:
+        """Change one mark, or send all of them if they are the ones that the screen shows."""
+        toggled = parse_toggle(callback.value, record) if callback.verb == TOGGLE else None
+        marks = parse_marks(callback.value) if callback.verb == SEND else None
+        if record.state not in OPEN or (toggled is None and marks is None):
+            self._voice.say(origin, t(NOT_OPEN))
+        elif toggled is not None:
+            self.show_marks(origin, record, self._picks.toggle(origin.place, *toggled), t(MARKED))
+        elif marks is not None and (current := self._picks.current(origin.place, marks)) != marks:
+            self.show_marks(origin, record, current, t(CHANGED))
+        elif marks is not None:
+            meant = dataclasses.replace(callback, value=marked_value(record, marks))
+            return self._pass_tap(origin, meant, record, user_id)
+        return False
+
+    def _pass_tap(
+        self, origin: Origin, callback: Callback, record: PromptRecord | None, user_id: int, as_text: bool = False
+    ) -> bool:
+        session_id, nonce, value = callback.session_id, callback.nonce, callback.value
+        if record is not None:
+            session_id, nonce, value = expand_callback(callback, record)
+            if callback.verb != THIS and nonce == record.nonce:
+                self._meet_copy(origin.place, record)
+        if not self.is_within_limit(origin, record):
+            return False
+        if record is not None and record.state in OPEN and nonce == record.nonce and needs_words(record.prompt, value):
+            label = next(choice.label for choice in record.prompt.choices if choice.value == value)
+            self._voice.ask_for_words(origin, record, label)
+            return False
+        prompt_id = record.prompt_id if record else callback.prompt_id
+        return self._deliver(origin, user_id, prompt_id, value, session_id=session_id, nonce=nonce, as_text=as_text)
+
+    def _deliver(self, origin: Origin, user_id: int, prompt_id: str, value: str, **fields: Any) -> bool:
+        self.deliver(self.speak(f"telegram:{user_id}", prompt_id, value, origin, **fields))
+        return True
+
+    def _on_message(self, message: dict[str, Any], origin: Origin) -> bool:
+        text = message.get("text")
+        replied, as_words = self._replied_prompt(message)
+        command = parse_command(str(text or ""), self._bot_name)
+        if replied:  # only commands about this message; others belong to the tool
+            command = Command(command.name, f"{replied} {command.rest}") if command and is_about(command) else None
+        if origin.chat_id < 0 and not replied and command is None:
+            return False  # a conversation between people in a group
+        user_id = int(message["from"]["id"])
+        if any(mark in message for mark in NOT_WRITTEN):
+            self._voice.say(origin, t(FORWARDED))
+        elif message.get("is_from_offline"):
+            self._voice.say(origin, t(SCHEDULED))
+        elif not isinstance(text, str):
+            self._on_other(message, origin, replied, user_id)
+        elif command is not None and command.name == WHERE:
+            self.tell_where(user_id, message["chat"], origin.topic_id)
+        elif command is not None:
+            self.command(origin, command, f"telegram:{user_id}")
+        else:
+            return self._on_text(origin, self._target(message, origin, replied), text, user_id, as_words)
+        return False
+
+    def _on_other(self, message: dict[str, Any], origin: Origin, replied: str, user_id: int) -> None:
+        if message.get("photo") or message.get("document"):
+            self.keep_file(origin, message, replied, f"telegram:{user_id}")
+        elif message.get("voice") or message.get("audio"):
+            target = self._target(message, origin, replied)
+            self.hear(origin, message, lambda heard: self._heard(origin, target, heard))
+        else:
+            self._voice.say(origin, t(ONLY_TEXT))
+
+    def _heard(self, origin: Origin, target: PromptRecord | Doubt, heard: str) -> None:
+        """Show the transcript first; a tap on the right prompt sends it."""
+        if isinstance(target, PromptRecord) and target.prompt.secret:
+            self._voice.say(origin, refuse_secret(target))
+            return
+        doubt = target if isinstance(target, Doubt) else Doubt("", (target,))
+        more = f"{t('Tap to send it.') if doubt.offered else ''} {doubt.told('/')}".strip()
+        self._ask_back(origin, Doubt(f"🎙 “{heard}”\n{more}", doubt.offered), heard)
+
+    def _on_text(self, origin: Origin, target: PromptRecord | Doubt, text: str, user_id: int, as_words: bool) -> bool:
+        if isinstance(target, Doubt):
+            self._ask_back(origin, target, text)
+        elif target.prompt.secret:
+            self._voice.say(origin, refuse_secret(target))
+        elif self.is_within_limit(origin, target):
+            as_text = as_words or reads_as_words(target.prompt, text)
+            fields = {"session_id": target.session_id, "as_text": as_text}
+            return self._deliver(origin, user_id, target.prompt_id, text, **fields)
+        return False
+
+    def _ask_back(self, origin: Origin, doubt: Doubt, text: str) -> None:
+        if not doubt.offered:
+            self._voice.say(origin, doubt.told("/"))
+            return
+        self._held.keep(str(origin.chat_id), str(origin.message_id), text)
+        self._voice.ask_which(origin, doubt.told("/"), [(record, self._session(record)) for record in doubt.offered])
+
+    def _target(self, message: dict[str, Any], origin: Origin, replied: str) -> PromptRecord | Doubt:
+        """A reply to a prompt's message answers that prompt only; a plain text answers the prompt that was shown before
+        it."""
+        chat = str(origin.chat_id)
+        if replied:
+            return self.hub_api.prompt(replied) or Doubt(NOT_OPEN)
+        if any(mark in message for mark in REFERENCES):
+            return offer(self.hub_api, self._shown, chat)
+        chosen = self.hub_api.recall(f"telegram.switch.{chat}")
+        return find_target(self.hub_api, self._shown, chat, origin.at, chosen, origin.seen_before)
+
+    def _replied_prompt(self, message: dict[str, Any]) -> tuple[str, bool]:
+        """Return the id of the prompt that this message replies to, or "", and whether a text was asked for."""
+        replied = message.get("reply_to_message") or {}
+        place = (str(message["chat"]["id"]), str(replied.get("message_id")))
+        wanted = self._shown.words_wanted_at(place)
+        return wanted or self._shown.prompt_at(place), bool(wanted)
+
+
+def _origin(message: dict[str, Any]) -> Origin:
+    chat_id = int(message.get("chat", {}).get("id") or 0)
+    at = float(message.get("date") or 0)
+    return Origin(chat_id, int(message.get("message_id") or 0), message.get("message_thread_id"), at=at)

@@ -7,12 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from atlasbridge.channels import templates
-from atlasbridge.channels.delivery import Delivery
+from atlasbridge.channels.base import TaskSet
+from atlasbridge.channels.callback import (
+    AGAIN,
+    ALWAYS,
+    ANSWER,
+    GRANT,
+    LATER,
+    PAGE,
+    SEND,
+    SHOW,
+    THIS,
+    TOGGLE,
+    encode_callback,
+    encode_verb,
+)
+from atlasbridge.channels.delivery import Delivery, Shown
 from atlasbridge.channels.excerpt import (
     LAST_OUTPUT,
     Quote,
@@ -26,19 +43,17 @@ from atlasbridge.channels.excerpt import (
     whole_text,
 )
 from atlasbridge.channels.language import t
-from atlasbridge.channels.message_index import Shown
 from atlasbridge.channels.outbox import EDIT, Outbox, Params, Place, Refused, Unreachable
 from atlasbridge.channels.receipts import Outcome
-from atlasbridge.channels.tasks import TaskSet
-from atlasbridge.channels.telegram import buttons
 from atlasbridge.channels.telegram.api import BotApi
-from atlasbridge.channels.telegram.buttons import Keyboard, listed_on, render_keyboard, render_which
-from atlasbridge.channels.templates import offers_again
+from atlasbridge.channels.templates import Button, Role, offers_again
 from atlasbridge.channels.transcript import split_rows
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.prompt.model import Choice, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
+
+log = logging.getLogger(__name__)
 
 TEXT_LIMIT = 4096
 INLINE_LIMIT = 3500  # longer output goes out as a file
@@ -94,7 +109,7 @@ def render_prompt(
         foot.line().line(hint)
     foot.line().line(templates.render_deadline(record))
     body = _quoted(record, session, host, templates.render_headline(prompt, session), utf16_units(foot.text))
-    keyboard = [*buttons.render_rows(record, marks), *render_keyboard(record, page)]
+    keyboard = [*render_rows(record, marks), *render_keyboard(record, page)]
     return body.add(foot.text).params(keyboard)
 
 
@@ -181,7 +196,6 @@ def _add_quote(body: Body, quote: Quote) -> None:
 
 # Answers to a person in the same chat: toasts, replies, screens. They run in the background and never delay the poll.
 
-log = logging.getLogger(__name__)
 TOAST_LIMIT, TOASTS_AT_ONCE = 200, 4
 CAPTION_LIMIT = 1000
 MOST_PIECES = 4  # a longer text is sent as a file
@@ -305,3 +319,175 @@ def file_of(message: dict[str, Any]) -> tuple[dict[str, Any], str]:
     if photos := message.get("photo"):
         return photos[-1], f"photo-{int(message.get('date') or 0)}.jpg"
     return message.get("voice") or message.get("audio") or {}, "note.oga"
+
+
+# The keyboards of Telegram's messages: answers, marks for several choices, pages of long lists. Pure.
+
+# Marking several choices with inline buttons: each tap changes one mark, and one button sends them all. A button
+# contains the marks at the time it was shown, so marks survive a restart; `Picks` knows later taps.
+
+KEPT = 1000
+MOST = 30  # number of buttons in one keyboard; a longer list is answered with a text
+_TOGGLE = re.compile(r"(\d{1,2})\.([0-9a-f]{1,16})")
+_MASK = re.compile(r"[0-9a-f]{1,16}")
+
+
+class Picks:
+    """The marks of each message, as far as this process knows them."""
+
+    def __init__(self) -> None:
+        self._masks: OrderedDict[Place, int] = OrderedDict()
+
+    def current(self, place: Place, shown: int) -> int:
+        return self._masks.get(place, shown)
+
+    def toggle(self, place: Place, number: int, shown: int) -> int:
+        """Change one mark; return the new marks."""
+        mask = self._masks[place] = self.current(place, shown) ^ (1 << number)
+        while len(self._masks) > KEPT:
+            self._masks.popitem(last=False)
+        return mask
+
+
+def render_rows(record: PromptRecord, marks: int | None) -> list[list[dict[str, str]]]:
+    """One row per choice and the send button; none if there are too many choices. Without marks, use those of
+    the tool."""
+    choices = templates.pickable(record.prompt)
+    if not choices or choices[-1][0] >= MOST:
+        return []
+    mask = sum(1 << place for place in templates.premarked(record.prompt)) if marks is None else marks
+    rows = [
+        [
+            {
+                "text": f"{'☑' if mask >> place & 1 else '☐'} {templates.short_label(text)}",
+                "callback_data": encode_verb(record, TOGGLE, f"{place}.{mask:x}"),
+            }
+        ]
+        for place, text in choices
+    ]
+    chosen = t("Send ({count} chosen)", count=mask.bit_count())
+    send = {"text": f"✅ {chosen}", "callback_data": encode_verb(record, SEND, f"{mask:x}")}
+    return [*rows, [send]]
+
+
+def parse_toggle(value: str, record: PromptRecord) -> tuple[int, int] | None:
+    """Return the choice and the marks of the button; None for anything else."""
+    match = _TOGGLE.fullmatch(value)
+    if match is None or int(match[1]) not in dict(templates.pickable(record.prompt)):
+        return None
+    return int(match[1]), int(match[2], 16)
+
+
+def parse_marks(value: str) -> int | None:
+    return int(value, 16) if _MASK.fullmatch(value) else None
+
+
+def marked_value(record: PromptRecord, mask: int) -> str:
+    places = [place for place, _ in templates.pickable(record.prompt) if mask >> place & 1]
+    return templates.picked_value(record.prompt, places)
+
+
+# The keyboard of a Telegram message: answers, refusing answers in separate rows, long lists as pages. Pure.
+
+PAIRED_LABEL = 16  # buttons at most this long share a row
+ON_ONE_PAGE = 24  # the limit of a keyboard is about 10,000 bytes
+PAGE_SIZE = 20
+MOST_REFUSING = 6
+Keyboard = list[list[dict[str, str]]]
+T = TypeVar("T")
+
+
+def render_keyboard(record: PromptRecord, page: int = 0) -> Keyboard:
+    """Short answers share a row; refusing, default, cancel and show have separate rows, in that order."""
+    buttons = templates.render_buttons(record.prompt)
+    answers = [button for button in buttons if button.role in (Role.ANSWER, Role.ALWAYS)]
+    refusing = [button for button in buttons if button.role is Role.REFUSE][:MOST_REFUSING]
+    others = [button for button in buttons if button not in answers and button.role is not Role.REFUSE]
+    rows: list[list[Button]] = []
+    for button in [*_page_of(answers, page), *refusing, *others]:
+        if rows and _may_share(button, rows[-1]):
+            rows[-1].append(button)
+        else:
+            rows.append([button])
+    shown = [[{"text": button.label, "callback_data": _data(record, button)} for button in row] for row in rows]
+    return [*shown, *_turning(record, len(answers), page)]
+
+
+def render_which(records: Iterable[tuple[PromptRecord, SessionRecord]], message_id: int) -> Keyboard:
+    """One button for each prompt that a text can mean."""
+    return [
+        [{"text": templates.render_brief(record.prompt, session), "callback_data": _this(record, message_id)}]
+        for record, session in records
+    ]
+
+
+def render_granting(record: PromptRecord, buttons: Sequence[tuple[str, str]]) -> Keyboard:
+    """Two buttons per row: the duration of the grant, and the way out."""
+    shown = [{"text": label, "callback_data": encode_verb(record, GRANT, value)} for label, value in buttons]
+    return [shown[place : place + 2] for place in range(0, len(shown), 2)]
+
+
+def render_sure(record: PromptRecord, value: str) -> Keyboard:
+    """The second tap of an answer that is not asked again, and the way back to the first buttons."""
+    choice = next(one for one in record.prompt.choices if one.value == value)
+    sure = {"text": templates.sure_label(choice), "callback_data": encode_callback(record, value)}
+    return [[sure], [{"text": f"‹ {t(templates.BACK)}", "callback_data": encode_verb(record, PAGE, "0")}]]
+
+
+def render_ask_again(record: PromptRecord) -> Keyboard:
+    return [[{"text": f"🔁 {t('Ask again')}", "callback_data": encode_verb(record, AGAIN, "")}]]
+
+
+def render_snooze(record: PromptRecord) -> Keyboard:
+    """Buttons below a reminder, to be asked again later."""
+    spans = (("In 15 minutes", "15"), ("In an hour", "60"))
+    return [
+        [{"text": f"💤 {t(span)}", "callback_data": encode_verb(record, LATER, minutes)} for span, minutes in spans]
+    ]
+
+
+def listed_on(record: PromptRecord, page: int) -> Sequence[Choice]:
+    """The choices that the text of this page lists."""
+    choices = record.prompt.choices
+    if record.prompt.constraints.get("multi_select"):
+        return choices[:ON_ONE_PAGE]
+    plain = [choice for choice in choices if not choice.refuses]
+    return [*_page_of(plain, page), *[choice for choice in choices if choice.refuses][:MOST_REFUSING]]
+
+
+def pages_of(record: PromptRecord) -> int:
+    plain = sum(not choice.refuses for choice in record.prompt.choices)
+    return 1 if plain <= ON_ONE_PAGE else -(-plain // PAGE_SIZE)
+
+
+def _page_of(items: Sequence[T], page: int) -> Sequence[T]:
+    if len(items) <= ON_ONE_PAGE:
+        return items
+    return items[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
+
+
+def _turning(record: PromptRecord, answers: int, page: int) -> Keyboard:
+    pages = pages_of(record)
+    if answers <= ON_ONE_PAGE or pages < 2:
+        return []
+    wanted = [(f"‹ {page}/{pages}", page - 1)] if page else []
+    wanted += [(f"{page + 2}/{pages} ›", page + 1)] if page + 1 < pages else []
+    return [[{"text": label, "callback_data": encode_verb(record, PAGE, str(to))} for label, to in wanted]]
+
+
+def _this(record: PromptRecord, message_id: int) -> str:
+    return encode_verb(record, THIS, str(message_id))
+
+
+def _data(record: PromptRecord, button: Button) -> str:
+    if button.role is Role.LATER:
+        return encode_verb(record, LATER, button.value)
+    verb = {Role.SHOW: SHOW, Role.GRANT: GRANT, Role.ALWAYS: ALWAYS}.get(button.role, ANSWER)
+    return encode_callback(record, button.value, verb)
+
+
+def _may_share(button: Button, row: list[Button]) -> bool:
+    """Two short plain answers share a row; a refusing or lasting answer never does."""
+    return len(row) == 1 and all(
+        shown.role is Role.ANSWER and len(shown.label) <= PAIRED_LABEL for shown in [*row, button]
+    )

@@ -13,10 +13,9 @@ import termios
 
 from atlasbridge.core import wire
 from atlasbridge.core.fast_imports import signal, socket
-from atlasbridge.core.host.terminal_handover import send_with_fds
 from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.process import hide_memory, spawn_shell
+from atlasbridge.core.process import hide_memory, send_with_fds, spawn_alone
 from atlasbridge.core.tty import LEFT, Ending, Size, parting_words
 
 TYPE_CHECKING = False
@@ -122,9 +121,9 @@ def _start_terminal_restorer(terminal_fd: int, words: str) -> int:
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
         (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
     ]
-    command = ["sh", "-c", _TERMINAL_RESTORER, "atlasbridge-terminal restorer", words]
+    command = ("sh", "-c", _TERMINAL_RESTORER, "atlasbridge-terminal restorer", words)
     try:
-        spawn_shell(command, os.environ, file_actions=actions)
+        spawn_alone("/bin/sh", command, os.environ, file_actions=actions)
     except OSError:
         os.close(writer)  # without a shell the session works; only a killed client leaves its terminal raw
         return -1

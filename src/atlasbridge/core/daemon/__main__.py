@@ -14,13 +14,11 @@ import time
 from typing import Any
 
 from atlasbridge.bootstrap import run_hub
-from atlasbridge.core.ancestry import HOST_NAME, is_inside, look_at, trace_ancestry
 from atlasbridge.core.clock import SystemClock
-from atlasbridge.core.daemon.request import HubLock, remove_version_file, write_version_file
-from atlasbridge.core.daemon.starter import ALREADY_RUNNING
+from atlasbridge.core.daemon.request import ALREADY_RUNNING, HubLock, remove_version_file, write_version_file
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
-from atlasbridge.core.peer import is_vouched_for
+from atlasbridge.core.peer import HOST_NAME, is_inside, is_vouched_for, look_at, trace_ancestry
 from atlasbridge.core.process import hide_memory
 
 _OPEN_FILES = 16384

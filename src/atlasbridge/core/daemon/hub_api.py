@@ -3,35 +3,26 @@ event stream."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.audit.events import AuditEvent
-from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.audit.passkeys import Passkeys
 from atlasbridge.core.daemon.escalation import CHANNEL
-from atlasbridge.core.daemon.parts import EventStream, HostBook, HubSettings
-from atlasbridge.core.daemon.passkeys import Passkeys
+from atlasbridge.core.daemon.parts import HubParts, HubSettings
 from atlasbridge.core.daemon.receipts import describe_raised
-from atlasbridge.core.daemon.remote_launch import Launcher
 from atlasbridge.core.daemon.remote_questions import RemoteQuestions
 from atlasbridge.core.daemon.replies import is_still_allowed
 from atlasbridge.core.daemon.session_processes import CallerCheck
-from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.fleet_wire import digest_open
 from atlasbridge.core.home import Home
-from atlasbridge.core.operations import AuditVerdict, Caller, HubAs, Perform, SeenHead
-from atlasbridge.core.policy.escalation import Tone
-from atlasbridge.core.policy.people import PROOF
-from atlasbridge.core.prompt.model import PromptRecord, Receipt, Reject
-from atlasbridge.core.routing.router import PromptRouter
-from atlasbridge.core.scheduler.times import minute_of_day
+from atlasbridge.core.operations import Caller, HubAs, Perform
+from atlasbridge.core.policy.approval import PROOF
+from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.system import OWN_FILE, lives
+from atlasbridge.core.system import OWN_FILE
 from atlasbridge.core.values import replace
 
 if TYPE_CHECKING:
@@ -45,42 +36,44 @@ SECRET_THERE = "A secret is asked for. It is answered at that machine, never her
 
 
 class LocalHubApi:
-    integrations: RemoteQuestions  # these are set by `service`
-    caller_check: CallerCheck
-    passkeys: Passkeys
-    perform: Perform
-    _life: PromptLife
-    _later: ScheduledAnswers
-    _queue: InstructionQueue
-    _router: PromptRouter
+    perform: Perform  # the operations of the table; set by `service`, because they use this class
 
     def __init__(
         self,
         home: Home,
-        ledger: Ledger,
-        hosts: HostBook,
-        stream: EventStream,
+        hub: HubParts,
         settings: HubSettings,
-        launchers: tuple[Launcher, ...] = (),
-        clock: Clock | None = None,
+        life: PromptLife,
+        scheduled: ScheduledAnswers,
+        queue: InstructionQueue,
+        caller_check: CallerCheck,
+        integrations: RemoteQuestions,
+        passkeys: Passkeys,
+        read_rules: Callable[[], None],
     ) -> None:
+        """`read_rules` reads the rules again from their files."""
         self._home = home
-        self.clock = clock or SystemClock()
-        self.ledger = ledger
-        self._hosts = hosts
-        self._stream = stream
+        self.hub = hub
         self.settings = settings
-        self._launchers = {launcher.name: launcher for launcher in launchers}
+        self.life = life
+        self._scheduled = scheduled
+        self._queue = queue
+        self.integrations = integrations
+        self.passkeys = passkeys
+        self._read_rules = read_rules
         self.offers: dict[str, Offer] = {}
-        self.tell_people: Callable[[str], None] = lambda message: None
-        self.read_rules: Callable[[], None] = lambda: None  # reads the rules again from their files; set by `service`
+        ledger = self.ledger = hub.ledger
+        self.prompt, self.open_prompts, self.still_waiting = ledger.prompt, ledger.open_prompts, ledger.still_waiting
+        self.deliveries, self.prompt_for_message = ledger.deliveries, ledger.prompt_for_message
+        self.pending_updates, self.remember, self.recall = ledger.pending_updates, ledger.remember, ledger.recall
+        self.history, self.agreed, self.note = ledger.history, ledger.voters, ledger.note
+        self.tone, self.tell, self.events = hub.router.tone, hub.router.notify, hub.stream.listen
+        self.session_of_peer, self.refuse_inside_session = caller_check.of_connection, caller_check.refuse
+        self.mark_asker = caller_check.mark
 
     @property
     def home(self) -> Path:
         return self._home.root
-
-    def use_launchers(self, launchers: tuple[Launcher, ...]) -> None:
-        self._launchers = {launcher.name: launcher for launcher in launchers}
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         opened = {record.session_id: record.prompt_id for record in self.ledger.open_prompts()}
@@ -90,7 +83,7 @@ class LocalHubApi:
         ]
 
     def _as_its_host_says(self, session: SessionRecord) -> SessionRecord:
-        link = self._hosts.get(session.session_id)
+        link = self.hub.hosts.get(session.session_id)
         return session if link is None else replace(session, stopped=link.stopped, adapter=link.adapter)
 
     def session(self, session_id: str) -> SessionRecord | None:
@@ -109,79 +102,19 @@ class LocalHubApi:
         session = self.ledger.session(session_id)
         return session.cwd if session else ""
 
-    def open_prompts(self) -> list[PromptRecord]:
-        return self.ledger.open_prompts()
-
-    def prompt(self, prompt_id: str) -> PromptRecord | None:
-        return self.ledger.prompt(prompt_id)
-
-    def deliveries(self, prompt_id: str, channel: str) -> list[str]:
-        return self.ledger.deliveries(prompt_id, channel)
-
-    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
-        return self.ledger.prompt_for_message(channel, message_id)
-
     async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
         return self.ledger.accept_update(channel, update_id, payload)
 
     async def settle_update(self, channel: str, update_id: str) -> None:
         self.ledger.settle_update(channel, update_id)
 
-    def pending_updates(self, channel: str) -> list[tuple[str, str]]:
-        return self.ledger.pending_updates(channel)
-
-    def remember(self, key: str, value: str) -> None:
-        self.ledger.remember(key, value)
-
-    def recall(self, key: str, default: str = "") -> str:
-        return self.ledger.recall(key, default)
-
     async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
         """Returns the current screen, or the last screen of a session that has ended."""
-        link = self._hosts.get(session_id)
+        link = self.hub.hosts.get(session_id)
         if link is not None:
             return await link.capture(styled, self.settings.capture_timeout_s, past)
         kept = self.ledger.last_output(session_id)
         return None if kept is None else _ended_screen(kept, styled, past)
-
-    async def health(self) -> dict[str, str]:
-        """Returns "ok" or the problem for every running session. All hosts are asked at once, so one that hangs delays
-        no other."""
-        sessions = self.sessions()
-        found = await asyncio.gather(*map(self._look_at, sessions))
-        return {session.session_id: health for session, health in zip(sessions, found, strict=True)}
-
-    async def _look_at(self, session: SessionRecord) -> str:
-        link = self._hosts.get(session.session_id)
-        if link is None:
-            return "its host is not connected to the hub"
-        if session.pid > 0 and not lives(session.pid):
-            return "its program has ended"
-        # a question from a script has no screen
-        if link.tty and await link.capture(False, self.settings.capture_timeout_s) is None:
-            return "its host does not answer"
-        return "ok"
-
-    async def wait_host(self, session_id: str, patience_s: float) -> None:
-        """Waits until the session is known, at most `patience_s` seconds. A session that has already ended is known."""
-        await self._hosts.wait(session_id, patience_s, lambda: self.session(session_id) is not None)
-
-    def rename(self, session_id: str, label: str, by: str) -> bool:
-        """Renames a session here and at its host, which passes the name on to the next hub."""
-        if not self.ledger.rename_session(session_id, label, by):
-            return False
-        link = self._hosts.get(session_id)
-        if link is not None:
-            link.send("rename", label=label)
-        self._stream.publish("session.changed", session_id=session_id, label=label)
-        return True
-
-    async def send(self, session_id: str, message: str, **fields: Any) -> bool:
-        link = self._hosts.get(session_id)
-        if link is None:
-            return False
-        link.send(message, **fields)
-        return True
 
     def by(self, caller: Caller) -> HubAs:
         return HubAs(self.perform, caller)
@@ -189,7 +122,7 @@ class LocalHubApi:
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
         """Types keys outside any prompt. The audit log records the number of keys before they are sent, not the keys
         themselves."""
-        link = self._hosts.get(session_id)
+        link = self.hub.hosts.get(session_id)
         if link is None:
             return False
         if data != ESC and any(PROOF in one.prompt.constraints for one in self.ledger.open_prompts(session_id)):
@@ -199,7 +132,7 @@ class LocalHubApi:
         return True
 
     async def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:
-        link = self._hosts.get(session_id)
+        link = self.hub.hosts.get(session_id)
         first = None if link is None else await link.capture(True, self.settings.capture_timeout_s)
         if link is None or not first:
             return
@@ -210,11 +143,6 @@ class LocalHubApi:
                 yield screen
         finally:
             link.unwatch(queue)
-
-    def history(
-        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
-    ) -> list[PromptRecord]:
-        return self.ledger.history(search, limit, before or None, session_id, state)
 
     def statistics(self) -> dict[str, Any]:
         return {**self.ledger.statistics(), **self.ledger.figures()}
@@ -231,10 +159,6 @@ class LocalHubApi:
             limit=limit, newest=True, before=before or 0, events=events, session_id=session_id, prompt_id=prompt_id
         )[::-1]
 
-    async def verify_audit(self, seen: Iterable[SeenHead] = ()) -> AuditVerdict:
-        """Verifies in another thread, because a long log takes time. `seen`: heads that others have kept."""
-        return await asyncio.to_thread(self.ledger.prepare_verify(seen))
-
     def answer(self, prompt_id: str) -> dict[str, Any] | None:
         given = self.ledger.reply(prompt_id)
         if given is None:
@@ -242,50 +166,10 @@ class LocalHubApi:
         told = {"kind": given.kind.value, "value": given.value, "by": given.identity}
         return {**told, "at": given.received_at, "source": given.source}
 
-    async def session_of_peer(
-        self, client: tuple[str, int], server: tuple[str, int], same_user: bool = False, forwarded: str | None = None
-    ) -> str:
-        return await self.caller_check.of_connection(client, server, same_user, forwarded)
-
-    def refuse_inside_session(self, inside_session: str, op: str, prompt_id: str = "") -> Reject:
-        return self.caller_check.refuse(inside_session, op, prompt_id)
-
-    def mark_asker(self, label: str, inside_session: str) -> str:
-        return self.caller_check.mark(label, inside_session)
-
-    def tell(self, message: str) -> None:
-        self.tell_people(message)
-
     def offer(self, name: str, answer: Offer) -> None:
         self.offers[name] = answer
 
-    def launchers(self) -> list[dict[str, Any]]:
-        known = [session.cwd for session in self.ledger.sessions(True)][::-1] if self._launchers else []
-        return [launcher.described(known) for launcher in self._launchers.values()]
-
-    def agreed(self, prompt_id: str) -> list[str]:
-        return self.ledger.voters(prompt_id)
-
-    async def launch(
-        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
-    ) -> str:
-        launcher = self._launchers.get(name)
-        if launcher is None:
-            raise ConfigError(f"there is no launcher named {name!r}", "add it under [[launchers]] in config.toml")
-        session_id = await launcher.launch(folder, arguments, label)
-        self.ledger.note(AuditEvent.SESSION_LAUNCHED, session_id=session_id, decided_by=identity, launcher=name)
-        return session_id
-
-    def events(self) -> AsyncIterator[dict[str, Any]]:
-        return self._stream.listen()
-
-    def note(self, event: str, **fields: Any) -> None:
-        self.ledger.note(event, **fields)
-
-    # people: names, presence, and what they have scheduled
-
-    def serve(self, life: PromptLife, router: PromptRouter, later: ScheduledAnswers, queue: InstructionQueue) -> None:
-        self._life, self._router, self._later, self._queue = life, router, later, queue
+    # people: their names, and what they have scheduled
 
     def sent_away(self, identity: str) -> None:
         """A login or a token was revoked: everything scheduled by it ends. Otherwise a stolen and revoked phone would
@@ -294,10 +178,10 @@ class LocalHubApi:
 
     def forget_strangers(self) -> None:
         """Does the same for every identity that is no longer allowed."""
-        self._end_scheduled(lambda one: not is_still_allowed(one, self._router.policy))
+        self._end_scheduled(lambda one: not is_still_allowed(one, self.hub.router.policy))
 
     def _end_scheduled(self, gone: Callable[[str], bool]) -> None:
-        self._later.drop(gone)
+        self._scheduled.drop(gone)
         self._queue.drop(gone)
         for grant in [one for one in self.ledger.live_grants() if gone(one.by)]:
             self.ledger.revoke_grants(grant.grant_id, "revoked")
@@ -305,74 +189,31 @@ class LocalHubApi:
 
     def name_of(self, identity: str) -> str:
         """Returns the name of the person with this identity; "" if nobody has set one."""
-        person = self._router.policy.attention.people.find(identity)
+        person = self.hub.router.policy.attention.people.find(identity)
         return person.name if person else ""
 
     def reads(self, identity: str) -> tuple[str, str]:
-        person = self._router.policy.attention.people.find(identity)
+        person = self.hub.router.policy.attention.people.find(identity)
         return (person.language, person.zone) if person else ("", "")
 
-    def people(self) -> list[dict[str, Any]]:
-        """Everybody who is allowed to answer somewhere: first people with a name, then identities without one."""
-        attention, allowed = self._router.policy.attention, self._router.policy.allowed
-        quiet = attention.people.quiet_now(self.clock.wall(), minute_of_day)
-        named = [
-            {"name": one.name, "identities": list(one.identities), "zone": one.zone, "quiet_now": one.name in quiet}
-            for one in attention.people.people
-        ]
-        loose = sorted({one for group in allowed.values() for one in group or () if attention.people.find(one) is None})
-        return named + [
-            {"name": self._learnt(one), "identities": [one], "zone": "", "quiet_now": False} for one in loose
-        ]
-
-    def _learnt(self, identity: str) -> str:
-        channel, _, person_id = identity.partition(":")
-        return self.ledger.recall(f"{channel}.name.{person_id}") or identity
-
-    def tone(self, prompt_id: str, channel: str) -> Tone:
-        return self._router.tone(prompt_id, channel)
-
     def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
-        found = self._life.escalation.aside(prompt_id, identity)
+        found = self.life.escalation.aside(prompt_id, identity)
         return found.hold_s, found.silent
 
     def heard_of_server(self, carries: bool | None = None) -> None:
-        if self._life.escalation.delegation.heard(carries):
-            self._life.escalation.look_at_all()
+        """A message from the server arrived. `carries`: whether the server notifies people in chats."""
+        if self.life.escalation.delegation.heard(carries):
+            self.life.escalation.look_at_all()
 
     def server_asks(self, prompt_ids: Iterable[str]) -> None:
-        self._life.escalation.delegation.asks(prompt_ids)
-
-    def key_age_s(self, session_id: str) -> float | None:
-        """How long ago a person typed in that session's terminal, according to its host's last report."""
-        at = self._life.escalation.last_key_at(session_id)
-        return None if at is None else max(0.0, self.clock.now() - at)
-
-    def still_waiting(self) -> list[PromptRecord]:
-        return self.ledger.still_waiting()
-
-    async def raise_again(self, prompt_id: str) -> Receipt | Reject:
-        """Has such a prompt raised again; the receipt's `answer` is the id of the new prompt."""
-        return await self._life.ask_again(prompt_id)
+        """The server notifies somebody in a chat about these prompts, so this hub does not have to."""
+        self.life.escalation.delegation.asks(prompt_ids)
 
     def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
-        return self._later.of_prompt(prompt_id) if prompt_id else self._later.listed()
-
-    def go_away(self, for_s: float | None = None) -> None:
-        self._life.escalation.go_away(None if for_s is None else self.clock.wall() + for_s)
-
-    def come_back(self) -> None:
-        self._life.escalation.come_back()
-
-    @property
-    def is_away(self) -> bool:
-        return self._life.escalation.away_until is not None
+        return self._scheduled.of_prompt(prompt_id) if prompt_id else self._scheduled.listed()
 
     # For the link to a fleet server: the changes to send, in a form that is allowed to leave the machine. A secret's
     # question is sent without its text; a session that excludes the server is not sent at all.
-
-    def join(self, machine_id: str) -> str:
-        return self.ledger.membership.begin(machine_id)
 
     def meeting(self) -> dict[str, Any]:
         """Returns the data by which the server detects that its store, or this one, was restored from a backup."""
@@ -384,12 +225,6 @@ class LocalHubApi:
         token = self.ledger.membership.token()
         return {"token": token, "digest": digest, "told_until": told_until, "newest": newest}
 
-    def meet(self, token: str) -> None:
-        self.ledger.membership.meet(token)
-
-    def tell_again(self, epoch: str, notice: str, known: Iterable[str]) -> int:
-        return self.ledger.membership.tell_again(epoch, notice, known)
-
     def to_tell(self, after: int, limit: int) -> list[dict[str, Any]]:
         """Returns the items that the server has not acknowledged, oldest first, each in its current state."""
         items = []
@@ -398,23 +233,13 @@ class LocalHubApi:
             items.append({"seq": seq, "kind": kind, "id": name, **told})
         return items
 
-    def acknowledge(self, seq: int) -> None:
-        self.ledger.membership.acknowledge(seq)
-
-    def backlog(self) -> int:
-        return self.ledger.membership.backlog()
-
-    def audit_head(self) -> Head:
-        return self.ledger.audit_head()
-
-    def audit_lines(self, after: int, limit: int) -> list[str]:
-        return self.ledger.membership.audit_lines(after, limit)
-
     def told(self, prompt_id: str) -> bool:
+        """Whether the server is allowed to know of this prompt and to decide it."""
         record = self.ledger.prompt(prompt_id)
         return record is not None and not record.prompt.secret and self.shows(record.session_id)
 
     def shows(self, session_id: str) -> bool:
+        """Whether people at the server are allowed to watch this session."""
         session = self.ledger.session(session_id)
         return session is not None and _goes_there(session)
 
@@ -426,7 +251,7 @@ class LocalHubApi:
         with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(draft, path)
-        self.read_rules()
+        self._read_rules()
 
     def _session_item(self, session_id: str) -> dict[str, Any]:
         session = self.ledger.session(session_id)
@@ -442,13 +267,13 @@ class LocalHubApi:
             told = _without_words(told)
         if "quorum" in record.prompt.constraints:
             told["agreed"] = self.ledger.voters(prompt_id)
-        age_s = self.key_age_s(session.session_id) if session.attached else None
-        typed = {} if age_s is None else {"key_age_s": round(age_s, 1)}
+        at = self.life.escalation.last_key_at(session.session_id) if session.attached else None
+        typed = {} if at is None else {"key_age_s": round(max(0.0, self.hub.clock.now() - at), 1)}
         return {"body": told, "ttl_s": self._left_s(record), **typed}
 
     def _left_s(self, record: PromptRecord) -> float:
         """The remaining time. A duration works even if the clocks of the two machines differ."""
-        return round(max(0.0, record.deadline - self.clock.now()), 1)
+        return round(max(0.0, record.deadline - self.hub.clock.now()), 1)
 
 
 def _goes_there(session: SessionRecord) -> bool:

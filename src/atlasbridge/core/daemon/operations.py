@@ -10,30 +10,33 @@ import json
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from atlasbridge.core import operations as table
+from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.daemon.hub_api import LocalHubApi
-from atlasbridge.core.daemon.parts import HubParts, describe_alarm
+from atlasbridge.core.daemon.parts import describe_alarm
 from atlasbridge.core.daemon.receipts import describe_raised
+from atlasbridge.core.daemon.remote_launch import Launcher
 from atlasbridge.core.daemon.replies import ReplyService
 from atlasbridge.core.daemon.request import own_version
 from atlasbridge.core.daemon.rules import RuleOperations
 from atlasbridge.core.daemon.scheduled_answers import InstructionQueue, ScheduledAnswers
-from atlasbridge.core.daemon.session_processes import identity_of
+from atlasbridge.core.daemon.session_processes import CallerCheck, identity_of
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.operations import BY_NAME, Caller, Operation, Refused
 from atlasbridge.core.peer import Peer
-from atlasbridge.core.prompt.model import OPEN, InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
 from atlasbridge.core.prompt.redact import redact, redact_rows
-from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.routing.router import LOCAL
+from atlasbridge.core.scheduler.times import minute_of_day
 from atlasbridge.core.schema import BadValue, read, write
 from atlasbridge.core.session.model import LONGEST_NAME, SessionRecord, SessionState
+from atlasbridge.core.system import lives
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +52,6 @@ PUBLIC_EVENTS = frozenset(
         *("self.refused", "typed.unasked"),
     )
 )
-SHORTEST_ID = 8  # shortest id with which a grant can be revoked
 REPORTS_WITHIN = 50  # tenths of a second to wait for a session that was just started
 NO_SESSION = Refused("unknown_session", "there is no such session", "list them with: atlasbridge ps")
 AWAY = "the session is not connected to the hub"
@@ -60,8 +62,9 @@ Answer = dict[str, Any] | AsyncIterator[dict[str, Any]]
 class Operations:
     def __init__(
         self,
-        hub: HubParts,
         hub_api: LocalHubApi,
+        caller_check: CallerCheck,
+        launchers: Iterable[Launcher],
         replies: ReplyService,
         reload: Callable[[], None],
         stop: Callable[[], None],
@@ -72,9 +75,11 @@ class Operations:
     ) -> None:
         self._hub_api = hub_api
         self._replies = replies
-        self._router, self._stream, self._clock = hub.router, hub.stream, hub.clock
-        self._started = hub.clock.now()
-        self._caller_check = hub_api.caller_check
+        self._hub, self._ledger, self._escalation = hub_api.hub, hub_api.ledger, hub_api.life.escalation
+        self._router, self._stream, self._clock = self._hub.router, self._hub.stream, self._hub.clock
+        self._started = self._clock.now()
+        self._caller_check = caller_check
+        self.use_launchers(launchers)
         self._reload = reload
         self._stop = stop
         self._rules = rules
@@ -82,6 +87,9 @@ class Operations:
         self._queue = queue
         self._unasked = unasked
         self._looking = asyncio.Semaphore(1)
+
+    def use_launchers(self, launchers: Iterable[Launcher]) -> None:
+        self._launchers = {launcher.name: launcher for launcher in launchers}
 
     async def operate(self, message: dict[str, Any], peer: Peer | None = None) -> Answer:
         """Handles one request of the socket. `peer` is the caller's process; without one, only read operations are
@@ -100,7 +108,7 @@ class Operations:
         if inside_session and operation is not table.HubOperations.reply:
             # refused before anything about the request is revealed
             return self._refuse_inside_session(who, name).to_json()
-        if operation is None or not hasattr(self, operation.key):
+        if operation is None or self._method(operation) is None:
             return Refused("unknown_op", f"the hub does not know {name!r}", "are both the same version?").to_json()
         if operation is table.HubOperations.notify and peer is not None:
             who = Caller("cli:local", LOCAL, place, self._caller_check.whence(peer), peer.pid)
@@ -117,6 +125,9 @@ class Operations:
         found = await self.perform(operation, who, given)
         return found.to_json() if isinstance(found, Refused) else {"ok": True, **write(found, "socket")}
 
+    def _method(self, operation: Operation[..., Any]) -> Any:
+        return getattr(self, operation.key, None) or getattr(self._rules, operation.key, None)
+
     async def perform(self, operation: Operation[..., Any], caller: Caller, given: Mapping[str, Any]) -> Any:
         """Returns the result or a refusal. Neither the asker of a question nor a program inside a session can
         decide."""
@@ -131,7 +142,7 @@ class Operations:
                 refusal = self._hub_api.refuse_inside_session(record.session_id, operation.name, record.prompt_id)
                 return Refused(refusal.reason.value, "Who asked this cannot answer it: only a person decides.")
             checked["prompt_id"] = record.prompt_id
-        function = getattr(self, operation.key, None)
+        function = self._method(operation)
         if function is None:
             return Refused("not_here", f"{operation.name} is asked over HTTP only")
         return await function(caller, **checked)
@@ -186,7 +197,7 @@ class Operations:
         return {"results": results, "answered": sum(1 for one in results if one["ok"])}
 
     async def again(self, caller: Caller, prompt_id: str) -> table.AskedAgain | Refused:
-        outcome = await self._hub_api.raise_again(prompt_id)
+        outcome = await self._hub_api.life.ask_again(prompt_id)
         if isinstance(outcome, Reject):
             return _refused(outcome)
         return table.AskedAgain(True, outcome.stage, outcome.sentence, outcome.answer)
@@ -222,59 +233,6 @@ class Operations:
     async def dequeue(self, caller: Caller, queue_id: str) -> table.Queued | Refused:
         return _queued(self._queue.remove(_inbound(caller), queue_id))
 
-    # rules and grants
-
-    async def rules(self, caller: Caller) -> dict[str, Any]:
-        return self._rules.overview()
-
-    async def policy_rules(self, caller: Caller) -> dict[str, Any]:
-        return self._rules.in_force()
-
-    async def policy_cases(self, caller: Caller, prompt_id: str = "", since: str = "") -> dict[str, Any]:
-        return {"cases": self._rules.cases(prompt_id, since)}
-
-    async def policy_trust(self, caller: Caller, folder: str, remove: bool = False) -> table.Trusted | Refused:
-        try:
-            if remove:
-                return table.Trusted((), self._rules.distrust(Path(folder), caller.identity))
-            return table.Trusted(tuple(self._rules.trust(Path(folder), caller.identity)))
-        except AtlasBridgeError as error:
-            return Refused("bad_configuration", str(error), error.hint)
-
-    async def grants(self, caller: Caller) -> dict[str, Any]:
-        return {"grants": self._rules.grants()}
-
-    async def grant(
-        self,
-        caller: Caller,
-        prompt_id: str,
-        for_s: float | None = None,
-        times: int | None = None,
-        folder: bool = False,
-        preview: bool = False,
-    ) -> table.Granted | Refused:
-        if caller.channel != LOCAL and (refusal := self._refuse_grant(prompt_id, caller)):
-            return Refused("cannot_grant", refusal)
-        return self._rules.add(prompt_id, caller.identity, for_s, times, folder, preview)
-
-    def _refuse_grant(self, prompt_id: str, caller: Caller) -> str:
-        """A grant through a channel counts only while its prompt is open, and only from people who are allowed to
-        answer it."""
-        record = self._hub_api.prompt(prompt_id)
-        if record is None or record.state not in OPEN:
-            return "This prompt is no longer open."
-        remote, policy = self._router.remote(caller.channel), self._router.policy
-        allowed = decide_allowed(caller.channel, caller.identity, remote=remote, prompt=record.prompt, settings=policy)
-        return "" if allowed else "You are not allowed to answer this prompt."
-
-    async def revoke_grants(self, caller: Caller, grant_id: str = "") -> table.Ended:
-        return table.Ended(tuple(self._rules.revoke(grant_id, caller.identity)))
-
-    async def revoke_grant(self, caller: Caller, grant_id: str) -> table.Revoked | Refused:
-        if len(grant_id) >= SHORTEST_ID and self._rules.revoke(grant_id, caller.identity):
-            return table.Revoked(True)
-        return Refused("unknown_grant", "there is no such grant")
-
     # sessions
 
     async def sessions(self, caller: Caller, all: bool = False, name: str = "", session_id: str = "") -> dict[str, Any]:
@@ -282,8 +240,12 @@ class Operations:
 
     async def wait_session(self, caller: Caller, session_id: str, patience_s: float = 10.0) -> table.Known:
         """For a starter that prints the name of a session only once the hub knows it."""
-        await self._hub_api.wait_host(session_id, min(patience_s, 60.0))
-        return table.Known(self._hub_api.session(session_id) is not None)
+
+        def is_known() -> bool:  # a session that has already ended is
+            return self._ledger.session(session_id) is not None
+
+        await self._hub.hosts.wait(session_id, min(patience_s, 60.0), is_known)
+        return table.Known(is_known())
 
     async def rename(self, caller: Caller, session_id: str, name: str) -> table.Renamed | Refused:
         session = self._hub_api.session(session_id)
@@ -292,14 +254,16 @@ class Operations:
             return NO_SESSION
         if len(label) > LONGEST_NAME:
             return Refused("bad_value", f"a name has at most {LONGEST_NAME} characters")
-        self._hub_api.rename(session.session_id, label, caller.identity)
+        if self._ledger.rename_session(session.session_id, label, caller.identity):
+            self._send(session, "rename", label=label)  # its host passes the name on to the next hub
+            self._stream.publish("session.changed", session_id=session.session_id, label=label)
         return table.Renamed(session.session_id, label, label)
 
     async def resume(self, caller: Caller, session_id: str) -> table.Resumed | Refused:
         session = self._running(session_id)
         if isinstance(session, Refused):
             return session
-        if not await self._hub_api.send(session.session_id, "continue"):
+        if not self._send(session, "continue"):
             return Refused("not_resumed", AWAY, AGAIN)
         return table.Resumed(session.session_id, True)
 
@@ -311,7 +275,7 @@ class Operations:
             return Refused("attached", "A terminal shows this session: it keeps that terminal's size.")
         if rows and cols and (rows < LEAST_SIZE[0] or cols < LEAST_SIZE[1]):
             return Refused("bad_value", f"A session has at least {LEAST_SIZE[0]} rows of {LEAST_SIZE[1]} letters.")
-        if not await self._hub_api.send(session.session_id, "size", rows=rows, cols=cols):
+        if not self._send(session, "size", rows=rows, cols=cols):
             return Refused("unavailable", AWAY, AGAIN)
         return table.Sized(session.session_id, rows, cols)
 
@@ -319,7 +283,7 @@ class Operations:
         session = self._running(session_id)
         if isinstance(session, Refused):
             return session
-        if not await self._hub_api.send(session.session_id, "kill", force=force):
+        if not self._send(session, "kill", force=force):
             return Refused("not_ended", AWAY, AGAIN)
         return table.Ending(session.session_id, session.pid, True)
 
@@ -345,7 +309,8 @@ class Operations:
         return table.Changes(files, **told)
 
     async def launchers(self, caller: Caller) -> dict[str, Any]:
-        return {"launchers": self._hub_api.launchers()}
+        known = [session.cwd for session in self._ledger.sessions(True)][::-1] if self._launchers else []
+        return {"launchers": [launcher.described(known) for launcher in self._launchers.values()]}
 
     async def launch(
         self,
@@ -356,13 +321,17 @@ class Operations:
         name: str = "",
         instruction: str = "",
     ) -> table.Launched | Refused:
+        wanted = self._launchers.get(launcher)
+        if wanted is None:
+            hint = "add it under [[launchers]] in config.toml"
+            return Refused("unknown_launcher", f"there is no launcher named {launcher!r}", hint)
         try:
-            session_id = await self._hub_api.launch(launcher, caller.identity, folder, arguments, name.strip())
-        except ConfigError as error:
-            known = any(item["name"] == launcher for item in self._hub_api.launchers())
-            return Refused("not_allowed" if known else "unknown_launcher", str(error), error.hint)
+            session_id = await wanted.launch(folder, arguments, name.strip())
         except AtlasBridgeError as error:
-            return Refused("unavailable", str(error), error.hint)
+            reason = "not_allowed" if isinstance(error, ConfigError) else "unavailable"
+            return Refused(reason, str(error), error.hint)
+        about = {"session_id": session_id, "decided_by": caller.identity, "launcher": launcher}
+        self._ledger.note(AuditEvent.SESSION_LAUNCHED, **about)
         return table.Launched(session_id, await self._instruct(caller, session_id, instruction.strip()))
 
     async def _instruct(self, caller: Caller, session_id: str, instruction: str) -> str:
@@ -378,14 +347,31 @@ class Operations:
     # people
 
     async def people(self, caller: Caller) -> dict[str, Any]:
-        return {"people": self._hub_api.people(), "away": self._hub_api.is_away}
+        """Everybody who is allowed to answer somewhere: first people with a name, then identities without one."""
+        book, allowed = self._router.policy.attention.people, self._router.policy.allowed
+        quiet = book.quiet_now(self._clock.wall(), minute_of_day)
+        named = [
+            {"name": one.name, "identities": list(one.identities), "zone": one.zone, "quiet_now": one.name in quiet}
+            for one in book.people
+        ]
+        loose = sorted({one for group in allowed.values() for one in group or () if book.find(one) is None})
+        others = [{"name": self._learnt(one), "identities": [one], "zone": "", "quiet_now": False} for one in loose]
+        return {"people": named + others, "away": self._is_away}
+
+    def _learnt(self, identity: str) -> str:
+        channel, _, person_id = identity.partition(":")
+        return self._ledger.recall(f"{channel}.name.{person_id}") or identity
+
+    @property
+    def _is_away(self) -> bool:
+        return self._escalation.away_until is not None
 
     async def away(self, caller: Caller, for_s: float | None = None) -> table.Presence:
-        self._hub_api.go_away(for_s)
-        return table.Presence(self._hub_api.is_away)
+        self._escalation.go_away(None if for_s is None else self._clock.wall() + for_s)
+        return table.Presence(self._is_away)
 
     async def here(self, caller: Caller) -> table.Presence:
-        self._hub_api.come_back()
+        self._escalation.come_back()
         return table.Presence(False)
 
     async def notify(self, caller: Caller, message: str, label: str = "") -> table.Told | Refused:
@@ -430,7 +416,7 @@ class Operations:
         event: str = "",
         newest: bool = False,
     ) -> dict[str, Any]:
-        entries = self._hub_api.ledger.audit_entries(
+        entries = self._ledger.audit_entries(
             after=after,
             limit=min(limit, 10_000),
             session_id=session_id,
@@ -441,10 +427,14 @@ class Operations:
         return {"entries": entries}
 
     async def verify_audit(self, caller: Caller, seen: tuple[table.SeenHead, ...] = ()) -> table.Verdict:
-        return table.Verdict(await self._hub_api.verify_audit(seen))
+        return table.Verdict(await self._verify(seen))
+
+    async def _verify(self, seen: tuple[table.SeenHead, ...] = ()) -> table.AuditVerdict:
+        """In another thread, because a long log takes time. `seen`: heads that others have kept."""
+        return await asyncio.to_thread(self._ledger.prepare_verify(seen))
 
     async def audit_state(self, caller: Caller) -> table.AuditState:
-        verdict = await self._hub_api.verify_audit()
+        verdict = await self._verify()
         return table.AuditState(verdict.count, verdict.head, verdict.ok, verdict.sentence)
 
     # the hub itself
@@ -453,9 +443,9 @@ class Operations:
         return {"pid": os.getpid(), **own_version()}
 
     async def status(self, caller: Caller) -> dict[str, Any]:
-        if self._hub_api.ledger.alarm:
-            self._hub_api.ledger.flush()  # the alarm can be over, for example when a full disk has space again
-        count, head = self._hub_api.ledger.audit_head()
+        if self._ledger.alarm:
+            self._ledger.flush()  # the alarm can be over, for example when a full disk has space again
+        count, head = self._ledger.audit_head()
         return {
             "pid": os.getpid(),
             **own_version(),
@@ -465,15 +455,29 @@ class Operations:
             "open_prompts": len(self._hub_api.open_prompts()),
             "at_prompt": sum(record.prompt.idle for record in self._hub_api.open_prompts()),
             "still_waiting": len(self._hub_api.still_waiting()),
-            "away": self._hub_api.is_away,
+            "away": self._is_away,
             "audit_head": {"count": count, "hash": head},
-            "answered_ways": self._hub_api.ledger.ways(),
-            "alarm": self._hub_api.ledger.alarm,
+            "answered_ways": self._ledger.ways(),
+            "alarm": self._ledger.alarm,
             "unasked": self._unasked(),
         }
 
     async def session_health(self, caller: Caller) -> dict[str, Any]:
-        return {"sessions": await self._hub_api.health()}
+        """All hosts are asked at once, so one that hangs delays no other."""
+        sessions = self._hub_api.sessions()
+        found = await asyncio.gather(*map(self._look_at, sessions))
+        return {"sessions": {one.session_id: health for one, health in zip(sessions, found, strict=True)}}
+
+    async def _look_at(self, session: SessionRecord) -> str:
+        link = self._hub.hosts.get(session.session_id)
+        if link is None:
+            return "its host is not connected to the hub"
+        if session.pid > 0 and not lives(session.pid):
+            return "its program has ended"
+        # a question from a script has no screen
+        if link.tty and await link.capture(False, self._hub_api.settings.capture_timeout_s) is None:
+            return "its host does not answer"
+        return "ok"
 
     async def reload(self, caller: Caller) -> table.Done | Refused:
         try:
@@ -496,6 +500,12 @@ class Operations:
     def _refuse_inside_session(self, caller: Caller, op: str, prompt_id: str = "") -> Refused:
         """Refuses a program inside a session, or a caller that cannot be identified."""
         return _refused(self._caller_check.refuse(caller.inside_session, op, prompt_id, caller.pid))
+
+    def _send(self, session: SessionRecord, message: str, **fields: Any) -> bool:
+        link = self._hub.hosts.get(session.session_id)
+        if link is not None:
+            link.send(message, **fields)
+        return link is not None
 
     def _running(self, session_id: str) -> SessionRecord | Refused:
         session = self._hub_api.session(session_id)
@@ -543,7 +553,7 @@ class Operations:
         return [event for event in opened if event["prompt_id"] not in told] + recent
 
     def _alarms(self) -> list[dict[str, Any]]:
-        alarm = self._hub_api.ledger.alarm
+        alarm = self._ledger.alarm
         return [{"event": "store.alarm", "at": iso(self._clock.wall()), **describe_alarm(alarm)}] if alarm else []
 
 

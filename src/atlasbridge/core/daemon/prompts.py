@@ -17,7 +17,7 @@ from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.daemon.rules import describe_decision
 from atlasbridge.core.operations import fitting_constraints
-from atlasbridge.core.policy.people import CARD, PAGE, PROOF, with_proof, with_quorum
+from atlasbridge.core.policy.approval import CARD, PAGE, PROOF, with_proof, with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer, label_answer
 from atlasbridge.core.prompt.gate import fate

@@ -8,14 +8,14 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from atlasbridge.core.audit.passkeys import Passkeys
+from atlasbridge.core.clock import RateWindow
 from atlasbridge.core.daemon.parts import HubParts, HubSettings
-from atlasbridge.core.daemon.passkeys import Passkeys
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.receipts import RefusalLog, decision_of
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.policy.choice import agrees
-from atlasbridge.core.policy.people import PROOF, QUORUM, describe_votes, quorum_of
+from atlasbridge.core.policy.approval import PROOF, QUORUM, agrees, describe_votes, quorum_of
 from atlasbridge.core.prompt.gate import Cancel, decide_reply, refuse_inside_session
 from atlasbridge.core.prompt.model import (
     OPEN,
@@ -28,7 +28,6 @@ from atlasbridge.core.prompt.model import (
     Reject,
 )
 from atlasbridge.core.prompt.redact import leaves
-from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.routing.policy import PolicySettings, decide_allowed, is_listed
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.store.prompts import Decider, RequestRecord, shown

@@ -1,4 +1,5 @@
-"""The hub from a command's view: whether one runs, of which version, and a connection for requests and events.
+"""The hub from a command's view: whether one runs, of which version, a connection for requests and events, and how it
+is started and stopped.
 
 Blocking, standard library only.
 """
@@ -6,20 +7,29 @@ Blocking, standard library only.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import select
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from atlasbridge import __version__
 from atlasbridge.core import wire
+from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
+from atlasbridge.core.fast_imports import signal
 from atlasbridge.core.home import Home
 from atlasbridge.core.hub_connection import dial, left_address
-from atlasbridge.core.peer import FalsePeer
+from atlasbridge.core.peer import FalsePeer, is_inside, look_at, trace_ancestry
+from atlasbridge.core.process import first_line, own_environ, own_python, start_alone
 from atlasbridge.core.system import OWN_FILE, try_lock
 from atlasbridge.core.wire import PROTOCOL
+
+if TYPE_CHECKING:
+    import subprocess
 
 
 class HubLock:
@@ -102,19 +112,19 @@ class HubClient:
         """Returns the hub's answer; raises an exception for a refusal."""
         answer = self.request(op, **fields)
         if not answer.get("ok"):
-            kind = ConfigError if answer.get("reason") == "bad_configuration" else AtlasBridgeError
-            raise kind(str(answer.get("message", "the hub refused")), str(answer.get("hint", "")))
+            raise _refusal(answer)
         return answer
 
     def stream(self, op: str, **fields: Any) -> Iterator[dict[str, Any]]:
-        """Yields every line until the hub closes the connection."""
-        self._send({"op": op, **fields})
-        self._socket.settimeout(None)
-        while True:
-            try:
-                yield self._next()
-            except HubUnavailable:
-                return
+        """Yields every line until the hub closes the connection; nothing if it did so before it was asked."""
+        try:
+            self._send({"op": op, **fields})
+            self._socket.settimeout(None)
+            while (line := self._next()).get("ok") is not False:
+                yield line
+        except HubUnavailable:
+            return
+        raise _refusal(line)
 
     def _send(self, message: dict[str, Any]) -> None:
         try:
@@ -134,6 +144,11 @@ class HubClient:
                 raise HubUnavailable("the hub closed the connection", START_HINT)
             self._ready.extend(self._buffer.feed(data))
         return self._ready.pop(0)
+
+
+def _refusal(answer: Mapping[str, Any]) -> AtlasBridgeError:
+    kind = ConfigError if answer.get("reason") == "bad_configuration" else AtlasBridgeError
+    return kind(str(answer.get("message", "the hub refused")), str(answer.get("hint", "")))
 
 
 def connect(home: Home, timeout_s: float = 30.0) -> socket.socket:
@@ -210,3 +225,144 @@ def look_at_hub(home: Home) -> str:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdecimal())
+
+
+# Starting and stopping it. Several starters can race: the lock allows only one hub. A starter waits on a pipe of the
+# new hub. One line says that the hub listens, or why it cannot.
+
+ALREADY_RUNNING = "already running"
+_TAKEN_BACK_S = 5.0  # for a session's host to start a hub, and for a hub to restore its own socket
+_ENDING_S = 1.0  # for a hub that ends without reporting
+
+
+def ensure_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) -> bool:
+    """Ensures that a hub listens. Returns True if this call started it."""
+    clock = clock or SystemClock()
+    home.prepare()
+    deadline = clock.now() + timeout_s
+    while True:
+        try:
+            connect(home, timeout_s=5.0).close()
+        except FalseHub:
+            if clock.now() > deadline - timeout_s + _TAKEN_BACK_S:
+                raise
+        except HubUnavailable:
+            pass
+        else:
+            return False
+        if clock.now() > deadline:
+            raise HubUnavailable("the hub did not start in time", f"look into {home.log}")
+        if not home.may_start_hub:
+            raise HubUnavailable(f"no hub listens at {home.socket}", "it is started by the user whose hub it is")
+        if is_inside(trace_ancestry(os.getpid(), look_at)):
+            _wait_for_the_host(clock.now() > deadline - timeout_s + _TAKEN_BACK_S)
+        elif _spawn_and_wait(home, max(0.1, deadline - clock.now())):
+            return True
+        time.sleep(0.05)  # another hub has the lock: it is about to listen or to end
+
+
+def _wait_for_the_host(long_enough: bool) -> None:
+    """A process inside a session does not start a hub; the session's host does."""
+    if long_enough:
+        raise HubUnavailable("the hub is not running", "start it outside of this session: atlasbridge hub start")
+    time.sleep(0.05)
+
+
+def _spawn_and_wait(home: Home, timeout_s: float) -> bool:
+    """Returns True if the new hub listens; False if another hub has the lock, or the new one is still starting after
+    the timeout. Raises the error that the new hub reports."""
+    process, verdict = _start_and_hear(home, timeout_s)
+    if verdict.get("ready") or not (verdict or _has_ended(process)):
+        process.returncode = 0  # it keeps running as a daemon, so its exit status is not needed here
+        return bool(verdict)
+    process.wait()
+    error = str(verdict.get("error", ""))
+    if error == ALREADY_RUNNING:
+        return False
+    if not error:
+        raise HubUnavailable("the hub ended while it started", f"look into {home.log}")
+    kind = ConfigError if verdict.get("exit_code") == ConfigError.exit_code else AtlasBridgeError
+    raise kind(error, str(verdict.get("hint", "")))
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    from subprocess import TimeoutExpired  # imported late: most commands find a hub that runs
+
+    try:
+        process.wait(_ENDING_S)
+    except TimeoutExpired:
+        return False
+    return True
+
+
+def _start_and_hear(home: Home, timeout_s: float) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
+    environ = own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root))
+    if not hasattr(select, "poll"):  # on Windows a pipe can neither be passed on nor polled: the first line of output
+        process = start_alone(own_python("atlasbridge.core.daemon", "--ready-fd", "1"), environ, answer=True)
+        line = first_line(process, timeout_s)
+        return process, dict(json.loads(line)) if line else {}
+    reader, writer = os.pipe()
+    command = own_python("atlasbridge.core.daemon", "--ready-fd", str(writer))
+    try:
+        process = start_alone(command, environ, cwd="/", pass_fds=(writer,))
+    finally:
+        os.close(writer)
+    try:
+        return process, read_verdict(reader, timeout_s)
+    finally:
+        os.close(reader)
+
+
+def read_verdict(fd: int, timeout_s: float) -> dict[str, Any]:
+    waiter = select.poll()  # not select(): a caller can have more than 1024 descriptors
+    waiter.register(fd, select.POLLIN)
+    if not waiter.poll(timeout_s * 1000):
+        return {}
+    with os.fdopen(os.dup(fd), "rb") as pipe:
+        line = pipe.readline()
+    return dict(json.loads(line)) if line else {}
+
+
+def await_session(home: Home, session_id: str, patience_s: float, clock: Clock | None = None) -> bool:
+    """Waits until the hub knows this session, even if the hub is still starting. Returns False if it does not in
+    time."""
+    clock = clock or SystemClock()
+    deadline = clock.now() + patience_s
+    while (left_s := deadline - clock.now()) > 0:
+        try:
+            with HubClient(home, timeout_s=left_s + 1.0) as hub:
+                return bool(hub.request("session.wait", session_id=session_id, patience_s=left_s).get("known"))
+        except HubUnavailable:
+            time.sleep(0.02)
+    return False
+
+
+def stop_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) -> bool:
+    """Stops the hub and waits until it has ended, even if it is still starting. Returns False if none runs."""
+    clock = clock or SystemClock()
+    deadline = clock.now() + timeout_s
+    while not (pid := lock_holder(home.lock)):
+        if not is_starting(home.starting) or clock.now() > deadline:
+            return False
+        time.sleep(0.02)
+    _ask_to_stop(home, pid)
+    while lock_holder(home.lock) == pid:
+        if clock.now() > deadline:
+            raise AtlasBridgeError(f"the hub (process {pid}) does not end", f"end it with: kill -9 {pid}")
+        time.sleep(0.02)
+    return True
+
+
+def _ask_to_stop(home: Home, pid: int) -> None:
+    """Asks through the socket, where the hub checks the caller. A hub that does not answer, or an older one, gets a
+    signal."""
+    try:
+        with HubClient(home, timeout_s=5.0) as hub:
+            answer = hub.request("stop")
+    except HubUnavailable:
+        answer = {"ok": False, "reason": "unknown_op"}
+    if answer.get("ok"):
+        return
+    if answer.get("reason") != "unknown_op":
+        raise AtlasBridgeError(str(answer.get("message", "the hub refused to stop")))
+    os.kill(pid, signal.SIGTERM)

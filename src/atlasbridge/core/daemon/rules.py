@@ -18,10 +18,10 @@ from typing import Any
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import iso
 from atlasbridge.core.daemon.parts import HubParts
-from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.operations import Granted, Refused
+from atlasbridge.core.operations import Caller, Ended, Granted, Refused, Revoked, Trusted
 from atlasbridge.core.policy.rule import (
     LONGEST_S,
     PREFIX,
@@ -35,8 +35,9 @@ from atlasbridge.core.policy.rule import (
     live_grants,
     own_rules,
 )
-from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, Subject, SubjectKind, digest_text
-from atlasbridge.core.routing.router import PromptRouter
+from atlasbridge.core.prompt.model import OPEN, Answer, Prompt, PromptRecord, Subject, SubjectKind, digest_text
+from atlasbridge.core.routing.policy import decide_allowed
+from atlasbridge.core.routing.router import LOCAL, PromptRouter
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
@@ -142,7 +143,7 @@ class RuleService:
         """Returns the answer that a rule types and its decider; None if people are asked."""
         if verdict.verdict is Say.ASK:
             return None
-        from atlasbridge.core.policy.choice import once_answer, refusing_answer
+        from atlasbridge.core.policy.approval import once_answer, refusing_answer
 
         allows = verdict.verdict is Say.ALLOW
         answer = once_answer(prompt) if allows else refusing_answer(prompt, verdict.reason)
@@ -373,43 +374,49 @@ def _decision(ledger: Ledger, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def agreed(record: PromptRecord, reply: ReplyRecord) -> bool:
-    from atlasbridge.core.policy.choice import agrees
+    from atlasbridge.core.policy.approval import agrees
 
     return reply.answer is not None and agrees(record.prompt, reply.answer)
 
 
 MOST_CASES = 2000
+SHORTEST_ID = 8  # shortest id with which a grant can be revoked
 
 
 class RuleOperations:
-    """The operations on rules and grants. `try_again(record, session)` checks whether a prompt that is still open is
-    allowed by a new grant."""
+    """The operations of the table on rules and grants. `try_again(record, session)` checks whether a prompt that is
+    still open is allowed by a new grant."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        hub_api: RuleService,
-        now: Callable[[], float],
-        try_again: Callable[[PromptRecord, SessionRecord], bool],
-    ) -> None:
-        self._ledger = ledger
-        self._hub_api = hub_api
-        self._now = now
+    def __init__(self, hub: HubParts, try_again: Callable[[PromptRecord, SessionRecord], bool]) -> None:
+        self._ledger, self._router, self._rules, self._now = hub.ledger, hub.router, hub.rules, hub.clock.now
         self._try_again = try_again
 
-    def cases(self, prompt_id: str = "", since: str = "") -> list[dict[str, Any]]:
-        """Returns past questions, newest first, with the data that a rule can use."""
+    async def rules(self, caller: Caller) -> dict[str, Any]:
+        held = [*self._rules.rules.policy.rules, *self._rules.project_rules()]
+        return {
+            "rules": [describe_rule(rule) for rule in held],
+            "grants": self._live(),
+            "decisions": list_decisions(self._ledger),
+            "tell": self._rules.rules.tell,
+        }
+
+    async def policy_rules(self, caller: Caller) -> dict[str, Any]:
+        rules = [describe_rule(rule) for rule in self._rules.rules.policy.rules]
+        return {"rules": rules, "old_grants": self._rules.rules.old_grants}
+
+    async def policy_cases(self, caller: Caller, prompt_id: str = "", since: str = "") -> dict[str, Any]:
+        """Past questions, newest first, with the data that a rule can use."""
         if prompt_id:
             record = self._ledger.prompt(prompt_id)
             found = [record] if record else []
         else:
             found = [item for item in self._ledger.history("", MOST_CASES) if item.created_at >= since]
-        return [self._case(record) for record in found]
+        return {"cases": [self._case(record) for record in found]}
 
     def _case(self, record: PromptRecord) -> dict[str, Any]:
         session = self._ledger.session(record.session_id)
         subject = record.prompt.subject
-        case = self._hub_api.case_of(record.prompt, session) if session else None
+        case = self._rules.case_of(record.prompt, session) if session else None
         certain = bool(case and case.subject and case.subject.certain)
         return {
             "prompt_id": record.prompt_id,
@@ -435,42 +442,47 @@ class RuleOperations:
             return None
         return agreed(record, reply)
 
-    def in_force(self) -> dict[str, Any]:
-        rules = [describe_rule(rule) for rule in self._hub_api.rules.policy.rules]
-        return {"rules": rules, "old_grants": self._hub_api.rules.old_grants}
+    async def policy_trust(self, caller: Caller, folder: str, remove: bool = False) -> Trusted | Refused:
+        """Trusts a project's file: its rules apply from now on."""
+        try:
+            if remove:
+                return Trusted((), self._rules.distrust(Path(folder), caller.identity))
+            return Trusted(tuple(rule.name for rule in self._rules.trust(Path(folder), caller.identity).rules))
+        except AtlasBridgeError as error:
+            return Refused("bad_configuration", str(error), error.hint)
 
-    def overview(self) -> dict[str, Any]:
-        held = [*self._hub_api.rules.policy.rules, *self._hub_api.project_rules()]
-        return {
-            "rules": [describe_rule(rule) for rule in held],
-            "grants": self.grants(),
-            "decisions": list_decisions(self._ledger),
-            "tell": self._hub_api.rules.tell,
-        }
+    async def grants(self, caller: Caller) -> dict[str, Any]:
+        return {"grants": self._live()}
 
-    def grants(self) -> list[dict[str, Any]]:
-        """Returns the grants that can still allow something: a session's grant ends with the session."""
+    def _live(self) -> list[dict[str, Any]]:
+        """The grants that can still allow something: a session's grant ends with the session."""
         living = {session.session_id for session in self._ledger.sessions()}
         return [self._describe(one) for one in self._ledger.live_grants() if one.session_id in ("", *living)]
 
-    def revoke(self, beginning: str, by: str) -> list[str]:
-        return self._ledger.revoke_grants(beginning, by)
+    async def revoke_grants(self, caller: Caller, grant_id: str = "") -> Ended:
+        return Ended(tuple(self._ledger.revoke_grants(grant_id, caller.identity)))
 
-    def trust(self, folder: Path, by: str) -> list[str]:
-        """Trusts a project's file. Returns the names of its rules, which apply from now on."""
-        return [rule.name for rule in self._hub_api.trust(folder, by).rules]
+    async def revoke_grant(self, caller: Caller, grant_id: str) -> Revoked | Refused:
+        if len(grant_id) >= SHORTEST_ID and self._ledger.revoke_grants(grant_id, caller.identity):
+            return Revoked(True)
+        return Refused("unknown_grant", "there is no such grant")
 
-    def distrust(self, folder: Path, by: str) -> bool:
-        return self._hub_api.distrust(folder, by)
-
-    def add(
-        self, prompt_id: str, by: str, for_s: float | None, times: int | None, folder: bool, preview: bool
+    async def grant(
+        self,
+        caller: Caller,
+        prompt_id: str,
+        for_s: float | None = None,
+        times: int | None = None,
+        folder: bool = False,
+        preview: bool = False,
     ) -> Granted | Refused:
         record = self._ledger.prompt(prompt_id)
         session = self._ledger.session(record.session_id) if record else None
+        if refusal := self._refuse_grant(record, caller):
+            return Refused("cannot_grant", refusal)
         if record is None or session is None:
             return Refused("unknown_prompt", "There is no such prompt.")
-        made = self.prepare(record, session, by, for_s, times, folder)
+        made = self.prepare(record, session, caller.identity, for_s, times, folder)
         if isinstance(made, str):
             return Refused("cannot_grant", f"This cannot be granted: {made}.")
         grant, words = made
@@ -478,6 +490,17 @@ class RuleOperations:
             return words
         kept = self._ledger.add_grant(grant, record.prompt_id, words.words)
         return replace(words, grant_id=kept.grant_id, answered=self._try_again(record, session))
+
+    def _refuse_grant(self, record: PromptRecord | None, caller: Caller) -> str:
+        """A grant through a channel counts only while its prompt is open, and only from people who are allowed to
+        answer it."""
+        if caller.channel == LOCAL:
+            return ""
+        if record is None or record.state not in OPEN:
+            return "This prompt is no longer open."
+        remote, policy = self._router.remote(caller.channel), self._router.policy
+        allowed = decide_allowed(caller.channel, caller.identity, remote=remote, prompt=record.prompt, settings=policy)
+        return "" if allowed else "You are not allowed to answer this prompt."
 
     def prepare(
         self,
@@ -493,8 +516,8 @@ class RuleOperations:
 
         if record.prompt.secret or record.prompt.idle:
             return "a secret or an empty input box is never answered beforehand"
-        case = self._hub_api.case_of(record.prompt, session)
-        shape = decide_shape(case, self._hub_api.parse)
+        case = self._rules.case_of(record.prompt, session)
+        shape = decide_shape(case, self._rules.parse)
         if isinstance(shape, str):
             return shape
         in_session = not folder
@@ -511,10 +534,10 @@ class RuleOperations:
             times,
             by,
         )
-        against = self._hub_api.stands_against(grant, case, session)
+        against = self._rules.stands_against(grant, case, session)
         if against:
             return against
-        good, bad = examples(shape, case, self._hub_api.parse)
+        good, bad = examples(shape, case, self._rules.parse)
         limits = in_words(seconds, grant.uses_left, in_session)
         words = describe(shape)
         refused, reasons = tuple(text for text, _ in bad), tuple(why for _, why in bad)

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import look_at, own_tool
-from atlasbridge.core.daemon.parts import HostLink
+from atlasbridge.core.daemon.parts import HostLink, Rounds
 from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.daemon.sessions import AWAITED, UNRECORDED, SessionLife
 from atlasbridge.core.errors import AtlasBridgeError
@@ -39,8 +38,7 @@ from atlasbridge.core.hub_connection import (
     wants_loopback,
     write_pass,
 )
-from atlasbridge.core.peer import UNPROVEN, Peer, meet, own_uid, read_peer
-from atlasbridge.core.store.rounds import Rounds
+from atlasbridge.core.peer import UNPROVEN, Peer, look_at, meet, own_tool, own_uid, read_peer
 
 # Where clients of the hub's TCP port say which process they are. The kernel's information about each is kept until its
 # connection has completed the handshake.

@@ -9,14 +9,13 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from atlasbridge.core.ancestry import started_at
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.audit_heads import AuditHeads
 from atlasbridge.core.daemon.escalation import CHANNEL
 from atlasbridge.core.daemon.hub_api import LocalHubApi
 from atlasbridge.core.daemon.operations import Operations
-from atlasbridge.core.daemon.parts import EventStream, HostBook, HubParts, HubSettings, StoreAlarm
+from atlasbridge.core.daemon.parts import EventStream, HostBook, HubParts, HubSettings, Rounds, StoreAlarm
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.receipts import RefusalLog
 from atlasbridge.core.daemon.remote_launch import Launcher
@@ -29,14 +28,13 @@ from atlasbridge.core.daemon.session_processes import CallerCheck
 from atlasbridge.core.daemon.sessions import SessionLife
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
+from atlasbridge.core.peer import started_at
 from atlasbridge.core.ports import Channel, HubApi
 from atlasbridge.core.prompt.model import PromptRecord
-from atlasbridge.core.routing.channel_worker import ChannelWorker
-from atlasbridge.core.routing.router import PromptRouter
+from atlasbridge.core.routing.router import ChannelWorker, PromptRouter
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.session.settings import SETTINGS_SUFFIX
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.store.rounds import Rounds
 from atlasbridge.core.values import field, frozen
 
 # How the hub is told from outside to stop or to reload its configuration, with and without POSIX signals.
@@ -137,25 +135,32 @@ class Hub:
         refusals = RefusalLog(ledger, clock, self.scheduler)
         self.replies = ReplyService(parts, self.life, settings, refusals)
         self.sessions = SessionLife(parts, self.life, settings)
-        self.hub_api = LocalHubApi(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
         self.later = ScheduledAnswers(parts, self.life, self.replies)
         self.queue = InstructionQueue(parts, self.life, self.replies)
         self.sessions.on_end = self.queue.session_ended
-        self.hub_api.serve(self.life, self.router, self.later, self.queue)
-        self.hub_api.integrations = RemoteQuestions(parts, self.sessions)
-        ledger.name_people_by(self.hub_api.name_of)
         self.replies.person_of = self._person_of
-        self.hub_api.tell_people = self.router.notify
-        self.hub_api.passkeys = self.replies.passkeys
         self.replies.passkeys.on_signed = lambda: ledger.when_durable(self.heads.send)
-        self.hub_api.read_rules = lambda: self.rules.use(self._read_plan().rules)
-        self.caller_check = self.hub_api.caller_check = CallerCheck(
+        self.caller_check = CallerCheck(
             parts, refusals, guests=lambda: self._plan.settings.guests, members=lambda: self._plan.settings.members
         )
-        self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
-        self.operations = Operations(
+        self.hub_api = LocalHubApi(
+            home,
             parts,
+            settings,
+            self.life,
+            self.later,
+            self.queue,
+            self.caller_check,
+            RemoteQuestions(parts, self.sessions),
+            self.replies.passkeys,
+            lambda: self.rules.use(self._read_plan().rules),
+        )
+        ledger.name_people_by(self.hub_api.name_of)
+        self.rule_operations = RuleOperations(parts, self.life.answer_by_rule)
+        self.operations = Operations(
             self.hub_api,
+            self.caller_check,
+            self._plan.launchers,
             self.replies,
             self.request_reload,
             self.stop_once,
@@ -287,7 +292,7 @@ class Hub:
         self._plan = plan
         self.router.policy = plan.settings.policy
         self.replies.settings = self.sessions.settings = self.hub_api.settings = plan.settings
-        self.hub_api.use_launchers(plan.launchers)
+        self.operations.use_launchers(plan.launchers)
         self.rules.use(plan.rules)
         self.rules.get_ready()
         self.hub_api.forget_strangers()

@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import Any, Final
 
-from atlasbridge.core.ancestry import own_tool, started_at
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import iso
 from atlasbridge.core.daemon.parts import REMOTE_HOST, HostLink, HubParts, HubSettings
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.ids import short_id
+from atlasbridge.core.peer import own_tool, started_at
 from atlasbridge.core.prompt.codec import decode_prompt
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState
 from atlasbridge.core.session.model import SessionRecord, SessionState

@@ -78,6 +78,7 @@ _LATER = 0.1  # after a long silence, looks are rarer: the delay is a tenth of t
 RAW_LIMIT = 8192
 _REACTS_S = 0.5
 NOTHING = ("silent", DRAWN_SCREEN, PASSING)  # rules of findings that ask nothing by themselves
+BLINK_S = 1.2  # a prompt that vanished and was back at once: a part of it blinks
 REDRAW_S = 0.3  # a tool that redraws its whole screen can show nothing for a moment
 RETURNS_S, LINGERS_S = 0.6, 1.0  # some tools redraw a dialog after its answer: how soon after it left, and for how long
 
@@ -97,6 +98,8 @@ class Detector:
         self._sent = False  # Enter was typed since the prompt was raised, by a person or by the host
         self._answered: JustAnswered | None = None
         self._done, self._done_at = "", float("-inf")  # the dialog that was answered last, and when it left
+        self._gone: dict[str, float] = {}  # the prompts that left without any keys, and when
+        self._returned, self._shown_at = False, 0.0  # the open prompt left and was back at once; when it was last seen
         self._raw = bytearray()
         self._unsure = False  # the open prompt is possibly gone; look again soon
         self._votes: deque[ProbeState] = deque(maxlen=3)
@@ -164,12 +167,20 @@ class Detector:
 
     def _untouched(self) -> Finding | None:
         opened, found = self._open, self._recognise_open()
-        if opened is None or not opened.has_digest(found, self._resized):
+        if opened is None or not self._has_its_text(found):
             return None
         if found.constraints.get("idle") and self._tool_works(found):
             return None
         untouched = opened.is_untouched(found, self.screen_history.look())
         return found if untouched and not self._asks_of_another(found) else None
+
+    def _has_its_text(self, found: Finding) -> bool:
+        """Whether the text is that of the open prompt, except for rows that tick by themselves."""
+        opened = self._open
+        if opened is None:
+            return False
+        history = self.screen_history
+        return opened.has_digest(found, self._resized) or history.differs_by_ticks(opened.found, found, 2, self._now)
 
     def _asks_of_another(self, found: Finding) -> bool:
         """Whether the same words are about something else than the person saw: the text above has changed, the
@@ -179,7 +190,8 @@ class Detector:
         if opened is None or found.structural or found.constraints.get("idle"):
             return False
         history = self.screen_history
-        if found.question != opened.found.question and not (self._resized and rewrapped(found) == opened.wrap):
+        rewritten = found.question != opened.found.question and not self._has_its_text(found)
+        if rewritten and not (self._resized and rewrapped(found) == opened.wrap):
             return True
         once_more = history.place(found) != opened.place and history.stands_at(opened.place, found.core)
         return once_more or self._lines_since > self.screen.rows
@@ -248,7 +260,7 @@ class Detector:
             self._answered = JustAnswered(now, self.screen_history.key, worked=self.screen_history.work_rows())
         self._typed_at = None
         self._attended = ""
-        self.screen_history.forget_rhythm()
+        self.screen_history.forget_rhythm(keys=False)
         return self._look_soon(now)
 
     # judging the screen
@@ -261,7 +273,7 @@ class Detector:
         self._votes.append(probe.state)
         self._facts = replace(facts_of(probe, view.row), single=probe.command in self._single)
         found = self.screen_history.recognise(self._facts)
-        self.screen_history.notice_finding(found)
+        self.screen_history.notice_finding(found, now)
         self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
         out = self._check_open(found, probe, now)
         if self._open is None:  # the answered prompt is now history: recognise without it
@@ -280,7 +292,13 @@ class Detector:
         if self._is_same(found) and not self._tool_works(found):
             untouched = self._answered is None and not self._keys_since_raise
             if not (untouched and self._asks_of_another(found)):
+                self._shown_at = now
                 return self._still_there(found, probe, now)
+        if self._answered is None and not self._keys_since_raise:
+            history, held_s = self.screen_history, BLINK_S if self._returned else 0.0
+            if now - self._shown_at < held_s or history.differs_by_ticks(self._open.found, found, 1, now):
+                self._unsure = True  # it ticks or blinks by itself: the next change will tell
+                return []
         steady_s = REDRAW_S if self.despite_busy and found.rule in NOTHING else self.settings.patience.settle_s
         if self._answered is not None and probe.canonical:
             steady_s = 0.0  # a line that was sent is over, whatever follows
@@ -326,7 +344,7 @@ class Detector:
         touched, in_place = answered or self._keys_since_raise, self.screen_history.place(found) == opened.place
         if found.constraints.get("idle") and self._sent and found.excerpt != opened.found.excerpt:
             return False  # the tool worked between two looks: there is something new to show
-        if opened.has_digest(found, self._resized):
+        if self._has_its_text(found):
             return found.structural or in_place or not touched
         if answered and opened.is_answered_in(found):
             return True
@@ -371,7 +389,8 @@ class Detector:
         self.tool.raised(shown, now)
         place, behind = self.screen_history.place(found), view.behind_cursor()
         self._open = OpenPrompt(prompt, found, place, self._facts, rewrapped(found), behind)
-        self._lines_since, self._answered = 0, None
+        self._returned = now - self._gone.get(prompt.digest, float("-inf")) < 2 * BLINK_S
+        self._lines_since, self._answered, self._shown_at = 0, None, now
         self._sent = self._resized = self._keys_since_raise = False
         return [RaisePrompt(prompt)]
 
@@ -437,6 +456,9 @@ class Detector:
         if opened is not None and reason.startswith("answered"):
             self.screen_history.close_dialog(opened.found.excerpt.rpartition("\n")[2], opened.place)
             self._done, self._done_at = opened.prompt.digest, self.screen_history.last_output
+        if opened is not None and reason == "moved_on":
+            near = {digest: at for digest, at in self._gone.items() if self._now - at < 2 * BLINK_S}
+            self._gone = {**near, opened.prompt.digest: self._now}
         return [events.WithdrawPrompt(opened.prompt.digest, reason)] if opened else []
 
     def _next_look(self, probe: ProbeAnswer, now: float) -> float:

@@ -13,9 +13,9 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Step
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, PromptType, Subject, SubjectKind, digest_text
 from atlasbridge.core.prompt.redact import hidden_pieces, redact_rows
-from atlasbridge.core.prompt.timer import asks_permission, is_bare_enter
+from atlasbridge.core.prompt.timer import asks_permission, is_bare_enter, may_permit, refusal_among
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.dialect import Dialect, compiled, steady
+from atlasbridge.core.recognition.dialect import Dialect, steady
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut, without_drawing
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
@@ -24,6 +24,8 @@ from atlasbridge.core.values import replace
 _LEFT_OUT = lazy(
     r"\b(\d{1,6}) (?:more |hidden )?(?:lines?|rows?)\b|\.{3} (\d{1,6}) hidden \(Ctrl\+O\) \.{3}\n(?!\s*[│┃╰╭])"
 )
+# In the lower border of a box Gemini counts the rows of the box, of which more can have left the screen.
+_HIDDEN_ROWS = lazy(r"(?m)^\s*╰─+\.{3} (\d{1,6}) hidden \(Ctrl\+O\) \.{3}─")
 # Codex: its question from its first row on, no row of a command, a blank row, and `[… 18 lines] ^a view all`.
 _ALL_LEFT_OUT = lazy(
     r"\A\s*(?:Would you like|Do you want) to\b(?:(?!\n\s*[$>#%] )[\s\S])*"
@@ -31,16 +33,6 @@ _ALL_LEFT_OUT = lazy(
 )
 _READS_SOMETHING = 0.80  # at most MED: a reader alone does not say what is asked
 _SEEN = 40  # characters of the subject that the excerpt must show
-# Compiled when first used.
-_PLAIN_NO = r"\W*(?:no|n|cancel|abort|reject|deny|decline|refuse|none)\W*(?:\(\w+\))?\W*"
-_NEGATED = r"\b(?:don['’]?t|do not|not)\b"
-_NO_BUT = (  # refusals that continue anyway or lose something: a timer never sends them
-    r"\b(?:continue|proceed|go on|anyway|without saving|discard|delete|deploy|allow|approve|accept|force|overwrite"
-    r"|and)\b"
-)
-_NOT_STOPPING = (
-    r"\W*(?:don['’]?t|do not|never)\b.*\b(?:stop|cancel|abort|save|keep|exit|quit|wait|verify|check|back ?up)\b"
-)
 RESTS = {"idle": True, "commands": True}  # typed text is run as a command, not taken as an answer
 
 
@@ -158,7 +150,10 @@ def _missing(found: Finding, told: Subject | None) -> dict[str, int]:
     if told is not None or (found.whole and not found.abridged):
         return {}
     counts = [int(one or other) for one, other in _LEFT_OUT.findall(found.question or found.core)]
-    return {"missing_lines": sum(counts)} if any(counts) else {}
+    if any(counts):
+        return {"missing_lines": sum(counts)}
+    rows = [int(count) for count in _HIDDEN_ROWS.findall(found.question or found.core)]
+    return {"hidden_rows": sum(rows)} if any(rows) else {}
 
 
 def rows_left_out(question: str) -> int:
@@ -252,27 +247,6 @@ def safe_default(found: Finding) -> str:
         return "enter" if found.alone and found.whole and is_bare_enter(found.question or found.excerpt) else ""
     if found.type in (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN):
         return ""
-    if not found.permission and not _asks_permission(found):
-        return ""
-    refusing = [choice for choice in found.choices if choice.refuses and choice.steps and not choice.always]
-    if not found.own and found.type is PromptType.TYPE_MULTIPLE_CHOICE:
-        plain = [choice for choice in refusing if compiled(_PLAIN_NO).fullmatch(choice.label)]
-        refusing = plain or [choice for choice in refusing if not _goes_on(choice.label)]
-    return refusing[0].value if refusing else ""
-
-
-def _asks_permission(found: Finding) -> bool:
-    """Whether "no" means that nothing is done, judged by the verb of the question or of a choice that agrees."""
-    if found.type is PromptType.TYPE_YES_NO:
-        return asks_permission(found.question or found.core)
-    rows = (found.question or found.core).replace("\0", "\n").split("\n")
-    labels = [choice.label for choice in found.choices]
-    above = [row for row in rows if not any(label and label in row for label in labels)]
-    asked = [row for row in above if "?" in row][-1:] or above[-1:]
-    agreeing = [choice.label for choice in found.choices if not choice.refuses]
-    return asks_permission("\n".join(asked)) or any(map(asks_permission, agreeing))
-
-
-def _goes_on(label: str) -> bool:
-    negated = compiled(_NEGATED).search(label)
-    return bool(compiled(_NOT_STOPPING).match(label) if negated else compiled(_NO_BUT).search(label))
+    yes_no, asked = found.type is PromptType.TYPE_YES_NO, found.question or found.core
+    asks = asks_permission(asked) if yes_no else may_permit(asked, found.choices)
+    return refusal_among(found.choices, sure=yes_no or found.own) if found.permission or asks else ""

@@ -12,6 +12,7 @@ from itertools import pairwise, zip_longest
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.prompt_builder import digest_of, picture_key
 from atlasbridge.core.detection.verdict import SURE, Moment
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import NAMED, Stands, Step
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition.dialect import Dialect
@@ -28,6 +29,13 @@ BEATS_S = 3.0  # a busy mark spins or counts: below a dialog, one that has not c
 STALE_S = 10.0  # the same for a busy mark on a screen without a dialog
 BACKGROUND_S = 600.0  # background work that the tool names below its input box; after this time it counts as idle
 QUIET_WORK_S = 30.0  # for a tool with known busy marks: its input box does not count as idle sooner
+SPINNERS = "".join(map(chr, range(0x2801, 0x2900))) + "◐◓◑◒✶✸✹✺✻✽✢✳"
+SPIN_S = 1.2  # a spinner that has not turned for this long stands still
+_WAITS = lazy(r"\b(?:wait|approv|confirm|press|enter|select|choose|your)", re.IGNORECASE)
+_S = r"\d{1,5}(?:\.\d)?\s?s(?:econds?|ecs?)?\b"
+_SECONDS = lazy(rf"\({_S}|\bin {_S}|\b{_S} (?:left|remaining|ago)\b")
+_CLOCK = lazy(r"\b\d{1,2}:\d{2}:\d{2}\b")
+TICKS_S = 2.5  # a row that counts or spins by itself changes at least this often
 KEPT_ANSWERS = 6
 DRAWN = b"\x1b[?2026l"  # the end of a synchronised update
 
@@ -42,11 +50,13 @@ class ScreenHistory:
         self.key_since = -1.0  # before the first event
         self._seen = ""  # the dialog of the last look, and since when it is there
         self._seen_since = float("-inf")
+        self._seen_found: Finding | None = None
         self._rewritten = 0  # carriage returns and backspaces since the last line feed
         self._version = -1
         self._seen_views: deque[View] = deque(maxlen=2)  # at the last changes
         self._changes: deque[float] = deque(maxlen=4)
         self._row_since: list[float] = []  # when each row last changed
+        self._beats: list[int] = []  # how often in a row only its numbers or its spinner changed, without keys
         self._answered: tuple[str, ...] = ()  # the last answered lines
         self._rejected = ""  # text of a rejected answer, right after the cursor
         self._pictured: tuple[tuple[int, str, tuple[str, ...], str], View] | None = None
@@ -109,7 +119,13 @@ class ScreenHistory:
                     return "busy"
             elif any(at > below and now - self._moved_at(at) < beat_s for at in rows):
                 return state
-        return ""
+        rows = () if self.dialect.says_busy else range(below + 1, len(view.lines))
+        return "busy" if any(self._spins(view.lines[at], now - self._moved_at(at)) for at in rows) else ""
+
+    def _spins(self, row: str, since_s: float) -> bool:
+        """Whether a spinner turns at the start of a row that does not say that it waits for a person."""
+        turns = row.lstrip()[:1] in SPINNERS and since_s < SPIN_S
+        return turns and row.strip() != "" and not _WAITS.search(row)
 
     def patience_s(self, found: Finding) -> float:
         """How long a tool's busy mark is believed while nothing changes."""
@@ -125,9 +141,12 @@ class ScreenHistory:
     def _notice_rows(self, view: View) -> None:
         had = self._seen_views[-1] if self._seen_views else None
         if had is None or len(had.lines) != len(view.lines):
-            self._row_since = [self.last_output] * len(view.lines)
+            self._row_since, self._beats = [self.last_output] * len(view.lines), [0] * len(view.lines)
             return
         for at, (line, styles) in enumerate(zip(view.lines, view.styles, strict=True)):
+            if line != had.lines[at]:
+                soon = self._beats[at] == 0 or self.last_output - self._row_since[at] < TICKS_S
+                self._beats[at] = self._beats[at] + 1 if soon and self._is_tick(had.lines[at], line) else 0
             if line != had.lines[at] or styles != had.styles[at]:
                 self._row_since[at] = self.last_output
 
@@ -147,13 +166,15 @@ class ScreenHistory:
         self.key_since = max(self.last_output, self.key_since)
         return True
 
-    def notice_finding(self, found: Finding) -> None:
+    def notice_finding(self, found: Finding, now: float) -> None:
         """Note since when a finding is there. A dialog settles on its own, whatever changes elsewhere on the screen.
         So do a certain question and the line at the foot of a full screen.
         """
         digest = digest_of(found) if found.structural or found.score >= SURE or found.rule == FOOTER else ""
-        if digest != self._seen:
-            self._seen, self._seen_since = digest, self.last_output
+        ticks = digest and self._seen_found and self.differs_by_ticks(self._seen_found, found, 1, now)
+        if digest != self._seen and not ticks:
+            self._seen_since = self.last_output
+        self._seen, self._seen_found = digest, found
 
     def place(self, found: Finding) -> int:
         """The line number of the finding, counted from the first line that was ever on the screen."""
@@ -184,9 +205,33 @@ class ScreenHistory:
         words = self.look().behind_cursor()
         self._rejected = words if words != behind else ""
 
-    def forget_rhythm(self) -> None:
+    def _is_tick(self, before: str, row: str) -> bool:
+        """Whether only a countdown, elapsed seconds, a clock or a spinner differ. Another number can be what is asked
+        about: `Pay 10 EUR`, `give it 10 %`, `keep 30m`. So can the time in a row that asks.
+        """
+        still = str.maketrans(self.dialect.blinking, " " * len(self.dialect.blinking))
+        one, other = (_SECONDS.sub(" ", text.translate(still)) for text in (before, row))
+        if not row.rstrip().endswith(("?", "？")):
+            one, other = _CLOCK.sub(" ", one), _CLOCK.sub(" ", other)
+        return one == other
+
+    def differs_by_ticks(self, one: Finding, other: Finding, beats: int, now: float) -> bool:
+        """Whether two findings differ only in rows that tick by themselves, and have ticked this often in a row."""
+        rows, view = (_rows(one), _rows(other)), self.look()
+        ticking = [
+            view.lines[at] for at, count in enumerate(self._beats)
+            if count >= beats and now - self._row_since[at] < TICKS_S
+        ]  # fmt: skip
+        if one.type is not other.type or len(rows[0]) != len(rows[1]):
+            return False
+        pairs = [(old, new) for old, new in zip(*rows, strict=True) if old != new]
+        ticks = (self._is_tick(old, new) and any(new.strip() in row for row in ticking) for old, new in pairs)
+        return bool(pairs) and all(ticks)
+
+    def forget_rhythm(self, keys: bool = True) -> None:
         """Forget the rhythm of changes, because changes caused by keys have none."""
         self._changes.clear()
+        self._beats = [0] * len(self._beats) if keys else self._beats
 
     def moment(self, now: float, typed_at: float | None, attended: bool, row: int) -> Moment:
         times = list(self._changes)
@@ -204,6 +249,12 @@ class ScreenHistory:
             attended=attended,
             rewritten=self._rewritten,
         )
+
+
+def _rows(found: Finding) -> list[str]:
+    """All the text that identifies a prompt, row by row."""
+    labels = [f"{one.label}\n{one.detail}" for one in found.choices]
+    return "\n".join([found.core, found.question, *labels]).replace("\0", "\n").split("\n")
 
 
 def blinks(before: View, one: View, other: View) -> bool:

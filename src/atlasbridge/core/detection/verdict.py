@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
+from operator import attrgetter
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.model import Evidence, PromptType
@@ -53,6 +54,12 @@ class Patience:
     stranger_s: float = 10.0  # a screen that the tool's own dialect does not know
     wordless_s: float = 4.0  # the probe knows nothing, and the program has written nothing
     pause_s: float = 30.0  # the probe knows nothing, and the last line is complete: most such programs work
+    unseen_s: float = 1.5  # without a visible reader: longer than most programs work without output
+    around_s: float = 0.5  # a multiplexer draws its own line and its content one after the other
+    tick_s: float = 1.5  # a clock that shows seconds has changed by then
+    rests_s: float = 10.0  # an input box that was unchanged for this long waits, also on a busy machine
+    hidden_s: float = 0.2  # only a program that waits for a person hides what is typed
+    display_s: float = 60.0  # a program that displays, serves or continues by itself is listed as idle after this time
 
 
 @frozen
@@ -88,16 +95,10 @@ def gather(found: Finding, probe: ProbeAnswer, moment: Moment, structured: str, 
     return out
 
 
-UNSEEN_S = 1.5  # without a visible reader: longer than most programs work without output
-AROUND_S = 0.5  # a multiplexer draws its own line and its content one after the other
 BRISK_S = 2.0  # a timer this fast possibly draws progress
 FIRED_S = 0.3  # a timer's output is on the screen this long after it fired
 SLOWEST_S = 30.0  # slowest timer that possibly draws
-TICK_S = 1.5  # a clock that shows seconds has changed by then
 REWRITTEN = 2  # a line that was rewritten this often looks like progress
-RESTS_S = 10.0  # an input box that was unchanged for this long waits, also on a busy machine
-HIDDEN_S = 0.2  # only a program that waits for a person hides what is typed
-DISPLAY_S = 60.0  # a program that displays, serves or continues by itself is listed as idle after this silence
 
 
 class Who(StrEnum):
@@ -196,14 +197,14 @@ def _reads_unseen(case: Situation) -> bool:
     keys = case.probe.canonical is False
     secret = case.hidden and bool(case.found.constraints.get("secret"))
     may_read = (keys or secret) and not case.probe.certain and not case.dialect.idles and not case.shows
-    return may_read and case.found.score >= SURE and not case.idle and case.moment.calm_s >= UNSEEN_S
+    return may_read and case.found.score >= SURE and not case.idle and case.moment.calm_s >= case.patience.unseen_s
 
 
 def _may_count_down(case: Situation) -> bool:
     """Whether a timer runs and a row of the dialog contains only a number."""
     rows = case.found.excerpt.split("\n")
     number = case.found.structural and any(row.strip(" │┃║|").isdecimal() for row in rows)
-    return case.probe.timer and not case.structured and number
+    return case.probe.timer and not case.structured and number and case.moment.calm_s < case.patience.tick_s
 
 
 def _wavers(case: Situation) -> bool:
@@ -215,7 +216,9 @@ def _wavers(case: Situation) -> bool:
 def _moves(case: Situation) -> bool:
     stirs = bool(case.moment.rest_s) or case.moment.calm_s < case.patience.polling_s
     sure = case.found.score >= SURE and case.moment.settled_s >= case.patience.stranger_s  # a clock beside a question
-    foot = case.found.rule == FOOTER and min(case.moment.row_s, case.moment.settled_s) >= TICK_S  # or above it
+    foot = (
+        case.found.rule == FOOTER and min(case.moment.row_s, case.moment.settled_s) >= case.patience.tick_s
+    )  # or above it
     return stirs and not case.found.structural and not sure and not foot
 
 
@@ -232,6 +235,8 @@ def _silence(case: Situation) -> str:
     below = case.found.detached or case.dialect.idles or case.moment.rewritten >= REWRITTEN
     return "pause" if below else "silence"
 
+
+_DISPLAY = "a list without a question, and something moves"
 
 EVIDENCE: dict[str, Holds] = {
     "anything": lambda case: True,
@@ -254,6 +259,12 @@ EVIDENCE: dict[str, Holds] = {
     "an idle input box": lambda case: case.idle,
     "a question": lambda case: not case.idle,
     "a line, and something moves": _moves,
+    _DISPLAY: lambda case: (
+        case.found.foot >= 0
+        and not case.found.structural
+        and case.found.score < SURE
+        and case.moment.calm_s < case.patience.tick_s
+    ),
     "a dialog with a number that may count down": _may_count_down,
     "a dialog, or the tool's own word": lambda case: (
         bool(case.structured) or (case.found.structural and case.found.score >= case.patience.threshold)
@@ -281,24 +292,12 @@ EVIDENCE: dict[str, Holds] = {
     "a line that was not ended": lambda case: _silence(case) == "silence",
 }
 
+_PLAIN = "unseen around rests hidden display settle attended idle polling stranger silence wordless pause"
 PATIENCE: dict[str, Seconds] = {
-    "around": lambda case: AROUND_S,
-    "unseen": lambda case: UNSEEN_S,
-    "rests": lambda case: RESTS_S,
-    "settle": lambda case: case.patience.settle_s,
-    "attended": lambda case: case.patience.attended_s,
+    **{name: attrgetter(f"patience.{name}_s") for name in _PLAIN.split()},
     "begun": lambda case: case.patience.polling_s if case.probe.canonical else case.patience.silence_s,
-    "idle": lambda case: case.patience.idle_s,
-    "polling": lambda case: case.patience.polling_s,
-    "tick": lambda case: TICK_S,
-    "stranger": lambda case: case.patience.stranger_s,
     "timer fired": lambda case: case.probe.period_s + FIRED_S,
-    "silence": lambda case: case.patience.silence_s,
-    "timer": lambda case: max(case.patience.timer_s, min(case.probe.period_s, SLOWEST_S) + TICK_S),
-    "display": lambda case: DISPLAY_S,
-    "hidden": lambda case: HIDDEN_S,
-    "wordless": lambda case: case.patience.wordless_s,
-    "pause": lambda case: case.patience.pause_s,
+    "timer": lambda case: max(case.patience.timer_s, min(case.probe.period_s, SLOWEST_S) + case.patience.tick_s),
 }
 
 _BUSY = (Who.BUSY,)
@@ -310,8 +309,6 @@ _AROUND = "a question of the program around it"
 _UNSEEN = "a sure question, and keys are read in a way that only a reader wants"
 _RESTS = "an idle input box, and the program does nothing but run"
 _WORKS = "the tool says that it works"
-_FIRST = "this is the first look"
-_TYPES = "nothing that is understood, and somebody types"
 _STRANGE = "a screen that this tool's dialect does not know"
 _DRAWN = "a drawn screen on which nothing is understood"
 _ELSEWHERE = "nothing that is understood, and news may come from elsewhere"
@@ -324,18 +321,19 @@ TABLE: tuple[Row, ...] = (
     Row(_BUSY, _RESTS, True, "it runs, but its input box has stood still for long", after_s="rests"),
     Row(_BUSY, "anything", False, "it is busy: no prompt"),
     Row(_LOOP, "it was busy at the looks before", False, "an event loop: one more look is needed"),
-    Row(_WAITS, _FIRST, False, "one look is not enough"),
+    Row(_WAITS, "this is the first look", False, "one look is not enough"),
     Row(_WAITS, "anything", False, "the screen has just changed", until_s="settle"),
-    Row(_WAITS, _TYPES, False, "somebody is typing"),
+    Row(_WAITS, "nothing that is understood, and somebody types", False, "somebody is typing"),
     Row(_WAITS, "the next command of somebody at the terminal", False, "somebody is there", until_s="attended"),
     Row(_WAITS, "nothing was ever written", False, "it has only begun, or asked the terminal something", "begun"),
     Row(_WAITS, "nothing that is understood, of a live display", False, "it shows, it does not ask", "display"),
     Row(_WAITS, "a question that goes on by itself", False, "it says that it goes on by itself", until_s="display"),
+    Row((Who.READING, *_LOOP), _DISPLAY, False, "it may be a display that keeps drawing"),
     Row((Who.READING,), "anything", True, "a process blocks in read on the terminal"),
     Row(_LOOP, "an idle input box", False, "an event loop that has only come to rest", until_s="idle"),
     Row(_LOOP, "a question", False, "an event loop that has only come to rest", until_s="polling"),
     Row(_LOOP, "a line, and something moves", False, "something moves beside the line"),
-    Row(_LOOP, "a dialog with a number that may count down", False, "a number may count down", until_s="tick"),
+    Row(_LOOP, "a dialog with a number that may count down", False, "a number may count down"),
     Row(_LOOP, "a dialog, or the tool's own word", True, "an event loop watches, and a dialog stands there"),
     Row(_LOOP, _STRANGE, False, "a screen that the dialect does not know", until_s="stranger"),
     Row(_LOOP, _STRANGE, True, "a screen that the dialect does not know has stood there for long"),

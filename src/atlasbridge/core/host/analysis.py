@@ -10,24 +10,81 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.host.ports import DetectorLike, HostParts, Opened, Outflow
+from atlasbridge.core.detection.events import Command, Event
+from atlasbridge.core.home import Home
 from atlasbridge.core.host.relay import InputWriter, OutputRelay, Ring
-from atlasbridge.core.host.session_log import SessionLog
-from atlasbridge.core.host.supervisor import Beat
+from atlasbridge.core.host.supervisor import Beat, SessionLog
 from atlasbridge.core.host.typed import AdapterConnection, Outcome
+from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.session.settings import Plan, SessionSettings
 from atlasbridge.core.tty import Pty, Size
+from atlasbridge.core.values import frozen
 
 if TYPE_CHECKING:
-    from atlasbridge.core.detection.events import Event
     from atlasbridge.core.host.hub_link import HubSide
     from atlasbridge.core.host.typist import Encode, HookConnection
     from atlasbridge.core.host.watchdog import StallWatchdog
     from atlasbridge.core.ports import WaitingProbe
     from atlasbridge.core.prompt.model import Answer
+
+
+@frozen
+class HostParts:
+    """The parts that the edges provide for a session: created by the composition root, kept through the fork, used once
+    the tool runs."""
+
+    spawn: Callable[[Plan, Size, list[Any] | None], Pty]
+    judge: Callable[[Plan, Pty, Size], tuple[DetectorLike, WaitingProbe]]
+    encode: Encode
+    start_hub: Callable[[], None]
+    hub_path: str
+
+
+class Prepared(NamedTuple):
+    home: Home
+    parts: HostParts
+    settings: SessionSettings
+    size: Size
+    attributes: list[Any] | None  # the person's own terminal settings
+
+
+# What a session needs from a detector and from the tool's output, and its open prompt.
+
+
+class DetectorLike(Protocol):
+    screen: Any
+    secrets: tuple[str, ...]
+
+    @property
+    def open_prompt(self) -> Prompt | None: ...
+    @property
+    def despite_busy(self) -> bool: ...
+    def handle(self, event: Event, now: float) -> list[Command]: ...
+    def still_shows(self, digest: str) -> bool: ...
+    def begun(self, now: float) -> bool: ...
+    def reconsider(self) -> None: ...
+    def has_left(self, digest: str) -> bool: ...
+    def took_first_key(self) -> None: ...
+    def explain(self) -> list[str]: ...
+
+
+class Outflow(Protocol):
+    last_output_at: float
+    finished: bool
+
+    @property
+    def pending(self) -> bool: ...
+    @property
+    def terminal_answers(self) -> bool: ...
+
+
+@frozen
+class Opened:
+    prompt_id: str
+    prompt: Prompt
 
 
 Build = Callable[[Size, "deque[Event | bytes]"], tuple["StallWatchdog", "HubSide"]]

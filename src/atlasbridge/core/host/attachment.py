@@ -17,9 +17,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import SessionProcesses, decide_inside_session, look_at, started_at, trace_ancestry
-from atlasbridge.core.host.terminal_handover import unpack_fds
-from atlasbridge.core.peer import UNPROVEN, Peer, line_of, meet, read_peer
+from atlasbridge.core.peer import (
+    UNPROVEN,
+    Peer,
+    SessionProcesses,
+    decide_inside_session,
+    line_of,
+    look_at,
+    meet,
+    read_peer,
+    started_at,
+    trace_ancestry,
+)
+from atlasbridge.core.process import unpack_fds
 from atlasbridge.core.tty import Pty, Size
 
 if TYPE_CHECKING:
@@ -340,7 +350,7 @@ class AttachSocket:
 
 # Checks whether a client of a session's socket was started inside a session: a tool must not act as its own person.
 #
-# `core.ancestry` finds the ancestors of a process. The hub's own socket has its own list of sessions.
+# `core.peer` finds the ancestors of a process. The hub's own socket has its own list of sessions.
 
 _PATIENCE_S = 0.2
 

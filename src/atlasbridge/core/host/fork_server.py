@@ -16,12 +16,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
-from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.fast_imports import signal, socket
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.launch import IGNORED
-from atlasbridge.core.host.session_log import SessionLog
 from atlasbridge.core.host.spawn_request import (
     CWD,
     FOLDER,
@@ -34,9 +32,9 @@ from atlasbridge.core.host.spawn_request import (
     request_length,
     wants_zygote,
 )
-from atlasbridge.core.host.terminal_handover import unpack_fds
-from atlasbridge.core.peer import line_of, meet
-from atlasbridge.core.process import own_environ, own_python
+from atlasbridge.core.host.supervisor import SessionLog
+from atlasbridge.core.peer import is_inside, line_of, look_at, meet, trace_ancestry
+from atlasbridge.core.process import own_environ, own_python, unpack_fds
 
 MOST = 8  # fork servers per home; further kinds of clients do without
 _REST_S = 0.025  # delay after a client connected: its tool needs the processor more than the next spare does

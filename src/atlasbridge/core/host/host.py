@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.host.analysis import LazyAnalysis
+from atlasbridge.core.host.analysis import HostParts, LazyAnalysis
 from atlasbridge.core.host.attachment import AttachedClient, Attachment, AttachSocket, Caller
-from atlasbridge.core.host.ports import HostParts
 from atlasbridge.core.host.relay import DetachKey, InputRelay, InputWriter, OutputRelay, Ring
-from atlasbridge.core.host.session_log import SessionLog
-from atlasbridge.core.host.supervisor import Supervisor, end_in_background
+from atlasbridge.core.host.supervisor import SessionLog, Supervisor, end_in_background
 from atlasbridge.core.host.typed import AdapterConnection
 from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.session.settings import Plan, SessionSettings

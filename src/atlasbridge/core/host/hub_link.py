@@ -10,11 +10,10 @@ import socket
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import is_inside, look_at, trace_ancestry
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.supervisor import Beat
@@ -23,8 +22,8 @@ from atlasbridge.core.host.typist import Typist
 from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.host.watchdog import StallWatchdog
 from atlasbridge.core.hub_connection import dial_hub
-from atlasbridge.core.peer import Peer, meet, voucher
-from atlasbridge.core.process import own_environ, own_python, start_alone
+from atlasbridge.core.peer import Peer, is_inside, look_at, meet, trace_ancestry, voucher
+from atlasbridge.core.process import own_environ, own_python, spawn_alone, start_alone
 from atlasbridge.core.prompt.model import Answer
 from atlasbridge.core.prompt.redact import leaves, mask_rows, mask_styled
 from atlasbridge.core.session.model import SessionRecord
@@ -425,7 +424,7 @@ def render_signal(signal: str, text: str) -> bytes:
 
 
 # Starting a hub in the background: nothing waits for it, the connection is made when it is ready. For commands that
-# need the result, there is `core.daemon.starter`.
+# need the result, there is `core.daemon.request`.
 
 _WAITING = 4096  # a thousand hosts can connect to a new hub at once
 _vouchers: list[socket.socket] = []
@@ -441,24 +440,15 @@ def start_hub(home: Home) -> None:
     if is_inside(trace_ancestry(os.getppid(), look_at)):
         return  # clients would not trust this hub; the host of the outer session starts one
     starting = hold_starting(home)
-    command = [*own_python("atlasbridge.core.daemon"), "--starting-fd", str(starting)]
-    try:
-        _vouch(_spawn(command, environ))
+    command = own_python("atlasbridge.core.daemon", "--starting-fd", str(starting))
+    nowhere = [(os.POSIX_SPAWN_OPEN, standard, os.devnull, os.O_RDWR, 0) for standard in (0, 1, 2)]
+    try:  # the child is reaped together with the tool's orphans
+        _vouch(spawn_alone(command[0], command, environ, file_actions=nowhere, setsigdef=_DEFAULTS))
     except OSError:
         pass  # no process is available: the session continues without a hub and keeps trying to connect
     finally:
         if starting >= 0:
             os.close(starting)
-
-
-def _spawn(command: list[str], environ: Mapping[str, str]) -> int:
-    """Starts a child in a session of its own. It is reaped together with the tool's orphans."""
-    nowhere = [(os.POSIX_SPAWN_OPEN, standard, os.devnull, os.O_RDWR, 0) for standard in (0, 1, 2)]
-    how: dict[str, Any] = {"file_actions": nowhere, "setsigdef": _DEFAULTS}
-    try:
-        return os.posix_spawn(command[0], command, environ, setsid=True, **how)
-    except NotImplementedError:  # the C library lacks POSIX_SPAWN_SETSID; use a new process group instead
-        return os.posix_spawn(command[0], command, environ, setpgroup=0, **how)
 
 
 def _vouch(pid: int) -> None:

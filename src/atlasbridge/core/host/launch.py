@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import HOST_NAME
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.fast_imports import signal
-from atlasbridge.core.host.ports import Prepared
-from atlasbridge.core.host.session_log import SessionLog
-from atlasbridge.core.host.terminal_handover import fill_standard_streams, inheritable_fds
+from atlasbridge.core.host.analysis import Prepared
+from atlasbridge.core.host.supervisor import SessionLog
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.process import adopt_orphans, call_self, hide_memory
+from atlasbridge.core.peer import HOST_NAME
+from atlasbridge.core.process import adopt_orphans, call_self, fill_standard_streams, hide_memory, inheritable_fds
 from atlasbridge.core.session.settings import SETTINGS_SUFFIX, Plan
 from atlasbridge.core.tty import SpawnRefused
 

@@ -12,11 +12,15 @@ import sys
 
 from atlasbridge import __version__
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import MARK
 from atlasbridge.core.fast_imports import socket
-from atlasbridge.core.host.terminal_handover import fill_standard_streams, inheritable_fds, send_with_fds
-from atlasbridge.core.peer import prove_outside
-from atlasbridge.core.process import hide_memory, inherited_numbers
+from atlasbridge.core.peer import MARK, prove_outside
+from atlasbridge.core.process import (
+    fill_standard_streams,
+    hide_memory,
+    inheritable_fds,
+    inherited_numbers,
+    send_with_fds,
+)
 from atlasbridge.core.system_setup import find_home_folder
 from atlasbridge.core.values import frozen
 

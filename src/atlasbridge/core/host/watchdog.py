@@ -29,7 +29,7 @@ from atlasbridge.core.detection.events import (
     WakeupDue,
     WithdrawPrompt,
 )
-from atlasbridge.core.host.ports import DetectorLike, Opened, Outflow
+from atlasbridge.core.host.analysis import DetectorLike, Opened, Outflow
 from atlasbridge.core.host.relay import InputWriter, Ring
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.typed import Outcome, TypedBook

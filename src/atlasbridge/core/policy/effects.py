@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from atlasbridge.core.escape import escape_controls
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.policy.grammar import INTERPRETERS, SHELLS, program_of
+from atlasbridge.core.policy.grammar import EFFECTS as TABLES
+from atlasbridge.core.policy.grammar import INTERPRETERS, SHELLS, WRAPPERS, program_of
 from atlasbridge.core.policy.shell import Node, Parser, nodes, read_word
 from atlasbridge.core.prompt.model import Prompt, SubjectKind
 from atlasbridge.core.values import frozen, replace
@@ -37,29 +38,8 @@ class Effect:
 
 Words = tuple[str, ...]
 
-_WRAPPERS = {  # programs that run another program, and their options that take a value
-    "sudo": ("-u", "-g", "-h", "-p", "-C", "-r", "-t", "-T", "-U", "--user", "--group"),
-    "doas": ("-u", "-C"),
-    "pkexec": ("--user",),
-    "env": ("-u", "-C", "-S", "--unset", "--chdir"),
-    "nohup": (),
-    "time": ("-o", "-f"),
-    "nice": ("-n",),
-    "ionice": ("-c", "-n", "-p"),
-    "timeout": ("-s", "-k"),
-    "stdbuf": ("-i", "-o", "-e"),
-    "setsid": (),
-    "command": (),
-    "builtin": (),
-    "exec": ("-a",),
-    "xargs": ("-I", "-n", "-P", "-L", "-d", "-a", "-s", "-E"),
-    "parallel": ("-j", "-a"),
-    "watch": ("-n",),
-    "chroot": (),
-    "unshare": (),
-    "strace": ("-o", "-e", "-p"),
-    "busybox": (),
-}
+_WRAPPERS: dict[str, Sequence[str]] = {**{name: one.values for name, one in WRAPPERS.items()}, **TABLES["wrapper"]}
+_SKIPS = {"chroot": 1} | {name: one.skip for name, one in WRAPPERS.items()}
 _ROOT = frozenset({"sudo", "doas", "pkexec", "su", "runuser"})
 _HOST = lazy(r"(?:[a-z][a-z0-9+.-]*://)?(?:[^/@\s]*@)?(\[[0-9a-fA-F:]+\]|[\w.-]+)(?::\d+)?(?:[/?#].*)?", 16)
 _REMOTE = lazy(r"(?:[\w.-]+@)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(?!//).*|(?:ssh|rsync|sftp)://(?:[^/@]*@)?([^/:]+).*", 16)
@@ -67,73 +47,6 @@ _SENDS = lazy(
     r"-d|--data.*|--json.*|-F|--form.*|-T|--upload-file.*|--post-(?:data|file).*|--body-(?:data|file).*|-d.+|-F.+|-T.+"
 )
 _METHOD = lazy(r"(?:-X|--request=|--method=)?(POST|PUT|PATCH|DELETE)", 2)
-_INSTALLERS = {
-    "npm": ("install", "i", "add", "ci"),
-    "pnpm": ("install", "i", "add"),
-    "yarn": ("add", "install"),
-    "bun": ("install", "add", "i"),
-    "pip": ("install",),
-    "pip3": ("install",),
-    "pipx": ("install", "run"),
-    "uv": ("add", "sync", "tool", "pip"),
-    "poetry": ("add", "install"),
-    "conda": ("install", "create", "update"),
-    "gem": ("install",),
-    "cargo": ("install", "add"),
-    "go": ("install", "get"),
-    "apt": ("install", "upgrade", "full-upgrade", "dist-upgrade"),
-    "apt-get": ("install", "upgrade", "dist-upgrade"),
-    "dnf": ("install", "upgrade"),
-    "yum": ("install", "update"),
-    "pacman": ("-S", "-Sy", "-Syu", "-U"),
-    "apk": ("add",),
-    "brew": ("install", "upgrade", "reinstall"),
-    "snap": ("install",),
-    "flatpak": ("install",),
-    "dpkg": ("-i", "--install"),
-    "rpm": ("-i", "-U", "-ivh", "-Uvh"),
-}
-_PUBLISHERS = {
-    "npm": ("publish", "unpublish"),
-    "pnpm": ("publish",),
-    "yarn": ("publish", "npm"),
-    "cargo": ("publish", "yank"),
-    "twine": ("upload",),
-    "poetry": ("publish",),
-    "uv": ("publish",),
-    "gem": ("push",),
-    "docker": ("push",),
-    "podman": ("push",),
-    "gh": ("release", "pr", "issue", "gist"),
-}
-_REMOVERS = {
-    "docker": ("rm", "rmi", "prune", "kill"),
-    "podman": ("rm", "rmi", "prune", "kill"),
-    "kubectl": ("delete", "drain"),
-    "terraform": ("destroy",),
-    "helm": ("uninstall", "delete"),
-    "apt": ("remove", "purge", "autoremove"),
-    "apt-get": ("remove", "purge", "autoremove"),
-    "pip": ("uninstall",),
-    "npm": ("uninstall", "remove", "rm"),
-    "brew": ("uninstall", "remove"),
-    "systemctl": ("disable", "mask"),
-    "crontab": ("-r",),
-    "redis-cli": ("flushall", "flushdb", "FLUSHALL", "FLUSHDB"),
-}
-_DEPLOYERS = {
-    "kubectl": ("apply", "create", "replace", "patch", "scale", "rollout", "set", "edit"),
-    "terraform": ("apply", "import"),
-    "helm": ("install", "upgrade", "rollback"),
-    "pulumi": ("up", "destroy"),
-    "ansible-playbook": (),
-    "serverless": ("deploy",),
-    "vercel": (),
-    "fly": ("deploy",),
-    "flyctl": ("deploy",),
-    "heroku": ("releases", "run"),
-    "cdk": ("deploy", "destroy"),
-}
 _CLOUDS = frozenset({"aws", "gcloud", "az", "doctl", "s3cmd", "gsutil", "rclone"})
 _CLOUD_DELETES = lazy(r"rm|rb|delete.*|terminate.*|remove.*|purge|destroy")
 _CLOUD_SENDS = lazy(r"cp|sync|mv|put.*|copy|upload")
@@ -211,7 +124,7 @@ class _Reader:
             rest, takes = words[1:], _WRAPPERS.get(name, ())
             while rest and (rest[0].startswith("-") or (name in ("env", "sudo", "doas") and "=" in rest[0])):
                 rest = rest[2:] if rest[0] in takes else rest[1:]
-            words = rest[1:] if name in ("timeout", "chroot") else rest
+            words = rest[_SKIPS.get(name, 0) :]
         return words
 
     def _runs(self, name: str, words: Words, args: Sequence[Node], depth: int) -> None:
@@ -276,14 +189,13 @@ class _Reader:
     def _by_subcommand(self, name: str, rest: Words) -> None:
         doing = next((word for word in rest if not word.startswith("-")), "")
         first = {doing, *rest[:1]}
-        if first & set(_INSTALLERS.get(name, ())):
-            self.add("installs")
-        if first & set(_PUBLISHERS.get(name, ())) and not (name == "gh" and not _writes_at_github(rest)):
-            self.add("publishes", name)
-        if set(rest[:3]) & set(_REMOVERS.get(name, ())):
+        for kind in ("installs", "publishes", "deploys"):
+            wanted = TABLES[kind].get(name)
+            fits = wanted is not None and (first & set(wanted) or not wanted)
+            if fits and (name != "gh" or _writes_at_github(rest)):
+                self.add(kind, "" if kind == "installs" else name)
+        if set(rest[:3]) & set(TABLES["deletes_with"].get(name, ())):
             self.add("deletes_with", name)
-        if name in _DEPLOYERS and (first & set(_DEPLOYERS[name]) or not _DEPLOYERS[name]):
-            self.add("deploys", name)
 
     def _find(self, rest: Words, depth: int) -> None:
         if "-delete" in rest:

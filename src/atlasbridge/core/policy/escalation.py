@@ -7,15 +7,108 @@ what to send now and when to check again. The hub sends and stores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from atlasbridge.core.policy.people import PeopleBook
+from atlasbridge.core.clock import RateWindow
 from atlasbridge.core.prompt.model import Prompt
-from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import field, frozen, replace
+
+# People: one name for all identities of a person in the channels, and their quiet hours. Names decide nothing by
+# themselves; each channel has its own list of people who are allowed to answer.
+
+LocalMinute = Callable[[str, float], int]
+"""The minute of the day in a time zone ("": this machine's) at a moment of the wall clock."""
+
+
+@frozen
+class QuietHours:
+    """From one minute of the day to another; over midnight if the end is earlier."""
+
+    start_min: int
+    end_min: int
+
+    def covers(self, minute: int) -> bool:
+        if self.start_min <= self.end_min:
+            return self.start_min <= minute < self.end_min
+        return minute >= self.start_min or minute < self.end_min
+
+
+def parse_quiet(text: str) -> QuietHours:
+    """Parses "22:00-07:00"; anything else raises ValueError."""
+    start, dash, end = text.partition("-")
+    hours = QuietHours(parse_minute(start), parse_minute(end))
+    if not dash or hours.start_min == hours.end_min:
+        raise ValueError(f"{text!r} is no span of a day; write it as 22:00-07:00")
+    return hours
+
+
+def parse_minute(text: str) -> int:
+    """Parses "06:30" into the minute of the day."""
+    hours, colon, minutes = text.strip().partition(":")
+    if not (colon and hours.isdecimal() and minutes.isdecimal() and len(minutes) == 2):
+        raise ValueError(f"{text!r} is no time of day; write it as 06:30")
+    if int(hours) > 23 or int(minutes) > 59:
+        raise ValueError(f"{text!r} is no time of day")
+    return int(hours) * 60 + int(minutes)
+
+
+@frozen
+class Person:
+    name: str
+    identities: tuple[str, ...] = ()
+    quiet: tuple[QuietHours, ...] = ()
+    zone: str = ""
+    language: str = ""
+
+    def is_quiet(self, minute: int) -> bool:
+        return any(hours.covers(minute) for hours in self.quiet)
+
+
+@frozen
+class PeopleBook:
+    """Everybody who has a name. People without one are called by their identity."""
+
+    people: tuple[Person, ...] = ()
+    by_identity: Mapping[str, Person] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, *people: Person) -> PeopleBook:
+        """Raises ValueError if an identity or a name belongs to two people."""
+        by_identity: dict[str, Person] = {}
+        names: set[str] = set()
+        for person in people:
+            if person.name in names:
+                raise ValueError(f"there are two people called {person.name!r}")
+            names.add(person.name)
+            for identity in person.identities:
+                if identity in by_identity:
+                    other = by_identity[identity].name
+                    raise ValueError(f"{identity} belongs to {other!r} and to {person.name!r}")
+                by_identity[identity] = person
+        return cls(tuple(people), by_identity)
+
+    def find(self, identity: str) -> Person | None:
+        return self.by_identity.get(identity)
+
+    def named(self, name: str) -> Person | None:
+        return next((person for person in self.people if person.name == name), None)
+
+    def person_of(self, identity: str) -> str:
+        """The name of the person behind an identity: all identities of one person give the same."""
+        person = self.by_identity.get(identity)
+        return person.name if person else identity
+
+    def quiet_now(self, wall: float, local_minute: LocalMinute) -> frozenset[str]:
+        """The names of the people who are in quiet hours now."""
+        return frozenset(
+            person.name for person in self.people if person.quiet and person.is_quiet(local_minute(person.zone, wall))
+        )
+
+
+# The policy: steps, and what is sent when.
 
 WAKE = 1000  # step numbers for snoozes, above those of the escalation policy itself
 HERE, AWAY = "here", "away"  # groups of channels: local to this machine, and remote

@@ -15,7 +15,7 @@ from itertools import islice, product
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.policy.grammar import INERT, INTERPRETERS, SHELLS, program_of
 from atlasbridge.core.policy.pattern import UNKNOWN
-from atlasbridge.core.policy.shell import Node, Parser, decode_ansi, has_comment, nodes, unescape_double
+from atlasbridge.core.policy.shell import Node, Parser, decode_ansi, has_comment, nodes, unescape_bare, unescape_double
 from atlasbridge.core.values import frozen
 
 DEPTH = 6
@@ -349,7 +349,7 @@ def _expand_part(part: Node, names: Names, *, quoted: bool) -> list[str]:
     value = str(part.get("Value", ""))
     match part.get("Type"):
         case "Lit":
-            return [unescape_double(value) if quoted else _bare(value)]
+            return [unescape_double(value) if quoted else unescape_bare(value)]
         case "SglQuoted":
             return [decode_ansi(value) if part.get("Dollar") else value]
         case "DblQuoted":
@@ -362,19 +362,6 @@ def _expand_part(part: Node, names: Names, *, quoted: bool) -> list[str]:
             return [UNKNOWN] if said is None else [said.rstrip("\n") if quoted else _blanks(said.strip())]
         case _:
             return [UNKNOWN]
-
-
-def _bare(source: str) -> str:
-    out, index = [], 0
-    while index < len(source):
-        if source[index] == "\\":
-            following = source[index + 1 : index + 2]
-            out.append("" if following == "\n" else following)
-            index += 2
-        else:
-            out.append(source[index])
-            index += 1
-    return "".join(out)
 
 
 def _blanks(text: str) -> str:

@@ -24,6 +24,7 @@ SHELLS: frozenset[str] = frozenset(_DATA["shells"])
 INTERPRETERS: frozenset[str] = frozenset(_DATA["interpreters"])
 DESTRUCTIVE: frozenset[str] = frozenset(_DATA["destructive"])
 INERT: frozenset[str] = frozenset(_DATA["inert"])
+EFFECTS: dict[str, dict[str, list[str]]] = _DATA["effects"]
 _CLOSED: frozenset[str] = frozenset(_DATA["closed"]) | SHELLS
 _TELLING: frozenset[str] = frozenset(_DATA["telling"])
 _OTHER_NAMES: dict[str, str] = _DATA["other_names"]

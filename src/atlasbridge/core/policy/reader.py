@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.policy.approval import PASSKEY
 from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.pattern import REST, Shape, has_wildcard
-from atlasbridge.core.policy.people import PASSKEY
 from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say
 from atlasbridge.core.policy.shell import Parser
 from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource

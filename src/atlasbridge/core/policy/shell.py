@@ -21,6 +21,8 @@ _ESCAPES = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n"
 _ANSI = lazy(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|0?[0-7]{1,3}|c.|.)", 16)  # 16: DOTALL
 _DOUBTFUL = {**dict.fromkeys("*?[", "a file pattern"), **dict.fromkeys("{}", "a brace"), "!": "a history mark"}
 _AFTER_DOLLAR = ("", " ", "\t", "|", ")")  # zsh expands `$=x`, `$+x`, `$^x` and `$~x`; every shell `$(`, `${` and `$'`
+_SPECIAL = lazy(r"""\\([$`"\\\n])""")
+_ESCAPED = lazy(r"\\(.?)", 16)
 _CONTINUED = lazy(r"\\\n")
 # A continuation that all shells read alike is between two words: a space before it, a word or an operator after it.
 _BETWEEN_WORDS = lazy(r"(?<!\\)[ \t]\\\n[ \t]*[^\s#\\]")
@@ -140,16 +142,16 @@ def _position_doubt(source: str, index: int) -> str:
 
 def unescape_double(source: str) -> str:
     """Inside double quotes, a backslash is special before five characters only."""
-    out, index = [], 0
-    while index < len(source):
-        following = source[index + 1 : index + 2]
-        if source[index] == "\\" and following and following in '$`"\\\n':
-            out.append("" if following == "\n" else following)
-            index += 2
-        else:
-            out.append(source[index])
-            index += 1
-    return "".join(out)
+    return _SPECIAL.sub(_unescaped, source)
+
+
+def unescape_bare(source: str) -> str:
+    """Outside quotes, a backslash is special before every character."""
+    return _ESCAPED.sub(_unescaped, source)
+
+
+def _unescaped(found: Any) -> str:
+    return "" if found[1] == "\n" else str(found[1])
 
 
 def decode_ansi(source: str) -> str:

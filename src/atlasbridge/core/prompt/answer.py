@@ -114,6 +114,7 @@ _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
 _PRESSED = {"esc": "esc", "escape": "esc", "⎋": "esc", "ctrl-c": "ctrl-c", "ctrl+c": "ctrl-c", "^c": "ctrl-c"}
 _KEYED = (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN, PromptType.TYPE_CONFIRM_ENTER)
 _COUNTED = lazy(r"^\d{1,3}[:.)] ")  # a list number that is part of the label
+_KEY_BEFORE = lazy(r"(?:[\[(](\w{1,3})[\])]|(\w{1,3})(?:[).:]|\s[-=]))\s+(\S.*)")
 _BRACKETS = lazy(r"[\[\]()]")
 _WORDS = lazy(r"[\w'’-]+")
 _NEGATES = lazy(r"\b(?:no|not|don['’]?t|never|without|skip|except|but)\b", re.IGNORECASE)
@@ -127,7 +128,7 @@ def decide_answer(prompt: Prompt, value: str, *, as_text: bool = False, as_keys:
     if as_keys:
         return _keys(prompt, value)
     if as_text:
-        return _text(prompt, value)
+        return _text(prompt, value, asked_for=True)
     word = value.strip()
     if word.lower() == "default":
         return _default(prompt)
@@ -279,19 +280,23 @@ def _find(prompt: Prompt, word: str) -> Choice | None:
         *(choice for choice in prompt.choices if low in (choice.value.lower(), choice.label.lower())),
         *(choice for choice in prompt.choices if low == _COUNTED.sub("", choice.label).lower()),
         *(choice for choice in prompt.choices if low == _BRACKETS.sub("", choice.label).lower()),  # `(o)verwrite`
+        *(choice for choice in prompt.choices if low in _keyed(choice.label)),  # `[s] skip`, `s) skip`
     ]
     if exact:
         return exact[0]
     parts = [choice for choice in prompt.choices if low in _APART.split(choice.label.lower())]
     if len(parts) == 1:
         return parts[0]
-    counted_otherwise = [choice for choice in prompt.choices if choice.label.startswith(f"{word}: ")]
-    if word.isdigit() and len(counted_otherwise) == 1:
-        return counted_otherwise[0]  # the list counts from 0
     counted = any(choice.value.isdigit() for choice in prompt.choices)  # then no other number is valid
     if word.isdigit() and not counted and 1 <= int(word) <= len(prompt.choices):
         return prompt.choices[int(word) - 1]
     return None
+
+
+def _keyed(label: str) -> tuple[str, ...]:
+    """The key that a label starts with, and its words: `[s] skip`, `(14) Existing key`, `s - skip`."""
+    found = _KEY_BEFORE.fullmatch(label.lower())
+    return (found[1] or found[2], found[3]) if found else ()
 
 
 def _by_beginning(prompt: Prompt, word: str) -> Choice | None:
@@ -353,7 +358,8 @@ def _refusal(prompt: Prompt) -> Choice | None:
     return None
 
 
-def _text(prompt: Prompt, text: str) -> Answer | Reject:
+def _text(prompt: Prompt, text: str, asked_for: bool = False) -> Answer | Reject:
+    """With `asked_for`, the person wants these words typed, as `reply --text` does."""
     if prompt.type is PromptType.TYPE_YES_NO:
         return _spelled(prompt, text)
     typed = prompt.text_steps or prompt.line_mode or prompt.constraints.get("allows_other")
@@ -361,20 +367,23 @@ def _text(prompt: Prompt, text: str) -> Answer | Reject:
         return _bad("This is a menu; words are not typed into it. " + _offer(prompt))
     if prompt.type is PromptType.TYPE_UNKNOWN and not prompt.end_steps:
         return _bad('Which keys this waits for is not known; type them with --keys, for example --keys "q".')
-    if prompt.type is PromptType.TYPE_CONFIRM_ENTER and _says_no(prompt, text):
-        return _bad("Only Enter is asked here, and it would follow your no; say `leave` to leave it alone.")
+    low = text.strip().lower().rstrip(".!")
+    # A program that reads lines gets the words, except a no, which Enter would follow.
+    read = asked_for and prompt.line_mode and not (_declines(low) or _DECLINES.fullmatch(low))
+    if prompt.type is PromptType.TYPE_CONFIRM_ENTER and not read and not _is_offered(prompt, text):
+        return _bad("Only Enter is asked here; words would not choose anything. Answer `enter`, or use --keys.")
     if prompt.fields:
         why = decide_form(prompt.fields, text)
         return _bad(why) if why else Answer(AnswerKind.TEXT, text)
     return _bad_text(prompt, text) or Answer(AnswerKind.TEXT, text)
 
 
-def _says_no(prompt: Prompt, text: str) -> bool:
-    """Whether the text is a denial that the question itself does not offer."""
-    low = text.strip().lower().rstrip(".!")
+def _is_offered(prompt: Prompt, text: str) -> bool:
+    """Whether the question itself offers these words: `Press Enter to continue or type no to leave:`."""
     question = (prompt.question or prompt.excerpt).rpartition("\n")[2]
-    offered = re.search(rf"\b(?:type|enter|say|or)\W+{re.escape(low)}\b", question, re.IGNORECASE)
-    return (_declines(low) or _DECLINES.fullmatch(low) is not None) and offered is None
+    word = re.escape(text.strip().rstrip(".!"))
+    offers = rf"\b(?:type|enter|say|or|press)\W+{word}(?!\w)|(?<!\w){word}\W+(?:to|for)\b"
+    return bool(word) and re.search(offers, question, re.IGNORECASE) is not None
 
 
 def _spelled(prompt: Prompt, text: str) -> Answer | Reject:

@@ -8,11 +8,12 @@ nothing happens; its words are in `timer.toml`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.model import Prompt, PromptType
+from atlasbridge.core.prompt.model import Choice, Prompt, PromptType
 
 WARNING_S = 60.0  # how long before it types people are told what a timer will do
 _BARE_ENTER = lazy(
@@ -33,6 +34,17 @@ _TURNED = lazy(
 )
 _ONE_OR_OTHER = lazy(r",?\s{1,4}\w or \w(?=\W*$)")  # `Proceed, y or n?`
 _PRESS_YES = lazy(r"(?:press|type|hit|enter)\s+['\"]?y(?:es)?['\"]?\s+to\s+", re.IGNORECASE)  # `Press y to go on`
+_PLAIN_NO = lazy(r"\W*(?:no|n|cancel|abort|reject|deny|decline|refuse|none)\W*(?:\(\w+\))?\W*", re.IGNORECASE)
+_NEGATED = lazy(r"\b(?:don['’]?t|do not|not)\b", re.IGNORECASE)
+_NO_BUT = lazy(  # refusals that continue anyway or lose something: a timer never sends them
+    r"\b(?:continue|proceed|go on|anyway|without saving|discard|delete|deploy|allow|approve|accept|force|overwrite"
+    r"|and)\b",
+    re.IGNORECASE,
+)
+_NOT_STOPPING = lazy(
+    r"\W*(?:don['’]?t|do not|never)\b.*\b(?:stop|cancel|abort|save|keep|exit|quit|wait|verify|check|back ?up)\b",
+    re.IGNORECASE,
+)
 _LONGEST = 400  # maximum length of a question whose verb is searched
 
 
@@ -54,6 +66,28 @@ def asks_permission(question: str) -> bool:
     if any(stops.search(asked) for _, _, stops in _languages()):
         return False
     return bool(found) and not any(weak is not None and weak.search(asked) for weak in found)
+
+
+def may_permit(text: str, choices: Sequence[Choice]) -> bool:
+    """Whether a list of choices asks for permission: its question does, or a choice that agrees."""
+    rows = text.replace("\0", "\n").split("\n")
+    above = [row for row in rows if not any(choice.label and choice.label in row for choice in choices)]
+    asked = [row for row in above if "?" in row][-1:] or above[-1:]
+    agreeing = (choice.label for choice in choices if not choice.refuses)
+    return asks_permission("\n".join(asked)) or any(map(asks_permission, agreeing))
+
+
+def refusal_among(choices: Sequence[Choice], sure: bool) -> str:
+    """The choice that refuses for now, or "". Unless its meaning is `sure`, it is a plain "no", or loses nothing."""
+    refusing = [choice for choice in choices if choice.refuses and choice.steps and not choice.always]
+    plain = [choice for choice in refusing if _PLAIN_NO.fullmatch(choice.label)]
+    if not sure:
+        refusing = plain or [choice for choice in refusing if not _goes_on(choice.label)]
+    return refusing[0].value if refusing else ""
+
+
+def _goes_on(label: str) -> bool:
+    return bool(_NOT_STOPPING.match(label) if _NEGATED.search(label) else _NO_BUT.search(label))
 
 
 def _last_question(text: str) -> str:

@@ -15,7 +15,6 @@ from typing import Any
 FOLDER = Path(__file__).parents[1] / "recognition" / "words"
 ENGLISH = "en"
 _UNSPACED = ("ja", "ko", "zh")  # these languages do not separate words by spaces
-_FLAGS = re.IGNORECASE | re.MULTILINE
 
 
 @cache
@@ -50,18 +49,15 @@ def begins(kind: str, label: str, abroad: bool = False) -> bool:
 
 
 @lru_cache(maxsize=512)
-def speaks(kind: str, field: str, text: str, abroad: bool = False) -> bool:
-    """Whether one of the kind's patterns occurs anywhere in the text."""
-    return spoken_in(kind, field, text, abroad) != ""
+def speaks(kind: str, field: str, text: str, language: str = "") -> bool:
+    """Whether one of the kind's patterns, of this language or of any, occurs anywhere in the text."""
+    pattern = _anywhere(kind, field, language)
+    return pattern is not None and pattern.search(text.lower()) is not None  # faster than to ignore the case
 
 
-def spoken_in(kind: str, field: str, text: str, abroad: bool = False) -> str:
+def spoken_in(kind: str, field: str, text: str) -> str:
     """The first language with a pattern of this kind that occurs in the text; "" if none does."""
-    for name in languages():
-        pattern = None if abroad and name == ENGLISH else _anywhere(name, kind, field)
-        if pattern is not None and pattern.search(text):
-            return name
-    return ""
+    return next((name for name in languages() if speaks(kind, field, text, name)), "")
 
 
 def first_label(kind: str, language: str) -> str:
@@ -88,11 +84,13 @@ def _said(language: str, kind: str) -> list[str]:
 
 
 @cache
-def _anywhere(language: str, kind: str, field: str) -> re.Pattern[str] | None:
-    patterns = languages()[language].get(kind, {}).get(field, ())
-    spaced = language not in _UNSPACED
-    apart = [rf"(?<!\w){pattern}" if spaced and pattern[0].isalpha() else pattern for pattern in patterns]
-    return re.compile("|".join(apart), _FLAGS) if apart else None
+def _anywhere(kind: str, field: str, language: str) -> re.Pattern[str] | None:
+    words, others = list[str](), list[str]()
+    for name in (language,) if language else languages():
+        for pattern in languages()[name].get(kind, {}).get(field, ()):
+            (words if name not in _UNSPACED and pattern[0].isalpha() else others).append(pattern)
+    others += [rf"\b(?:{'|'.join(words)})"] if words else []
+    return re.compile("|".join(others), re.MULTILINE) if others else None
 
 
 def _begins(language: str, kind: str, label: str) -> bool:
@@ -104,4 +102,4 @@ def _begins(language: str, kind: str, label: str) -> bool:
 def _beginning(language: str, kind: str) -> re.Pattern[str] | None:
     labels = languages()[language].get(kind, {}).get("labels", ())
     end = "" if language in _UNSPACED else r"(?![\w'’-])"
-    return re.compile(rf"[^\w]{{0,4}}(?:{'|'.join(map(re.escape, labels))}){end}", _FLAGS) if labels else None
+    return re.compile(rf"[^\w]{{0,4}}(?:{'|'.join(map(re.escape, labels))}){end}", re.IGNORECASE) if labels else None

@@ -162,7 +162,7 @@ def steady(dialect: Dialect, text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _steady_row(blinking: str, counting: tuple[str, ...], row: str) -> str:
-    row = row.translate(dict.fromkeys(map(ord, blinking), " "))
+    row = row.translate(str.maketrans(blinking, " " * len(blinking)))
     for pattern in counting:
         row = compiled(pattern).sub(" ", row)
     return row

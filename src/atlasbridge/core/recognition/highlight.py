@@ -49,7 +49,7 @@ def is_highlighted(view: View, label: str, among: tuple[str, ...] = ()) -> bool:
 def _deciding(view: View, wanted: str, own: dict[str, int], among: tuple[str, ...]) -> Menu | None:
     """The menu whose highlight counts: the prompt's own, or else the first one that contains the label."""
     for mine in (_own_list(view, own), find_across(view, _side_by_side(among)) if len(among) >= 2 else None):
-        if mine is not None and mine.current >= 0 and _places(mine, wanted):
+        if mine is not None and mine.current >= 0 and wanted in [_squeezed(item.label) for item in mine.items]:
             return mine
     first = None
     for menu in _menus(view):

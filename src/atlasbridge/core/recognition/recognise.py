@@ -84,12 +84,17 @@ def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding:
             return found
     full = view.alternate or facts.command in dialect.screen_programs or has_bar(view)
     if full and facts.canonical is not True:
-        asked = recognise_foot(view, facts, dialect)
+        asked = recognise_foot(view, facts, dialect) or pointed_list.recognise_shaped(view, facts, dialect)
         return replace(asked or whole_screen(view, facts, dialect), barred=has_bar(view))
     found = recognise_line(view, facts, dialect)
     if found and found.rule in GUESSES and facts.canonical is False:
         found = _over_rows(view, facts, dialect) or found
     drawn = found and facts.canonical is not True and not view.cursor_visible
+    below = found and facts.canonical is False and (found.detached or drawn)  # of a list that is not known
+    if found is None or (below and (found.rule in GUESSES or found.type is PromptType.TYPE_CONFIRM_ENTER)):
+        shaped = pointed_list.recognise_shaped(view, facts, dialect) if facts.canonical is not True else None
+        if shaped is not None:
+            return shaped
     guessed = found and found.rule in GUESSES and (found.detached or found.rule == "bare-line") and not found.structural
     if found is None or (drawn and guessed):
         return replace(whole_screen(view, facts, dialect), rule=DRAWN_SCREEN)

@@ -8,7 +8,7 @@ from its box.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from atlasbridge.core.patterns import lazy
@@ -41,7 +41,8 @@ class Frame:
     right: int
 
 
-def columns_of(line: str) -> range | list[int]:
+@lru_cache(maxsize=256)
+def columns_of(line: str) -> Sequence[int]:
     """The column of each character: a wide one takes two, a combining mark none."""
     if is_narrow(line):
         return range(len(line))
@@ -85,20 +86,18 @@ def _tops(line: str) -> tuple[tuple[int, int, str], ...]:
 
 def _floor(lines: tuple[str, ...], top: int, left: int, right: int) -> int:
     for at in range(top + 2, len(lines)):
-        begin, end = _at(lines[at], left), _at(lines[at], right)
-        if begin and begin in _LEFT_FLOOR and end and end in _RIGHT_FLOOR:
+        begin = _at(lines[at], left) or " "
+        if begin in _LEFT_FLOOR and (_at(lines[at], right) or " ") in _RIGHT_FLOOR:
             return at
-        if not begin or (begin not in _UPRIGHT and begin not in _ASCII_SIDES):
+        if begin not in _UPRIGHT and begin not in _ASCII_SIDES:
             return 0
     return 0
 
 
 def _at(line: str, column: int) -> str:
     """The character in a column; "" beyond the end."""
-    if is_narrow(line):
-        return line[column : column + 1]
-    places = columns_of(line)
-    return next((char for char, place in zip(line, places, strict=True) if place == column), "")
+    index = _index_at(line, column)
+    return line[index] if index >= 0 else ""
 
 
 def inside(lines: tuple[str, ...], frame: Frame) -> list[str]:
@@ -107,9 +106,9 @@ def inside(lines: tuple[str, ...], frame: Frame) -> list[str]:
 
 
 def _between(line: str, left: int, right: int) -> str:
-    if is_narrow(line):
-        return line[left + 1 : right]
     places = columns_of(line)
+    if isinstance(places, range):
+        return line[left + 1 : right]
     return "".join(char for char, place in zip(line, places, strict=True) if left < place < right)
 
 
@@ -298,10 +297,8 @@ def _bars_from(line: str, index: int) -> set[int]:
 
 
 def _index_at(line: str, column: int) -> int:
-    if is_narrow(line):
-        return column if column < len(line) else -1
     places = columns_of(line)
-    return next((index for index, place in enumerate(places) if place == column), -1)
+    return places.index(column) if column in places else -1
 
 
 @lru_cache(maxsize=512)

@@ -97,6 +97,7 @@ class SessionRecord:
 LONGEST_NAME = 80
 INTEGRATIONS = {"ask": "a command", "mcp": "an MCP client", "acp": "an editor's agent"}  # callers without a terminal
 _NEAR = 0.6  # minimum similarity of two words for a suggestion
+_WORSE = 0.12  # a suggestion that is so much less similar than the best one is none
 _SHOWN = 8
 
 
@@ -154,11 +155,14 @@ def _fitting(said: str, candidates: Sequence[Named]) -> list[Named]:
 
 def nearest(said: str, words: Iterable[str], count: int = 3) -> tuple[str, ...]:
     """The words that are most similar to what was typed."""
-    from difflib import get_close_matches  # imported late: only needed after a typo
+    from difflib import SequenceMatcher  # imported late: only needed after a typo
 
-    known = dict.fromkeys(words)
-    low = {word.lower(): word for word in known}
-    return tuple(low[word] for word in get_close_matches(said.lower(), low, count, _NEAR))
+    low = {word.lower(): word for word in words}
+    typed = said.lower()
+    likeness = {word: SequenceMatcher(None, word, typed).ratio() for word in low}
+    least = max(_NEAR, max(likeness.values(), default=0.0) - _WORSE)
+    near = sorted((word for word in low if likeness[word] >= least), key=lambda word: -likeness[word])
+    return tuple(low[word] for word in near[:count])
 
 
 def meant(words: Sequence[str]) -> str:

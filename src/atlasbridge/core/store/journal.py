@@ -10,20 +10,131 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from atlasbridge.core.audit.chain import START, Fault, Head, check_chain, matches, parse_entry
+from atlasbridge.core.audit.chain import START, Fault, Head, check_chain, matches, parse_entry, seal_entry
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.audit.log import HEAD_NAME, Anchor, AuditFile, Line, lines_back, read_anchor, read_lines
+from atlasbridge.core.audit.passkeys import FIELD, REFUSALS
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.redact import redact_data
-from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database, store_error
 from atlasbridge.core.values import frozen
+
+# The table `audit_events` and its anchored head. It supports only append and read; triggers refuse everything else.
+_INSERT: Final = "INSERT INTO audit_events (seq, event, session_id, prompt_id, entry) VALUES (?, ?, ?, ?, ?)"
+
+
+def read_head(connection: sqlite3.Connection) -> Head:
+    row = connection.execute("SELECT count, hash FROM audit_head").fetchone()
+    return Head(*row)
+
+
+def read_last(connection: sqlite3.Connection) -> Head:
+    """The head computed from the last entry."""
+    row = connection.execute("SELECT seq, entry FROM audit_events ORDER BY seq DESC LIMIT 1").fetchone()
+    return Head(row[0], str((parse_entry(row[1]) or {}).get("hash", ""))) if row else START
+
+
+def holds(connection: sqlite3.Connection, anchor: Head) -> bool:
+    """Whether the entry that this head names exists and has the same hash."""
+    line = line_of(connection, anchor.entries)
+    return anchor == START or (parse_entry(line or "") or {}).get("hash") == anchor.hash
+
+
+def append_entry(connection: sqlite3.Connection, after: Head, ts: str, event: str, fields: Mapping[str, Any]) -> Head:
+    """Appends an entry after the head `after`. Returns the new head, which must be stored in the same transaction."""
+    line, new = seal_entry(after, ts, event, fields)
+    connection.execute(_INSERT, (new.entries, str(event), fields.get("session_id"), fields.get("prompt_id"), line))
+    return new
+
+
+def put_head(connection: sqlite3.Connection, new: Head, exported: int) -> None:
+    connection.execute("UPDATE audit_head SET count = ?, hash = ?, exported = ?", (*new, exported))
+
+
+def read_exported(connection: sqlite3.Connection) -> int:
+    """The number of entries that are certainly in audit.log; later ones can be lost in a power failure."""
+    return int(connection.execute("SELECT exported FROM audit_head").fetchone()[0])
+
+
+def mark_exported(connection: sqlite3.Connection, count: int) -> None:
+    connection.execute("UPDATE audit_head SET exported = ?", (count,))
+
+
+def adopt_lines(connection: sqlite3.Connection, lines: Sequence[str]) -> None:
+    """Imports a whole verified chain; only for a store without entries."""
+    connection.executemany(_INSERT, (row_of(line) for line in lines))
+    last = parse_entry(lines[-1]) or {}
+    connection.execute("UPDATE audit_head SET count = ?, hash = ?", (last["seq"], last["hash"]))
+
+
+def row_of(line: str) -> tuple[Any, ...]:
+    """The row for a line. A line that is not a valid entry has no matching row."""
+    entry = parse_entry(line) or {}
+    return (*(entry.get(name) for name in ("seq", "event", "session_id", "prompt_id")), line)
+
+
+def audit_rows(connection: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+    yield from connection.execute("SELECT seq, event, session_id, prompt_id, entry FROM audit_events ORDER BY seq")
+
+
+def lines_after(connection: sqlite3.Connection, seq: int) -> Iterator[str]:
+    for (line,) in connection.execute("SELECT entry FROM audit_events WHERE seq > ? ORDER BY seq", (seq,)):
+        yield line
+
+
+def signed_lines(connection: sqlite3.Connection) -> Iterator[str]:
+    """Entries about passkeys: the keys, the prompts whose approval needs one, and their answers."""
+    wanted = f'"{REFUSALS}":'
+    found = connection.execute(
+        "SELECT entry FROM audit_events WHERE event IN (?, ?) OR (event = ? AND instr(entry, ?) > 0)"
+        " OR (event IN (?, ?) AND (instr(entry, ?) > 0 OR prompt_id IN"
+        " (SELECT prompt_id FROM audit_events WHERE event = ? AND instr(entry, ?) > 0))) ORDER BY seq",
+        (
+            *(AuditEvent.PASSKEY_ADDED, AuditEvent.PASSKEY_REMOVED, AuditEvent.PROMPT_DETECTED, wanted),
+            *(AuditEvent.REPLY_RECEIVED, AuditEvent.VOTE_CAST, f'"{FIELD}":', AuditEvent.PROMPT_DETECTED, wanted),
+        ),
+    )
+    yield from (line for (line,) in found)
+
+
+def line_of(connection: sqlite3.Connection, seq: int) -> str | None:
+    row = connection.execute("SELECT entry FROM audit_events WHERE seq = ?", (seq,)).fetchone()
+    return row[0] if row else None
+
+
+def select_entries(
+    connection: sqlite3.Connection,
+    *,
+    after: int,
+    limit: int,
+    session_id: str,
+    prompt_id: str,
+    events: tuple[str, ...],
+    newest: bool,
+    before: int = 0,
+) -> list[dict[str, Any]]:
+    """Returns entries in the order of the chain; with `newest`, the last `limit` entries."""
+    wanted = {"session_id": session_id, "prompt_id": prompt_id}
+    given: dict[str, Any] = {name: value for name, value in wanted.items() if value}
+    where = "".join(f" AND {name} = :{name}" for name in given)
+    named = {f"event{place}": event for place, event in enumerate(events)}
+    where += f" AND event IN ({', '.join(f':{name}' for name in named)})" if named else ""
+    where += " AND seq < :before" if before else ""
+    given |= {**named, "before": before}
+    order = "DESC" if newest else "ASC"
+    rows = connection.execute(
+        f"SELECT entry FROM audit_events WHERE seq > :after{where} ORDER BY seq {order} LIMIT :limit",
+        {**given, "after": after, "limit": limit},
+    ).fetchall()
+    entries = [parse_entry(row[0]) or {} for row in rows]
+    return entries[::-1] if newest else entries
+
 
 # Several writes with one commit: each write succeeds or fails as a whole, and consequences follow only when all are on
 # disk.
@@ -80,7 +191,7 @@ class Group:
     def audit(self, ts: str, event: str, fields: Mapping[str, Any]) -> None:
         """Adds an entry to the log. The new head is written once, with the commit."""
         connection = self._database.connection
-        self.head = audit_events.append(connection, self.head or audit_events.head(connection), ts, event, fields)
+        self.head = append_entry(connection, self.head or read_head(connection), ts, event, fields)
 
     def commit(self) -> None:
         """When this returns, everything is on disk. On StoreError, nothing is."""
@@ -89,7 +200,7 @@ class Group:
             if self._lost is not None:
                 raise self._lost
             if self.head is not None:
-                audit_events.put_head(connection, self.head, self.exported)
+                put_head(connection, self.head, self.exported)
             if self.begun:
                 connection.execute("COMMIT")
         except sqlite3.Error as error:
@@ -122,7 +233,7 @@ class SoundEnd:
 
 
 def find_sound_end(connection: sqlite3.Connection, path: Path) -> SoundEnd:
-    certain = audit_events.exported(connection)
+    certain = read_exported(connection)
     doubtful: list[Line] = []
     size = seq = 0
     for line in lines_back(path):
@@ -133,7 +244,7 @@ def find_sound_end(connection: sqlite3.Connection, path: Path) -> SoundEnd:
         doubtful.append(line)
     doubtful.reverse()
     end = doubtful[-1].end if doubtful else size
-    for line, wanted in zip(doubtful, audit_events.lines_after(connection, seq), strict=False):
+    for line, wanted in zip(doubtful, lines_after(connection, seq), strict=False):
         if not line.whole or line.text != wanted:
             break
         size, seq = line.end, seq + 1
@@ -153,7 +264,7 @@ def _foreign(connection: sqlite3.Connection, line: Line) -> bool:
     if number is None:
         return False
     entry = parse_entry(line.text) or {}
-    return matches(entry) and audit_events.line_of(connection, number) != line.text
+    return matches(entry) and line_of(connection, number) != line.text
 
 
 def read_adoptable(path: Path) -> list[str]:
@@ -259,7 +370,7 @@ class Journal:
         if self._group is not None and self._group.head is not None:
             return self._group.head
         with self.database.reading() as connection:
-            return audit_events.head(connection)
+            return read_head(connection)
 
     def when_durable(self, consequence: Callable[[], object]) -> None:
         """Runs `consequence` when everything written so far is on disk: at once, or after the pending commit. If the
@@ -300,7 +411,7 @@ class Journal:
     def backlog(self) -> int:
         """How many entries audit.log does not have yet."""
         with self.database.reading() as connection:
-            return audit_events.head(connection).entries - (self._exported or 0)
+            return read_head(connection).entries - (self._exported or 0)
 
     def flush(self, sync: bool = True) -> bool:
         """Copies missing entries to audit.log. On failure it sets `alarm` and returns False; try again later."""
@@ -319,8 +430,8 @@ class Journal:
     def _export(self, sync: bool) -> None:
         with self.database.reading() as connection:
             done = self._exported or 0
-            lines = list(audit_events.lines_after(connection, done))
-            head = audit_events.head(connection)
+            lines = list(lines_after(connection, done))
+            head = read_head(connection)
         if lines or (sync and self._unsynced):
             try:
                 self._file.append(lines, sync)
@@ -340,7 +451,7 @@ class Journal:
         """
         first = self._exported is None
         with self.database.reading() as connection:
-            head = audit_events.head(connection)
+            head = read_head(connection)
             if head == START and self._adopt():
                 return
             if first:
@@ -373,7 +484,7 @@ class Journal:
             return False
         anchored = read_anchor(self._anchor.path) is not None
         with self._write_unflushed() as work:
-            audit_events.adopt(work.connection, lines)
+            adopt_lines(work.connection, lines)
             self._compare_with_anchor(work)
             work.audit(AuditEvent.AUDIT_ADOPTED, entries=len(lines), anchored=anchored)
             end = find_sound_end(work.connection, self._file.path)
@@ -383,14 +494,14 @@ class Journal:
     def _compare_with_anchor(self, work: Work) -> None:
         """Called at the start: if the store lacks the entry that audit.head names, it was truncated or replaced."""
         anchor = read_anchor(self._anchor.path)
-        if anchor is not None and not audit_events.holds(work.connection, anchor):
-            found = audit_events.head(work.connection).entries
+        if anchor is not None and not holds(work.connection, anchor):
+            found = read_head(work.connection).entries
             work.audit(AuditEvent.AUDIT_CUT, expected=anchor.entries, expected_hash=anchor.hash, found=found)
 
     def check_head(self) -> None:
         """Raises StoreError if the stored head does not match the stored entries: nothing can be appended to them."""
         with self.database.reading() as connection:
-            head, last = audit_events.head(connection), audit_events.last(connection)
+            head, last = read_head(connection), read_last(connection)
         if head != last:
             raise StoreError(
                 f"the audit log's head was changed: it says {head.entries} entries ending in {head.hash[:19]}…, the "
@@ -414,7 +525,7 @@ class Journal:
         crash."""
         try:
             with self.database.transaction() as connection:
-                audit_events.mark_exported(connection, self._certain)
+                mark_exported(connection, self._certain)
         except StoreError:
             pass  # only this information is lost: the next start checks the last entry again
         finally:

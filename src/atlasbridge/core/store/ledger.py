@@ -2,14 +2,15 @@
 entry.
 
 It does not decide whether a reply is valid (`prompt/gate.py`) or when a prompt expires (`scheduler/`). It ensures that
-only one of several concurrent replies wins, and that everything it returned is on disk. `prompts`, `sessions` and
-`audit_events` have the SQL of the larger tables; that of the smaller ones is here.
+only one of several concurrent replies wins, and that everything it returned is on disk. `prompts` and
+`journal` have the SQL of the larger tables; that of the others is here.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -20,23 +21,22 @@ from typing import Any, Final
 
 from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.audit.events import AuditEvent
-from atlasbridge.core.audit.signed_approval import REFUSALS
+from atlasbridge.core.audit.passkeys import REFUSALS
 from atlasbridge.core.clock import Clock, iso, parse_iso
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_nonce
 from atlasbridge.core.operations import AuditVerdict, SeenHead
-from atlasbridge.core.policy.choice import refusing_forms
+from atlasbridge.core.policy.approval import PROOF, refusing_forms
 from atlasbridge.core.policy.escalation import ANSWER, Later
 from atlasbridge.core.policy.pattern import Shape
-from atlasbridge.core.policy.people import PROOF
 from atlasbridge.core.policy.rule import Grant, GrantShape
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.gate import refuse_claim
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptMoved, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.session.model import INTEGRATIONS, SessionRecord, SessionState
-from atlasbridge.core.store import audit_events, prompts, sessions
+from atlasbridge.core.store import prompts
 from atlasbridge.core.store.database import Database, migrate
-from atlasbridge.core.store.journal import Journal, Work
+from atlasbridge.core.store.journal import Journal, Work, lines_after, select_entries
 from atlasbridge.core.store.prompts import Decider, ReplyRecord, RequestRecord
 from atlasbridge.core.store.verify import prepare, verify
 from atlasbridge.core.values import as_dict, replace
@@ -165,6 +165,83 @@ def _keep_open(work: Work, prompt_id: str, until_s: float, may_shorten: bool = F
     return prompts.prolong(work.connection, prompt_id, deadline, iso(parse_iso(record.expires_at) + moved_s))
 
 
+# The table `sessions`. `insert_session` and `select_sessions` map its columns to the fields of a record.
+
+_STORED: Final = (
+    *("session_id", "tool", "command", "cwd", "pid", "host_pid", "started_at", "attached", "rows", "cols", "label"),
+    "channels",
+)
+_CHANGEABLE: Final = frozenset(_STORED) - {"session_id", "command", "started_at"}
+_SESSION: Final = ", ".join(("id", *_STORED[1:]))
+_OPEN_PROMPT: Final = f"(SELECT p.id FROM prompts p WHERE p.session_id = sessions.id AND p.{prompts.IS_OPEN})"
+MOST_OUTPUT: Final = 64 * 1024 * 1024  # bytes on disk for all sessions together; the oldest are deleted first
+
+
+def insert_session(connection: sqlite3.Connection, record: SessionRecord, boot_id: str) -> None:
+    values = (*(_column(getattr(record, name)) for name in _STORED), boot_id)
+    connection.execute(f"INSERT INTO sessions ({_SESSION}, boot_id) VALUES ({', '.join('?' * len(values))})", values)
+
+
+def _column(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, tuple) else value
+
+
+def _change_session(connection: sqlite3.Connection, session_id: str, fields: Mapping[str, Any]) -> bool:
+    """Raises ValueError for a column that cannot be changed."""
+    unknown = fields.keys() - _CHANGEABLE
+    if unknown:
+        raise ValueError(f"a session has no {', '.join(sorted(unknown))} to change")
+    assignments = ", ".join(f"{name} = :{name}" for name in fields)
+    values = {name: _column(value) for name, value in fields.items()}
+    change = f"UPDATE sessions SET {assignments} WHERE id = :id"
+    return connection.execute(change, {**values, "id": session_id}).rowcount == 1
+
+
+def select_sessions(
+    connection: sqlite3.Connection, where: str = "1", parameters: tuple[Any, ...] = ()
+) -> list[SessionRecord]:
+    columns = f"{_SESSION}, status, exit_code, ended_at, {_OPEN_PROMPT}"
+    rows = connection.execute(f"SELECT {columns} FROM sessions WHERE {where} ORDER BY started_at, rowid", parameters)
+    return [_session(row) for row in rows]
+
+
+def _session(row: tuple[Any, ...]) -> SessionRecord:
+    found = dict(zip((*_STORED, "state", "exit_code", "ended_at", "open_prompt"), row, strict=True))
+    found["command"] = tuple(json.loads(found["command"]))
+    found["channels"] = found["channels"] and tuple(json.loads(found["channels"]))
+    found |= {"attached": bool(found["attached"]), "state": SessionState(found["state"])}
+    return SessionRecord(**{**found, "ended_at": found["ended_at"] or "", "open_prompt": found["open_prompt"] or ""})
+
+
+def processes(
+    connection: sqlite3.Connection, pids: Iterable[int] | None = None, ids: Iterable[str] = ()
+) -> list[tuple[str, int, int]]:
+    """Returns (id, host pid, tool pid) of each running session; `pids` and `ids` restrict the result. It runs for every
+    reply, and there can be many sessions."""
+    query, parameters = "SELECT id, host_pid, pid FROM sessions WHERE +status = 'active'", []
+    if pids is not None:  # the plus signs make SQLite use the pid indexes instead of scanning all running sessions
+        query += " AND (host_pid IN (SELECT value FROM json_each(?1)) OR pid IN (SELECT value FROM json_each(?1))"
+        query += " OR id IN (SELECT value FROM json_each(?2)))"
+        parameters = [json.dumps(list(pids)), json.dumps(list(ids))]
+    return connection.execute(f"{query} ORDER BY +started_at, rowid", parameters).fetchall()
+
+
+def keep_output(connection: sqlite3.Connection, session_id: str, at: str, output: Mapping[str, Any]) -> None:
+    body = zlib.compress(json.dumps(output).encode("utf-8", "surrogatepass"))
+    connection.execute("INSERT OR REPLACE INTO last_output VALUES (?, ?, ?)", (session_id, at, body))
+    connection.execute(
+        "DELETE FROM last_output WHERE session_id IN (SELECT session_id FROM"
+        " (SELECT session_id, sum(length(body)) OVER (ORDER BY at DESC, rowid DESC) AS kept FROM last_output)"
+        " WHERE kept > ?)",
+        (MOST_OUTPUT,),
+    )
+
+
+def last_output(connection: sqlite3.Connection, session_id: str) -> dict[str, Any] | None:
+    row = connection.execute("SELECT body FROM last_output WHERE session_id = ?", (session_id,)).fetchone()
+    return None if row is None else dict(json.loads(zlib.decompress(row[0])))
+
+
 class Membership:
     """The ledger's part for a machine that belongs to a fleet server: its outbox, and the audit lines that prove that
     its log is intact.
@@ -216,14 +293,15 @@ class Membership:
             _put_note(work, MEETING_TOKEN, token)
 
     def tell_again(self, epoch: str, notice: str, known: Iterable[str]) -> int:
-        """The two stores differ: everything that is open is sent again under new numbers. Returns the last number."""
+        """The two stores differ: everything that is open is sent again under new numbers. Returns the last number
+        that is sent; SQLite also counts the items that were pending already, which it ignored."""
         with self._journal.write() as work:
             _put_note(work, EPOCH, epoch)
             _put_note(work, ACKNOWLEDGED, "0")
             self._fill(work, known)
             if notice:
                 work.audit(AuditEvent.FLEET_TOLD_AGAIN, machine=epoch.partition("/")[0], reason=notice)
-            return self._newest(work.connection)
+            return int(work.connection.execute("SELECT coalesce(max(seq), 0) FROM outbox").fetchone()[0])
 
     def _newest(self, connection: sqlite3.Connection) -> int:
         found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'outbox'").fetchone()
@@ -258,7 +336,7 @@ class Membership:
     def audit_lines(self, after: int, limit: int) -> list[str]:
         """The lines of the audit log after entry `after`, for a verification elsewhere."""
         with self._journal.reading() as connection:
-            return list(islice(audit_events.lines_after(connection, after), limit))
+            return list(islice(lines_after(connection, after), limit))
 
 
 DATABASE_NAME = "atlasbridge.db"
@@ -336,29 +414,34 @@ class Ledger:
 
     def _close_earlier_boots(self) -> None:
         """A prompt never outlives a boot: the monotonic clock has restarted, and every tool is gone."""
-        with self.journal.reading() as connection:
-            old = sessions.select(connection, "status = 'active' AND boot_id <> ?", (self._boot_id,))
-        for session in old:
+        for session in self._sessions("status = 'active' AND boot_id <> ?", (self._boot_id,)):
             self.end_session(session.session_id, None, SessionState.CRASHED, reason="reboot")
 
     # reading
 
-    def prompt(self, full_or_short_id: str) -> PromptRecord | None:
-        """Returns None if there is none, or more than one id begins like that."""
-        where, parameters = _by_id(full_or_short_id)
+    def _prompts(
+        self, where: str, parameters: tuple[Any, ...] | dict[str, Any] = (), tail: str = ""
+    ) -> list[PromptRecord]:
         with self.journal.reading() as connection:
-            found = prompts.select(connection, where, parameters, "LIMIT 2")
+            return prompts.select(connection, where, parameters, tail)
+
+    def _sessions(self, where: str, parameters: tuple[Any, ...] = ()) -> list[SessionRecord]:
+        with self.journal.reading() as connection:
+            return select_sessions(connection, where, parameters)
+
+    def prompt(self, prompt_id: str) -> PromptRecord | None:
+        """By its full or short id. Returns None if there is none, or more than one id begins like that."""
+        where, parameters = _by_id(prompt_id)
+        found = self._prompts(where, parameters, "LIMIT 2")
         return found[0] if len(found) == 1 else None
 
     def open_prompts(self, session_id: str | None = None) -> list[PromptRecord]:
         where = prompts.IS_OPEN + ("" if session_id is None else " AND session_id = ?")
-        with self.journal.reading() as connection:
-            return prompts.select(connection, where, () if session_id is None else (session_id,))
+        return self._prompts(where, () if session_id is None else (session_id,))
 
     def last_prompt(self, session_id: str) -> PromptRecord | None:
         """The newest prompt of this session, in any state."""
-        with self.journal.reading() as connection:
-            found = prompts.select(connection, "session_id = ?", (session_id,), "ORDER BY rowid DESC LIMIT 1")
+        found = self._prompts("session_id = ?", (session_id,), "ORDER BY rowid DESC LIMIT 1")
         return found[0] if found else None
 
     def unsettled(self) -> list[tuple[PromptRecord, Answer | None]]:
@@ -389,32 +472,29 @@ class Ledger:
 
     def session(self, full_or_short_id: str) -> SessionRecord | None:
         where, parameters = _by_id(full_or_short_id)
-        with self.journal.reading() as connection:
-            found = sessions.select(connection, where, parameters)
+        found = self._sessions(where, parameters)
         return found[0] if len(found) == 1 else None
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
-        with self.journal.reading() as connection:
-            return sessions.select(connection, "1" if include_ended else "status = 'active'")
+        return self._sessions("1" if include_ended else "status = 'active'")
 
     def processes(self, pids: Iterable[int] | None = None, ids: Iterable[str] = ()) -> list[tuple[str, int, int]]:
         """Returns (id, host pid, tool pid) of each running session; `pids` and `ids` restrict the result."""
         with self.journal.reading() as connection:
-            return sessions.processes(connection, pids, ids)
+            return processes(connection, pids, ids)
 
     def history(
-        self, search: str = "", limit: int = 50, before: str | None = None, session_id: str = "", state: str = ""
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
     ) -> list[PromptRecord]:
         """Returns prompts, newest first. `before` is the id of the last prompt on the previous page."""
         where = (
             "(:search = '' OR instr(lower(excerpt || ' ' || coalesce(decided_by, '')), :search) OR session_id IN"
             " (SELECT id FROM sessions WHERE instr(lower(tool || ' ' || label || ' ' || cwd), :search)))"
-            " AND (:before IS NULL OR rowid < (SELECT rowid FROM prompts WHERE id = :before))"
+            " AND (:before = '' OR rowid < (SELECT rowid FROM prompts WHERE id = :before))"
             " AND (:session = '' OR session_id = :session) AND (:state = '' OR status = :state)"
         )
         parameters = {"search": search.lower(), "before": before, "session": session_id, "state": state, "limit": limit}
-        with self.journal.reading() as connection:
-            return prompts.select(connection, where, parameters, "ORDER BY rowid DESC LIMIT :limit")
+        return self._prompts(where, parameters, "ORDER BY rowid DESC LIMIT :limit")
 
     def statistics(self) -> dict[str, Any]:
         rows = self._rows
@@ -457,7 +537,7 @@ class Ledger:
     def last_output(self, session_id: str) -> dict[str, Any] | None:
         """The last screen of a session that has ended, and the lines above it; None if nothing was stored."""
         with self.journal.reading() as connection:
-            return sessions.last_output(connection, session_id)
+            return last_output(connection, session_id)
 
     def still_waiting(self, session_id: str = "") -> list[PromptRecord]:
         """Prompts that expired or were canceled, for which nothing was typed, and that the tool still shows; the host
@@ -469,8 +549,7 @@ class Ledger:
             " AND session_id IN (SELECT id FROM sessions WHERE status = 'active')"
             " AND id NOT IN (SELECT prompt_id FROM replies)"
         )
-        with self.journal.reading() as connection:
-            return prompts.select(connection, where, (session_id, session_id))
+        return self._prompts(where, (session_id, session_id))
 
     def pending_updates(self, channel: str) -> list[tuple[str, str]]:
         """Returns ids and payloads of updates that were never settled, oldest first."""
@@ -483,8 +562,7 @@ class Ledger:
     def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
         """The newest prompt shown under that message."""
         newest = "SELECT prompt_id FROM deliveries WHERE channel = ? AND message_id = ? ORDER BY rowid DESC LIMIT 1"
-        with self.journal.reading() as connection:
-            found = prompts.select(connection, f"id = ({newest})", (channel, message_id))
+        found = self._prompts(f"id = ({newest})", (channel, message_id))
         return found[0] if found else None
 
     def recall(self, key: str, default: str = "") -> str:
@@ -509,7 +587,7 @@ class Ledger:
         """Returns entries in the order of the chain; with `newest`, the last `limit` entries. `before=0` means no
         limit."""
         with self.journal.reading() as connection:
-            return audit_events.select(
+            return select_entries(
                 connection,
                 after=after,
                 limit=limit,
@@ -544,9 +622,9 @@ class Ledger:
     def start_session(self, record: SessionRecord) -> None:
         """Can be called again when a host reconnects: changes are stored, and no second start is recorded."""
         with self.journal.write() as work:
-            known = sessions.select(work.connection, "id = ?", (record.session_id,))
+            known = select_sessions(work.connection, "id = ?", (record.session_id,))
             if not known:
-                sessions.insert(work.connection, record, self._boot_id)
+                insert_session(work.connection, record, self._boot_id)
                 work.audit(
                     AuditEvent.SESSION_START,
                     session_id=record.session_id,
@@ -557,18 +635,23 @@ class Ledger:
                 )
                 return
             names = ("pid", "host_pid", "cwd", "label", "attached", "rows", "cols", "channels")
-            sessions.update(work.connection, record.session_id, {name: getattr(record, name) for name in names})
-            if sessions.resume(work.connection, record.session_id):
+            _change_session(work.connection, record.session_id, {name: getattr(record, name) for name in names})
+            resumed = work.connection.execute(
+                "UPDATE sessions SET status = 'active', exit_code = NULL, ended_at = NULL"
+                " WHERE id = ? AND status <> 'active'",
+                (record.session_id,),
+            )
+            if resumed.rowcount:
                 work.audit(AuditEvent.SESSION_RESUMED, session_id=record.session_id)
 
     def update_session(self, session_id: str, **fields: Any) -> bool:
         with self.journal.write() as work:
-            return sessions.update(work.connection, session_id, fields)
+            return _change_session(work.connection, session_id, fields)
 
     def rename_session(self, session_id: str, label: str, by: str) -> bool:
         """Audited, because rules can depend on the name."""
         with self.journal.write() as work:
-            if not sessions.update(work.connection, session_id, {"label": label}):
+            if not _change_session(work.connection, session_id, {"label": label}):
                 return False
             work.audit(AuditEvent.SESSION_RENAMED, session_id=session_id, label=label, by=by)
             return True
@@ -583,11 +666,16 @@ class Ledger:
     ) -> list[PromptRecord]:
         """Returns the prompts that ended with the session. A session that has already ended is not changed."""
         with self.journal.write() as work:
-            if not sessions.end(work.connection, session_id, state, exit_code, work.at):
+            ended = work.connection.execute(
+                "UPDATE sessions SET status = ?, exit_code = ?, ended_at = ?, attached = 0"
+                " WHERE id = ? AND status = 'active'",
+                (state.value, exit_code, work.at, session_id),
+            )
+            if not ended.rowcount:
                 return []
             closed = prompts.close_prompts(work, session_id, reason)
             if output:
-                sessions.keep_output(work.connection, session_id, work.at, output)
+                keep_output(work.connection, session_id, work.at, output)
             work.audit(
                 AuditEvent.SESSION_END, session_id=session_id, exit_code=exit_code, state=state.value, reason=reason
             )
@@ -601,7 +689,7 @@ class Ledger:
             known = prompts.get(work.connection, prompt_id)
             if known is not None:
                 return known
-            if not sessions.select(work.connection, "id = ? AND status = 'active'", (session_id,)):
+            if not select_sessions(work.connection, "id = ? AND status = 'active'", (session_id,)):
                 raise StoreError(f"no active session {session_id}", "The host must report its session first.")
             for older in prompts.select(work.connection, f"session_id = ? AND {prompts.IS_OPEN}", (session_id,)):
                 prompts.move(work, older.prompt_id, PromptMoved.WITHDRAW, reason="superseded")
@@ -912,10 +1000,16 @@ class Ledger:
     def cleanup(self, *, prompts_s: float, sessions_s: float, inbox_s: float) -> dict[str, int]:
         """Deletes records that ended longer ago than these times. The audit log is never shortened."""
         with self.journal.write() as work:
-            received = (iso(work.wall - inbox_s),)
+            received, before = (iso(work.wall - inbox_s),), (iso(work.wall - sessions_s),)
+            old = "SELECT id FROM sessions WHERE ended_at < ?"
+            work.connection.execute(f"DELETE FROM last_output WHERE session_id IN ({old})", before)
             counts = {
                 "prompts": prompts.delete_ended_before(work.connection, iso(work.wall - prompts_s)),
-                "sessions": sessions.delete_ended_before(work.connection, iso(work.wall - sessions_s)),
+                "sessions": work.connection.execute(
+                    "DELETE FROM sessions WHERE status <> 'active' AND ended_at < ?"
+                    " AND NOT EXISTS (SELECT 1 FROM prompts WHERE session_id = sessions.id)",
+                    before,
+                ).rowcount,
                 "inbox": work.connection.execute("DELETE FROM inbox WHERE received_at < ?", received).rowcount,
             }
             work.connection.execute("DELETE FROM requests WHERE at < ?", received)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
 from pathlib import Path
@@ -14,12 +15,15 @@ from typing import Any
 from atlasbridge.core.audit.chain import START, Fault, Head, check_entry, parse_entry
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.audit.log import HEAD_NAME, read_anchor, read_lines
-from atlasbridge.core.audit.signed_approval import LogWalk
+from atlasbridge.core.audit.passkeys import LogWalk
 from atlasbridge.core.clock import local_time
 from atlasbridge.core.operations import AuditVerdict, SeenHead
-from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database
+from atlasbridge.core.store.journal import audit_rows, holds, line_of, read_head, row_of, signed_lines
 from atlasbridge.core.values import frozen, replace
+
+LOOKS = 10  # a log that is wrong stays wrong
+PAUSE_S = 0.1
 
 
 def verify(
@@ -34,9 +38,9 @@ def verify(
     `size` is the size of the file to check. `anchor` is the content of audit.head before the table was read, because
     audit.head lags behind the table.
     """
-    head = audit_events.head(connection)
+    head = read_head(connection)
     table, file = _Walk("table", head), _Walk("audit.log", head)
-    lines = (_line(row) for row in audit_events.rows(connection))
+    lines = (_line(row) for row in audit_rows(connection))
     for recorded, written in zip_longest(lines, read_lines(audit_path, size)):
         same = recorded == written and table.reached == file.reached
         step = table.take(recorded)
@@ -51,7 +55,7 @@ def verify(
         assert first.fault is not None
         return _spoilt(whole, first.fault, first.where)
     walk = LogWalk()
-    signed = next(filter(None, map(walk.take, map(_entry, audit_events.signed_lines(connection)))), None)
+    signed = next(filter(None, map(walk.take, map(_entry, signed_lines(connection)))), None)
     if walk.unchecked:
         unchecked = f"{walk.unchecked} signatures of passkeys were not checked: webauthn is not installed here"
         whole = replace(whole, incidents=(*whole.incidents, unchecked))
@@ -75,25 +79,38 @@ def _spoilt(verdict: AuditVerdict, fault: Fault, where: str) -> AuditVerdict:
 
 def _not_as_seen(connection: sqlite3.Connection, seen: Iterable[SeenHead]) -> Fault | None:
     """Detects an older log that was put back: somebody else has kept a later head."""
-    first = _entry(audit_events.line_of(connection, 1) or "").get("hash")
+    first = _entry(line_of(connection, 1) or "").get("hash")
     same = (Head(one.entries, one.hash) for one in seen if one.log in ("", first))
-    missing = sorted(head for head in same if not audit_events.holds(connection, head))
+    missing = sorted(head for head in same if not holds(connection, head))
     if not missing:
         return None
     return Fault(missing[0].entries, "is missing or another one: its head was seen elsewhere (journal, chat or server)")
 
 
 def _below_anchor(connection: sqlite3.Connection, anchor: Head | None) -> Fault | None:
-    if anchor is None or audit_events.holds(connection, anchor):
+    if anchor is None or holds(connection, anchor):
         return None
-    found = audit_events.head(connection).entries
+    found = read_head(connection).entries
     if anchor.entries > found:
         return Fault(found + 1, f"is missing: audit.head has seen {anchor.entries} entries")
     return Fault(anchor.entries, "is not the one that audit.head has seen")
 
 
 def verify_home(home: Path, seen: Iterable[SeenHead] = ()) -> AuditVerdict:
-    """Verifies without a ledger: read-only, repairs nothing."""
+    """Verifies without a ledger: read-only, repairs nothing. A hub may write meanwhile: a fault counts only if nothing
+    has changed since."""
+    for _ in range(LOOKS):
+        before = _progress(home)
+        verdict = _verify_once(home, seen)
+        if verdict.ok:
+            break
+        time.sleep(PAUSE_S)  # an entry reaches the table first, then the file, then audit.head
+        if _progress(home) == before:
+            break
+    return verdict
+
+
+def _verify_once(home: Path, seen: Iterable[SeenHead]) -> AuditVerdict:
     anchor = read_anchor(home / HEAD_NAME)
     database = Database.open_read_only(home / "atlasbridge.db")
     try:
@@ -103,12 +120,23 @@ def verify_home(home: Path, seen: Iterable[SeenHead] = ()) -> AuditVerdict:
         database.close()
 
 
+def _progress(home: Path) -> tuple[Head, int]:
+    """Changes with each entry that is written."""
+    path = home / "audit.log"
+    database = Database.open_read_only(home / "atlasbridge.db")
+    try:
+        with database.reading() as connection:
+            return read_head(connection), path.stat().st_size if path.exists() else 0
+    finally:
+        database.close()
+
+
 def prepare(path: Path, audit_path: Path, seen: Iterable[SeenHead] = ()) -> Callable[[], AuditVerdict]:
     """Fixes the current state of the table and of the file; later changes are not examined."""
     anchor = read_anchor(audit_path.with_name(HEAD_NAME))
     database = Database.open_read_only(path, any_thread=True)
     database.connection.execute("BEGIN")
-    audit_events.head(database.connection)  # the first read of a transaction fixes its snapshot
+    read_head(database.connection)  # the first read of a transaction fixes its snapshot
     size = audit_path.stat().st_size if audit_path.exists() else 0
 
     def check() -> AuditVerdict:
@@ -124,7 +152,7 @@ def prepare(path: Path, audit_path: Path, seen: Iterable[SeenHead] = ()) -> Call
 def _line(row: tuple[Any, ...]) -> str:
     """The row's line; empty if the columns of the row do not match its line."""
     line = str(row[-1])
-    return line if audit_events.row_of(line) == row else ""
+    return line if row_of(line) == row else ""
 
 
 class _Walk:

@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from atlasbridge import __version__
+from atlasbridge.channels.language import hub_says
 from atlasbridge.core import operations as hub
 from atlasbridge.core.clock import iso
 from atlasbridge.core.errors import ConfigError
@@ -27,17 +28,16 @@ from atlasbridge.core.operations import Operation, Refused
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.schema import BadValue, write
-from atlasbridge.fleet.server import audit, decisions, lists, machines, notices, people, screens
+from atlasbridge.fleet.server import audit, decisions, lists, machines, people, reports
 from atlasbridge.fleet.server import operations as table
-from atlasbridge.fleet.server.chats.mapping import read_asked, read_session
 from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import BOARD
 from atlasbridge.fleet.server.decisions import Proposal
+from atlasbridge.fleet.server.lists import read_asked, read_session
 from atlasbridge.fleet.server.operations import OFFERED
 from atlasbridge.fleet.server.people import SCOPES, Caller, who
-from atlasbridge.web.api import problem, read_request, refuse, routes_of
+from atlasbridge.web.api import PREFIX, problem, read_request, refuse, render_openapi, routes_of
 from atlasbridge.web.guard import Readers
-from atlasbridge.web.openapi import PREFIX, render_openapi
 from atlasbridge.web.push import refuse_push
 from atlasbridge.web.stream import encode_event, event_stream
 from atlasbridge.web.view import diff_screen, render_plain, render_prompt, render_screen, render_session
@@ -99,7 +99,9 @@ class FleetApi:
         try:
             found = await getattr(self, operation.key)(caller, given, request)
         except ConfigError as error:  # a mistake of the caller, such as an unknown name
-            return problem(409, "refused", f"{error} ({error.hint})" if error.hint else str(error))
+            return problem(
+                409, "refused", f"{hub_says(str(error))} ({hub_says(error.hint)})" if error.hint else str(error)
+            )
         if isinstance(found, Response):
             return found
         if isinstance(found, Refused):
@@ -136,7 +138,7 @@ class FleetApi:
         if decided.settled and not decided.ok:
             return problem(409, decided.stage, decided.sentence)
         stage, sentence = (decided.stage, decided.sentence) if decided.settled else ("received", NOT_YET)
-        told = {"stage": stage, "message": sentence, "prompt_id": given.prompt_id, "audit_head": ""}
+        told = {"stage": stage, "message": hub_says(sentence), "prompt_id": given.prompt_id, "audit_head": ""}
         return {**told, "prompt": await self._now(caller, given.prompt_id)}
 
     async def outcome(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any] | Refused:
@@ -148,7 +150,7 @@ class FleetApi:
         )
         refused = found is not None and found.settled and not found.ok
         sentence = "" if found is None else found.sentence or NOT_YET
-        told = {"arrived": found is not None, "refused": refused, "message": sentence}
+        told = {"arrived": found is not None, "refused": refused, "message": hub_says(sentence)}
         return {**told, "audit_head": "", "prompt": now}
 
     async def _now(self, caller: Caller, prompt_id: str) -> dict[str, Any] | None:
@@ -180,7 +182,7 @@ class FleetApi:
 
     async def screen_stream(self, caller: Caller, given: SimpleNamespace, request: Request) -> Response | Refused:
         machine, session = split_id(given.session_id)
-        if not await screens.look(self._database, machine, session, caller.name, first=True):
+        if not await reports.look(self._database, machine, session, caller.name, first=True):
             return Refused("not_allowed", "This screen may not be looked at.")
         self._context.wakeups.tell(f"job:{machine}")
         return event_stream(self._frames(machine, session, caller))
@@ -189,21 +191,21 @@ class FleetApi:
         before: dict[str, Any] | None = None
         try:
             with self._context.wakeups.waiting(f"screen:{machine}:{session}") as called:
-                while await screens.look(self._database, machine, session, caller.name, first=False):
+                while await reports.look(self._database, machine, session, caller.name, first=False):
                     if not await people.is_logged_in(self._database, caller):
                         return
                     called.clear()
-                    frame = await screens.shown(self._database, machine, session)
+                    frame = await reports.shown_screen(self._database, machine, session)
                     now = render_screen(frame) if isinstance(frame, dict) else None
                     yield encode_event({"event": "screen", **diff_screen(before, now)}) if now else b": nothing yet\n\n"
                     before = now
                     try:
-                        async with asyncio.timeout(screens.LOOK_S / 2):
+                        async with asyncio.timeout(reports.LOOK_S / 2):
                             await called.wait()
                     except TimeoutError:
                         pass  # nothing changed: renew the record that this person is watching
         finally:
-            await screens.look_away(self._database, machine, session, caller.name)
+            await reports.look_away(self._database, machine, session, caller.name)
             self._context.wakeups.tell(f"job:{machine}")
 
     async def event_stream(self, caller: Caller, given: SimpleNamespace, request: Request) -> Response:
@@ -238,7 +240,7 @@ class FleetApi:
         return {"decisions": await lists.list_history(self._database, caller.name, query)}
 
     async def notices(self, caller: Caller, given: SimpleNamespace, request: Request) -> dict[str, Any]:
-        return {"notices": await notices.newest(self._database, caller.name)}
+        return {"notices": await reports.newest_notices(self._database, caller.name)}
 
     # the caller
 

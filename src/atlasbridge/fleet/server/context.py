@@ -12,11 +12,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from atlasbridge.core.daemon.receipts import WINDOW_S
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_id
-from atlasbridge.fleet.server import audit, decisions, machines, notices
+from atlasbridge.fleet.server import audit, decisions, machines, reports
 from atlasbridge.fleet.server.database import BOARD, Database, Wakeups
 from atlasbridge.fleet.server.decisions import Decision
+from atlasbridge.fleet.server.machines import Identity, identity_of
 from atlasbridge.fleet.server.push import FleetPush
-from atlasbridge.fleet.server.signature import Identity, identity_of
 
 # Metrics for Prometheus: counts and durations only, no names, questions or answers.
 #
@@ -175,7 +175,7 @@ class ServerContext:
 
     async def _clean(self) -> None:
         """Delete old rows in small batches, so that no request waits for a long transaction."""
-        while await notices.clean(self.database, self.keep_s):
+        while await reports.clean(self.database, self.keep_s):
             await asyncio.sleep(SEAL_S)
 
     async def _reap(self) -> None:

@@ -227,7 +227,9 @@ class Database:
         """Receive notifications of other processes until the connection ends, which raises StoreError."""
         self._teller = 0
         try:
-            connection = await psycopg.AsyncConnection.connect(self.url, autocommit=True, connect_timeout=int(WAIT_S))
+            connection = await psycopg.AsyncConnection.connect(
+                self.url, autocommit=True, connect_timeout=int(WAIT_S), **_KEEP_ALIVE
+            )
             async with connection:
                 await connection.execute(f"LISTEN {channel}")
                 ready()
@@ -352,6 +354,7 @@ class Wakeups:
         self._waiting: dict[str, set[asyncio.Event]] = {}
         self._to_tell: set[str] = set()
         self._notification = asyncio.Event()
+        self.breaks = -1  # how often the connection was made again
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -387,6 +390,7 @@ class Wakeups:
             event.set()
 
     def _wake_all(self) -> None:
+        self.breaks += 1
         for events in self._waiting.values():
             for event in events:
                 event.set()

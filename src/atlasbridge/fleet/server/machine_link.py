@@ -17,12 +17,12 @@ from atlasbridge.core.fleet_wire import BEAT_S, DEAD_S, decode_message, encode_m
 from atlasbridge.core.ids import new_nonce
 from atlasbridge.core.operations import Refused
 from atlasbridge.core.values import frozen
-from atlasbridge.fleet.server import anchors, decisions, machines, notices, prompts, screens
+from atlasbridge.fleet.keys import is_signed
+from atlasbridge.fleet.server import audit, decisions, machines, reports
 from atlasbridge.fleet.server.context import ServerContext
 from atlasbridge.fleet.server.database import BOARD, Database, carried
-from atlasbridge.fleet.server.machines import Entered
-from atlasbridge.fleet.server.prompts import Fenced
-from atlasbridge.fleet.server.signature import Identity, proves
+from atlasbridge.fleet.server.machines import Entered, Identity
+from atlasbridge.fleet.server.reports import Fenced
 
 # The work for a machine's link besides decisions. One query finds it for all links of this process.
 
@@ -66,6 +66,7 @@ log = logging.getLogger(__name__)
 
 NONSENSE = (ValueError, KeyError, TypeError, OverflowError)  # what an invalid message can raise
 KINDS = frozenset(["entered", "up", "told", "outcome", "beat", "proof", "screen", "notice", "policy", "leave"])
+PART_AGAIN_S = (0.5, 1.0, 5.0, 20.0)
 LOOK_S = 5.0  # how often each link checks for work without a notification
 
 
@@ -114,7 +115,7 @@ async def _join(
     context: ServerContext, socket: WebSocket, message: dict[str, Any], nonce: str, identity: Identity
 ) -> None:
     token, key = str(message["token"]), str(message["key"])
-    if not proves(key, str(message["signature"]), signing_text("join", nonce, token, key)):
+    if not is_signed(key, str(message["signature"]), signing_text("join", nonce, token, key)):
         return await _refuse(socket, Refused("bad_signature", "This machine does not have the key it names."))
     wanted = bool(message.get("ephemeral"))
     joined = await machines.join(context.database, token, str(message["name"]), key, wanted)
@@ -132,7 +133,7 @@ async def _recognise(context: ServerContext, message: dict[str, Any], nonce: str
     machine_id = str(message["machine"])
     key = await machines.key_of(context.database, machine_id)
     text = signing_text(str(message["m"]), nonce, machine_id, identity.public_key)
-    if not isinstance(key, Refused) and not proves(key, str(message["signature"]), text):
+    if not isinstance(key, Refused) and not is_signed(key, str(message["signature"]), text):
         key = Refused("bad_signature", "This machine does not have the key it joined with.")
     if not isinstance(key, Refused):
         return None
@@ -147,7 +148,7 @@ async def _tell_heads(
     if refused := await _recognise(context, message, nonce, identity):
         return await _refuse(socket, refused)
     machine_id = str(message["machine"])
-    heads = await anchors.newest_heads(context.database, machine_id)
+    heads = await audit.newest_heads(context.database, machine_id)
     signature = identity.sign(signing_text("heads", str(message["nonce"]), machine_id, *heads))
     return await socket.send_text(encode_message("heads", heads=heads, signature=signature))
 
@@ -209,6 +210,8 @@ class MachineLink:
         self._asks: frozenset[str] = frozenset()  # the same, as far as the machine knows
         self._rules = ""
         self._is_full = False
+        self._acked = entered.acked
+        self._breaks = context.wakeups.breaks
         self._watched: set[str] = set()
 
     async def run(self, first: dict[str, Any]) -> None:
@@ -217,8 +220,8 @@ class MachineLink:
         try:
             async with self._context.database.transaction() as connection:
                 now = self._context.database.now()
-                await anchors.look_at_head(
-                    connection, self._entered, anchors.read_head(first.get("head")), now, always=True
+                await audit.look_at_head(
+                    connection, self._entered.machine_id, audit.read_head(first.get("head")), now, always=True
                 )
             async with asyncio.TaskGroup() as group:
                 notification = group.create_task(self._tell_loop(), name="tell")
@@ -232,8 +235,17 @@ class MachineLink:
             await _end(self._socket, 1013 if isinstance(fault, StoreError) else 1003)
         finally:
             self._context.links -= 1
-            await machines.parted(self._context.database, self._entered)
+            await self._part()
             self._context.wakeups.tell(BOARD)
+
+    async def _part(self) -> None:
+        """Record that the machine has no link here. It may have ended because the database is away."""
+        for pause_s in PART_AGAIN_S:
+            try:
+                return await machines.parted(self._context.database, self._entered)
+            except StoreError:
+                await asyncio.sleep(pause_s)
+        return log.warning("%s is still listed as connected: the database is away", self._entered.machine_id)
 
     # messages from the machine
 
@@ -249,7 +261,8 @@ class MachineLink:
         context.metrics.messages.labels(message["m"] if message["m"] in KINDS else "other").inc()
         match message["m"]:
             case "up":
-                opened = await prompts.take(context.database, entered, message)
+                opened = await reports.take(context.database, entered, message, self._acked)
+                self._acked = max(self._acked, int(message["seq"]))
                 await self._send("ack", seq=int(message["seq"]))
                 await self._mind_limit(opened)
                 context.wakeups.tell(BOARD)
@@ -263,20 +276,21 @@ class MachineLink:
                 self._sent.discard(str(message["id"]))
                 context.wakeups.tell(f"decision:{message['id']}", BOARD)
             case "beat":
-                opened = await prompts.take(context.database, entered, {**message, "seq": 0, "items": ()})  # alive
+                alive = {**message, "seq": 0, "items": ()}
+                opened = await reports.take(context.database, entered, alive, self._acked)
                 await self._mind_limit(opened)
                 await self._send("beat", chats=await carried(context.database))
             case "proof":
-                progress = await anchors.take_proof(context.database, entered, message)
+                progress = await audit.take_proof(context.database, entered.machine_id, message)
                 if progress.more:
                     await self._send("prove", request=message["request"], after=progress.head.entries)
                 else:
                     context.wakeups.tell(f"proof:{message['request']}")
             case "screen":
-                await screens.take(context.database, entered, message)
+                await reports.take_screen(context.database, entered, message)
                 context.wakeups.tell(f"screen:{entered.machine_id}:{message['session_id']}")
             case "notice":
-                await notices.take(context.database, entered, str(message["message"]))
+                await reports.take_notice(context.database, entered, str(message["message"]))
                 context.wakeups.tell(BOARD)
             case "policy":
                 await machines.rules_taken(context.database, entered, message)
@@ -288,14 +302,14 @@ class MachineLink:
         return False
 
     async def _mind_limit(self, opened: int) -> None:
-        """Tell the machine when it reaches the limit of open prompts. When there is room again, it sends everything
+        """Tell the machine when it reaches the limit of open reports. When there is room again, it sends everything
         again.
         """
-        if opened >= prompts.MOST_OPEN and not self._is_full:
+        if opened >= reports.MOST_OPEN and not self._is_full:
             self._is_full = True
-            await machines.set_limited(self._context.database, self._entered, prompts.FULL)
-            await self._send("limited", sentence=prompts.FULL)
-        elif self._is_full and opened < prompts.MOST_OPEN * 3 // 4:
+            await machines.set_limited(self._context.database, self._entered, reports.FULL)
+            await self._send("limited", sentence=reports.FULL)
+        elif self._is_full and opened < reports.MOST_OPEN * 3 // 4:
             self._is_full = False
             await machines.set_limited(self._context.database, self._entered, "")
             await self._send("again")
@@ -332,6 +346,8 @@ class MachineLink:
             self._context.wakeups.tell(*(f"decision:{one}" for one in voided))
 
     async def _tell_rest(self) -> None:
+        if self._context.wakeups.breaks != self._breaks:
+            raise Fenced  # this may be an older copy of the database: both sides compare again
         found = await look(self._context.database, self._entered)
         if found is None:
             raise Fenced
@@ -349,7 +365,7 @@ class MachineLink:
             await self._send("policy", digest=rules.digest, text=rules.text)
 
     async def _tell_looks(self) -> None:
-        wanted = await screens.watched(self._context.database, self._entered.machine_id)
+        wanted = await reports.watched(self._context.database, self._entered.machine_id)
         for session_id in wanted:
             await self._send("watch", session_id=session_id, on=True)
         for session_id in self._watched - wanted:

@@ -1,5 +1,5 @@
-"""The machines of the fleet: invitations, joining, connecting and removal, and the rules for all machines. A machine is
-identified by its key; its name is for people.
+"""The machines of the fleet: invitations, joining, connecting and removal, the rules for all machines, and the server's
+own key. A machine is identified by its key; its name is for people.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.fleet_wire import DEAD_S, digest_open, from_text
+from atlasbridge.core.fleet_wire import DEAD_S, digest_open, from_text, rotation_text
 from atlasbridge.core.ids import new_id, new_nonce
 from atlasbridge.core.operations import Refused
 from atlasbridge.core.prompt.model import digest_text
 from atlasbridge.core.values import frozen
+from atlasbridge.fleet.keys import hashed, new_key, new_token, public_of, sign
 from atlasbridge.fleet.server.audit import note, note_stranger
 from atlasbridge.fleet.server.database import Connection, Database, row, rows
 from atlasbridge.fleet.server.operations import TeamRules
-from atlasbridge.fleet.server.signature import hashed, new_token
 
 SENT = "sent"  # the stage of a decision that was sent and has no outcome yet
 ARE_YOU_THERE = "are_you_there"
@@ -202,17 +202,24 @@ def meeting_of(token: str) -> int:
     return int(number) if number.isdecimal() and len(number) < 16 else 0
 
 
+def exact_token(given: Mapping[str, Any]) -> str:
+    """Tells two machines apart that have the same token, because one was copied after their last connection: the server
+    has acknowledged more to one of them.
+    """
+    return f"{given['token']}@{given['told_until']}"
+
+
 def judge_return(known: Mapping[str, Any], given: Mapping[str, Any], is_live: bool) -> str:
     """Whether a machine that connects again continues where it was.
 
     "" means that both stores agree. "server" and "accepted" mean that one store went back and the machine continues
     anyway. "restored", "cloned" and "expelled" mean that it has to wait until a person decides.
     """
-    token = given["token"]
-    if token and token in known["expelled"]:
-        return "expelled"
-    if token and token == known["accepts"]:
+    token, exact = given["token"], exact_token(given)
+    if token and known["accepts"] in (token, exact):
         return "accepted"
+    if token and (token in known["expelled"] or exact in known["expelled"]):
+        return "expelled"
     if known["held"]:
         return str(known["held"])
     if token not in (known["token"], known["token_offered"]) and known["token_offered"]:
@@ -222,7 +229,7 @@ def judge_return(known: Mapping[str, Any], given: Mapping[str, Any], is_live: bo
     if given["epoch"] != known["epoch"] or not known["epoch"]:
         return ""  # it sends everything anyway
     if given["newest"] < known["acked"]:
-        return "restored"
+        return "cloned" if is_live else "restored"
     return "server" if given["told_until"] > known["acked"] else ""
 
 
@@ -248,7 +255,10 @@ async def _hold(
     name, machine_id = known["name"], known["id"]
     refused = Refused(verdict, _HELD[verdict].format(name=name))
     came = {key: given[key] for key in ("token", "host", "address", "at")}
-    fresh = given["token"] not in (known["token"], known["token_offered"], *(one["token"] for one in known["others"]))
+    is_known = given["token"] in (known["token"], known["token_offered"])
+    if is_known and not known["held"]:
+        came["token"] = exact_token(given)
+    fresh = not (is_known and known["held"]) and came["token"] not in [one["token"] for one in known["others"]]
     if verdict == "expelled" or (known["held"] == verdict and not fresh):
         return refused
     others = [*known["others"], came][-8:] if fresh else known["others"]
@@ -447,3 +457,39 @@ async def rules_taken(database: Database, entered: Entered, message: Mapping[str
     digest, fault = str(message["digest"])[:100], str(message.get("fault", ""))[:400]
     query = "UPDATE machines SET policy = %s, policy_fault = %s WHERE id = %s"
     await database.rows(query, digest, fault, entered.machine_id)
+
+
+# The key by which machines know the server.
+
+
+@frozen
+class Identity:
+    private_key: str
+    public_key: str
+    chat_secret: str = ""  # for the nonces of buttons in chats
+    keys: tuple[tuple[str, str, str], ...] = ()  # (old key, new key, signature by the old key) of each rotation
+
+    def sign(self, text: bytes) -> str:
+        return sign(self.private_key, text)
+
+
+async def identity_of(connection: Connection) -> Identity:
+    found = await row(connection, "SELECT private_key, public_key, chat_secret FROM desk_identity")
+    assert found is not None  # created with the tables
+    known = await rows(connection, "SELECT old_key, new_key, endorsed FROM server_keys ORDER BY made_at")
+    keys = tuple((one["old_key"], one["new_key"], one["endorsed"]) for one in known)
+    return Identity(found["private_key"], found["public_key"], found["chat_secret"], keys)
+
+
+async def rotate_key(database: Database, by: str) -> str:
+    """Replace the server's key and return the new public one. The old private key is deleted."""
+    async with database.transaction() as connection:
+        await connection.execute("SELECT 1 FROM desk_identity FOR UPDATE")
+        old, now = await identity_of(connection), database.now()
+        private = new_key()
+        public = public_of(private)
+        query = "INSERT INTO server_keys (old_key, new_key, endorsed, made_at) VALUES (%s, %s, %s, %s)"
+        await connection.execute(query, (old.public_key, public, old.sign(rotation_text(old.public_key, public)), now))
+        await connection.execute("UPDATE desk_identity SET private_key = %s, public_key = %s", (private, public))
+        await note(connection, now, "KEY_ROTATED", old=old.public_key, new=public, by=by)
+    return public

@@ -13,8 +13,8 @@ import psycopg
 from psycopg import sql
 
 from atlasbridge.core.errors import ConfigError, StoreError
-from atlasbridge.core.fleet_wire import to_text
 from atlasbridge.core.store.database import Migration, load_migrations
+from atlasbridge.fleet.keys import new_key, public_of
 from atlasbridge.fleet.server.database import Connection, Database, row
 
 FOLDER = Path(__file__).with_name("migrations")
@@ -69,15 +69,10 @@ async def _apply(connection: Connection, step: Migration, database: Database) ->
     query = "INSERT INTO server_schema (version, name, applied_at) VALUES (%s, %s, %s)"
     await connection.execute(query, (step.version, step.name, database.now()))
     if step.version == 1:
-        await _make_identity(connection)
-
-
-async def _make_identity(connection: Connection) -> None:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    key = Ed25519PrivateKey.generate()
-    private, public = to_text(key.private_bytes_raw()), to_text(key.public_key().public_bytes_raw())
-    await connection.execute("INSERT INTO desk_identity (private_key, public_key) VALUES (%s, %s)", (private, public))
+        key = new_key()
+        await connection.execute(
+            "INSERT INTO desk_identity (private_key, public_key) VALUES (%s, %s)", (key, public_of(key))
+        )
 
 
 # The permissions that a database user needs to run the server. They exclude creating tables and changing audit entries.

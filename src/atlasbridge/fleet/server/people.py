@@ -6,12 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.policy.people import parse_quiet
+from atlasbridge.core.policy.escalation import parse_quiet
 from atlasbridge.core.scheduler.times import find_zone
 from atlasbridge.core.values import frozen
+from atlasbridge.fleet.keys import hashed, new_token
 from atlasbridge.fleet.server.audit import note, note_stranger
 from atlasbridge.fleet.server.database import Connection, Database, row, rows
-from atlasbridge.fleet.server.signature import hashed, new_token
 
 LINK_S = 900.0
 BROWSER_S = 30 * 86_400.0

@@ -14,12 +14,11 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.policy.people import parse_quiet
+from atlasbridge.core.policy.escalation import parse_quiet
 from atlasbridge.core.scheduler.times import minute_of_day
 from atlasbridge.core.values import replace
-from atlasbridge.fleet.server.chats.mapping import read_asked, read_session
 from atlasbridge.fleet.server.database import BOARD, Database, Wakeups
-from atlasbridge.fleet.server.lists import JOINED, SESSION
+from atlasbridge.fleet.server.lists import JOINED, SESSION, read_asked, read_session
 from atlasbridge.fleet.server.people import ALLOWED, Caller
 from atlasbridge.web.push import (
     Message,

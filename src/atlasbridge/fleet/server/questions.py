@@ -25,7 +25,7 @@ from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Ref
 from atlasbridge.core.prompt.question import RemoteQuestion, prompt_of
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import mutable, replace
-from atlasbridge.fleet.server import decisions, notices, prompts
+from atlasbridge.fleet.server import decisions, reports
 from atlasbridge.fleet.server.api import caller_of
 from atlasbridge.fleet.server.audit import note
 from atlasbridge.fleet.server.context import ServerContext
@@ -83,7 +83,7 @@ class FleetQuestions:
         return label
 
     async def tell(self, message: str) -> None:
-        await notices.take(self._database, await self._enter(), message)
+        await reports.take_notice(self._database, await self._enter(), message)
         self._context.wakeups.tell(BOARD)
 
     # the ephemeral machine
@@ -119,7 +119,7 @@ class FleetQuestions:
             {"kind": "session", "id": session.session_id, "seq": seq - 1, "body": body},
             {"kind": "prompt", "id": asked.record.prompt_id, "seq": seq, "body": prompt, "ttl_s": ttl_s},
         ]
-        await prompts.take(self._database, entered, {"seq": seq, "items": items})
+        await reports.take(self._database, entered, {"seq": seq, "items": items})
         self._context.wakeups.tell(BOARD)
 
     # asking

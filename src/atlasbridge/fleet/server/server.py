@@ -27,11 +27,11 @@ from atlasbridge.core.errors import ConfigError, StoreError
 from atlasbridge.core.fleet_wire import LONGEST_MESSAGE, PATH
 from atlasbridge.core.hub_connection import bind_alone
 from atlasbridge.core.ids import new_nonce
-from atlasbridge.core.routing.channel_worker import ReadPlan
+from atlasbridge.core.routing.router import ReadPlan
 from atlasbridge.core.values import frozen, replace
 from atlasbridge.fleet.server.api import FleetApi, caller_of
-from atlasbridge.fleet.server.chats.cache import load_directory
-from atlasbridge.fleet.server.chats.service import Chats
+from atlasbridge.fleet.server.chat_cache import load_directory
+from atlasbridge.fleet.server.chats import Chats
 from atlasbridge.fleet.server.context import ServerContext, Trace
 from atlasbridge.fleet.server.database import Database, Unkeepable
 from atlasbridge.fleet.server.machine_link import serve_link

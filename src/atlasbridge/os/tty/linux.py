@@ -10,6 +10,8 @@ import array
 import fcntl
 import os
 import platform
+import re
+import stat
 import struct
 import time
 from collections.abc import Hashable, Iterable, Iterator
@@ -17,13 +19,206 @@ from enum import Enum, auto
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.values import field, frozen, mutable, replace
-from atlasbridge.os.tty import procfs, sockdiag
+from atlasbridge.os.tty import sockdiag
 from atlasbridge.os.tty.posix import TURNS, echo_and_canon, foreground_group
-from atlasbridge.os.tty.procfs import Process
+
+# Process information from /proc: relations, blocked system calls of threads, descriptors.
+#
+# It reads and parses, and decides nothing. For a process that has ended it returns None or nothing; for one that cannot
+# be inspected it raises PermissionError where the caller needs to know.
+
+_MAX_WALK = 512
+_READING_EVENTS = 0x43  # POLLIN, POLLPRI, POLLRDNORM; the same bits for poll and epoll
+_epoll_targets = re.compile(rb"tfd:\s+(\d+) events:\s+([0-9a-f]+)").findall
+
+
+@frozen
+class Process:
+    pid: int
+    command: str
+    state: str
+    parent: int
+    group: int
+    terminal: int  # device number of the controlling terminal, 0: none
+    foreground: int  # foreground process group of that terminal
+    started: int  # clock ticks after boot
+
+
+@frozen
+class BlockedCall:
+    number: int
+    args: tuple[int, ...]
+
+
+def read_bytes(path: str, size: int = 4096) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, size)
+    finally:
+        os.close(fd)
+
+
+def read_process(pid: int) -> Process | None:
+    try:
+        return parse_stat(read_bytes(f"/proc/{pid}/stat"))
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def parse_stat(data: bytes) -> Process:
+    """One line of /proc/PID/stat. The command is in brackets and can contain any character, also brackets."""
+    opening, closing = data.index(b"("), data.rindex(b")")
+    fields = data[closing + 2 :].split()
+    device = int(fields[4])
+    return Process(
+        pid=int(data[:opening]),
+        command=data[opening + 1 : closing].decode("utf-8", "replace"),
+        state=fields[0].decode(),
+        parent=int(fields[1]),
+        group=int(fields[2]),
+        terminal=os.makedev(device >> 8 & 0xFFF, device & 0xFF | device >> 12 & 0xFFF00),
+        foreground=int(fields[5]),
+        started=int(fields[19]),
+    )
+
+
+def threads(pid: int) -> list[int]:
+    """Thread ids, the main thread first."""
+    try:
+        return sorted(map(int, os.listdir(f"/proc/{pid}/task")))
+    except OSError:
+        return []
+
+
+def children(pid: int) -> list[int]:
+    """Children of every thread, since each of them can fork."""
+    found: list[int] = []
+    for tid in threads(pid):
+        try:
+            found += map(int, read_bytes(f"/proc/{pid}/task/{tid}/children", 65536).split())
+        except OSError:
+            continue
+    return found
+
+
+def descendants(pid: int) -> Iterator[Process]:
+    """Living children, their children and so on, parents before children."""
+    queue, seen = children(pid), {pid}
+    while queue and len(seen) < _MAX_WALK:
+        child = queue.pop(0)
+        if child in seen:
+            continue
+        seen.add(child)
+        process = read_process(child)
+        if process is not None and process.state not in "ZX":
+            yield process
+            queue += children(child)
+
+
+def every_process() -> Iterator[Process]:
+    """All visible processes, for groups that are not below the child."""
+    for name in os.listdir("/proc"):
+        if name.isdecimal() and (process := read_process(int(name))) is not None and process.state not in "ZX":
+            yield process
+
+
+def blocked_call(pid: int, tid: int) -> BlockedCall | None:
+    """The system call a thread blocks in; None when it runs, or is gone."""
+    try:
+        return parse_syscall(read_bytes(f"/proc/{pid}/task/{tid}/syscall", 256))
+    except PermissionError:
+        raise
+    except (OSError, ValueError):
+        return None
+
+
+def parse_syscall(data: bytes) -> BlockedCall | None:
+    fields = data.split()
+    if len(fields) < 7:  # "running", or "-1 sp pc": blocked, but not in a system call
+        return None
+    return BlockedCall(int(fields[0]), tuple(int(field, 16) for field in fields[1:7]))
+
+
+def is_32_bit(pid: int) -> bool:
+    try:
+        return read_bytes(f"/proc/{pid}/exe", 5)[4:] == b"\x01"
+    except OSError:
+        return False
+
+
+def read_memory(pid: int, address: int, size: int) -> bytes:
+    fd = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.pread(fd, size, address)
+    finally:
+        os.close(fd)
+
+
+def epoll_set(pid: int, epoll_fd: int) -> list[int]:
+    """Descriptors an epoll instance watches for reading."""
+    data = read_bytes(f"/proc/{pid}/fdinfo/{epoll_fd}", 65536)
+    return [int(fd) for fd, events in _epoll_targets(data) if int(events, 16) & _READING_EVENTS]
+
+
+def poll_set(pid: int, address: int, count: int) -> list[int]:
+    data = read_memory(pid, address, 8 * min(count, 1024))
+    entries = (data[at : at + 8] for at in range(0, len(data) - 7, 8))
+    numbers = ((int.from_bytes(e[:4], "little", signed=True), int.from_bytes(e[4:6], "little")) for e in entries)
+    return [fd for fd, events in numbers if fd >= 0 and events & _READING_EVENTS]
+
+
+def select_set(pid: int, address: int, count: int) -> list[int]:
+    count = min(count, 4096)
+    bits = int.from_bytes(read_memory(pid, address, (count + 7) // 8), "little") if address else 0
+    return [fd for fd in range(count) if bits >> fd & 1]
+
+
+def descriptor(pid: int, fd: int) -> str:
+    """The link of a descriptor: "pipe:[123]", "anon_inode:[eventfd]", a path; "" if it is gone."""
+    try:
+        return os.readlink(f"/proc/{pid}/fd/{fd}")
+    except OSError:
+        return ""
+
+
+def descriptors(pid: int) -> dict[int, str]:
+    try:
+        names = os.listdir(f"/proc/{pid}/fd")
+    except OSError:
+        return {}
+    return {int(name): descriptor(pid, int(name)) for name in names[:4096]}
+
+
+def character_device(pid: int, fd: int) -> tuple[int, int] | None:
+    """File system and device number of a descriptor. Unlike paths, they do not depend on a mount namespace."""
+    try:
+        status = os.stat(f"/proc/{pid}/fd/{fd}")
+    except OSError:
+        return None
+    return (status.st_dev, status.st_rdev) if stat.S_ISCHR(status.st_mode) else None
+
+
+def timer_is_set(pid: int, fd: int) -> bool:
+    """Whether a timerfd will fire."""
+    try:
+        value = re.search(rb"it_value: \((\d+), (\d+)\)", read_bytes(f"/proc/{pid}/fdinfo/{fd}"))
+    except OSError:
+        return False
+    return value is not None and (int(value[1]), int(value[2])) != (0, 0)
+
+
+def terminal_index(pid: int, fd: int) -> int | None:
+    """The number of the terminal whose master this descriptor is."""
+    try:
+        index = re.search(rb"tty-index:\s*(\d+)", read_bytes(f"/proc/{pid}/fdinfo/{fd}"))
+    except OSError:
+        return None
+    return int(index[1]) if index else None
+
 
 # What one thread waits for: a blocked system call becomes a `Wait`.
 
-# System call numbers by what a blocked caller waits for, per machine. `procfs` reads them. A 32-bit program on a 64-bit
+# System call numbers by what a blocked caller waits for, per machine. A 32-bit program on a 64-bit
 # kernel has different numbers. They never collide with blocking calls of the 64-bit table, and a match in the second
 # table is trusted only for a 32-bit executable.
 
@@ -146,12 +341,12 @@ class Line:
     def device(self) -> int:
         return os.makedev(_PTS_MAJOR, self.index)
 
-    def is_open_as(self, process: procfs.Process, fd: int) -> bool:
+    def is_open_as(self, process: Process, fd: int) -> bool:
         """Whether a descriptor is this terminal, by its own name or as /dev/tty.
 
         Containers have their own file systems, in which terminal numbers start again.
         """
-        found = procfs.character_device(process.pid, fd)
+        found = character_device(process.pid, fd)
         if found is None:
             return False
         filesystem, device = found
@@ -180,13 +375,13 @@ class Wait:
         return quiet and not self.others
 
 
-def classify(process: procfs.Process, tid: int, line: Line) -> Wait:
+def classify(process: Process, tid: int, line: Line) -> Wait:
     """Raises PermissionError if the thread cannot be inspected."""
-    call = procfs.blocked_call(process.pid, tid)
+    call = blocked_call(process.pid, tid)
     if call is None:
         return Wait(None)
     waits = _NATIVE.get(call.number)
-    if waits is None and call.number in _COMPAT and procfs.is_32_bit(process.pid):
+    if waits is None and call.number in _COMPAT and is_32_bit(process.pid):
         waits = _COMPAT[call.number]
     if waits in (Waits.READ, Waits.SOCKET):
         return _wait_on_one(process, call.args[0], waits, line)
@@ -197,13 +392,13 @@ def classify(process: procfs.Process, tid: int, line: Line) -> Wait:
     return Wait(waits or Waits.SLEEP, timeout=_SOME_S if waits is Waits.SLEEP else 0.0)
 
 
-def _wait_on_one(process: procfs.Process, fd: int, waits: Waits, line: Line) -> Wait:
+def _wait_on_one(process: Process, fd: int, waits: Waits, line: Line) -> Wait:
     if line.is_open_as(process, fd):
         return Wait(waits, reads=True)
     return Wait(waits, others=_outside(process.pid, [fd]))
 
 
-def _wait_on_many(process: procfs.Process, call: procfs.BlockedCall, waits: Waits, line: Line) -> Wait:
+def _wait_on_many(process: Process, call: BlockedCall, waits: Waits, line: Line) -> Wait:
     try:
         fds = _watched(process.pid, call, waits)
     except PermissionError:
@@ -212,31 +407,31 @@ def _wait_on_many(process: procfs.Process, call: procfs.BlockedCall, waits: Wait
         return Wait(waits, timeout=_SOME_S)
     ours = [fd for fd in fds if line.is_open_as(process, fd)]
     rest = [fd for fd in fds if fd not in ours]
-    timers = any(procfs.timer_is_set(process.pid, fd) for fd in rest if "timerfd" in procfs.descriptor(process.pid, fd))
+    timers = any(timer_is_set(process.pid, fd) for fd in rest if "timerfd" in descriptor(process.pid, fd))
     timeout = _wakes_after(process.pid, call, waits) or (_SOME_S if timers else 0.0)
     return Wait(waits, watches=bool(ours), timeout=timeout, others=_outside(process.pid, rest))
 
 
-def _watched(pid: int, call: procfs.BlockedCall, waits: Waits) -> list[int]:
+def _watched(pid: int, call: BlockedCall, waits: Waits) -> list[int]:
     if waits is Waits.SELECT:
-        return procfs.select_set(pid, call.args[1], call.args[0] & 0xFFFF)
+        return select_set(pid, call.args[1], call.args[0] & 0xFFFF)
     if waits in (Waits.EPOLL, Waits.EPOLL_TIMESPEC):
         return _epoll_leaves(pid, call.args[0], _MAX_NESTING)
-    return procfs.poll_set(pid, call.args[0], call.args[1])
+    return poll_set(pid, call.args[0], call.args[1])
 
 
 def _epoll_leaves(pid: int, fd: int, depth: int) -> list[int]:
     """The descriptors that an epoll instance watches, including nested instances."""
     leaves: list[int] = []
-    for target in procfs.epoll_set(pid, fd):
-        if depth and procfs.descriptor(pid, target) == "anon_inode:[eventpoll]":
+    for target in epoll_set(pid, fd):
+        if depth and descriptor(pid, target) == "anon_inode:[eventpoll]":
             leaves += _epoll_leaves(pid, target, depth - 1)
         else:
             leaves.append(target)
     return leaves
 
 
-def _wakes_after(pid: int, call: procfs.BlockedCall, waits: Waits) -> float:
+def _wakes_after(pid: int, call: BlockedCall, waits: Waits) -> float:
     """The call's timeout in seconds; 0 if it has no relevant one."""
     if waits in (Waits.POLL, Waits.RESTART, Waits.EPOLL):
         seconds = (call.args[3 if waits is Waits.EPOLL else 2] & 0xFFFFFFFF) / 1000
@@ -245,7 +440,7 @@ def _wakes_after(pid: int, call: procfs.BlockedCall, waits: Waits) -> float:
         if address == 0:
             return 0.0
         try:
-            whole, part = struct.unpack("=qq", procfs.read_memory(pid, address, 16))
+            whole, part = struct.unpack("=qq", read_memory(pid, address, 16))
         except (OSError, struct.error):
             return _SOME_S
         seconds = whole + part / (1e9 if part >= 1e6 else 1e6)  # select uses either unit, depending on its number
@@ -256,10 +451,10 @@ def _outside(pid: int, fds: list[int]) -> tuple[str, ...]:
     """The links of the descriptors that something outside the program can make ready."""
     if not fds:
         return ()
-    links = {fd: procfs.descriptor(pid, fd) for fd in fds}
+    links = {fd: descriptor(pid, fd) for fd in fds}
     suspects = {fd: link for fd, link in links.items() if not _is_wake_up(link)}
     if any(link.startswith(("pipe:", "socket:")) for link in suspects.values()):
-        own = procfs.descriptors(pid)
+        own = descriptors(pid)
         suspects = {fd: link for fd, link in suspects.items() if not _is_own_end(fd, link, own)}
     return tuple(suspects.values())
 
@@ -340,7 +535,7 @@ def _processor_seconds(pid: int) -> tuple[float, float]:
     except (OSError, OverflowError, ValueError):
         return 0.0, 0.0
     try:
-        return used, sum(map(int, procfs.read_bytes(f"/proc/{pid}/schedstat").split()[1:2])) / 1e9
+        return used, sum(map(int, read_bytes(f"/proc/{pid}/schedstat").split()[1:2])) / 1e9
     except (OSError, ValueError):
         return used, 0.0
 
@@ -348,9 +543,9 @@ def _processor_seconds(pid: int) -> tuple[float, float]:
 def _turns(pid: int) -> list[tuple[int, int]]:
     """How often each thread was scheduled; empty if the kernel does not count."""
     found = []
-    for tid in procfs.threads(pid):
+    for tid in threads(pid):
         try:
-            fields = procfs.read_bytes(f"/proc/{pid}/task/{tid}/schedstat").split()
+            fields = read_bytes(f"/proc/{pid}/task/{tid}/schedstat").split()
         except OSError:
             continue
         found += [(tid, int(fields[2]))] if len(fields) > 2 else []
@@ -411,18 +606,18 @@ def group_members(group: int, child: int) -> Iterator[Process]:
     """The living processes of a group: the leader first, then descendants of the child; if there are none, all."""
     if group <= 0:
         return
-    leader = procfs.read_process(group)
+    leader = read_process(group)
     found = leader is not None and leader.state not in "ZX" and leader.group == group
     if found and leader is not None:
         yield leader
-    first = procfs.read_process(child)
+    first = read_process(child)
     family = [first] if first is not None and first.state not in "ZX" else []
-    for process in [*family, *procfs.descendants(child)]:
+    for process in [*family, *descendants(child)]:
         if process.group == group and process.pid != group:
             found = True
             yield process
     if not found:
-        yield from (process for process in procfs.every_process() if process.group == group)
+        yield from (process for process in every_process() if process.group == group)
 
 
 def examine(process: Process, line: Line) -> Member:
@@ -430,7 +625,7 @@ def examine(process: Process, line: Line) -> Member:
     if process.state in "Tt":
         return member
     try:
-        for tid in procfs.threads(process.pid):
+        for tid in threads(process.pid):
             member.waits.append(classify(process, tid, line))
             if member.reads_in_main:
                 break
@@ -469,7 +664,7 @@ class Strangers:
         return [process for process, _ in found]
 
     def _still_holds(self, pid: int) -> Process | None:
-        process = procfs.read_process(pid)
+        process = read_process(pid)
         gone = process is None or process.state in "ZX" or not self.line.is_open_as(process, self._known[pid])
         return None if gone else process
 
@@ -479,10 +674,10 @@ def holders(line: Line) -> Iterator[tuple[Process, int]]:
     descriptor."""
     name = f"/dev/pts/{line.index}"
     ourselves = os.getpid()
-    for process in procfs.every_process():
+    for process in every_process():
         if process.terminal == line.device or process.pid == ourselves:
             continue
-        for fd, link in procfs.descriptors(process.pid).items():
+        for fd, link in descriptors(process.pid).items():
             if link == name and line.is_open_as(process, fd):
                 yield process, fd
                 break
@@ -498,7 +693,7 @@ def pending_request(processes: Iterable[Process], input_age_s: float | None) -> 
     """Why one of these processes waits for an answer from the network, or ""."""
     inodes = set[int]()
     for process in processes:
-        inodes |= sockdiag.inodes_of(procfs.descriptors(process.pid))
+        inodes |= sockdiag.inodes_of(descriptors(process.pid))
     since_ms = float("inf") if input_age_s is None else (input_age_s + _SLACK_S) * 1000
     return sockdiag.pending(inodes, since_ms)
 
@@ -517,7 +712,7 @@ def is_at_work(child: Process, program: Process, input_age_s: float | None) -> b
     if input_age_s is not None and age_s > input_age_s + _SLACK_S:
         return False
     try:
-        waits = [classify(child, tid, NOWHERE) for tid in procfs.threads(child.pid)]
+        waits = [classify(child, tid, NOWHERE) for tid in threads(child.pid)]
     except PermissionError:
         return True
     return not (_awaits_words(child, waits) or _awaits_only(program, waits) or _is_daemon(child, program))
@@ -527,7 +722,7 @@ def _is_daemon(child: Process, program: Process) -> bool:
     """Whether it is an independent server: no terminal, no stream shared with the program, waiting for connections."""
     if child.terminal:
         return False
-    own, streams = procfs.descriptors(child.pid), set(procfs.descriptors(program.pid).values())
+    own, streams = descriptors(child.pid), set(descriptors(program.pid).values())
     if any(link.startswith(("pipe:", "/dev/pts/")) for link in streams & set(own.values())):
         return False
     inodes, theirs = sockdiag.inodes_of(own), sockdiag.inodes_of(dict(enumerate(streams)))
@@ -536,7 +731,7 @@ def _is_daemon(child: Process, program: Process) -> bool:
 
 def _awaits_words(child: Process, waits: list[Wait]) -> bool:
     """Whether a child waits for its standard input, a pipe or socket that its parent writes to."""
-    words = procfs.descriptor(child.pid, 0)
+    words = descriptor(child.pid, 0)
     return words.startswith(("pipe:", "socket:")) and any(words in wait.others for wait in waits)
 
 
@@ -545,7 +740,7 @@ def _awaits_only(program: Process, waits: list[Wait]) -> bool:
     others = {other for wait in waits for other in wait.others}
     if not others or not all(wait.idle or (wait.others and not wait.timeout) for wait in waits):
         return False
-    own = procfs.descriptors(program.pid)
+    own = descriptors(program.pid)
     rest = others - set(own.values())
     inodes = {sockdiag.socket_inode(other) for other in rest}
     return 0 not in inodes and inodes == sockdiag.answering(inodes, sockdiag.inodes_of(own))
@@ -635,7 +830,7 @@ class LinuxProbe:
             runs = "one of its threads runs"
         elif share > _BUSY_SHARE:
             runs = f"uses {share:.0%} of a processor"
-        below = list(procfs.descendants(process.pid))[:_MAX_CHILDREN]
+        below = list(descendants(process.pid))[:_MAX_CHILDREN]
         why = pending_request([process, *below], input_age_s)
         inner = self._inside(member, input_age_s, depth) if below and not why else None
         if inner is not None:
@@ -657,7 +852,7 @@ class LinuxProbe:
             return None
         answers: list[ProbeAnswer] = []
         terminals = _terminals_of(member.process.pid)
-        below = list(procfs.descendants(member.process.pid)) if terminals else []
+        below = list(descendants(member.process.pid)) if terminals else []
         for index in terminals:
             line = Line.of(index)
             owner = next((one for one in below if one.terminal == line.device), None)
@@ -698,8 +893,8 @@ def _judge_absent(members: list[Member], secret: bool) -> ProbeAnswer:
 
 def _terminals_of(pid: int) -> list[int]:
     """The numbers of the terminals whose masters this program has open."""
-    masters = [fd for fd, link in procfs.descriptors(pid).items() if link.endswith("ptmx")]
-    return sorted({index for fd in masters if (index := procfs.terminal_index(pid, fd)) is not None})
+    masters = [fd for fd, link in descriptors(pid).items() if link.endswith("ptmx")]
+    return sorted({index for fd in masters if (index := terminal_index(pid, fd)) is not None})
 
 
 def _relayed(answer: ProbeAnswer, member: Member, index: int) -> ProbeAnswer:

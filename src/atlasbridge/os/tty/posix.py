@@ -19,8 +19,7 @@ from atlasbridge.core.tty import LineFlags, Size, SpawnRefused
 from atlasbridge.os.tty.base import BasePTY
 from ptypool.errors import SpawnFailed
 from ptypool.leader import Leader, LeaderGone
-from ptypool.process import SpawnedProcess, spawn_process
-from ptypool.terminal import CANONICAL_LINE_LIMIT, TermiosAttributes
+from ptypool.process import CANONICAL_LINE_LIMIT, SpawnedProcess, TermiosAttributes, spawn_process
 from ptypool.termination import termination_steps
 
 # Terminal state that is the same on every Unix: the foreground process group and the input mode.

@@ -15,15 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core import wire
-from atlasbridge.core.ancestry import (
-    Look,
-    Process,
-    SessionProcesses,
-    decide_inside_session,
-    look_at,
-    started_at,
-    trace_ancestry,
-)
 from atlasbridge.core.hub_connection import (
     HOST,
     SUFFIX,
@@ -35,7 +26,17 @@ from atlasbridge.core.hub_connection import (
     read_pass,
     write_pass,
 )
-from atlasbridge.core.peer import Peer, own_uid
+from atlasbridge.core.peer import (
+    Look,
+    Peer,
+    Process,
+    SessionProcesses,
+    decide_inside_session,
+    look_at,
+    own_uid,
+    started_at,
+    trace_ancestry,
+)
 from atlasbridge.core.values import replace
 
 _MOST_CALLERS = 64

@@ -4,28 +4,129 @@ options, starts the program, opens the session's port, and waits for the end.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import sys
+import threading
 from types import TracebackType
 from typing import Any
 
+from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
-from atlasbridge.core.daemon.tcp_owner import find_peer
+from atlasbridge.core.daemon.session_processes import find_peer
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
-from atlasbridge.core.host.ports import HostParts
-from atlasbridge.core.host.session_log import SessionLog
+from atlasbridge.core.host.analysis import HostParts
+from atlasbridge.core.host.supervisor import SessionLog
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.peer import Peer
-from atlasbridge.core.session.settings import SETTINGS_SUFFIX, Plan, SessionSettings
-from atlasbridge.core.tty import Ending, Size, SpawnRefused
-from atlasbridge.os.tty.hosted import tell_starter
+from atlasbridge.core.process import first_line, own_environ, own_python, start_alone
+from atlasbridge.core.session.settings import HOSTED, SETTINGS_SUFFIX, Plan, SessionSettings
+from atlasbridge.core.system import POLLIN, make_poller
+from atlasbridge.core.tty import LEFT, Console, Ending, Size, SpawnRefused, parting_words
 from atlasbridge.os.tty.windows import WindowsPTY
 from atlasbridge.os.windows.attach_port import Address
-from atlasbridge.os.windows.client import PortClient
 from atlasbridge.os.windows.session import ConsoleSession
+
+# The client of a session without Unix sockets (Windows): shows the session's output on this console, and sends the keys
+# that are typed here.
+#
+# `console` handles the console's keys and its size. On Unix, the terminal is handed over instead.
+
+_LOOK_S = 0.2  # a console does not report a new size
+_READ_BYTES = 65536
+
+
+class PortClient:
+    def __init__(self, link: socket.socket, console: Console) -> None:
+        self._link = link
+        self._console = console
+        self._buffer = wire.LineBuffer()
+        self._speaking = threading.Lock()
+        self._session_id = ""
+        self._size = console.size()
+        self._waiter = make_poller()
+        self._waiter.register(link, POLLIN)
+
+    def run(self) -> Ending:
+        """Run until the session ends or this console leaves it."""
+        try:
+            while True:
+                ending = self._turn()
+                if ending is not None:
+                    return ending
+        finally:
+            self._link.close()
+
+    def type(self, keys: bytes) -> None:
+        self._say({"m": "keys", "data": keys.decode("latin-1")})
+
+    def _turn(self) -> Ending | None:
+        """Handle the next message, or check the console's size if there is none."""
+        if not self._waiter.poll(_LOOK_S * 1000):
+            self._follow_size()
+            return None
+        try:
+            data = self._link.recv(_READ_BYTES)
+        except OSError:
+            data = b""
+        if not data:
+            return self._host_died()
+        for message in self._buffer.feed(data):
+            ending = self._on_message(message)
+            if ending is not None:
+                return ending
+        return None
+
+    def _on_message(self, message: dict[str, Any]) -> Ending | None:
+        match message.get("m"):
+            case "started":
+                self._session_id = str(message["session_id"])
+                self._say({"m": "attach", "past": True, **_size_fields(self._size)})
+            case "attached":
+                threading.Thread(target=self._relay_keys, name="keys", daemon=True).start()
+            case "out":
+                self._console.write(str(message["data"]).encode("latin-1"))
+            case "detached":
+                return Ending(LEFT, parting_words(str(message["why"]), short_id(self._session_id)))
+            case "ended":
+                return Ending(int(message["status"]), str(message.get("text", "")))
+            case "failed":
+                return Ending(int(message["status"]), str(message["text"]), str(message.get("hint", "")))
+        return None
+
+    def _relay_keys(self) -> None:
+        while keys := self._console.read_keys():
+            self.type(keys)
+        self._say({"m": "leave"})  # this console is gone; the session continues without it
+
+    def _follow_size(self) -> None:
+        size = self._console.size()
+        if size != self._size:
+            self._size = size
+            self._say({"m": "size", **_size_fields(size)})
+
+    def _host_died(self) -> Ending:
+        if self._console.is_terminal:
+            from atlasbridge.core.screen.redraw import SAFE_RESET
+
+            self._console.write(SAFE_RESET)
+        name = short_id(self._session_id)
+        return Ending(1, "the session host died, and the tool with it", f"its log: sessions/{name}.log")
+
+    def _say(self, message: dict[str, Any]) -> None:
+        try:
+            with self._speaking:
+                self._link.sendall(wire.encode(message))
+        except OSError:
+            pass  # the host is gone; the next read reports it
+
+
+def _size_fields(size: Size) -> dict[str, int]:
+    return {"rows": size.rows, "cols": size.cols}
+
 
 # The person's Windows console: its keys as terminal sequences, its size, and its output.
 
@@ -187,3 +288,52 @@ def attach_on_console(link: socket.socket) -> Ending:
 
 def _whose(client: Address, server: Address) -> Peer:
     return find_peer(client, server, ())
+
+
+# A session without its own console (`run --detach` on Windows): a separate process hosts it. The process reports its
+# start in one line and then runs until its program ends.
+
+
+_PATIENCE_S = 60.0
+
+
+def start_hosted(plan: Plan) -> Ending:
+    """Ending 0 means that the session runs."""
+    environ = own_environ(os.environ, **{HOSTED: plan.session_id})
+    process = start_alone(own_python("atlasbridge", "run", *hosted_words(plan)), environ, answer=True)
+    line = first_line(process, _PATIENCE_S)
+    said = json.loads(line) if line else {}
+    if said.get("started"):
+        process.returncode = 0  # it continues to run, and nobody waits for its exit status
+        return Ending(0)
+    process.kill()  # it has ended, or would start after we stopped waiting
+    process.wait()
+    if "status" not in said:
+        return Ending(1, "the session did not start", f"its log: sessions/{plan.session_id[:8]}.log")
+    return Ending(int(said["status"]), str(said["text"]), str(said["hint"]))
+
+
+def hosted_words(plan: Plan) -> tuple[str, ...]:
+    """The arguments of `run`, without `--detach`."""
+    words = ["--backend", plan.backend]
+    words += ["--name", plan.label] if plan.label else []
+    words += [word for name in plan.channels or () for word in ("--channel", name)]
+    words += ["--channel", "none"] if plan.channels == () else []
+    words += ["--ttl", repr(plan.ttl_s)] if plan.ttl_s is not None else []
+    words += ["--dialect", plan.dialect] if plan.dialect else []
+    words += [] if plan.hub else ["--no-hub"]
+    return (*words, "--", *plan.command)
+
+
+def tell_starter(refused: Ending | None) -> None:
+    """Write the one line for the process that started this one."""
+    said: dict[str, Any] = {"started": True}
+    if refused is not None:
+        said = {"status": refused.status, "text": refused.text, "hint": refused.hint}
+    try:
+        os.write(1, json.dumps(said).encode() + b"\n")
+    except OSError:
+        pass  # the starter did not wait
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)

@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.host.analysis import LazyAnalysis
-from atlasbridge.core.host.ports import HostParts
+from atlasbridge.core.host.analysis import HostParts, LazyAnalysis
 from atlasbridge.core.host.relay import DetachKey, InputWriter, Ring
-from atlasbridge.core.host.session_log import SessionLog
-from atlasbridge.core.host.supervisor import Beat, Supervisor, end_in_background
+from atlasbridge.core.host.supervisor import Beat, SessionLog, Supervisor, end_in_background
 from atlasbridge.core.host.wakeup import Wakeup
 from atlasbridge.core.session.settings import Plan, SessionSettings
 from atlasbridge.core.tty import Console, ConsolePty, Size

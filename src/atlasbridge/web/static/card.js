@@ -3,7 +3,7 @@
 
 import { give } from "/answering.js";
 import { get, may, offers, post } from "/api.js";
-import { PLAIN, el, svg, toast } from "/dom.js";
+import { PLAIN, el, svg, toast, unbroken } from "/dom.js";
 import { grantPanel, votes } from "/grants.js";
 import { t } from "/language.js";
 import { laterBox } from "/later.js";
@@ -51,7 +51,7 @@ function heading(prompt, host) {
       prompt.confidence === "high" ? null : el("span", { cls: `tag ${tone}`, title: t("how sure we are that this is a prompt") }, sure)));
 }
 
-const words = (choice) => el("span", { cls: "label" }, choice.label, choice.detail ? el("small", { cls: "detail" }, choice.detail) : null);
+const words = (choice) => el("span", { cls: "label" }, ...unbroken(choice.label), choice.detail ? el("small", { cls: "detail" }, choice.detail) : null);
 
 export class Card {
   constructor(prompt, host) {
@@ -72,8 +72,8 @@ export class Card {
     this.bar = this.can ? this.decide(prompt.choices.length ? null : field) : el("p", { cls: "word" }, prompt.may_answer === false ? t("You can see this, but not answer it.") : t("This browser can only look. Make a link that can answer with: atlasbridge web"));
     const about = prompt.type === "unknown" ? [this.picture(), this.answers] : [this.answers, this.picture()];
     this.node = el("article", { cls: "card", tabindex: "-1", "aria-labelledby": `h-${prompt.prompt_id}`, "data-prompt": prompt.prompt_id },
-      el("div", { cls: "card-top" }, heading(prompt, host), this.ring.node),
-      ...asked(prompt), ...about, this.foot(), el("div", { cls: "answer-bar" }, effectsOf(prompt), this.soon, this.stages, this.word, this.bar));
+      el("div", { cls: "card-body" }, el("div", { cls: "card-top" }, heading(prompt, host), this.ring.node), ...asked(prompt), ...about, this.foot()),
+      el("div", { cls: "answer-bar" }, effectsOf(prompt), this.soon, this.stages, this.word, this.bar));
     this.sayTimer();
     this.progress();
   }
@@ -171,7 +171,7 @@ export class Card {
     const unknown = this.prompt.type === "unknown";
     const key = (value, label, shown) => el("button", { type: "button", "data-value": value, on: { click: () => this.answer(value, false, label) } }, shown);
     return el("div", { cls: "row keys", role: "group", "aria-label": t("Keys") },
-      key("enter", t("Enter key"), unknown ? t("Send Enter") : t("Enter")), key("esc", t("Esc key"), "Esc"), key("ctrl-c", t("Ctrl-C key"), "Ctrl-C"),
+      key("enter", t("Enter key"), unknown ? t("Send Enter") : "Enter"), key("esc", t("Esc key"), "Esc"), key("ctrl-c", t("Ctrl-C key"), "Ctrl-C"),
       unknown ? key("cancel", t("Leave it"), t("Leave it")) : null,
       unknown ? el("button", { type: "button", on: { click: () => this.node.querySelector(".picture")?.scrollIntoView({ block: "start" }) } }, t("Show output")) : null);
   }
@@ -211,7 +211,6 @@ export class Card {
       ...(this.prompt.evidence || []).map((item) => el("tr", {}, el("td", {}, item.signal), el("td", {}, String(item.score)), el("td", {}, item.detail))))));
     const report = el("button", { type: "button", cls: "quiet report", on: { click: () => this.report(report) } }, t("Not a prompt"));
     return el("div", { cls: "card-foot" }, this.late, this.can && offers("report") ? report : null, this.prompt.evidence?.length ? why : null, offers("later") ? laterBox(this.prompt, ways(this.prompt)) : null);
-    this.sayTimer();
   }
 
   async report(button) {

@@ -29,7 +29,7 @@ export function command(text) {
       const assigns = begins && /^\w+=/.test(word);
       const kind = begins && !assigns ? (HARSH.has(program) ? "harsh" : "program")
         : HARSH_FLAG.test(word) ? "harsh" : /^--?[a-zA-Z]/.test(word) ? "flag" : /\$/.test(word) ? "value" : "";
-      const one = /^-/.test(word) && word.length < 24 ? "k-one" : ""; // a browser would break the line after its hyphen
+      const one = word.includes("-") ? "k-one" : ""; // a browser would break the line after its hyphen
       out.push(piece(kind, whole, one));
       begins = begins && (assigns || WRAPS.has(program));
     }

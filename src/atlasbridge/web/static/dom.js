@@ -23,6 +23,9 @@ function fill(node, attributes, children) {
   node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
 }
 
+// A browser breaks a line after any hyphen: what has one, as --coverage, stays whole where a line has room for it.
+export const unbroken = (text) => text.split(/(\S*-\S*)/).map((part, at) => (at % 2 ? el("span", { cls: "k-one" }, part) : part));
+
 export function show(parent, ...children) {
   parent.replaceChildren(...children.flat().filter(Boolean));
 }

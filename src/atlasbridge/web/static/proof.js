@@ -44,9 +44,12 @@
     await store("readwrite", (box) => (entry ? box.put(entry, "this") : box.delete("this"))).catch(() => {});
   }
 
+  // The language of answers is the page's own; the service worker has the browser's.
+  const spoken = () => (globalThis.document ? { "Accept-Language": document.documentElement.lang } : {});
+
   async function ask(path, options = {}) {
     try {
-      return await fetch(`/api/v1${path}`, { cache: "no-store", redirect: "error", ...options });
+      return await fetch(`/api/v1${path}`, { cache: "no-store", redirect: "error", ...options, headers: { ...spoken(), ...options.headers } });
     } catch (error) {
       if (error.name === "AbortError") throw error;
       throw new Fault("offline", "The hub cannot be reached.");

@@ -86,5 +86,5 @@ export function loginView(main, reason, done, again) {
     el("p", {}, howToEnter()[0], el("code", {}, howToEnter()[1])),
     word, again ? el("div", {}, el("button", { type: "button", on: { click: again } }, t("Try again"))) : null,
     el("div", {}, el("label", { for: "pass" }, t("Or paste the link, or enter the password")), el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
-      el("button", { type: "button", cls: "main", on: { click: tryIt } }, t("Enter"))))));
+      el("button", { type: "button", cls: "main", on: { click: tryIt } }, t("Log in"))))));
 }

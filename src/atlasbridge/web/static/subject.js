@@ -1,7 +1,7 @@
 // What is asked: the command or change first and largest, what it does in one line, then the question's own words.
 
 import { address, change, command } from "/colours.js";
-import { el, whole } from "/dom.js";
+import { el, unbroken, whole } from "/dom.js";
 import { t } from "/language.js";
 import { folder } from "/words.js";
 
@@ -60,15 +60,15 @@ export function asked(prompt) {
   if (!large) return [words, ...notes];
   if (!subject && wordsOf(prompt).trim() === large) return [...whole(el("blockquote", { cls: "ask question" }, el("strong", {}, wordsOf(prompt)))), ...notes];
   const rest = subject && (prompt.subject.source !== "screen" || !adds(prompt)) ? el("details", {}, el("summary", {}, t("All that it wrote")), words) : words;
-  const question = el("p", { cls: subject ? "question small" : "question" }, large);
+  const question = el("p", { cls: subject ? "question small" : "question" }, ...unbroken(large));
   return subject ? [subject, warningOf(prompt), question, rest, said] : [question, rest, ...notes];
 }
 
 // What a person must know before they approve.  `missing`: lines that are not here; 0 where their number is not known.
 export function warningOf(prompt) {
-  const missing = Number(prompt.constraints.missing_lines) || 0;
+  const [missing, hidden] = [Number(prompt.constraints.missing_lines) || 0, Number(prompt.constraints.hidden_rows) || 0];
   if (prompt.constraints.disagrees) return el("p", { cls: "word bad" }, t("What the tool announced and what its screen shows are not the same. You can only refuse this here."));
-  if (prompt.whole === false) return el("p", { cls: "word warn" }, missing ? t("Not whole: 1 line is missing.|Not whole: {count} lines are missing.", { count: missing }) : t("Not whole: a part was cut or has left the screen. Look at the session before you approve."));
+  if (prompt.whole === false) return el("p", { cls: "word warn" }, missing ? t("Not whole: 1 line is missing.|Not whole: {count} lines are missing.", { count: missing }) : hidden ? t("Not whole: the tool hides 1 row of it, and more can be missing.|Not whole: the tool hides {count} rows of it, and more can be missing.", { count: hidden }) : t("Not whole: how much is missing cannot be told. Look at the session before you approve."));
   return prompt.warning ? el("p", { cls: "hint warn" }, prompt.warning) : null;
 }
 
@@ -95,7 +95,7 @@ export function effectWords(prompt) {
 
 export function effectsOf(prompt) {
   const words = effectWords(prompt);
-  return words.length ? el("p", { cls: `effects ${prompt.subject?.kind === "edit" ? "counts" : ""}` }, words.join(" · ")) : null;
+  return words.length ? el("p", { cls: `effects ${prompt.subject?.kind === "edit" ? "counts" : ""}` }, ...unbroken(words.join(" · "))) : null;
 }
 
 // For a list: what is asked, in one line; what it is about says more than "Do you want to proceed?".

@@ -37,6 +37,7 @@ _SCROLL_MARK = lazy(r"(?<=\S)\s{2,}+[\^v↑↓▲▼▮▯▒░█#]$")
 _BRANCH = lazy(r"^(?:[│├└╰|]\s*+[─╌-]*+\s*+)+")  # the branches of a tree before an item
 _BOX = lazy(r"(\[[ xX*]\]|\([ xX*]\))\s*(.*)")
 _POINTED = lazy(rf"[{POINTERS}]\s\S")
+_LIST_BELOW = lazy(rf"^( *)[{POINTERS}] \S.*\n\1  \S|^( *)  \S.*\n\2[{POINTERS}] \S", re.MULTILINE)
 _BOX_LIST = MenuRule("box-list")
 _BUTTONS = MenuRule("box-buttons", across=True)
 
@@ -51,7 +52,9 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     here = frame.top < view.row < (buttons[0].row if buttons else frame.bottom)
     field = here and frame.left < view.col <= frame.right and view.cursor_visible  # a field to type into
     sheet = field and is_sheet(view, frame)
-    if not buttons and not view.alternate and view.bottom() - frame.bottom > numbers.FOOT_ROWS:
+    listed_below = _LIST_BELOW.search("\n".join(unframed(view.lines)[frame.bottom + 1 :]))
+    far = view.bottom() - frame.bottom > numbers.FOOT_ROWS or listed_below
+    if not buttons and not view.alternate and far:
         return None  # earlier output, such as a welcome message
     text = words_of(view, frame, buttons, listed, view.row if field and not sheet and listed is None else -1)
     focus = re.search(r"[─━]\| .* \|[─━]", view.lines[frame.top]) is not None  # drawn by prompt_toolkit

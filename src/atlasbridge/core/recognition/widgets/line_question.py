@@ -18,7 +18,7 @@ from atlasbridge.core.prompt.vocabulary import first_label, speaks, spoken_in
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, PASSING, Facts, Finding, compact, typed_line
-from atlasbridge.core.recognition.kinds import asks_for_secret, choice_of, is_always, refuses
+from atlasbridge.core.recognition.kinds import asks_for_secret, choice_of, is_always
 from atlasbridge.core.recognition.question import block, context_above, question_above, stands_alone
 from atlasbridge.core.recognition.widgets.list_rows import HINT_ROW
 from atlasbridge.core.screen.frames import is_drawn, unframed
@@ -213,6 +213,7 @@ def line_finding(view: View, line: Line, facts: Facts, rule: str, kind: PromptTy
     )
     found = replace(found, line_mode=facts.canonical is not False, constraints=limits(line.text))
     if line.filled:
+        found = replace(found, excerpt=f"{found.excerpt} {line.filled}") if found.bare else found
         found = replace(found, filled=line.filled, text_steps=(Step(BACKSPACE * len(line.filled), When.DRAINED),))
     return found
 
@@ -252,7 +253,8 @@ def secret_finding(view: View, line: Line, score: float, rule: str) -> Finding:
 
 def is_shell(question: str) -> bool:
     """Whether the line is the prompt of a program that takes commands and runs what is typed."""
-    return len(question.split()) <= 3 and (question.endswith(_SHELL_MARKS) or _REPL.match(question) is not None)
+    marked = question.endswith(_SHELL_MARKS) and question != "?#"  # zsh's `select`
+    return len(question.split()) <= 3 and (marked or _REPL.match(question) is not None)
 
 
 @frozen
@@ -325,6 +327,12 @@ _REMARK = lazy(r"^\s*+[⚠✖✘×▲!>›(\[]")  # an error about the last answ
 _FIELD_SIGN = lazy(r"^\s*+[⊙⦿◯◉]\s+\S")
 _LABELLED = lazy(r"^(?:\s|[>❯›»]\s)\s*+[^\W\d_][^:]{0,30}:(?:\s|$)")
 _MARKER = lazy(r"[>»›❯](?:\s|$)")
+_MARKED_VALUE = lazy(r"\s*([>❯›»])\s(?!\s)(.*[^\s:?>\])…])")
+_FINISHES = lazy(
+    r"\b(?:finish|submit|send|end|save)\w*\W{1,3}(?:with|by|using)?\W{0,3}(?:press\w*\W+)?"
+    r"(alt|meta|esc|ctrl)\W+(?:then\W+)?(enter|\w)\b",
+    re.IGNORECASE,
+)
 _PICKS = lazy(r"\b(?:choice|option|select(?:ion)?|choose|pick)\b[^,]*$", re.IGNORECASE)
 MOST_NUMBERS = 9  # the specification's limit for extracted choices
 _GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line is not complete yet
@@ -345,7 +353,7 @@ _CHOOSING = lazy(
     r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|your answer)\b"
     r"|\b(?:enter|type) (?:an?|the|one|your)? ?(?:of the )?"
     r"(?:value|letter|digit|key|item|entry|code|index|id|above)s?\b"
-    r"|#\?|^\w(?:/\w)+>|^\[[\w?]{2,}\]\W*$|\((?:\w/)+\w\)|[\[(]\d+\s*[-–]\s*\d+[\]),]|\bdefault\b|\((?:\w|\d+)\):?$",
+    r"|#\?|^\?#|^\w(?:/\w)+>|^\[[\w?]{2,}\]\W*$|\((?:\w/)+\w\)|[\[(]\d+\s*[-–]\s*\d+[\]),]|\bdefault\b|\((?:\w|\d+)\):?$",
     re.IGNORECASE,
 )
 _CHOSEN = lazy(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
@@ -358,6 +366,7 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     """The question at the cursor. With `strict`, as on a full screen, only what a rule knows."""
     view = view.at_caret() if facts.canonical is False else view
     line = asking_line(view, facts)
+    line = line if line is None or dialect.idles else _with_value(view, line, facts)
     line = line and _asked_above(view, line, facts, dialect)
     if line is None:
         return None
@@ -368,11 +377,12 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
         return secret_finding(view, line, numbers.CERTAIN, "echo-off")
     if strict:
         return None if line.detached else _on_full_screen(view, line, facts, dialect)
-    if facts.canonical is not True and asks_for_secret(line.text, dialect):
-        return secret_finding(view, line, numbers.KNOWN_WORDS, "secret-words")
     ruled = by_rule(view, line, facts, dialect)
+    yes_no = ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score >= numbers.SURE
+    if facts.canonical is not True and not yes_no and asks_for_secret(line.text, dialect):
+        return secret_finding(view, line, numbers.KNOWN_WORDS, "secret-words")
     spelled = None if line.detached else spelled_out(view, line)
-    if ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score >= numbers.SURE and not spelled:
+    if ruled is not None and yes_no and not spelled:
         return ruled  # a list further up belongs to an earlier question
     found = coded_finding(view, line, facts, dialect)
     found = None if spelled else found or typed_list_finding(view, line, facts, dialect)
@@ -380,6 +390,12 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     if found is None and asks and (spelled or ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
         found = offered_finding(view, line, facts, dialect, spelled)
     found = found or ruled or _asked_over_command(view, line, facts, dialect) or plain_line(view, line, facts)
+    told = _FINISHES.search(found.excerpt) if facts.canonical is False and not found.choices else None
+    if told and found.type is PromptType.TYPE_FREE_TEXT:  # its Enter only begins another line
+        keys = named_key(f"{told[1]}+{told[2]}") or b"\x1b" + (
+            ENTER if told[2].lower() == "enter" else told[2].encode()
+        )
+        found = replace(found, end_steps=(Step(keys),))
     drawn = facts.canonical is not True and not line.detached and found.type is PromptType.TYPE_FREE_TEXT
     fields = all(map(_LABELLED.match, view.lines[view.row : view.row + 2]))  # `> Name:` above `  Age:`
     if drawn and (fields if view.cursor_visible else _is_more_than_a_line(view, line)):
@@ -406,7 +422,13 @@ def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line
     ruled = by_rule(view, replace(asked, text=f"{asked.text} >"), facts, dialect)
     yes_no = ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score > numbers.KNOWN_WORDS
     names = yes_no or (asked.text.endswith((":", "?")) and len(inline_choices(asked.text)) > 1)
-    return replace(asked, text=f"{asked.text} {line.text}") if names else line
+    return replace(asked, text=f"{asked.text} {line.text}", filled=line.filled) if names else line
+
+
+def _with_value(view: View, line: Line, facts: Facts) -> Line:
+    """After a mark alone, everything up to the cursor is the value that is filled in: `> WIP: fix`."""
+    found = _MARKED_VALUE.fullmatch(view.before_cursor()) if facts.canonical is False and not line.detached else None
+    return replace(line, text=found[1], filled=found[2]) if found and view.cursor_visible else line
 
 
 def _asked_over_command(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -667,15 +689,10 @@ def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -
         return None
     found = line_finding(view, line, facts, "list-" + listed.kind, PromptType.TYPE_MULTIPLE_CHOICE, numbers.SURE)
     default = default_in(line.text)
-    # Values are positions. If a choice refuses, they are the list's own numbers, because a mix-up could turn a no into
-    # a yes.
-    placed = listed.kind == "numbers" and not any(refuses(label, dialect) for _, label in listed.items)
-    choices = []
-    for at, (key, label) in enumerate(listed.items, 1):
-        steps = (*found.text_steps, *typed_key(key, facts))
-        choice = choice_of(key, label, steps, dialect, default=key in (default, listed.current))
-        shown = label if key == str(at) else f"{key}: {label}"
-        choices.append(replace(choice, value=str(at), label=shown) if placed else choice)
+    choices = [
+        choice_of(key, label, (*found.text_steps, *typed_key(key, facts)), dialect, key in (default, listed.current))
+        for key, label in listed.items
+    ]
     head, said = question_above(view, listed.row), context_above(view, listed.row, "")
     head = said if said.whole and not head.whole else head  # everything since the last answer is near
     between = [row.rstrip() for row in view.lines[listed.bottom + 1 : line.row] if not is_drawn(row)]

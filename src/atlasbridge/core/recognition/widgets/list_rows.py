@@ -126,11 +126,16 @@ def is_full(view: View, at: int, below: str) -> bool:
     return end + 1 + len(below.split()[0]) > room - numbers.ROOM
 
 
+@lru_cache(maxsize=256)
+def label_of(text: str) -> str:
+    return APART.split(text.strip(), maxsplit=1)[0]
+
+
 def item_of(at: int, match: re.Match[str]) -> Item:
     return Item(
         at,
         match.start("number") if match["number"] else match.start("label"),
-        APART.split(match["label"].strip(), maxsplit=1)[0],
+        label_of(match["label"]),
         match["number"] or "",
         bool(match["pointer"]),
         match["box"] or match["late"] or "",
@@ -337,9 +342,7 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
     fields = sum(item.label.endswith(":") for item in menu.items)  # each has a field of its own to fill in
     if (several and rule.toggle == "space" and _is_marked_otherwise(view, menu)) or fields > 1:
         return unclear(rule, asked)
-    # Values are positions. If a choice refuses, they are the list's own numbers, because a mix-up could turn a no into
-    # a yes.
-    own = menu.numbered and any(refuses(item.label, dialect, rule.refuse) for item in menu.items)
+    own = menu.numbered  # a person answers with the numbers that they read
     choices = []
     for at, item in enumerate(menu.items):
         steps = toggle_steps(view, menu, at, rule) if several else choose_steps(view, menu, at, rule)
@@ -418,6 +421,8 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
     if rule.choose == "digit_shows" and item.number:
         return (Step(item.number.encode(), Shows(item.label[:60])), Step(ENTER))
     moves = move_steps(view, menu.current, at, rule.across, item.label, menu.upwards)
+    if menu.how == "grid":
+        moves = _over_grid(view, menu, at)
     if moves and (menu.gaps or rule.labels):  # a redraw can reset the highlight of such a row
         moves = (Step(moves[-1].keys, Reach(item.label[:60])),)
     moves = _seen_moves(menu, at, moves)
@@ -426,6 +431,18 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
     if rule.follow and compiled(rule.follow).search(item.label):
         return (*moves, *named_steps(view, rule.follow_keys, last=When.CHANGED))
     return (*moves, Step(ENTER))
+
+
+def _over_grid(view: View, menu: Menu, at: int) -> tuple[Step, ...]:
+    """Arrows along the row, then along the column; only the last one must lead to the choice."""
+    here, there = menu.items[menu.current], menu.items[at]
+    moves = b""
+    for way, back, place in (("right", "left", "col"), ("down", "up", "row")):
+        lanes = sorted({getattr(item, place) for item in menu.items})
+        distance = lanes.index(getattr(there, place)) - lanes.index(getattr(here, place))
+        moves += arrow(way if distance > 0 else back, view.application_cursor) * abs(distance)
+    keys = [moves[first : first + 3] for first in range(0, len(moves), 3)]
+    return tuple(Step(key, Shows(there.label[:60]) if key is keys[-1] else When.CHANGED) for key in keys)
 
 
 def _seen_moves(menu: Menu, at: int, moves: tuple[Step, ...]) -> tuple[Step, ...]:

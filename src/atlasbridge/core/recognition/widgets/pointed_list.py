@@ -8,9 +8,11 @@ that are checked on the screen.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice, pairwise
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, Reach, Step, arrow
@@ -20,9 +22,10 @@ from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box, stands_first
 from atlasbridge.core.recognition.widgets import list_rows
 from atlasbridge.core.recognition.widgets.framed_dialog import way_out
+from atlasbridge.core.recognition.widgets.line_question import typed_key
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, item_of, menu_finding, odd_one, read_row
 from atlasbridge.core.recognition.widgets.side_by_side import lit_words_in
-from atlasbridge.core.screen.frames import find_frames, is_rule, unframed
+from atlasbridge.core.screen.frames import Frame, find_frames, is_rule, unframed
 from atlasbridge.core.screen.style import REVERSE, is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
@@ -214,7 +217,119 @@ def recognise_filtered(view: View, facts: Facts, dialect: Dialect) -> Finding | 
     return None
 
 
-LIT = (find_below, find_marked, find_counted, find_lit_list, find_lit_here)  # the finders that `highlight` uses
+_MARK = lazy(r"\s*+((?:(?![\w\s/~.\"'`(\[{<$@#&%-]).){0,3})\s*+")
+_HINTED = lazy(r"\b(?:enter|esc|space|tab|ctrl|arrows?|press)\b|[↑↓⏎↵]", re.IGNORECASE)
+_SHAPED = MenuRule("shaped-list", score=numbers.LIKELY)
+_BY_KEY = MenuRule("shaped-keys", score=numbers.LIKELY)
+
+
+def _shaped(view: View, at: int, frames: tuple[Frame, ...]) -> list[Item]:
+    """The label of a row with the mark before it as its box, or the labels of a row with several columns."""
+    text = unframed(view.lines)[at]
+    own = [one for one in frames if one.top == at - 1 and one.bottom == at + 1]
+    mark = _MARK.match(text)
+    if mark is None or not text[mark.end() :].strip() or _TWIGS.search(view.lines[at]):
+        return []
+    start = mark.end()
+    key = str(unicodedata.digit(text[start], ""))
+    if key and not text[start].isdecimal():  # a digit in a circle
+        start += 1 + len(text[start + 1 :]) - len(text[start + 1 :].lstrip())
+    box = view.lines[own[0].top][own[0].left] if own else mark[1]
+    cells = [Item(at, start + one.start(), one.group(), box=box) for one in _CELL.finditer(text[start:])]
+    circled = key and not text[mark.end()].isdecimal()
+    return [replace(cells[0], number=key)] if circled and len(cells) == 1 else cells
+
+
+_SENTENCE = lazy(r"[^\s,]++(?:\s[^\s,]++){2,}, ")  # it explains a choice: "Yes, and …" is one
+_TWIGS = lazy(r"[├└╰]─")
+_CELL = lazy(r"\S++(?> \S++)*")
+
+
+def find_shaped(view: View) -> Menu | None:
+    """The lowest rows that are alike, at equal distances, of which one is odd: by its mark, its box or its colour."""
+    return _find_shaped(view, faded=True) or _find_shaped(view, faded=False)
+
+
+def _find_shaped(view: View, faded: bool) -> Menu | None:
+    """Without `faded`, rows that are less prominent explain the choice above them."""
+    frames, group, skipped = find_frames(view.lines), list[list[Item]](), list[tuple[int, int]]()
+    bottom = view.bottom()
+    for at in range(bottom, max(-1, bottom - numbers.FOOT_ROWS - 2 * numbers.LIT_ITEMS), -1):
+        cells = _shaped(view, at, frames)
+        if cells and not faded and is_faded(view.style(at, cells[0].col)):
+            skipped.append((at, cells[0].col))
+            continue
+        if not cells:
+            continue
+        below = group[-1] if group else []
+        hint = len(group) == 1 and _HINTED.search(view.lines[below[0].row])
+        if len(below) == 1 and cells[0].col > below[0].col and not hint:
+            continue  # explains the choice above it
+        apart = not below or len(group) == 1 or below[0].row - at == group[-2][0].row - below[0].row
+        same = below and [one.col for one in cells] == [one.col for one in below][: len(cells)]
+        if same and apart and not cells[0].label.endswith(("?", ":", "？")):
+            group.append(cells)
+            continue
+        if (menu := _odd_in(view, group)) or (group and bottom - at > numbers.FOOT_ROWS):
+            break
+        group = [cells]
+    menu = _odd_in(view, group)
+    if menu is None or menu.how == "prose":
+        return None
+    beside = [at for at, col in skipped if menu.top < at <= menu.bottom + 1 and col == menu.items[0].col]
+    # Explanations belong to all of them. One alone can be a choice.
+    return menu if len(beside) in (0, len(group)) else None
+
+
+def _odd_in(view: View, group: list[list[Item]]) -> Menu | None:
+    items = [item for cells in reversed(group) for item in cells]
+    grid = any(len(cells) > 1 for cells in group)
+    if not 2 <= len(items) <= numbers.LIT_ITEMS or (grid and len({len(cells) for cells in group}) > 1):
+        return None
+    beside = [at for at in (group[0][0].row - 1, group[0][0].row + 1) if 0 <= at < len(view.lines)]
+    if grid and len(group) == 1 and any(view.lines[at].strip() for at in beside):
+        return None  # a row of a table
+    if all(item.number for item in items):
+        return Menu(tuple(items), -1, "keys")
+    marks = Counter(item.box for item in items)
+    odd = [at for at, item in enumerate(items) if marks[item.box] == 1 and (item.box or len(items) > 2)]
+    look = odd_one(view, [(item.row, item.col) for item in items])
+    continued = items[0].label[:1].isupper() and any(item.label[:1].islower() for item in items)
+    prose = continued or any(_SENTENCE.match(item.label) for item in items)
+    long = any(len(item.label) > numbers.LONGEST_LABEL for item in items)
+    current = odd[0] if len(marks) == 2 and odd and not grid else -1 if long or len(marks) > 1 else look
+    plain = tuple(replace(item, box="") for item in items)
+    return Menu(plain, current, "prose" if prose else "grid" if grid else "colour") if current >= 0 else None
+
+
+def recognise_shaped(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """A list by its shape alone, on a screen that nothing else explains. Something must say that it asks."""
+    menu = None if dialect.idles else find_shaped(view)
+    if menu is None or (view.cursor_visible and menu.top <= view.row <= menu.bottom):
+        return None
+    asked = question_above(view, menu.top)
+    told = "\n".join(view.lines[menu.bottom + 1 :])
+    asks = asked.text.endswith(("?", "？")) or (
+        not view.alternate and (asked.text.endswith((":", "：")) or _HINTED.search(told) is not None)
+    )
+    if not asked.text or not asks:
+        return None
+    found = menu_finding(view, menu, _BY_KEY if menu.how == "keys" else _SHAPED, asked, dialect)
+    if menu.how == "keys":
+        keyed = zip(found.choices, menu.items, strict=True)
+        choices = [replace(one, value=item.number, steps=typed_key(item.number, facts)) for one, item in keyed]
+        found = replace(found, choices=tuple(choices))
+    return found
+
+
+LIT = (
+    find_below,
+    find_marked,
+    find_counted,
+    find_lit_list,
+    find_lit_here,
+    find_shaped,
+)  # the finders that `highlight` uses
 
 
 SEPARATOR = lazy(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
@@ -241,16 +356,28 @@ def find_menu(view: View, pointers: str, back: bool = False, bullets: bool = Fal
     rows = [
         list_rows.WRAPPED if at - 1 in view.joined else _row(line, sketch[at]) for at, line in enumerate(view.lines)
     ]
-    for at in range(len(rows) - 1, -1, -1):
-        start = read_row(pattern, rows[at])
-        if start and start["pointer"]:
-            menu = _tight(view, rows, pointers, at)
-            menu = menu or _around(view, joined_back(rows, at, start) if back else rows, pattern, at, start)
-            if menu:
-                lower = find_box_rows(view, rows, pattern, below=menu.bottom)
-                return list_rows.verbatim(view, lower or menu)  # an arrow above boxes is earlier output
+    for at, start in _marked_rows(rows, pattern, numbers.POINTERS_TRIED):
+        menu = _tight(view, rows, pointers, at)
+        menu = menu or _around(view, joined_back(rows, at, start) if back else rows, pattern, at, start)
+        if menu:
+            lower = find_box_rows(view, rows, pattern, below=menu.bottom)
+            return list_rows.verbatim(view, lower or menu)  # an arrow above boxes is earlier output
     found = (_bulleted(view, rows, pointers) if bullets else None) or find_box_rows(view, rows, pattern)
     return list_rows.verbatim(view, found)
+
+
+def _marked_rows(rows: list[str], pattern: re.Pattern[str], most: int) -> Iterator[tuple[int, re.Match[str]]]:
+    """The lowest rows with a pointer, from the foot upwards: text further up can contain any number of them. A row
+    with the same pointer right above it is not the only one of its list.
+    """
+    read = [None, *(read_row(pattern, row) for row in rows)]
+    marked = [(at, match, above) for at, (above, match) in enumerate(pairwise(read)) if match and match["pointer"]]
+    alone = ((at, match) for at, match, above in reversed(marked) if not (above and _begins_alike(match, above)))
+    return islice(alone, most)
+
+
+def _begins_alike(one: re.Match[str], other: re.Match[str]) -> bool:
+    return all(one.start(mark) == other.start(mark) for mark in ("pointer", "box", "number"))
 
 
 def _tight(view: View, rows: list[str], pointers: str, at: int) -> Menu | None:
@@ -301,12 +428,9 @@ def _bulleted(view: View, rows: list[str], pointers: str) -> Menu | None:
     """A menu with a mark that text uses as well: its rows must be numbered, have boxes, or the row be lit, too."""
     pattern = list_rows.row_pattern(pointers + BULLETS)
     rows = [list_rows.headed(line, row) for line, row in zip(view.lines, rows, strict=True)]
-    tries = numbers.BULLETS_TRIED
-    for at in range(len(rows) - 1, -1, -1):
-        start = read_row(pattern, rows[at]) if tries else None
-        menu = _around(view, rows, pattern, at, start) if start and start["pointer"] else None
-        tries -= bool(start and start["pointer"])
-        if menu and start:
+    for at, start in _marked_rows(rows, pattern, numbers.BULLETS_TRIED):
+        menu = _around(view, rows, pattern, at, start)
+        if menu:
             lit = odd_one(view, [(item.row, item.col) for item in menu.items])
             return menu if menu.numbered or start["box"] or lit == menu.current else None
     return None
@@ -453,7 +577,8 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
     found = menu_finding(view, menu, list_rows.ARROWS_CHOOSE, asked, dialect)
     if view.alternate and not asked.text.endswith(("?", ":", "？", "：")) and not _HINT.search(_beside(view, menu)):
         decides = any(choice.refuses for choice in found.choices)
-        found = replace(found, structural=decides)  # a live display can have a pointer, too
+        display = not decides and not view.cursor_visible  # possibly a live display, which can have a pointer, too
+        found = replace(found, structural=decides, score=numbers.LIKELY if display else found.score)
     sends = way_out(view, menu.bottom) if view.alternate and found.constraints.get("multi_select") else ""
     if not sends:
         return found

@@ -25,12 +25,13 @@ from atlasbridge.core.screen.style import is_dull
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
-_RADIO_IN_A_ROW = lazy(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
+_RADIO_IN_A_ROW = lazy(r"([●○◉◯]|\([ •*x]\))\s*([^●○◉◯/(]+?)\s*(?=/|[●○◉◯]|\([ •*x]\)|\s{2,}|$)")
 _ASKS = lazy(r"[?:›»…‣]\s*$")
 _LIT_RUN = lazy(r"^\s*+(?:\S++(?:\s{1,10}(?=\S))?)+")
 _APART = lazy(r"\S++(?> \S++)*")
-_TOGGLE = lazy(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
-_SWITCH = lazy(r"^\?\s.*\s(Yes)\s?/\s?(No)\s*$", re.IGNORECASE)  # one of them is highlighted, and the cursor is hidden
+_TOGGLE = lazy(r"[›»…‣]\s*((?:\w[\w' ]{0,20}?\s+[/|·•]\s+){1,5}\w[\w' ]{0,20})\s*$")
+_SWITCH = lazy(r"^\?\s.*\s(Yes\s?/\s?No)\s*$", re.IGNORECASE)  # one of them is highlighted, and the cursor is hidden
+_WORDS_APART = lazy(r"\w[\w']*+(?: \w[\w']*+)*")
 _WHEEL = lazy("[⠁-⣿]")  # spins beside the tool's work, not in a question
 _ROW_RULE = MenuRule("side-by-side", across=True)
 _GUTTER_KEY = lazy(r"^│\s+(\w)\s{2,}([^\s│][^│]*)$")
@@ -72,15 +73,18 @@ def _labelled(at: int, match: re.Match[str]) -> Item:
 def find_row(view: View) -> Menu | None:
     """Choices side by side in the lowest row that has them: `● Yes / ○ No`, or `no / yes` after an arrow."""
     for at in range(view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
-        marked = [Item(at, m.start(2), m[2].strip(), box=m[1]) for m in _RADIO_IN_A_ROW.finditer(view.lines[at])]
+        radios = [(m, m[1].strip("( )○◯")) for m in _RADIO_IN_A_ROW.finditer(view.lines[at])]
+        marked = [Item(at, m.start(2), m[2].strip(), box="●" if mark else "○") for m, mark in radios]
         worded = all(any(map(str.isalnum, item.label)) for item in marked)  # a scale has bars between its marks
-        if len(marked) >= 2 and worded and _begins_the_row(view, at, marked[0].box):
-            filled = [place for place, item in enumerate(marked) if item.box in "●◉"]
+        if len(marked) >= 2 and worded and _begins_the_row(view, at, radios[0][0][1]):
+            filled = [place for place, item in enumerate(marked) if item.checked]
             return Menu(tuple(marked), filled[0] if len(filled) == 1 else -1, "radio")
         toggle = _TOGGLE.search(view.lines[at]) or (None if view.cursor_visible else _SWITCH.search(view.lines[at]))
         if toggle:
-            pair = [Item(at, toggle.start(1), toggle[1]), Item(at, toggle.start(2), toggle[2])]
-            return Menu(tuple(pair), odd_one(view, [(at, item.col) for item in pair]), "colour")
+            words = _WORDS_APART.finditer(view.lines[at], *toggle.span(1))
+            side = [Item(at, word.start(), word[0]) for word in words]
+            if len(side) > 1:
+                return Menu(tuple(side), odd_one(view, [(at, item.col) for item in side]), "colour")
     return None
 
 
@@ -117,7 +121,8 @@ def recognise_side_by_side(view: View, facts: Facts, dialect: Dialect) -> Findin
     if menu is None:
         return _recognise_words(view, facts, dialect)
     asked = question_above(view, menu.top)
-    if menu.how == "colour":  # the question is in the same row
+    before = view.lines[menu.top][: menu.items[0].col]
+    if menu.how == "colour" or any(map(str.isalnum, before)):  # the question is in the same row
         asked = Asked(view.lines[menu.top].strip(), menu.top)
     return as_yes_no(menu_finding(view, menu, _ROW_RULE, asked, dialect))
 

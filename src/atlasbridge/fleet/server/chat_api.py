@@ -1,0 +1,483 @@
+"""`core.ports.HubApi` over the rows of all machines, for the chats that the server runs.
+
+Chats read without waiting, so the answers come from the cache. `seen_by` gives a view that contains only what the
+people who read a chat are allowed to see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from copy import copy
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.errors import StoreError
+from atlasbridge.core.escape import escape_controls
+from atlasbridge.core.ids import new_id
+from atlasbridge.core.operations import Caller, HubAs, Kept, Operation, Presence, Refused
+from atlasbridge.core.policy.escalation import HOUR_S, Tone
+from atlasbridge.core.prompt.gate import refuse_moment
+from atlasbridge.core.prompt.model import InboundReply, PromptRecord, Receipt, Refusal, Reject
+from atlasbridge.core.routing.router import PromptRouter
+from atlasbridge.core.session.model import SessionRecord, SessionState
+from atlasbridge.core.values import replace
+from atlasbridge.fleet.server import decisions
+from atlasbridge.fleet.server.audit import EVENTS, note, note_alone
+from atlasbridge.fleet.server.chat_cache import HERE, ChatCache
+from atlasbridge.fleet.server.context import ServerContext, Trace
+from atlasbridge.fleet.server.database import Database, rows
+from atlasbridge.fleet.server.decisions import Decision, Proposal
+from atlasbridge.fleet.server.lists import FleetPrompt, Key, chat_id
+
+log = logging.getLogger(__name__)
+
+# What the chats must not lose, stored in tables: shown messages, escalation steps, incoming updates and small notes.
+#
+# A process reads the tables once when it takes over the chats and then keeps a copy in memory, because only one process
+# writes them.
+
+INBOX_DAYS = 14
+RETRY_S = 0.5
+
+Place = tuple[Key, str]  # a prompt in a channel
+
+
+class ChatStore:
+    """The part of the chats' hub API that is stored."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.shown: dict[Place, dict[str, str]] = {}  # the messages, each with the prompt's state that it shows
+        self.over: dict[Place, list[str]] = {}
+        self.steps: dict[Key, set[tuple[int, str]]] = {}
+        self.wakes: dict[Key, list[float]] = {}  # when people want to be asked again
+        self.heard: list[tuple[str, float]] = []  # (person, time) of sounds in the last hour before this process
+        self._inbox: dict[str, dict[str, str]] = {}
+        self._notes: dict[str, str] = {}
+        self._unwritten: dict[str, str] = {}
+        self._unnoted: list[tuple[str, dict[str, object]]] = []
+        self._writing = asyncio.Event()
+
+    async def load(self) -> None:
+        """Load the state that the last process left. Steps that it recorded but never sent are deleted, so that they
+        run again.
+        """
+        database = self._database
+        for row in await database.rows("SELECT * FROM chat_deliveries WHERE NOT over"):
+            place = ((row["machine_id"], row["prompt_id"]), row["channel"])
+            self.shown.setdefault(place, {})[row["message_id"]] = row["told"]
+        query = """DELETE FROM chat_steps s USING prompts p WHERE (p.machine_id, p.prompt_id) = (s.machine_id,
+            s.prompt_id) AND p.is_open AND NOT EXISTS (SELECT 1 FROM chat_deliveries d WHERE (d.machine_id,
+            d.prompt_id, d.channel) = (s.machine_id, s.prompt_id, s.channel))"""
+        await database.rows(query)
+        for row in await database.rows(
+            "SELECT s.* FROM chat_steps s JOIN prompts p ON (p.machine_id, p.prompt_id) = (s.machine_id, s.prompt_id)"
+            " WHERE p.is_open"
+        ):
+            self.steps.setdefault((row["machine_id"], row["prompt_id"]), set()).add((row["step"], row["channel"]))
+        since = database.now() - timedelta(seconds=HOUR_S)
+        for row in await database.rows("SELECT heard, taken_at FROM chat_steps WHERE taken_at > %s", since):
+            for person in row["heard"]:
+                self.heard.append((person, row["taken_at"].timestamp()))
+        for row in await database.rows(
+            "SELECT w.* FROM chat_wakes w JOIN prompts p ON (p.machine_id, p.prompt_id) = (w.machine_id, w.prompt_id)"
+            " WHERE p.is_open ORDER BY w.made_at"
+        ):
+            self.wakes.setdefault((row["machine_id"], row["prompt_id"]), []).append(row["due_at"].timestamp())
+        for row in await database.rows("SELECT * FROM chat_inbox WHERE NOT settled ORDER BY number"):
+            self._inbox.setdefault(row["channel"], {})[row["update_id"]] = row["payload"]
+        self._notes = {row["key"]: row["value"] for row in await database.rows("SELECT key, value FROM chat_notes")}
+
+    # shown messages
+
+    def message_ids(self, key: Key, channel: str) -> list[str]:
+        return [*self.shown.get((key, channel), {}), *self.over.get((key, channel), ())]
+
+    async def add_shown(self, key: Key, channel: str, message_id: str, state: str) -> None:
+        """Record a message that shows a prompt. `state` is the prompt's state in that message."""
+        query = """INSERT INTO chat_deliveries (machine_id, prompt_id, channel, message_id, shown_at, told)
+            VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"""
+        await self._database.rows(query, *key, channel, message_id, self._database.now(), state)
+        self.shown.setdefault((key, channel), {})[message_id] = state
+
+    async def add_told(self, key: Key, channel: str, state: str, over: bool) -> None:
+        """Record the state that the prompt's messages show now."""
+        query = """UPDATE chat_deliveries SET told = %s, over = %s
+            WHERE machine_id = %s AND prompt_id = %s AND channel = %s"""
+        await self._database.rows(query, state, over, *key, channel)
+        known = self.shown.pop((key, channel), {})
+        if over:
+            self.over[key, channel] = list(known)
+            while len(self.over) > 1000:
+                del self.over[next(iter(self.over))]
+        else:
+            self.shown[key, channel] = dict.fromkeys(known, state)
+
+    # the escalation policy
+
+    async def take_steps(self, key: Key, steps: Iterable[int], channel: str, heard: Iterable[str]) -> set[int]:
+        """Record these steps and return the ones that are new. Only the process that wrote the row sends."""
+        now = self._database.now()
+        async with self._database.transaction() as connection:
+            query = """INSERT INTO chat_steps (machine_id, prompt_id, step, channel, taken_at, heard)
+                SELECT %s, %s, step, %s, %s, %s FROM unnest(%s::int[]) AS step ON CONFLICT DO NOTHING RETURNING step"""
+            taken = await rows(connection, query, *key, channel, now, sorted(heard), list(steps))
+            query = "UPDATE prompts SET chats_ask = true WHERE machine_id = %s AND prompt_id = %s AND NOT chats_ask"
+            await connection.execute(query, key)
+        mine = {int(row["step"]) for row in taken}
+        self.steps.setdefault(key, set()).update((step, channel) for step in steps)
+        return mine
+
+    async def promise(self, keys: list[Key]) -> None:
+        """Record that the chats ask people about these prompts, now or at a later step."""
+        query = """UPDATE prompts p SET chats_ask = true FROM unnest(%s::text[], %s::text[]) AS w (machine, name)
+            WHERE (p.machine_id, p.prompt_id) = (w.machine, w.name) AND NOT p.chats_ask"""
+        await self._database.rows(query, [key[0] for key in keys], [key[1] for key in keys])
+
+    async def add_wake(self, key: Key, person: str, due_at: float) -> None:
+        query = """INSERT INTO chat_wakes (machine_id, prompt_id, person, due_at, made_at) VALUES (%s, %s, %s, %s, %s)
+            ON CONFLICT DO NOTHING"""
+        await self._database.rows(query, *key, person, datetime.fromtimestamp(due_at, UTC), self._database.now())
+        self.wakes.setdefault(key, []).append(due_at)
+
+    def forget(self, key: Key) -> None:
+        """Drop a prompt that has ended and whose messages show this."""
+        self.steps.pop(key, None)
+        self.wakes.pop(key, None)
+
+    # incoming updates
+
+    async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
+        query = """INSERT INTO chat_inbox (channel, update_id, payload, at) VALUES (%s, %s, %s, %s)
+            ON CONFLICT DO NOTHING RETURNING update_id"""
+        fresh = await self._database.rows(query, channel, update_id, payload, self._database.now())
+        if fresh:
+            self._inbox.setdefault(channel, {})[update_id] = payload
+        return bool(fresh)
+
+    async def settle_update(self, channel: str, update_id: str) -> None:
+        query = "UPDATE chat_inbox SET settled = true, payload = '' WHERE channel = %s AND update_id = %s"
+        await self._database.rows(query, channel, update_id)
+        self._inbox.get(channel, {}).pop(update_id, None)
+
+    def pending_updates(self, channel: str) -> list[tuple[str, str]]:
+        return list(self._inbox.get(channel, {}).items())
+
+    async def clean(self) -> None:
+        query = "DELETE FROM chat_inbox WHERE at < %s"
+        await self._database.rows(query, self._database.now() - timedelta(days=INBOX_DAYS))
+
+    # small notes and audit entries: available at once, written a moment later
+
+    def remember(self, key: str, value: str) -> None:
+        if self._notes.get(key) != value:
+            self._notes[key] = self._unwritten[key] = value
+            self._writing.set()
+
+    def recall(self, key: str, default: str = "") -> str:
+        return self._notes.get(key, default)
+
+    def note(self, event: str, **fields: object) -> None:
+        if event in EVENTS:
+            self._unnoted.append((event, fields))
+            self._writing.set()
+
+    async def write(self) -> None:
+        """Write pending notes and entries until the task is cancelled."""
+        while True:
+            await self._writing.wait()
+            self._writing.clear()
+            try:
+                await self.flush()
+            except StoreError as error:
+                log.warning("notes of the chats are written later: %s", error)
+                await asyncio.sleep(RETRY_S)
+                self._writing.set()
+
+    async def flush(self) -> None:
+        notes, entries = dict(self._unwritten), list(self._unnoted)
+        if not notes and not entries:
+            return
+        async with self._database.transaction() as connection:
+            for key, value in notes.items():
+                query = """INSERT INTO chat_notes (key, value) VALUES (%s, %s)
+                    ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
+                await connection.execute(query, (key, value))
+            for event, fields in entries:
+                await note(connection, self._database.now(), event, **fields)
+        for key in [key for key, value in self._unwritten.items() if notes.get(key) == value]:
+            del self._unwritten[key]
+        del self._unnoted[: len(entries)]
+
+
+# The hub API of the chats.
+
+AT_MACHINE = "That is done at the machine itself, not from the server."
+AWAY = "server.away."
+SHORTEST_SNOOZE_S = 60.0
+
+
+class FleetHubApi(ChatStore):
+    """The hub API for chats. `look_again` makes the escalation policy check a prompt again; `show_screen` requests a
+    session's screen from its machine for a person.
+    """
+
+    router: PromptRouter  # set later, because the router needs this object
+    look_again: Callable[[FleetPrompt], None]
+
+    def __init__(
+        self,
+        database: Database,
+        cache: ChatCache,
+        clock: Clock,
+        show_screen: Callable[[Key, str], Awaitable[dict[str, Any] | None]],
+        trace: Trace,
+    ) -> None:
+        super().__init__(database)
+        self._cache = cache
+        self._clock = clock
+        self._show_screen = show_screen
+        self._trace = trace
+        self._person = ""
+        self._audience: frozenset[str] = frozenset()  # everybody who reads this view; empty: the server itself
+        self.notices: dict[str, frozenset[str]] = {}  # for each notice (instead of a session): its readers
+
+    def seen_by(self, identity: str, alone: bool = True) -> FleetHubApi:
+        directory, view = self._cache.directory, copy(self)
+        others = frozenset[str]() if alone else directory.in_channel(identity.partition(":")[0])
+        view._person = directory.find(identity)  # "" for a stranger, who is allowed to see nothing
+        view._audience = others | {view._person}
+        return view
+
+    def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
+        directory = self._cache.directory
+        may_see = self.notices.get(session_id) or self._cache.session_readers(session_id)
+        if directory.in_channel(channel) <= may_see:
+            return None
+        return frozenset(one for one in directory.identities(channel) if directory.find(one) in may_see)
+
+    def people_in(self, channel: str) -> frozenset[str]:
+        return self._cache.directory.in_channel(channel)
+
+    def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
+        opened = {record.session_id: record.prompt_id for record in self.open_prompts()}
+        found = [one for one in self._cache.sessions() if self._sees(one.session_id)]
+        shown = [one for one in found if include_ended or one.state is SessionState.ACTIVE]
+        return [replace(one, open_prompt=opened.get(one.session_id, "")) for one in shown]
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        found = self._cache.session(session_id)
+        return found if found and self._sees(found.session_id) else None
+
+    def _sees(self, session_id: str) -> bool:
+        return self._audience <= self._cache.session_readers(session_id)
+
+    def open_prompts(self) -> list[PromptRecord]:
+        return [asked.record for asked in self._cache.open_asked() if self._audience <= asked.readers]
+
+    def prompt(self, prompt_id: str) -> PromptRecord | None:
+        asked = self._cache.asked(prompt_id)
+        return asked.record if asked and self._audience <= asked.readers else None
+
+    def deliveries(self, prompt_id: str, channel: str) -> list[str]:
+        asked = self._cache.asked(prompt_id)
+        return self.message_ids(asked.key, channel) if asked else []
+
+    def when_durable(self, consequence: Callable[[], object]) -> None:
+        """Run the consequence at once, because rows are written before anything is sent."""
+        consequence()
+
+    def record_shown(self, prompt_id: str, channel: str, message_id: str) -> asyncio.Future[None]:
+        asked = self._cache.asked(prompt_id)
+        if asked is None:
+            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            done.set_result(None)
+            return done
+        self._trace(asked.key[1], f"channel.{channel}", asked.raised_at, self._clock.wall(), machine=asked.key[0])
+        return asyncio.ensure_future(self.add_shown(asked.key, channel, message_id, asked.state))
+
+    def audit_head(self) -> tuple[int, str]:
+        return 0, ""
+
+    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
+        for (key, name), shown in (*self.shown.items(), *self.over.items()):
+            if name == channel and message_id in shown:
+                asked = self._cache.by_key(key)
+                return asked.record if asked else None
+        return None
+
+    def name_of(self, identity: str) -> str:
+        return self._cache.directory.find(identity)
+
+    def reads(self, identity: str) -> tuple[str, str]:
+        return "", ""  # a person chooses with the chat's own command
+
+    def tone(self, prompt_id: str, channel: str) -> Tone:
+        return self.router.tone(prompt_id, channel)
+
+    def away(self, person: str) -> bool:
+        noted = self.recall(f"{AWAY}{person}")
+        return noted == "ever" or bool(noted and float(noted) > self._clock.wall())
+
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
+        found = self._cache.all_asked()[::-1] if self._audience else []  # permissions belong to people
+        return [
+            one.record for one in found if self._audience <= one.readers and session_id in ("", one.record.session_id)
+        ][:limit]
+
+    # mostly only available at the machine itself
+
+    def folder(self, session_id: str) -> str:
+        return ""
+
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        """The current screen. Scrollback is only available at the machine."""
+        key = self._cache.session_key(session_id)
+        if key is None or past or not self._person or not self._sees(chat_id(key)):
+            return None
+        return await self._show_screen(key, self._person)
+
+    async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
+        return False
+
+    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
+        return []
+
+    def agreed(self, prompt_id: str) -> list[str]:
+        asked = self._cache.asked(prompt_id)
+        return list(asked.agreed) if asked else []
+
+    def by(self, caller: Caller) -> HubAs:
+        return HubAs(self._perform, caller)
+
+    async def _perform(self, operation: Operation[..., Any], caller: Caller, given: Mapping[str, Any]) -> Any:
+        """Run the method `do_NAME` of an operation. Operations without one are only available at the machine itself."""
+        function = getattr(self, f"do_{operation.key}", None)
+        return Refused("unavailable", AT_MACHINE) if function is None else await function(caller, **given)
+
+    async def do_snooze(self, caller: Caller, prompt_id: str, for_s: float) -> Kept | Refused:
+        """Pause notifications of this prompt. The machine sets the prompt's deadline, so the pause must be shorter."""
+        asked, person = self._cache.asked(prompt_id), self._cache.directory.find(caller.identity)
+        if asked is None or person not in asked.readers:
+            return Refused("unknown_prompt", "There is no such prompt.")
+        left_s = asked.record.deadline - self._clock.now()
+        if not SHORTEST_SNOOZE_S <= for_s < left_s:
+            return Refused("bad_value", f"Its machine waits {max(0, int(left_s // 60))} more minutes at most.")
+        await self.add_wake(asked.key, person, self._clock.wall() + for_s)  # stored before it is confirmed
+        self.look_again(asked)
+        return Kept("snoozed", f"{person} wants to be asked again in {int(for_s // 60)} minutes.", "")
+
+    async def do_away(self, caller: Caller, for_s: float | None = None) -> Presence:
+        self.remember(f"{AWAY}{self._person}", "ever" if for_s is None else str(self._clock.wall() + for_s))
+        for asked in self._cache.open_asked():
+            self.look_again(asked)
+        return Presence(True)
+
+    async def do_here(self, caller: Caller) -> Presence:
+        self.remember(f"{AWAY}{self._person}", "")
+        return Presence(False)
+
+
+# A reply from a chat becomes a proposal like one from the page: the same row selects the winner, and the machine
+# decides.
+#
+# This class checks only what is specific to a chat (the identity and the nonce of a button). PostgreSQL checks
+# permissions and selects the winner.
+
+AGAIN_S = 1.0
+WAIT_S = 8.0  # a chat drops a later toast
+SECRET = "A secret is never taken in a chat: answer at the machine itself."
+_UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
+_REASONS = {"secret": Refusal.NOT_ALLOWED, "unknown_prompt": Refusal.UNKNOWN_PROMPT, "bad_request": Refusal.BAD_VALUE}
+
+
+class ChatReplies:
+    def __init__(self, context: ServerContext, cache: ChatCache, clock: Clock) -> None:
+        self._context = context
+        self._cache = cache
+        self._clock = clock
+
+    async def answer(self, reply: InboundReply) -> Receipt | Reject:
+        asked = self._cache.asked(reply.prompt_id)
+        person = self._cache.directory.find(reply.identity) if not reply.identity.startswith(f"{HERE}:") else ""
+        refusal = self._refuse(asked, reply, person)
+        if refusal is not None or asked is None:
+            await self._note(asked, reply, person, refusal or _UNKNOWN)
+            return refusal or _UNKNOWN
+        key = reply.request_key or new_id()
+        wish = Proposal(*asked.key, person, reply.value, reply.as_text, reply.place or reply.channel, key)
+        try:
+            made = await self._propose(wish)
+        except StoreError as error:
+            log.warning("what became of an answer is asked about again: %s", error)
+            made = await self._find_out(person, key)
+        if isinstance(made, Refused):
+            return Reject(_reason(made.reason), made.message)
+        if made is None:
+            return Reject(Refusal.UNAVAILABLE, "Your answer did not arrive. Answer again.")
+        return self._tell(asked, reply, person, made)
+
+    async def _propose(self, wish: Proposal) -> Decision | Refused | None:
+        made = await decisions.propose(self._context.database, wish)
+        return made if isinstance(made, Refused) else await self._context.pass_on(made, wish.person, WAIT_S)
+
+    async def _find_out(self, person: str, key: str) -> Decision | None:
+        """Ask the database until it says whether the answer was stored, because the connection broke while it was
+        written.
+        """
+        while True:
+            await asyncio.sleep(AGAIN_S)
+            try:
+                return await decisions.find_by_key(self._context.database, person, key)
+            except StoreError as error:
+                log.warning("what became of an answer is not known yet: %s", error)
+
+    def _refuse(self, asked: FleetPrompt | None, reply: InboundReply, person: str) -> Reject | None:
+        """Check what the rows do not contain. A prompt that this person cannot see is reported as unknown."""
+        if not person or asked is None or person not in asked.readers:
+            return _UNKNOWN
+        record = asked.record
+        if reply.session_id and not record.session_id.startswith(reply.session_id):
+            return Reject(Refusal.WRONG_SESSION, "That prompt belongs to another session.")
+        if record.prompt.secret:
+            return Reject(Refusal.NOT_ALLOWED, SECRET)
+        if reply.as_keys:
+            return Reject(Refusal.NOT_ALLOWED, "Raw keys are taken from a terminal of that machine only.")
+        return refuse_moment(record, nonce=reply.nonce, now=self._clock.now())
+
+    async def _note(self, asked: FleetPrompt | None, reply: InboundReply, person: str, refusal: Reject) -> None:
+        """Record the refusal with the server's names of the machine and the prompt."""
+        machine, prompt_id = asked.key if asked else ("", reply.prompt_id[:64])
+        who = person or escape_controls(reply.identity[:80], keep_lines=False)
+        await note_alone(
+            self._context.database,
+            "DECISION_REFUSED",
+            machine=machine,
+            prompt_id=escape_controls(prompt_id, keep_lines=False),
+            decided_by=who,
+            reason="not_allowed" if asked and person not in asked.readers else refusal.reason.value,
+            place=reply.channel,
+        )
+
+    def _tell(self, asked: FleetPrompt, reply: InboundReply, person: str, decision: Decision) -> Receipt | Reject:
+        by, machine = f"{HERE}:{person}", escape_controls(asked.machine, keep_lines=False)
+        if not decision.settled:
+            sentence = f"Passed on to {machine}, which has not said anything yet."
+            return Receipt("received", sentence, by, reply.value, reply.place)
+        if not decision.ok:
+            return Reject(_reason(decision.stage), escape_controls(decision.sentence, keep_lines=False))
+        return Receipt(
+            decision.stage, escape_controls(decision.sentence, keep_lines=False), by, reply.value, reply.place
+        )
+
+
+def _reason(reason: str) -> Refusal:
+    try:
+        return _REASONS.get(reason) or Refusal(reason)
+    except ValueError:
+        return Refusal.UNAVAILABLE

@@ -1,1 +1,0 @@
-"""The names that the specifications use, one module for each document."""
