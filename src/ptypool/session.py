@@ -50,14 +50,18 @@ class Scanned:
 
 
 class MarkerScanner:
-    """Extracts the output of one command from a stream of chunks of any size."""
+    """Extracts the output of one command from a stream of chunks of any size.
 
-    def __init__(self, nonce: str) -> None:
+    `may_end`: an end marker counts although no command has begun, as at the start of a shell.
+    """
+
+    def __init__(self, nonce: str, may_end: bool = True) -> None:
         self._begin = begin_marker(nonce)
         self._end = re.compile(re.escape(RS + b"E" + nonce.encode()) + rb" (\d{1,3})" + RS)
         self._longest = len(end_marker(nonce, 255))
         self._held = b""
         self._begun = False
+        self.may_end = may_end
 
     @property
     def begun(self) -> bool:
@@ -70,7 +74,7 @@ class MarkerScanner:
             before, found, after = data.partition(self._begin)
             self._begun = bool(found)
             data = after if found else before
-        match = self._end.search(data)
+        match = self._end.search(data) if self._begun or self.may_end else None
         if match is not None:
             return Scanned(data[: match.start()] if self._begun else b"", int(match[1]))
         certain = self._certain_length(data)
@@ -210,6 +214,7 @@ class SessionState:
 HISTORY_LIMIT = 1000
 _START_WITHIN_S = 30.0
 _STOP_WITHIN_S = 2.0
+_AGAIN_AFTER_S = 0.5
 _CTRL_C = b"\x03"
 
 
@@ -362,7 +367,7 @@ class Session:
         if not handle.is_alive():
             raise PtyIoError("the session's shell has ended", advice="Reopen the session from its saved state.")
         nonce = secrets.token_hex(16)
-        scanner = MarkerScanner(nonce)
+        scanner = MarkerScanner(nonce, may_end=False)  # an earlier Ctrl-C can make the shell report once more
         handle.reset_terminal(self._attributes)
         await handle.send(self._files.put_command(command, nonce, self._last_status))
         try:
@@ -402,12 +407,33 @@ class Session:
         await self._start()
 
     async def _interrupted(self, scanner: MarkerScanner, on_output: Callable[[bytes], None]) -> bool:
-        """Return True if Ctrl-C ended the command and the shell has reported it."""
+        """Return True if Ctrl-C ended the command and the shell has reported it.
+
+        A program can end by itself in the moment of the Ctrl-C. bash then continues with the rest of the command, so we
+        send it again.
+        """
+        scanner.may_end = True  # Ctrl-C can come before the command has begun
+        report = asyncio.create_task(self._read_until_end(scanner, on_output))
+        sent = 0
         try:
-            await self.interrupt()
-            return await self._read_until_end(scanner, on_output) is not None
+            while not report.done():
+                await self.interrupt()
+                sent += 1
+                await asyncio.wait((report,), timeout=_AGAIN_AFTER_S)
+            return await report is not None and (sent == 1 or await self._is_ready())
         except PtyIoError:
             return False
+        finally:
+            report.cancel()
+            await asyncio.gather(report, return_exceptions=True)
+
+    async def _is_ready(self) -> bool:
+        """The last Ctrl-C can reach the shell after its report, and must not reach the next command. An empty line
+        makes the shell report once more; it reads the line after the Ctrl-C."""
+        nonce = secrets.token_hex(16)
+        self._files.expect(nonce)
+        await self.handle.send(b"\n")
+        return await self._read_until_end(MarkerScanner(nonce), _ignore) is not None
 
     def _follow_shell(self) -> None:
         self._cwd, self._env = self._files.reported_cwd(), self._files.reported_env()

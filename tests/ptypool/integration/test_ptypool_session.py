@@ -170,6 +170,17 @@ async def test_a_command_that_takes_too_long_is_interrupted(session: Session) ->
     assert await session.run("echo $KEPT") == ("yes\n", 0)
 
 
+async def test_an_interrupt_that_one_program_takes_for_itself_is_sent_again(session: Session) -> None:
+    """bash continues with the rest when a program ends well at Ctrl-C, or by itself in the moment of Ctrl-C."""
+    await session.run("KEPT=yes")
+    command = "sh -c 'trap \"exit 0\" INT; echo ready; while :; do sleep 0.05; done'; sleep 1000"
+    running, _ = await started(session, command)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await session.run("echo $KEPT") == ("yes\n", 0)
+
+
 async def test_a_command_that_ignores_interrupts_costs_the_shell_but_not_the_state(session: Session) -> None:
     await session.run("cd /usr; export KEPT=yes")
     shell = session.handle.pid
