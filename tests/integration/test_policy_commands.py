@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -177,47 +176,3 @@ def test_grants_survive_the_hub_but_not_another_use(hub: HubProcess) -> None:
         assert hub.json("grants", "list") == []
         host.raise_prompt(asking("cargo test x"))
         wait_for(hub.is_asked)
-
-
-OLD_GRANTS = """
-[channels.web]
-enabled = false
-
-[[grants]]                      # from last year
-tool = "claude"
-question = "npm run lint"
-answer = "1"
-
-[[grants]]
-tool = "claude"
-question = "Do you want to proceed?"
-answer = "y"
-
-[prompts]
-timeout_seconds = 300
-"""
-
-
-def test_old_grants_are_used_no_more_and_migrate_to_rules() -> None:
-    with hub_process(OLD_GRANTS) as hub, FakeHost(hub.home, tool="claude") as host:
-        host.raise_prompt(asking("npm run lint"))
-        wait_for(hub.is_asked)
-        assert "policy migrate" in hub.cli("policy", "check").stderr
-        shown = hub.cli("policy", "migrate").stdout
-        assert 'command = ["npm", "run", "lint"]' in shown and "# no rule: its question is no command" in shown
-        assert not (hub.home.root / "policy.toml").exists()
-
-        done = hub.cli("policy", "migrate", "--write")
-        assert done.returncode == 0, done.stderr
-        assert (
-            json.loads(hub.cli("policy", "explain", "--command", "npm run lint", "--json").stdout)["rule"]
-            == "npm-run-lint-1"
-        )
-        assert (
-            json.loads(hub.cli("policy", "explain", "--command", "npm run lint x", "--json").stdout)["verdict"] == "ask"
-        )
-        config = hub.home.config.read_text()
-        assert "# [[grants]]" in config and tomllib.loads(config)["prompts"] == {"timeout_seconds": 300}
-        host.raise_prompt(asking("npm run lint"))
-        assert host.answer_typing()["answer"] == {"kind": "choice", "value": "1"}
-        assert "nothing to migrate" in hub.cli("policy", "migrate").stdout

@@ -43,7 +43,7 @@ def test_setting_leave_withdraws_the_question(hub_api: HubApi, client: Client) -
 def test_a_program_sees_what_is_open_and_answers_it(hub_api: HubApi, client: Client) -> None:
     asking = hub_api.hub.popen("ask", "Deploy?")
     prompt = hub_api.next()
-    assert [item["prompt_id"] for item in client.prompts()] == [prompt["prompt_id"]]
+    assert [item.prompt_id for item in client.prompts()] == [prompt["prompt_id"]]
     with pytest.raises(Refused) as refused:
         client.reply(prompt["prompt_id"], "perhaps")
     assert refused.value.reason == "bad_value"
@@ -55,12 +55,12 @@ def test_events_go_on_after_a_restart_of_the_hub_and_say_so(hub_api: HubApi, cli
     asking = hub_api.hub.popen("ask", "Deploy?")
     prompt = hub_api.next()
     events = client.events()
-    assert next(events)["prompt_id"] == prompt["prompt_id"]
+    assert next(events).prompt_id == prompt["prompt_id"]
     hub_api.hub.kill_9()
     hub_api.hub.start()
     names = []
     while "prompt.raised" not in names:
-        names.append(next(events)["event"])
+        names.append(next(events).event)
     assert names[0] == "hub.reconnected"
     assert isinstance(events, Generator)
     events.close()

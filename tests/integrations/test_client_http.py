@@ -112,7 +112,7 @@ def test_a_program_sees_what_is_open_and_answers_it(hub_api: HubApi) -> None:
     asking = hub_api.hub.popen("ask", "Deploy?", "--label", "release")
     prompt = hub_api.next()
     (seen,) = client.prompts()
-    assert (seen["prompt_id"], seen["tool"], seen["label"]) == (prompt["prompt_id"], "ask", "release")
+    assert (seen.prompt_id, seen.tool, seen.label) == (prompt["prompt_id"], "ask", "release")
     with pytest.raises(Refused) as refused:
         client.reply(prompt["prompt_id"], "perhaps")
     assert refused.value.reason == "bad_value"
@@ -163,16 +163,16 @@ def test_events_go_on_after_a_restart_of_the_hub_and_say_so(hub_api: HubApi, cli
     prompt = hub_api.next()
     events = client.events()
     first = next(events)
-    assert (first["event"], first["prompt_id"], first["label"]) == ("prompt.raised", prompt["prompt_id"], "release")
+    assert (first.event, first.prompt_id, first.fields["label"]) == ("prompt.raised", prompt["prompt_id"], "release")
     hub_api.hub.kill_9()
     hub_api.hub.start()
     names: list[str] = []
     while "prompt.raised" not in names:
-        names.append(next(events)["event"])
+        names.append(next(events).event)
     assert names[0] == "hub.reconnected"
     hub_api.answer("n")
     while "prompt.resolved" not in names:
-        names.append(next(events)["event"])
+        names.append(next(events).event)
     events.close()  # type: ignore[attr-defined]
     asking.communicate()
 

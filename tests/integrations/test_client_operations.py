@@ -33,7 +33,7 @@ def test_an_operation_has_a_typed_result_and_a_refusal_is_raised(hub_api: HubApi
     hub_api.next()
     with client as hub:
         (prompt,) = hub.prompts()
-        assert isinstance(prompt, OpenPrompt) and prompt.question == "Deploy?" and prompt["excerpt"] == "Deploy?"
+        assert isinstance(prompt, OpenPrompt) and prompt.question == "Deploy?"
         kept = hub.snooze(prompt.prompt_id, for_s=900)
         assert isinstance(kept, Kept) and kept.stage == "snoozed"
         (later,) = hub.later().later

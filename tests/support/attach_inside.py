@@ -45,10 +45,10 @@ def main(folder: Path, manner: str) -> None:
             pool.submit(web.ask, f"Http {manner}?", ttl_s=120),
         ]
         own = [f"Socket {manner}?", f"Http {manner}?"]
-        while len(found := [item for item in here.prompts() if item["excerpt"] in (*own, "Outside?")]) < 3:
+        while len(found := [item for item in here.prompts() if item.excerpt in (*own, "Outside?")]) < 3:
             time.sleep(0.05)
         told = {
-            f"{item['excerpt'].split()[0]} by {name}": try_to_answer(client, item["prompt_id"])
+            f"{item.excerpt.split()[0]} by {name}": try_to_answer(client, item.prompt_id)
             for item in found
             for name, client in (("socket", here), ("http", web))
         }

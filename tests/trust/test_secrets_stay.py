@@ -195,15 +195,10 @@ def test_a_report_is_written_without_secrets(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_bundle_holds_no_arguments_of_launchers_and_no_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bundle_holds_no_arguments_of_launchers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = Home(tmp_path / "home")
     home.prepare()
-    home.config.write_text(
-        '[[launchers]]\nname = "x"\ncommand = ["/opt/bin/deploy", "--with", "canary-argument"]\n'
-        '[[grants]]\ntool = "x"\nquestion = "canary question?"\nanswer = "canary-answer"\n'
-    )
+    home.config.write_text('[[launchers]]\nname = "x"\ncommand = ["/opt/bin/deploy", "--with", "canary-argument"]\n')
     home.config.chmod(0o600)
     monkeypatch.setenv("ATLASBRIDGE_HOME", str(home.root))
     members = collect(home)

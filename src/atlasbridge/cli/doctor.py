@@ -26,7 +26,7 @@ from atlasbridge.cli.columns import fold, terminal_cols
 from atlasbridge.cli.hub import describe_unasked
 from atlasbridge.cli.install import default_folder, real_tool, service_file, shims
 from atlasbridge.cli.printing import echo, home, json_option, print_json
-from atlasbridge.config.session import HIDDEN, hide_secrets, is_secret_name
+from atlasbridge.config.session import hide_secrets, is_secret_name
 from atlasbridge.core.daemon.request import HINT, HubClient, compare_version, lock_holder
 from atlasbridge.core.distribution import COMMAND, NAME, others
 from atlasbridge.core.errors import AtlasBridgeError, DialectError
@@ -598,7 +598,6 @@ def _config(place: Home) -> Any:
     except AtlasBridgeError as error:
         return {"error": str(error)}
     general = found.general.model_dump(mode="json")
-    general["grants"] = [{**grant, "question": HIDDEN, "answer": HIDDEN} for grant in general["grants"]]
     general["launchers"] = [{**one, "command": _program(one["command"])} for one in general["launchers"]]
     return hide_secrets({**general, "channels": dict(found.channels)})
 

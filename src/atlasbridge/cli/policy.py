@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,7 @@ from atlasbridge.cli.help import complete_prompts
 from atlasbridge.cli.printing import DURATION, Renaming, echo, home, hub_client, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
-from atlasbridge.core.policy.offer import Migrated, PastQuestion, StandingAnswer
-from atlasbridge.core.policy.offer import migrate as offer_migrate
+from atlasbridge.core.policy.offer import PastQuestion
 from atlasbridge.core.policy.rule import Case, Policy, Verdict
 from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.system import OWN_FILE
@@ -73,74 +71,6 @@ def past_rows(
     return rows
 
 
-# `atlasbridge policy migrate`: converts the old `[[grants]]` of config.toml to rules.
-
-HEADER = "[[grants]]"
-
-
-def show(write: bool) -> None:
-    found = find()
-    if not found:
-        click.echo("config.toml has no [[grants]]: there is nothing to migrate")
-        return
-    for item in found:
-        shown = f"[[grants]] for {item.old.tool}: {item.old.question!r} = {item.old.answer!r}"
-        click.echo(f"# {shown}\n{item.rules}" if item.rules else f"# {shown}\n# no rule: {item.why}\n")
-    if write:
-        take_over(found)
-    else:
-        click.echo("take them over with: atlasbridge policy migrate --write")
-
-
-def find() -> list[Migrated]:
-    from atlasbridge.bootstrap import load_configuration
-    from atlasbridge.config.hub import shell_parser
-
-    old = load_configuration(home(), os.environ).general.grants
-    return offer_migrate([StandingAnswer(item.tool, item.question, item.answer) for item in old], shell_parser())
-
-
-def take_over(found: list[Migrated]) -> None:
-    """Add the rules first: if that fails, the configuration stays unchanged."""
-
-    path = home().config
-    before = path.read_text(encoding="utf-8")
-    after = comment_out(before)
-    rules = "\n".join(item.rules for item in found if item.rules)
-    if rules:
-        append(rule_file(None), rules)
-    replace_file(path, after)
-    click.echo(f"{path}: the old [[grants]] are comments now")
-
-
-def comment_out(text: str) -> str:
-    """Comment out every [[grants]] table. Raises ConfigError if that is impossible."""
-    lines, inside = [], False
-    for line in text.splitlines(keepends=True):
-        if line.lstrip().startswith("["):
-            inside = line.split("#")[0].strip().replace(" ", "") == HEADER
-        lines.append(f"# {line}" if inside and line.strip() else line)
-    done = "".join(lines)
-    wanted = {name: value for name, value in tomllib.loads(text).items() if name != "grants"}
-    try:
-        same = tomllib.loads(done) == wanted
-    except tomllib.TOMLDecodeError:
-        same = False
-    if not same:
-        raise ConfigError("[[grants]] cannot be taken out of config.toml safely", "remove it by hand, then try again")
-    return done
-
-
-def replace_file(path: Path, text: str) -> None:
-    draft = path.with_name(path.name + ".draft")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
-
-
 policy_option = click.option(
     "--policy", "file", type=click.Path(path_type=Path), help="This rule file instead of your own."
 )
@@ -166,8 +96,6 @@ def check(file: Path | None) -> None:
         click.echo(f"{rule_file(file)}: {len(policy.rules)} rules are valid ({said})")
     for line in wildcards(policy):
         click.echo(line)
-    for warning in old_grants():
-        click.echo(warning, err=True)
 
 
 def wildcards(policy: Policy) -> list[str]:
@@ -329,19 +257,6 @@ def edit() -> None:
 
 
 @command.command()
-@click.option(
-    "--write", is_flag=True, help="Add the rules to your rule file; the old ones become comments in config.toml."
-)
-def migrate(write: bool) -> None:
-    """Turn the old [[grants]] of config.toml into rules: print them, or save them with --write.
-
-    A grant that cannot be a rule is listed with the reason; it stays in config.toml as a comment, and you are asked.
-    """
-
-    show(write)
-
-
-@command.command()
 @click.argument("folder", type=click.Path(path_type=Path), default=".")
 @click.option("--remove", is_flag=True, help="Stop trusting them.")
 def trust(folder: Path, remove: bool) -> None:
@@ -394,13 +309,6 @@ def judged(policy: Policy, case: Case) -> Verdict:
 
     ours = own_rules(own_places(home(), rule_file(None))) if policy.rules else policy
     return judge(policy.joined(ours), case, shell_parser())
-
-
-def old_grants() -> list[str]:
-    from atlasbridge.bootstrap import load_configuration
-    from atlasbridge.core.daemon.rules import OLD_GRANTS
-
-    return [OLD_GRANTS] if load_configuration(home(), os.environ).general.grants else []
 
 
 def made_up_case(kind: str, text: str, folder: Path | None, tool: str) -> Case:

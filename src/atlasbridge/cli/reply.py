@@ -258,7 +258,7 @@ def add(session: str, text: str, as_json: bool) -> int:
     words = sys.stdin.read().rstrip("\n") if text == "-" else text
     with hub_client() as hub:
         session_id = find_session_id(session, sessions_of(hub))
-        return report(hub.request("queue.add", session_id=session_id, value=words), as_json)
+        return report(hub.request("queue.add", session_id=session_id, text=words), as_json)
 
 
 @queue_command.command("remove")

@@ -119,7 +119,7 @@ def rename_command(session: str, name: str) -> None:
     with hub_client() as hub:
         known = sessions_of(hub)
         session_id = find_session_id(session, known)
-        answer = hub.ask("rename", session_id=session_id, label=name)
+        answer = hub.ask("rename", session_id=session_id, name=name)
     named = f"is called {answer['label']} now" if answer["label"] else "has no name now"
     click.echo(f"session {short_id(session_id)} {named}")
     said = warn_of_same_name(answer["label"], [item for item in known if item.id != session_id])

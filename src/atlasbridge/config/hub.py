@@ -201,7 +201,6 @@ def plan_rules(home: Home, config: Configuration) -> HubRules:
         home=os.path.expanduser("~"),
         tell=table.tell,
         digest_s=table.digest_hours * 3600,
-        old_grants=len(config.general.grants),
         own=own_places(home, path),
     )
     if not path.exists():

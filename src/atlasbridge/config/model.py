@@ -82,15 +82,6 @@ class Prompts(Table):
     )
 
 
-class Grant(Table):
-    """No longer used: it compared the displayed text, not the command that would run. policy.toml
-    contains the rules."""
-
-    tool: str = Field(description="The tool that asks, as `atlasbridge ps` names it.")
-    question: str = Field(min_length=8, description="The whole subject, character for character.")
-    answer: str = Field(description="The answer, as `atlasbridge reply` takes it.")
-
-
 class Detection(Table):
     settle_ms: Annotated[Milliseconds, Field(ge=5, le=5000)] = Field(
         default=50, description="How long the screen must stand still before it is judged."
@@ -272,9 +263,6 @@ class AtlasBridgeConfig(Table):
     hub: Hub = Field(default=Hub(), description="The background process.")
     retention: Retention = Field(default=Retention(), description="What is kept for how long.")
     policy: Rules = Field(default=Rules(), description="Rules that answer for you; see docs/howto/policy.md.")
-    grants: list[Grant] = Field(
-        default=[], description="No longer used; rules took their place (`atlasbridge policy migrate`)."
-    )
     launchers: list[Launcher] = Field(default=[], description="Sessions that can be started remotely.")
     attention: Attention = Field(default=Attention(), description="How people are told, and how much.")
     people: list[PersonEntry] = Field(default=[], description="Names for people, and when they want quiet.")

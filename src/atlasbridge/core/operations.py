@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Annotated, Any, Concatenate, Final, Generic, Literal, ParamSpec, TypeVar, overload
 
 from atlasbridge.core.prompt.model import SubjectKind
-from atlasbridge.core.schema import BadValue, Is, fields_of, marks_of, read
+from atlasbridge.core.schema import BadValue, Is, fields_of, read
 from atlasbridge.core.values import as_dict, field, frozen
 
 P = ParamSpec("P")
@@ -75,7 +75,6 @@ class Parameter:
     def __init__(self, name: str, kind: Any, default: Any) -> None:
         self.name, self.kind, self.default = name, kind, default
         self.required = default is inspect.Parameter.empty
-        self.also = next((mark.also for mark in marks_of(kind)[1] if mark.also), "")
 
 
 class Operation(Generic[P, R]):
@@ -118,23 +117,17 @@ class Operation(Generic[P, R]):
     def read(self, given: Mapping[str, Any], strict: bool = False) -> dict[str, Any]:
         """Reads the parameters from a JSON object. BadValue names the wrong one. `strict` also refuses unknown
         parameters."""
-        names = {name: name for name in self.parameters}
-        names |= {one.also: name for name, one in self.parameters.items() if one.also}
-        unknown = [name for name in given if name not in names]
+        unknown = [name for name in given if name not in self.parameters]
         if strict and unknown:
             raise BadValue(f"{unknown[0]}: there is no such field here")
-        found = {names[name]: value for name, value in given.items() if name in names}
-        return dict(self._read_all(found, strict))
-
-    def _read_all(self, found: Mapping[str, Any], strict: bool) -> list[tuple[str, Any]]:
-        out = []
+        out = {}
         for name, parameter in self.parameters.items():
-            value = found.get(name)
-            if value is None and not parameter.required and not (strict and name in found):
+            value = given.get(name)
+            if value is None and not parameter.required and not (strict and name in given):
                 continue  # the default of the function applies; over HTTP, null is a value that few types have
-            if name not in found:
+            if name not in given:
                 raise BadValue(f"{name}: is missing")
-            out.append((name, read(parameter.kind, value, name)))
+            out[name] = read(parameter.kind, value, name)
         return out
 
     @overload
@@ -387,10 +380,6 @@ class Prompt:
     decided_name: Annotated[str, Is(only="socket")] = ""
     still_waiting: Annotated[bool, Is(only="socket")] = False
 
-    def __getitem__(self, name: str) -> Any:
-        """Allows access as to a plain object, which earlier versions returned."""
-        return getattr(self, name)
-
 
 @frozen
 class Event:
@@ -402,10 +391,6 @@ class Event:
     prompt_id: str = ""
     prompt: Prompt | None = None  # of "prompt.raised"
     fields: Mapping[str, object] = field(default_factory=dict)
-
-    def __getitem__(self, name: str) -> Any:
-        """Allows access as to a plain object, which earlier versions returned."""
-        return self.event if name == "event" else self.fields[name]
 
 
 @frozen
@@ -488,7 +473,6 @@ class Queued:
     stage: str
     message: str
     queue_id: str
-    later_id: Annotated[str, Is("the same, as it was called before", only="socket")] = ""
 
 
 @frozen
@@ -574,7 +558,6 @@ class Rules:
 @frozen
 class PolicyRules:
     rules: tuple[Rule, ...]
-    old_grants: int
 
 
 @frozen
@@ -1187,7 +1170,7 @@ class HubOperations:
         """Instructions that wait."""
 
     @operation("POST /sessions/{session_id}/queue", scope="answer", name="queue.add")
-    def enqueue(self, session_id: SessionId, text: Annotated[str, Is(least=1, most=4096, also="value")]) -> Queued:
+    def enqueue(self, session_id: SessionId, text: Annotated[str, Is(least=1, most=4096)]) -> Queued:
         """An instruction for when the tool is done."""
 
     @operation("DELETE /queue/{queue_id}", scope="answer", name="queue.remove")
@@ -1259,9 +1242,7 @@ class HubOperations:
         """Wait until a session that was just started is known."""
 
     @operation("PUT /sessions/{session_id}/name", scope="admin")
-    def rename(
-        self, session_id: SessionId, name: Annotated[str, Is("empty: no name", most=80, also="label")]
-    ) -> Renamed:
+    def rename(self, session_id: SessionId, name: Annotated[str, Is("empty: no name", most=80)]) -> Renamed:
         """Rename a session."""
 
     @operation("POST /sessions/{session_id}/resume", scope="admin")

@@ -28,15 +28,13 @@ class BadValue(ValueError):
 
 @frozen
 class Is:
-    """Constraints that a type alone does not express. For a string or a list, `least` and `most` limit its length.
-    `also` is another accepted name of a parameter."""
+    """Constraints that a type alone does not express. For a string or a list, `least` and `most` limit its length."""
 
     about: str = ""
     least: float | None = None
     most: float | None = None
     above: float | None = None
     pattern: str = ""
-    also: str = ""
     maybe: bool = False  # a field that can be missing
     only: str = ""  # "socket" or "http": the field exists only on that transport
     rest: bool = False  # collects the unknown fields of an object; in JSON they are beside the others

@@ -594,7 +594,7 @@ def _queued(outcome: Receipt | Reject) -> table.Queued | Refused:
     if isinstance(outcome, Reject):
         gone = outcome.reason is Refusal.WRONG_SESSION
         return Refused("unknown_session", outcome.sentence) if gone else _refused(outcome)
-    return table.Queued(outcome.stage, outcome.sentence, outcome.answer, outcome.answer)
+    return table.Queued(outcome.stage, outcome.sentence, outcome.answer)
 
 
 def _asked_for(name: str, session_id: str, found: list[SessionRecord]) -> list[SessionRecord]:

@@ -57,7 +57,6 @@ class HubRules:
     home: str = ""  # for `~`
     tell: str = "digest"  # "digest", "at_once" or "never": how people are notified of decisions by rules
     digest_s: float = 86_400.0
-    old_grants: int = 0  # number of grants in the former configuration format, which are ignored
     own: tuple[str, ...] = ()  # paths of these rules and of the hub's settings: no rule lets a tool change them
 
 
@@ -283,13 +282,6 @@ class RuleDigest:
     def __init__(self, hub: HubParts) -> None:
         self._hub = hub
 
-    def start(self) -> None:
-        rules = self._hub.rules.rules
-        if rules.old_grants and not self._hub.ledger.recall("policy.old_grants"):
-            self._hub.ledger.remember("policy.old_grants", "told")
-            self._hub.router.notify(OLD_GRANTS)
-        self.look()
-
     def look(self) -> None:
         """Reports the decisions since the last time, when the next report is due."""
         self._hub.scheduler.set("rule-digest", self._hub.clock.now() + DIGEST_LOOK_S, self.look)
@@ -312,12 +304,6 @@ class RuleDigest:
         parts = [f"{name} {count} times" if count > 1 else f"{name} once" for name, count in counts.most_common(10)]
         total = sum(counts.values())
         return f"Your rules and grants answered {total} question{'s' if total > 1 else ''}: {', '.join(parts)}."
-
-
-OLD_GRANTS = (
-    "[[grants]] in config.toml is no longer used: it compared what was shown, not what would run, and you are asked."
-    " The rules that take its place: atlasbridge policy migrate"
-)
 
 
 def describe_decision(record: PromptRecord, session: SessionRecord, verdict: Verdict) -> str:
@@ -401,8 +387,7 @@ class RuleOperations:
         }
 
     async def policy_rules(self, caller: Caller) -> dict[str, Any]:
-        rules = [describe_rule(rule) for rule in self._rules.rules.policy.rules]
-        return {"rules": rules, "old_grants": self._rules.rules.old_grants}
+        return {"rules": [describe_rule(rule) for rule in self._rules.rules.policy.rules]}
 
     async def policy_cases(self, caller: Caller, prompt_id: str = "", since: str = "") -> dict[str, Any]:
         """Past questions, newest first, with the data that a rule can use."""

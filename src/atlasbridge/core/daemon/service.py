@@ -217,7 +217,7 @@ class Hub:
         self.sessions.recover()
         self.later.recover()
         self._schedule_upkeep()
-        self.digest.start()
+        self.digest.look()
         self.rules.get_ready()
         self.heads.chats = self._plan.settings.heads_to
         self.heads.compare_rules(self._plan.rules)

@@ -22,7 +22,7 @@ from atlasbridge.core.policy.judge import doubt_subject, judge
 from atlasbridge.core.policy.pattern import REST, WILDCARD, Shape, has_wildcard, plain_host
 from atlasbridge.core.policy.rule import Case, Grant, GrantShape, Policy, Say, Verdict
 from atlasbridge.core.policy.shell import Parser, read_script
-from atlasbridge.core.prompt.model import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.model import Subject, SubjectKind
 from atlasbridge.core.values import frozen, replace
 
 # shapes
@@ -232,7 +232,15 @@ class Suggestion:
 
     def to_toml(self) -> str:
         name = "-".join(word for word in self.shape.words if word.replace("-", "").isalnum())[:40] or "rule"
-        return _to_toml(name, Say.ALLOW, self.shape.words, self.tool, self.examples)
+        lines = [
+            "[[rule]]",
+            f"name = {quoted(name)}",
+            'verdict = "allow"',
+            f"command = [{', '.join(map(quoted, self.shape.words))}]",
+            f"tool = {quoted(self.tool)}",
+            f"match = [{', '.join(map(quoted, self.examples))}]",
+        ]
+        return "\n".join(lines) + "\n"
 
 
 def suggest(answered: Iterable[PastQuestion], policy: Policy, parse: Parser, least: int = LEAST) -> list[Suggestion]:
@@ -263,73 +271,6 @@ def _single_shape(case: Case, parse: Parser) -> tuple[Shape, ...]:
     return shape.commands if isinstance(shape, GrantShape) and len(shape.commands) == 1 else ()
 
 
-def _to_toml(name: str, verdict: Say, words: Sequence[str], tool: str, match: Sequence[str]) -> str:
-    lines = [
-        "[[rule]]",
-        f"name = {quoted(name)}",
-        f'verdict = "{verdict.value}"',
-        f"command = [{', '.join(quoted(word) for word in words)}]",
-        f"tool = {quoted(tool)}",
-        f"match = [{', '.join(quoted(text) for text in match)}]",
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'
-
-
-# converts an answer of the old configuration (`[[grants]]`) to an equivalent rule
-
-_AGREES = frozenset({"y", "yes", "1"})
-_REFUSES = frozenset({"n", "no"})
-
-
-@frozen
-class StandingAnswer:
-    """It was compared with the displayed text; a rule knows the words of a command. The rule is exact and matches only
-    these words."""
-
-    tool: str
-    question: str
-    answer: str
-
-
-@frozen
-class Migrated:
-    """`rules`: the text for a rule file; "" if there is none, with the reason in `why`."""
-
-    old: StandingAnswer
-    rules: str = ""
-    why: str = ""
-
-
-def migrate(answers: Iterable[StandingAnswer], parse: Parser) -> list[Migrated]:
-    return [_migrate(old, number, parse) for number, old in enumerate(answers, 1)]
-
-
-def _migrate(old: StandingAnswer, number: int, parse: Parser) -> Migrated:
-    said = old.answer.strip().lower()
-    verdict = Say.ALLOW if said in _AGREES else Say.DENY if said in _REFUSES else None
-    if verdict is None:
-        return Migrated(old, why=f"its answer {old.answer!r} is neither a plain yes nor a plain no")
-    subject = Subject(SubjectKind.COMMAND, old.question, "", SubjectSource.CALLER, True, old.question)
-    shape = decide_shape(Case(subject, old.tool), parse)
-    if isinstance(shape, str):
-        return Migrated(old, why=f"its question is no command that a rule can hold: {shape}")
-    script = read_script(old.question, parse)
-    commands = [item.words for item in script.commands] if script is not None else []
-    if any(has_wildcard(word) for words in commands for word in words):
-        return Migrated(old, why="its words hold a *, which means something else in a rule")
-    if verdict is Say.ALLOW and any(is_destructive(words) for words in commands):
-        return Migrated(old, why="it removes, publishes or runs as somebody else: write that rule yourself")
-    if verdict is Say.DENY and len(commands) > 1:
-        return Migrated(old, why="it refused several commands together, and a rule would refuse each of them alone")
-    return Migrated(old, rules="\n".join(_rule(old, verdict, words, number) for words in dict.fromkeys(commands)))
-
-
-def _rule(old: StandingAnswer, verdict: Say, words: tuple[str, ...], number: int) -> str:
-    name = "-".join(word for word in words if word.replace("-", "").isalnum())[:32].strip("-") or "rule"
-    command = " ".join("'" + word.replace("'", "'\\''") + "'" if not word.isalnum() else word for word in words)
-    return _to_toml(f"{name}-{number}", verdict, words, old.tool, [command])
