@@ -51,6 +51,7 @@ def test_without_a_file_everything_has_its_default(home: Home) -> None:
         ("[channels.web]\ncolour = 1\n", "line 2", "no setting channels.web.colour", "known here"),
         ('[channels.telegram]\nbot_token = "x"\nallowed_users = ["@me"]\n', "line 3", "allowed_users", ""),
         ("[channels.telegram]\nallowed_users = [1]\n", "line 1", "channels.telegram.bot_token is missing", ""),
+        ('[[grants]]\ntool = "a"\n', "config.toml", "there is no setting grants", "rules in policy.toml took its place"),
     ],
 )
 def test_a_fault_names_line_setting_and_what_is_allowed(
@@ -274,3 +275,9 @@ def test_an_escalation_policy_of_a_person_s_own_is_taken_over(home: Home) -> Non
         and escalation_policy.folder.startswith("/")
         and [step.after_s for step in escalation_policy.steps] == [0, 30]
     )
+
+
+def test_the_older_words_for_escalation_are_understood(home: Home) -> None:
+    home.config.write_text(PEOPLE + '[[ladders]]\nname = "prod"\nsteps = [{channels = ["desk"]}]\n')
+    (policy,) = plan_hub(home, {}).settings.policy.attention.escalation
+    assert policy.name == "prod" and policy.steps[0].channels == ("here",)

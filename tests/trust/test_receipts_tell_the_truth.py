@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,7 @@ from atlasbridge.core.prompt.model import (
     Refusal,
     Reject,
 )
+from atlasbridge.core.store.database import Database, load_migrations, migrate
 from atlasbridge.core.store.prompts import Decider
 from atlasbridge.core.values import replace
 
@@ -174,6 +177,20 @@ def test_a_request_and_its_answer_survive_the_hub(tmp_path: Path) -> None:
     (entry,) = after.audit_entries(event="REPLY_RECEIVED")
     assert (entry["label"], entry["decided_from"]) == ("y", "phone")
     after.close()
+
+
+def test_a_store_from_before_keeps_its_prompts_and_learns_to_keep_answers(tmp_path: Path) -> None:
+    database = Database.open(tmp_path / "atlasbridge.db")
+    migrate(database, "2026-01-01T00:00:00.000000+00:00", load_migrations()[:1])
+    database.close()
+    with closing(sqlite3.connect(tmp_path / "atlasbridge.db")) as old, old:
+        columns = {row[1] for row in old.execute("PRAGMA table_info(prompts)")}
+        assert "decided_value" not in columns
+    old.close()
+    ledger = open_ledger(tmp_path)
+    record = ask(ledger)
+    assert record.decided_value == ""
+    ledger.close()
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,7 @@ def load_config(
     """The caller provides `settings_class` and `known_channels`; `adjust` changes the data after reading."""
     text = _read(path)
     data = _parse_file(path, text)
+    _rename_older(data)
     lines = locate_settings(text)
     hints = _place_flat(data, lines, known_channels, path.name)
     adjust(data)
@@ -249,6 +250,18 @@ def _check_channels(
             resolved = {key: resolve(value, f"channels.{name}.{key}", environ) for key, value in table.items()}
             checked[name] = plain(_check(model, resolved, ("channels", name), source))
     return checked
+
+
+def _rename_older(data: dict[str, Any]) -> None:
+    """Files from before 0.1.0 use `[[ladders]]`, and `desk` for the channels of this machine."""
+    if "ladders" in data and "escalation" not in data:
+        data["escalation"] = data.pop("ladders")
+    entries = data.get("escalation")
+    for entry in entries if isinstance(entries, list) else []:
+        steps = entry.get("steps") if isinstance(entry, dict) else None
+        for step in steps if isinstance(steps, list) else []:
+            if isinstance(step, dict) and isinstance(step.get("channels"), list):
+                step["channels"] = ["here" if name == "desk" else name for name in step["channels"]]
 
 
 # Settings that the design documents name without a table.
@@ -355,6 +368,8 @@ def _explain(model: type[BaseModel], error: dict[str, Any], under: tuple[str, ..
         elsewhere = [".".join(path) for path in setting_paths(AtlasBridgeConfig) if path[-1] == location[-1]]
         meant = close or (elsewhere if not under else [])
         hint = f"did you mean {meant[0]}?" if meant else f"known here: {', '.join(known)}"
+        if name == "grants":  # in files from before 0.1.0
+            hint = "rules in policy.toml took its place (atlasbridge policy); remove it from this file"
         return ConfigError(f"{place}: there is no setting {name}", hint)
     if error["type"] == "missing":
         return ConfigError(f"{place}: {name} is missing", _allowed(table, location, error))

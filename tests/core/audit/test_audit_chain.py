@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlasbridge.core.audit.chain import START, Fault, Head, check_chain, parse_entry, seal_entry
+from atlasbridge.core.audit.chain import START, Fault, Head, check_chain, parse_entry, render_entry, seal_entry
 from atlasbridge.core.audit.events import EVENT_OF_MOVE, AuditEvent
 from atlasbridge.core.prompt.model import PromptMoved
 
@@ -140,3 +140,16 @@ def test_the_lines_of_the_reference_page_check_a_log_without_atlasbridge(tmp_pat
     assert check(lines) == (0, f"whole: {head.hash}")
     assert check([*lines[:4], lines[4].replace("DETECTED", "RESOLVED"), *lines[5:]]) == (1, "entry 5 was changed")
     assert check([*lines[:4], *lines[5:]]) == (1, "entry 5 does not follow the one before it")
+
+
+def test_an_entry_of_an_earlier_version_still_verifies() -> None:
+    """They were hashed with their keys sorted; the chain goes on after them."""
+    first = {"seq": 1, "ts": "2026-02-21T14:30:00+00:00", "event": "SESSION_STARTED"}
+    fields = {**first, "tool": "x", "prev_hash": "genesis"}
+    old = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+    line = render_entry({**fields, "hash": "sha256:" + hashlib.sha256(old.encode()).hexdigest()})
+    head = check_chain([line])
+    assert isinstance(head, Head) and head.entries == 1
+    following, _ = seal_entry(head, "2026-02-21T14:30:01+00:00", "SESSION_ENDED", {})
+    assert isinstance(check_chain([line, following]), Head)
+    assert isinstance(check_chain([line.replace('"x"', '"y"'), following]), Fault)

@@ -76,6 +76,21 @@ def test_the_public_face_shows_no_keys_and_no_raw_bytes(prompt: Prompt) -> None:
         assert public["subject"]["text"] == prompt.subject.shown
 
 
+def test_what_0_1_0_stored_is_still_read() -> None:
+    stored = {
+        "type": "yes_no",
+        "score": 0.9,
+        "excerpt": "Go on?",
+        "choices": [{"value": "y", "label": "Yes", "steps": [{"keys": "y", "until": "drained"}]}],
+        "evidence": [{"signal": "pattern", "score": 0.9, "detail": "a rule"}],
+        "text_steps": [],
+    }
+    prompt = decode_prompt(stored)
+    assert prompt.choices[0].steps == (Step(b"y", When.DRAINED),)
+    assert prompt.evidence == (Evidence("pattern", 0.9, "a rule"),)
+    assert prompt.subject is None and prompt.end_steps == ()
+
+
 @pytest.mark.parametrize(
     "broken", [{}, {"type": "?", "score": 1, "excerpt": ""}, {"type": "yes_no", "score": "x", "excerpt": ""}]
 )

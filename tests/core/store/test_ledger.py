@@ -74,13 +74,17 @@ def test_a_prompt_comes_back_from_the_store_as_it_was(ledger: Ledger) -> None:
         (Answer(AnswerKind.TEXT, ""), ""),
     ],
 )
+@pytest.mark.parametrize("of_earlier", [False, True])
 def test_an_answer_is_written_down_as_it_is_spoken_and_typed_as_it_was_given(
-    tmp_path: Path, ledger: Ledger, answer: Answer, written: str
+    tmp_path: Path, ledger: Ledger, answer: Answer, written: str, of_earlier: bool
 ) -> None:
+    """Earlier versions left the value of "yes" empty; what they left is read the same way."""
     record = ask(ledger)
     ledger.claim(record.prompt_id, record.session_id, record.nonce, answer, ME)
     with closing(sqlite3.connect(tmp_path / "atlasbridge.db")) as reader:
         assert reader.execute("SELECT value FROM replies").fetchall() == [(written,)]
+        if of_earlier:
+            reader.execute("UPDATE replies SET value = ?", (answer.value,))
     reader.close()
     reply = ledger.reply(record.prompt_id)
     assert reply is not None

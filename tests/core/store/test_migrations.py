@@ -114,8 +114,15 @@ def test_a_script_is_cut_into_statements_with_triggers_whole() -> None:
         list(statements("CREATE TABLE t (x)"))
 
 
-def test_processes_are_found_without_looking_at_every_session(used_home: Path) -> None:
-    database = Database.open(used_home / "atlasbridge.db")
+def test_a_store_of_before_finds_processes_without_looking_at_every_session(used_home: Path) -> None:
+    path = used_home / "atlasbridge.db"
+    database = Database.open(path)
+    with database.transaction() as connection:
+        connection.execute("DROP INDEX sessions_by_host")
+        connection.execute("DROP INDEX sessions_by_tool")
+        connection.execute("DROP TABLE last_output")
+        connection.execute("DELETE FROM schema_version WHERE version >= 7")
+    migrate(database, AT)
     (session_id, host_pid, pid) = processes(database.connection)[0]
     assert processes(database.connection, [host_pid]) == [(session_id, host_pid, pid)]
     assert processes(database.connection, [pid], []) == processes(database.connection, [], [session_id])

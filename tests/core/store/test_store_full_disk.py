@@ -50,7 +50,7 @@ def fail_from(first: int, last: int, fault: str) -> Callable[[Op], int]:
 @pytest.mark.parametrize("length", [1, 40])
 def test_a_fault_at_any_moment_types_nothing_unrecorded_and_heals(tmp_path: Path, fault: str, length: int) -> None:
     troubles = 0
-    for first in range(1, 90, 7) if fault == "sync error" else range(1, 260, 43):
+    for first in range(1, 90, 13) if fault == "sync error" else range(1, 260, 43):
         home = tmp_path / f"{first}"
         home.mkdir()
         disk = CrashDisk(home)

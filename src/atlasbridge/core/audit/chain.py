@@ -19,6 +19,7 @@ RESERVED: Final = frozenset(_FIRST + _LAST)
 
 
 # Created once, because verifying a long log mostly consists of this.
+_SORTED: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
 _ORDERED: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -42,8 +43,20 @@ class Fault:
 
 def digest(fields: Mapping[str, Any]) -> str:
     """The hash of an entry: over its line without the field `hash`."""
-    line = render_entry({name: value for name, value in fields.items() if name != "hash"})
-    return "sha256:" + hashlib.sha256(line.encode("ascii")).hexdigest()
+    rest = {name: value for name, value in fields.items() if name != "hash"}
+    return _sha256(render_entry(rest))
+
+
+def matches(entry: Mapping[str, Any]) -> bool:
+    """Whether the hash of an entry is correct. Versions before 0.1 hashed entries with sorted keys."""
+    if entry["hash"] == digest(entry):
+        return True
+    rest = {name: value for name, value in entry.items() if name != "hash"}
+    return bool(entry["hash"] == _sha256(_SORTED.encode(rest)))
+
+
+def _sha256(text: str) -> str:
+    return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def render_entry(fields: Mapping[str, Any]) -> str:
@@ -83,7 +96,7 @@ def check_entry(head: Head, line: str) -> Fault | Head:
         return Fault(seq, f"is missing or moved: entry {entry['seq']} stands in its place")
     if entry["prev_hash"] != head.hash:
         return Fault(seq, "does not follow the entry before it")
-    if entry["hash"] != digest(entry) or line != render_entry(entry):
+    if not matches(entry) or line != render_entry(entry):
         return Fault(seq, "was changed: its hash does not match")
     return Head(seq, entry["hash"])
 

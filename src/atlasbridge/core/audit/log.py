@@ -26,6 +26,7 @@ from atlasbridge.core.system import OWN_FILE, keep_private, read_at, sync_folder
 HEAD_NAME = "audit.head"
 _SIZE = 128  # bytes of a padded slot, so that every write has the same size
 _SLOTS = 2
+_HASH = len("sha256:") + 64
 
 
 class _Note(NamedTuple):
@@ -82,6 +83,8 @@ def _read_notes(path: Path) -> dict[int, _Note]:
 
 def _parse(slot: bytes) -> _Note | None:
     words = slot.decode("ascii", "replace").split()
+    if len(words) == 2 and words[0].isdecimal() and len(words[1]) == _HASH:  # the format before there were two slots
+        return _Note(-1, Head(int(words[0]), words[1]))
     if len(words) != 4 or not words[0].isdecimal() or not words[2].isdecimal():
         return None
     said = " ".join(words[:3])

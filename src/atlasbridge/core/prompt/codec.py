@@ -58,9 +58,7 @@ def decode_prompt(data: Mapping[str, Any]) -> Prompt:
         screen=str(data.get("screen", "")),
         choices=tuple(_decode_choice(item) for item in data.get("choices", ())),
         constraints=dict(data.get("constraints", {})),
-        evidence=tuple(
-            Evidence(str(signal), float(score), str(why)) for signal, score, why in data.get("evidence", ())
-        ),
+        evidence=tuple(_decode_evidence(item) for item in data.get("evidence", ())),
         safe_default=str(data.get("safe_default", "")),
         digest=str(data.get("digest", "")),
         line_mode=bool(data.get("line_mode", True)),
@@ -81,12 +79,22 @@ def _encode_steps(steps: tuple[Step, ...]) -> list[list[str]]:
 
 
 def _decode_steps(data: Iterable[Any]) -> tuple[Step, ...]:
-    return tuple(Step(keys.encode("latin-1"), decode_until(until)) for keys, until in data)
+    return tuple(_decode_step(item) for item in data)
 
 
 def _decode_field(data: Mapping[str, Any]) -> FormField:
     steps = {name: _decode_steps(data[name]) for name in _FIELD_STEPS}
     return FormField(str(data["label"]), before=str(data["before"]), **steps)
+
+
+def _decode_step(data: Any) -> Step:
+    keys, until = (data["keys"], data["until"]) if isinstance(data, Mapping) else data  # version 0.1.0 stored names
+    return Step(keys.encode("latin-1"), decode_until(until))
+
+
+def _decode_evidence(data: Any) -> Evidence:
+    signal, score, why = (data["signal"], data["score"], data["detail"]) if isinstance(data, Mapping) else data
+    return Evidence(str(signal), float(score), str(why))
 
 
 def _decode_choice(data: Mapping[str, Any]) -> Choice:

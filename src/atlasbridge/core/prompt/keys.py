@@ -124,7 +124,7 @@ class Step:
 
 
 def encode_until(until: Until) -> str:
-    """One word, or a word and a text: the format between host and hub, and in the store."""
+    """The format of version 0.1.0, so that a host and a hub of different versions understand each other."""
     return str(until.value) if isinstance(until, When) else f"{_NAMES[type(until)]}:{until.text}"
 
 

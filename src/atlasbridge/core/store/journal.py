@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from atlasbridge.core.audit.chain import START, Fault, Head, check_chain, digest, parse_entry, seal_entry
+from atlasbridge.core.audit.chain import START, Fault, Head, check_chain, matches, parse_entry, seal_entry
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.audit.log import HEAD_NAME, Anchor, AuditFile, Line, lines_back, read_anchor, read_lines
 from atlasbridge.core.audit.passkeys import FIELD, REFUSALS
@@ -264,7 +264,7 @@ def _foreign(connection: sqlite3.Connection, line: Line) -> bool:
     if number is None:
         return False
     entry = parse_entry(line.text) or {}
-    return bool(entry["hash"] == digest(entry)) and line_of(connection, number) != line.text
+    return matches(entry) and line_of(connection, number) != line.text
 
 
 def read_adoptable(path: Path) -> list[str]:

@@ -86,7 +86,7 @@ def summarise_waits(waits: list[float]) -> dict[str, Any]:
 
 # Rows that several methods read or write.
 
-EPOCH: Final = "fleet.epoch"  # the note that names this membership; if it is empty or missing, nothing is collected
+EPOCH: Final = "desk.epoch"  # the note that names this membership; if it is empty or missing, nothing is collected
 ACKNOWLEDGED: Final = "hub.acknowledged"  # the note with the last number that the server has in this epoch
 MEETING_TOKEN: Final = "hub.token"  # the note with the token of the last connection: a restored store has an older one
 _WAITING: Final = "ended_at IS NULL"

@@ -160,7 +160,9 @@ def get_reply(connection: sqlite3.Connection, prompt_id: str) -> ReplyRecord | N
     ).fetchone()
     if row is None:
         return None
-    return ReplyRecord(row[0], row[1], AnswerKind(row[2]), *row[3:])
+    kind, value = AnswerKind(row[2]), row[3]
+    value = SPOKEN.get(kind, "") if value == "" else value  # earlier versions stored an empty value
+    return ReplyRecord(row[0], row[1], kind, value, *row[4:])
 
 
 # The table `requests`: the outcome of a request with a key, so that repeating it changes nothing.
