@@ -51,7 +51,6 @@ def test_without_a_file_everything_has_its_default(home: Home) -> None:
         ("[channels.web]\ncolour = 1\n", "line 2", "no setting channels.web.colour", "known here"),
         ('[channels.telegram]\nbot_token = "x"\nallowed_users = ["@me"]\n', "line 3", "allowed_users", ""),
         ("[channels.telegram]\nallowed_users = [1]\n", "line 1", "channels.telegram.bot_token is missing", ""),
-        ('[[grants]]\ntool = "a"\n', "config.toml", "there is no setting grants", "rules in policy.toml took its place"),
     ],
 )
 def test_a_fault_names_line_setting_and_what_is_allowed(
@@ -63,6 +62,12 @@ def test_a_fault_names_line_setting_and_what_is_allowed(
     assert what in str(caught.value)
     assert hint in caught.value.hint
     assert caught.value.exit_code == 2
+
+
+def test_grants_of_an_earlier_file_are_refused_with_their_successor(home: Home) -> None:
+    with pytest.raises(ConfigError, match="there is no setting grants") as caught:
+        load(home, '[[grants]]\ntool = "a"\n')
+    assert "policy.toml took its place" in caught.value.hint
 
 
 DOCUMENTED = """
