@@ -45,6 +45,28 @@ def test_a_program_blocked_in_read_is_reading(start: Start, argv: tuple[str, ...
     assert answer.command
 
 
+def test_output_of_another_process_leaves_a_blocked_read_the_same_and_a_line_ends_it(start: Start) -> None:
+    stage = start("bash", "-c", "(while :; do echo log; sleep 0.05; done) & read x; read y")
+    before = stage.until(READING)
+    stage.until_shown(b"log\r\nlog\r\nlog")
+    after = stage.until(READING)
+    assert before.turns > 0
+    assert (after.pid, after.turns) == (before.pid, before.turns)
+    os.write(stage.master, b"a line\n")
+    assert stage.until_true(lambda answer: answer.state is READING and answer.turns != before.turns)
+
+
+def test_a_program_that_is_signalled_when_keys_arrive_watches_the_terminal(start: Start) -> None:
+    """As peco does, and other programs of the library termbox: no thread blocks in a read."""
+    code = (
+        "import fcntl, os, signal, tty\ntty.setraw(0)\nsignal.signal(signal.SIGIO, lambda *_: None)\n"
+        "fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())\n"
+        "fcntl.fcntl(0, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)\nwhile True: signal.pause()"
+    )
+    answer = start(*python(code)).until_true(lambda answer: answer.state in (READING, POLLING))
+    assert answer.canonical is False
+
+
 def test_the_terminals_flags_tell_a_secret_from_a_line(start: Start) -> None:
     line = start(*python("input('name: ')")).until(READING)
     assert (line.echo, line.canonical) == (True, True)

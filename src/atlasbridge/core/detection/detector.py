@@ -52,6 +52,14 @@ class OpenPrompt:
     facts: Facts  # about the terminal, when the prompt was raised
     wrap: str  # its digest without line breaks, which is the same at any window width
     behind: str  # the text right after the cursor
+    turns: tuple[int, int]  # the process that waits, and how often it had run; 0: unknown
+
+    def holds(self, probe: ProbeAnswer, found: Finding) -> bool:
+        """Whether the program has not run since it asked. Then what was written below is another's, unless it asks
+        more clearly than the prompt did.
+        """
+        same = self.turns[1] > 0 and (probe.pid, probe.turns) == self.turns
+        return same and (found.detached or found.score <= self.found.score)
 
     def has_digest(self, found: Finding, resized: bool) -> bool:
         """Whether the text is identical, or, after a resize of the window, identical except for line breaks."""
@@ -80,6 +88,7 @@ _REACTS_S = 0.5
 NOTHING = ("silent", DRAWN_SCREEN, PASSING)  # rules of findings that ask nothing by themselves
 BLINK_S = 1.2  # a prompt that vanished and was back at once: a part of it blinks
 REDRAW_S = 0.3  # a tool that redraws its whole screen can show nothing for a moment
+ON_TIME_S, LATEST_S = 0.03, 1.0  # a look this late is in time; longer than this it was put off, for a typed answer
 RETURNS_S, LINGERS_S = 0.6, 1.0  # some tools redraw a dialog after its answer: how soon after it left, and for how long
 
 
@@ -101,6 +110,7 @@ class Detector:
         self._gone: dict[str, float] = {}  # the prompts that left without any keys, and when
         self._returned, self._shown_at = False, 0.0  # the open prompt left and was back at once; when it was last seen
         self._raw = bytearray()
+        self._held = False  # the program has not run since it asked
         self._unsure = False  # the open prompt is possibly gone; look again soon
         self._votes: deque[ProbeState] = deque(maxlen=3)
         self._dirty_since: float | None = None
@@ -111,11 +121,25 @@ class Detector:
         self._busy_looks = 0
         self._exited = False
         self._now = 0.0
+        self._due, self._late_s = float("inf"), 0.0  # when the next look was wanted; how late all looks were together
         self._facts = Facts()
         self._single: set[str] = set()  # programs that accept an answer at its first key, without Enter
         self._why: list[str] = ["nothing has been judged yet"]
 
     def handle(self, event: events.Event, now: float) -> list[Command]:
+        """Judge the event at the time `now`, less the time by which looks were late so far. A machine that is too busy
+        to look in time is too busy to run the tool in time, and the tool's late next step must not pass for rest.
+        """
+        if isinstance(event, events.WakeupDue):
+            self._late_s += min(max(0.0, now - self._due - ON_TIME_S), LATEST_S)
+        commands = self._handle(event, now - self._late_s)
+        for at, command in enumerate(commands):
+            if isinstance(command, RequestWakeup):
+                self._due = command.at + self._late_s
+                commands[at] = RequestWakeup(self._due)
+        return commands
+
+    def _handle(self, event: events.Event, now: float) -> list[Command]:
         self.screen_history.open(now)
         self._now = now
         match event:
@@ -167,6 +191,8 @@ class Detector:
 
     def _untouched(self) -> Finding | None:
         opened, found = self._open, self._recognise_open()
+        if opened is not None and self._held and not self._keys_since_raise:
+            return opened.found
         if opened is None or not self._has_its_text(found):
             return None
         if found.constraints.get("idle") and self._tool_works(found):
@@ -187,7 +213,7 @@ class Detector:
         question was asked a second time, or a whole screen of output went by. A dialog says what it is about.
         """
         opened = self._open
-        if opened is None or found.structural or found.constraints.get("idle"):
+        if opened is None or self._held or found.structural or found.constraints.get("idle"):
             return False
         history = self.screen_history
         rewritten = found.question != opened.found.question and not self._has_its_text(found)
@@ -209,11 +235,11 @@ class Detector:
         """
         if self._keys_at <= self.screen_history.last_output:
             return False
-        return bool(self._facts.canonical) or now - self._keys_at < _REACTS_S
+        return bool(self._facts.canonical) or now - self._late_s - self._keys_at < _REACTS_S
 
     def reconsider(self) -> None:
         """Drop the open prompt, which nobody can answer any more, and judge the screen as if it were new."""
-        self._open, self._answered, self.despite_busy = None, None, False
+        self._open, self._answered, self.despite_busy, self._held = None, None, False, False
 
     def explain(self) -> list[str]:
         return list(self._why)
@@ -256,7 +282,7 @@ class Detector:
 
     def _reply(self, digest: str, now: float) -> list[Command]:
         if self._open is not None and self._open.prompt.digest == digest:
-            self._sent = True
+            self._sent, self._held = True, False
             self._answered = JustAnswered(now, self.screen_history.key, worked=self.screen_history.work_rows())
         self._typed_at = None
         self._attended = ""
@@ -266,15 +292,18 @@ class Detector:
     # judging the screen
 
     def _judge(self, probe: ProbeAnswer, now: float) -> list[Command]:
+        dirty_s = 0.0 if self._dirty_since is None else now - self._dirty_since
         self._dirty_since = None
         view = self.screen_history.look()
-        if self.screen_history.notice_change():
+        if self.screen_history.notice_change(unseen=dirty_s > 2 * self.settings.look_every_s):
             self._votes.clear()
         self._votes.append(probe.state)
         self._facts = replace(facts_of(probe, view.row), single=probe.command in self._single)
         found = self.screen_history.recognise(self._facts)
         self.screen_history.notice_finding(found, now)
         self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
+        untouched = self._answered is None and not self._keys_since_raise
+        self._held = self._open is not None and untouched and self._open.holds(probe, found)
         out = self._check_open(found, probe, now)
         if self._open is None:  # the answered prompt is now history: recognise without it
             out += self._consider(self.screen_history.recognise(self._facts), self.screen_history.look(), probe, now)
@@ -339,8 +368,8 @@ class Detector:
     def _is_same(self, found: Finding) -> bool:
         """Whether this is the open prompt, including while a person or the host types an answer after it."""
         opened, answered = self._open, self._answered is not None
-        if opened is None:
-            return False
+        if opened is None or self._held:
+            return opened is not None
         touched, in_place = answered or self._keys_since_raise, self.screen_history.place(found) == opened.place
         if found.constraints.get("idle") and self._sent and found.excerpt != opened.found.excerpt:
             return False  # the tool worked between two looks: there is something new to show
@@ -348,7 +377,9 @@ class Detector:
             return found.structural or in_place or not touched
         if answered and opened.is_answered_in(found):
             return True
-        return (answered or self._typed_at is not None) and in_place and found.core.startswith(opened.found.core)
+        more = found.core.removeprefix(opened.found.core)  # typed behind it; new rows are the tool's own words
+        typed = (answered or self._typed_at is not None) and in_place and found.core.startswith(opened.found.core)
+        return typed and "\n" not in more
 
     def _asked_again(self, found: Finding, now: float) -> list[Command]:
         """Handle a prompt that is still there after its answer: nothing has happened, or it asks again."""
@@ -370,7 +401,7 @@ class Detector:
 
     def _consider(self, found: Finding, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
         attended = bool(self._attended) and begins_with(uncounted(self._attended), uncounted(found.core))
-        moment = self.screen_history.moment(now, self._typed_at, attended, found.row)
+        moment = self.screen_history.moment(found, now, self._typed_at, attended)
         verdict, why = self._verdict(found, view, probe, moment, now)
         if verdict:
             why_not = self._too_soon(found, view, moment, now)
@@ -388,7 +419,7 @@ class Detector:
         self.despite_busy |= said_idle or self._own_word(found)
         self.tool.raised(shown, now)
         place, behind = self.screen_history.place(found), view.behind_cursor()
-        self._open = OpenPrompt(prompt, found, place, self._facts, rewrapped(found), behind)
+        self._open = OpenPrompt(prompt, found, place, self._facts, rewrapped(found), behind, (probe.pid, probe.turns))
         self._returned = now - self._gone.get(prompt.digest, float("-inf")) < 2 * BLINK_S
         self._lines_since, self._answered, self._shown_at = 0, None, now
         self._sent = self._resized = self._keys_since_raise = False
@@ -451,7 +482,7 @@ class Detector:
     def _withdraw(self, reason: str = "") -> list[Command]:
         gone = "answered" if self._answered else "answered_at_terminal" if self._keys_since_raise else "moved_on"
         reason, opened, self._open, self._answered = reason or gone, self._open, None, None
-        self.despite_busy = False
+        self.despite_busy = self._held = False
         self.tool.forget()
         if opened is not None and reason.startswith("answered"):
             self.screen_history.close_dialog(opened.found.excerpt.rpartition("\n")[2], opened.place)

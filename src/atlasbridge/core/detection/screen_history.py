@@ -16,7 +16,7 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import NAMED, Stands, Step
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition.dialect import Dialect
-from atlasbridge.core.recognition.finding import FOOTER, Facts, Finding
+from atlasbridge.core.recognition.finding import DRAWN_SCREEN, FOOTER, Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.recognition.widgets.known_dialog import marked_rows, titled
 from atlasbridge.core.screen.screen import Screen
@@ -57,6 +57,8 @@ class ScreenHistory:
         self._changes: deque[float] = deque(maxlen=4)
         self._row_since: list[float] = []  # when each row last changed
         self._beats: list[int] = []  # how often in a row only its numbers or its spinner changed, without keys
+        self._before: list[str] = []  # what each row showed before its last change
+        self._turned_at = float("-inf")  # when a spinner or a counter last went on; what only blinks returns
         self._answered: tuple[str, ...] = ()  # the last answered lines
         self._rejected = ""  # text of a rejected answer, right after the cursor
         self._pictured: tuple[tuple[int, str, tuple[str, ...], str], View] | None = None
@@ -142,18 +144,29 @@ class ScreenHistory:
         had = self._seen_views[-1] if self._seen_views else None
         if had is None or len(had.lines) != len(view.lines):
             self._row_since, self._beats = [self.last_output] * len(view.lines), [0] * len(view.lines)
+            self._before = list(view.lines)
             return
         for at, (line, styles) in enumerate(zip(view.lines, view.styles, strict=True)):
             if line != had.lines[at]:
                 soon = self._beats[at] == 0 or self.last_output - self._row_since[at] < TICKS_S
-                self._beats[at] = self._beats[at] + 1 if soon and self._is_tick(had.lines[at], line) else 0
+                ticks = self._is_tick(had.lines[at], line)
+                self._beats[at] = self._beats[at] + 1 if soon and ticks else 0
+                if ticks and line != self._before[at]:
+                    self._turned_at = self.last_output
+                self._before[at] = had.lines[at]
             if line != had.lines[at] or styles != had.styles[at]:
                 self._row_since[at] = self.last_output
 
-    def notice_change(self) -> bool:
+    def notice_change(self, unseen: bool = False) -> bool:
+        """Whether the screen has changed since the last look. If it was redrawn `unseen` for long, it has: a spinner
+        can show the same picture at both looks.
+        """
         view = self.look()
+        if unseen:
+            self._changes.append(self.last_output)
+            self.key_since = max(self.last_output, self.key_since)
         if self.screen.version == self._version:
-            return False
+            return unseen
         self._version = self.screen.version
         if len(self._seen_views) < 2 or not blinks(self._seen_views[0], self._seen_views[1], view):
             self._changes.append(self.last_output)
@@ -161,7 +174,7 @@ class ScreenHistory:
         self._seen_views.append(view)
         key = f"{picture_key(view, self.dialect)} {self.screen.scrolled}"
         if key == self.key:
-            return False
+            return unseen
         self.key = key
         self.key_since = max(self.last_output, self.key_since)
         return True
@@ -233,19 +246,21 @@ class ScreenHistory:
         self._changes.clear()
         self._beats = [0] * len(self._beats) if keys else self._beats
 
-    def moment(self, now: float, typed_at: float | None, attended: bool, row: int) -> Moment:
+    def moment(self, found: Finding, now: float, typed_at: float | None, attended: bool) -> Moment:
         times = list(self._changes)
         gaps = [later - earlier for earlier, later in pairwise(times)]
         regular = len(gaps) == 3 and max(gaps) < SLOWEST_RHYTHM_S and max(gaps) < 2.5 * min(gaps) + 0.03
         rhythm = 2 * max(gaps) + 0.05 if regular else 0.0
         calm = now - times[-1] if times else now - self.key_since
         since = min(self.key_since, self._seen_since) if self._seen else self.key_since
+        if found.rule == DRAWN_SCREEN:  # nothing there asks, so what turns beside it means work
+            since = max(since, self._turned_at)
         return Moment(
             settled_s=now - since + GRAIN_S,
             rest_s=rhythm if calm < rhythm else 0.0,
             typed_s=None if typed_at is None else now - typed_at,
             calm_s=calm + GRAIN_S,
-            row_s=now - self._moved_at(row) + GRAIN_S,
+            row_s=now - self._moved_at(found.row) + GRAIN_S,
             attended=attended,
             rewritten=self._rewritten,
         )

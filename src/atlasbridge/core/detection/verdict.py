@@ -296,7 +296,9 @@ _PLAIN = "unseen around rests hidden display settle attended idle polling strang
 PATIENCE: dict[str, Seconds] = {
     **{name: attrgetter(f"patience.{name}_s") for name in _PLAIN.split()},
     "begun": lambda case: case.patience.polling_s if case.probe.canonical else case.patience.silence_s,
-    "timer fired": lambda case: case.probe.period_s + FIRED_S,
+    "timer fired": lambda case: max(
+        case.probe.period_s + FIRED_S, case.patience.tick_s if case.moment.rewritten >= REWRITTEN else 0.0
+    ),
     "timer": lambda case: max(case.patience.timer_s, min(case.probe.period_s, SLOWEST_S) + case.patience.tick_s),
 }
 

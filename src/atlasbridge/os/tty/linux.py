@@ -542,14 +542,15 @@ def _processor_seconds(pid: int) -> tuple[float, float]:
 
 def _turns(pid: int) -> list[tuple[int, int]]:
     """How often each thread was scheduled; empty if the kernel does not count."""
-    found = []
-    for tid in threads(pid):
-        try:
-            fields = read_bytes(f"/proc/{pid}/task/{tid}/schedstat").split()
-        except OSError:
-            continue
-        found += [(tid, int(fields[2]))] if len(fields) > 2 else []
-    return found
+    return [(tid, turns) for tid in threads(pid) if (turns := _turns_of(pid, tid))]
+
+
+def _turns_of(pid: int, tid: int) -> int:
+    try:
+        fields = read_bytes(f"/proc/{pid}/task/{tid}/schedstat").split()
+    except OSError:
+        return 0
+    return int(fields[2]) if len(fields) > 2 else 0
 
 
 # The processes of a terminal's foreground group, and what their threads wait for. This part only collects; the probe
@@ -632,6 +633,18 @@ def examine(process: Process, line: Line) -> Member:
     except PermissionError:
         member.denied = True
     return member
+
+
+def is_signalled(process: Process, line: Line) -> bool:
+    """Whether the kernel sends it a signal when keys arrive on the terminal, so that it blocks in no read of it."""
+    for fd in descriptors(process.pid):
+        try:
+            flags = re.search(rb"flags:\s+(\d+)", read_bytes(f"/proc/{process.pid}/fdinfo/{fd}"))
+        except OSError:
+            continue
+        if flags and int(flags[1], 8) & os.O_ASYNC and line.is_open_as(process, fd):
+            return True
+    return False
 
 
 # Programs of other sessions that have this terminal open: tmux and screen serve it from their own server, pinentry
@@ -782,10 +795,14 @@ class LinuxProbe:
         for process in group_members(group, child):
             member = examine(process, line)
             if member.reads_in_main:
-                return _answer(ProbeState.READING, "blocks in read on the terminal", process)
+                return _timed(_answer(ProbeState.READING, "blocks in read on the terminal", process))
             members.append(member)
         if not members:
             return ProbeAnswer(ProbeState.UNKNOWN, "no foreground process")
+        if self._mode[1] is False and not any(member.attends for member in members):
+            for member in members:
+                if is_signalled(member.process, line):
+                    member.waits.append(Wait(Waits.SIGNAL, watches=True))
         share = self._share.of(group, [member.process.pid for member in members]) if depth == 0 else 0.0
         return self._judge_members(members, input_age_s, secret, share, depth)
 
@@ -840,11 +857,11 @@ class LinuxProbe:
         if why or runs:
             return replace(_answer(ProbeState.BUSY, why or runs, process), runs=not why)
         if member.only_the_terminal:
-            return _answer(ProbeState.READING, "waits for nothing but the terminal", process)
+            return _timed(_answer(ProbeState.READING, "waits for nothing but the terminal", process))
         others = sorted({other.split(":")[0] for wait in member.waits for other in wait.others})
         why = f"watches the terminal and {', '.join(others) or 'the time'}"
         answer = replace(_answer(ProbeState.POLLING, why, process), others=bool(others), serves=member.serves_others)
-        return replace(answer, timer=bool(member.timer), period_s=member.timer)
+        return _timed(replace(answer, timer=bool(member.timer), period_s=member.timer))
 
     def _inside(self, member: Member, input_age_s: float | None, depth: int) -> ProbeAnswer | None:
         """The answer of a nested terminal that this program runs (script, expect, an agent's shell), if it has one."""
@@ -867,6 +884,10 @@ _STRENGTH = {ProbeState.READING: 0, ProbeState.POLLING: 1, ProbeState.UNKNOWN: 2
 
 def _answer(state: ProbeState, why: str, process: Process) -> ProbeAnswer:
     return ProbeAnswer(state, why, pid=process.pid, command=process.command)
+
+
+def _timed(answer: ProbeAnswer) -> ProbeAnswer:
+    return replace(answer, turns=_turns_of(answer.pid, answer.pid))
 
 
 def _terminal_number(master_fd: int) -> int:

@@ -21,7 +21,8 @@ from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
-_ASKED_BELOW = lazy(r"^(?P<ask>\W{0,3}[^\W\d_][^:?]{1,60}(?:\[[^\]]*\])?[:?])\s(?P<filled>\S.*)?$")
+_ASKED_BELOW = lazy(r"^(?P<ask>\W{0,3}[^\W\d_](?:[^:?]|\?(?=['\"])){1,60}(?:\[[^\]]*\])?[:?])\s(?P<filled>\S.*)?$")
+_Y_AND_N = lazy(r"\by\b[^()\[\]]{1,30}\bn\b[^()\[\]]{0,20}[)\]]", re.IGNORECASE)
 _APART = "   "  # between the keys that a row explains and the line to type into
 _FILL_IN = lazy(r"^\W{0,3}(?:please )?(?:enter|type|input|give|specify)\b.{2,100}:$", re.IGNORECASE)
 _BAR = lazy(r"[─━═=_*-]{2}.*[─━═=_*-]{2}$|~$")  # between the content and the line that asks
@@ -40,7 +41,22 @@ def whole_screen(view: View, facts: Facts, dialect: Dialect) -> Finding:
     text = view.text()
     found = Finding("whole-screen" + name, PromptType.TYPE_UNKNOWN, numbers.LOOK, _glimpse(view, row), "", row)
     views = facts.command in dialect.screen_programs or facts.command in dialect.quiet_programs
-    return replace(found, core=steady(dialect, text), line_mode=False, question=text, orders=views)
+    asked = _asked_at_foot(view)
+    found = replace(found, core=steady(dialect, text), line_mode=False, question=text, orders=views and not asked)
+    return replace(found, excerpt=asked) if asked else found
+
+
+def _asked_at_foot(view: View) -> str:
+    """The last row, if a program begins to ask there: the cursor is right behind words that end as a question or with
+    a blank, or it is hidden and the words end as a question.
+    """
+    row, at = view.lines[-1].rstrip(), len(view.lines) - 1
+    if _is_ground(view, at) or sum(map(str.isalpha, row)) < 2 or row.startswith(":"):
+        return ""
+    behind = view.row == at and len(row) <= view.col <= len(row) + 1
+    label = view.cursor_visible and view.col > len(row) and row[0].isalpha() and len(row.split()) < 3  # such as `M-x `
+    words = "?" in row or ":" in row or label
+    return row.strip() if (words if behind else not view.cursor_visible and row.endswith("?")) else ""
 
 
 def _glimpse(view: View, row: int) -> str:
@@ -69,7 +85,10 @@ def recognise_foot(view: View, facts: Facts, dialect: Dialect) -> Finding | None
             continue
         here = _below_bar(replace(view, row=row, col=len(view.lines[row]), before=None, cursor_visible=True), row)
         found = recognise_line(here, facts, dialect, strict=True)
-        if found is not None and (found.choices and (found.score >= numbers.SURE or found.rule == "offered")):
+        sure = found is not None and (
+            found.score >= numbers.SURE or found.rule == "offered" or _Y_AND_N.search(found.core)
+        )
+        if found is not None and found.choices and sure:
             return _by_itself(found)
         if not view.cursor_visible and _FILL_IN.match(view.lines[row]) and not "".join(view.lines[row + 1 :]).strip():
             return _fill_in(here, view.lines[row].strip(), "", facts)
