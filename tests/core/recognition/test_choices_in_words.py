@@ -94,7 +94,7 @@ def test_numbers_behind_which_only_their_keys_are_listed_are_a_list() -> None:
 def test_numbers_with_an_equals_sign_are_a_list() -> None:
     menu = "Please decide.\n\n  1 = I don't know\n  2 = I trust fully\n  m = back\n\nYour decision? "
     play = Playbook() >> menu >> 0.2 << Raised("multiple_choice", "Your decision?")
-    assert [choice.label for choice in play.prompt.choices] == ["I don't know", "I trust fully"]
+    assert [choice.label for choice in play.prompt.choices] == ["I don't know", "I trust fully", "back"]
 
 
 def test_a_command_with_a_question_mark_and_dots_is_confirmed() -> None:

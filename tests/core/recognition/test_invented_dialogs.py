@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.core.recognition import unseen_dialogs
 from tests.core.recognition.invented_dialogs import ALL, Invented
 from tests.support.playbook import Playbook
 
@@ -48,6 +49,6 @@ def judge(one: Invented) -> str:
     return f"typed {', '.join(wrong)}" if wrong else "right"
 
 
-@pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", (*ALL, *unseen_dialogs.ALL), ids=lambda one: one.name)
 def test_an_invented_dialog_is_asked_for_what_it_is(one: Invented) -> None:
     assert judge(one) in (("right", "unknown") if one.unsure else ("right",))

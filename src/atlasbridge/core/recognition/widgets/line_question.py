@@ -338,17 +338,17 @@ MOST_NUMBERS = 9  # the specification's limit for extracted choices
 _GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line is not complete yet
 
 _EDGES = ("│", "┃", "║")
-_NUMBERED = lazy(
-    r"(?:^|(?<=\s\s)(?!\s)|(?<=\t)(?!\s))[*>+-]?\s*+(?:[\[(]\s?)?(\d{1,3})(?:[\]).:>]|\)\.| [-/=](?=\s))\s++"
-    r"(\S++(?:\s++\S++)*?)(?=\s{2,}+[\[(]?\d{1,3}[\]).:]\s|\s*+$)"
+_COUNTED = lazy(
+    r"(?:^|(?<=\s\s)(?!\s)|(?<=\t)(?!\s))[*>+-]?\s*+(?:[\[(]\s?)?(\d{1,3}|[A-Za-z])(?: or [A-Za-z])?"
+    r"(?:[\]).:>]|\)\.|\s+[-/=:](?=\s))\s++(\S++(?:\s++\S++)*?)(?=\s{2,}+[\[(]?(?:\d{1,3}|[A-Za-z])[\]).:]\s|\s*+$)"
 )
 _TABLED = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s{3,}+(\S.*)$")
-_NUMBER_FIRST = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s++(\S.*)$")  # trusted only if the numbers are complete
+_UNSIGNED = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s++(\S.*)$")  # trusted only if the numbers are complete
 _LETTERED = lazy(
-    r"^\s*[\[(]([A-Za-z])[\])]\s+(\S.*)$|^\s*([A-Za-z])[).:]\s+(\S.*)$|^\s{2,8}([a-zA-Z])\s{2,}(?![:=-]\s)(\S.*)$"
-    r"|^\s*([A-Za-z])(?: or [A-Za-z])?\s+[:=-]\s+(\S.*)$"
+    r"^\s{0,8}[\[(]([A-Za-z]{1,2}|\d)[\])]\s++(\S.*)$|^\s{2,8}([a-zA-Z])\s{2,}(?![:=-]\s)(\S.*)$"
+    r"|^\s{0,8}[\[(](?=([A-Za-z])[\])])([A-Za-z])[\])]([a-z].*)$"  # `(q)  Quit and do nothing.`, `q  Quit`, `[Q]uit`
 )
-_KEYED = lazy(r"^\s{0,8}[\[(]([A-Za-z]{1,2}|\d)[\])]\s++(\S.*)$")  # `(q)  Quit and do nothing.`
+_SPAN = lazy(r"\b(\d{1,3})\s?[-–]\s?(\d{1,3})\b")
 _CHOOSING = lazy(
     r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|your answer)\b"
     r"|\b(?:enter|type) (?:an?|the|one|your)? ?(?:of the )?"
@@ -597,84 +597,79 @@ def keyed(word: str, as_written: bool = False, cased: bool = False) -> tuple[str
 class Listed:
     """A list. `items` are pairs of key and label in the order of their keys; `current` is the key of the marked one."""
 
-    kind: str  # "numbers" or "letters"
     items: tuple[tuple[str, str], ...]
     current: str = ""
     row: int = 0  # of its first item
     bottom: int = 0
 
+    @property
+    def keys(self) -> list[str]:
+        return [key for key, _ in self.items]
+
 
 def listed_choices(view: View, row: int, question: str) -> Listed | None:
     """The list that ends shortly above `row`, if the line or the heading of the list asks to choose from it."""
-    numbered = ((_NUMBERED, "numbers"), (_TABLED, "numbers"))
-    for pattern, kind in (*numbered, (_LETTERED, "letters"), (_KEYED, "letters"), (_NUMBER_FIRST, "numbers")):
-        found = _collect(view, row, pattern, kind, spread=pattern is _KEYED)
-        keys = [int(key) for key, _ in found.items] if found and pattern is _NUMBER_FIRST else []
-        if found and keys and (found.row + len(keys) != row or keys[-1] - keys[0] >= len(keys)):
-            continue  # it does not go down to the question row by row, or has gaps
-        if found and _asks_to_choose(view, found, row, question):
-            return found
-    return None
+    found = (_collect(view, row, pattern) for pattern in (_COUNTED, _LETTERED, _UNSIGNED))
+    return next((one for one in found if one and _asks_to_choose(view, one, row, question)), None)
 
 
-def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str, spread: bool = False) -> Listed | None:
-    """Collect the items above `row`. With `spread`, each choice can be a separate paragraph."""
+def _collect(view: View, row: int, pattern: re.Pattern[str]) -> Listed | None:
+    """Collect the items above `row`: each in its row, in columns, or as a paragraph."""
     items: dict[str, str] = {}
-    gap, top, bottom, current, seen = 0, row, row, "", False
+    gap, top, bottom, current = 0, row, row, ""
     for at in range(row - 1, -1, -1):
         text = unframed(view.lines)[at]
-        found = [tuple(part for part in match.groups() if part) for match in pattern.finditer(text)]
-        if found and (kind == "letters" or text[: text.find(found[0][0])].strip(" \t*>+-[(") == ""):
-            for key, label in found:
-                items.setdefault(key, " ".join(label.split()))
+        found = [[part for part in match.groups() if part] for match in pattern.finditer(text)]
+        if found and text[: text.find(found[0][0])].strip(" \t*>+-[(") == "":
+            for key, *label in found:
+                items.setdefault(key.lower() if len(label) > 1 else key, " ".join("".join(label).split()))
                 if re.match(rf"\s*[*>+]\s*\W?{key}\b", text):
                     current = key
-            top, bottom, seen = at, bottom if seen else at, True
-            continue
-        if seen and not text.startswith("   ") and not (spread and not text.strip()):
+            top, bottom = at, bottom if bottom < row else at
+        elif items and not text.startswith("   ") and (text.strip() or pattern is not _LETTERED):
             break
-        if not seen and _CHOSEN.search(text) and _CHOOSING.search(text):
+        elif not items and _CHOSEN.search(text) and _CHOOSING.search(text):
             break  # that list is already answered
-        gap += 0 if seen else 1
-        if gap > numbers.GAP_ROWS:
-            break
-    ordered = _in_order(items) if kind == "numbers" else tuple(reversed(items.items()))
-    return Listed(kind, ordered, current, top, bottom) if len(ordered) >= 2 else None
+        else:
+            gap += not items
+            if gap > numbers.GAP_ROWS:
+                break
+    ordered = _in_order(items, signed=pattern is not _UNSIGNED)
+    trusted = pattern is not _UNSIGNED or top + len(ordered) == row or _TABLED.match(view.lines[top])
+    return Listed(ordered, current, top, bottom) if len(ordered) >= 2 and trusted else None
 
 
-def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """The items by number. Numbers in several columns must be complete; others must ascend row by row."""
-    numbers = sorted(int(key) for key in items)
-    found = [int(key) for key in items]  # from the bottom up
-    complete = numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else False
-    if not numbers or numbers[0] > 1 or not (complete or found == numbers[::-1]):
+def _in_order(items: dict[str, str], signed: bool) -> tuple[tuple[str, str], ...]:
+    """The items by number, as far as all have one. Numbers in several columns must be complete, and others must ascend
+    row by row or have a sign behind them. A list that does not begin with 1 or a can have lost its beginning.
+    """
+    rows = tuple(reversed(items.items()))
+    digits = all(key.isdigit() for key in items)
+    keys = [int(key) if digits else ord(key[0].lower()) - 96 for key in items]
+    complete = max(keys, default=0) - min(keys, default=0) < len(keys)
+    if (complete and min(keys, default=2) > 1) or (digits and not complete and not signed):
         return ()
-    by_number = {int(key): (key, label) for key, label in items.items()}
-    return tuple(by_number[number] for number in numbers)
+    return tuple(sorted(rows, key=lambda one: int(one[0]))) if complete and digits else rows
 
 
 def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
-    """Whether the line asks for an item of the list, or is a mark right below a list whose heading asks."""
-    if _CHOOSING.search(question) or speaks("choose", "asks", question):
+    """Whether the line asks for an item of the list, follows a list of short labels at once, or is below a list whose
+    heading asks.
+    """
+    span, default = _SPAN.search(question), default_in(question)
+    named = span is not None and [*span.groups()] == [found.keys[0], found.keys[-1]]
+    if named or _CHOOSING.search(question) or speaks("choose", "asks", question):
         return True
-    if found.bottom == row - 1 and _is_menu(found, question):
+    short = all(len(label) <= numbers.LONGEST_LABEL for _, label in found.items)
+    if found.bottom == row - 1 and short and (question.endswith(("?", "？", ":", "：")) or default in found.keys):
         return True
-    last_row = bool(found.items) and question.endswith(found.items[-1][1])  # nothing is below the list
-    if not (BARE.match(question) or last_row) or not all(map(is_drawn, view.lines[found.bottom + 1 : row])):
+    if not all(map(is_drawn, view.lines[found.bottom + 1 : row])):
         return False
     if view.lines[found.row].lstrip()[:1] in _EDGES:
         return True  # programs do not frame ordinary output
     head = " ".join(view.lines[max(0, found.row - numbers.HINT_ROWS) : found.row])
-    heads = (found.kind == "letters" and _HEADS.search(head)) or _HEADS_ANY.search(head)
-    return bool(heads) or speaks("choose", "asks", head)
-
-
-def _is_menu(found: Listed, question: str) -> bool:
-    """Whether short labels count from one, above a question or a line with one of the numbers as default."""
-    keys, default = [key for key, _ in found.items], default_in(question)
-    counts = found.kind == "numbers" and keys == [str(at) for at in range(1, len(keys) + 1)]
-    short = all(len(label) <= numbers.LONGEST_LABEL for _, label in found.items)
-    return counts and short and (question.endswith(("?", "？")) or default in keys)
+    bare = BARE.match(question) or question.endswith(found.items[-1][1])  # nothing is below the list
+    return bool(_HEADS_ANY.search(head) or speaks("choose", "asks", head) or (bare and short and _HEADS.search(head)))
 
 
 def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -687,7 +682,7 @@ def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -
         listed = listed if listed and line.filled in dict(listed.items) else None
     if not listed:
         return None
-    found = line_finding(view, line, facts, "list-" + listed.kind, PromptType.TYPE_MULTIPLE_CHOICE, numbers.SURE)
+    found = line_finding(view, line, facts, "typed-list", PromptType.TYPE_MULTIPLE_CHOICE, numbers.SURE)
     default = default_in(line.text)
     choices = [
         choice_of(key, label, (*found.text_steps, *typed_key(key, facts)), dialect, key in (default, listed.current))

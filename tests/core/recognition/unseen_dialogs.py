@@ -1,0 +1,516 @@
+"""Dialogs by the classes in which strangers were read wrongly: fields, keys beside words, odd rows, lists above a
+line, choices that cannot be taken, two columns.
+
+Plain data: what stands on the screen, and what a person should be asked.  `test_invented_dialogs` looks at them.
+"""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+from tests.core.recognition.invented_dialogs import DOWN, FULL, HIDE, LEFT, LOOK, RIGHT, UP, Invented, grey, lit
+from tests.support.playbook import POLLING, RAW, READING, TICKING
+
+SHOW = "\x1b[?25h"
+
+
+def boxed(*rows: str, wide: int = 60, title: str = "") -> str:
+    """Rows in a box. A row with colours says how long it looks: `("text", shown)`."""
+    body = "\n".join(f"│ {row}{' ' * (wide - 2 - shown(row))} │" for row in rows)
+    head = f"─ {title} " if title else ""
+    return f"╭{head}{'─' * (wide - len(head))}╮\n{body}\n╰{'─' * wide}╯\n"
+
+
+def shown(row: str) -> int:
+    at, length = 0, 0
+    while at < len(row):
+        if row[at] == "\x1b":
+            at = row.index("m", at) + 1
+        else:
+            at, length = at + 1, length + 1
+    return length
+
+
+def bar(text: str, colour: int) -> str:
+    return f"\x1b[48;5;{colour}m{text}\x1b[m"
+
+
+FIELDS = (
+    Invented(
+        "a placeholder below a drawn caret in a box",
+        f"{HIDE}Which port should the server listen on?\n{boxed(lit('e') + grey('.g. 8080'))}{grey('enter to send · esc to skip')}\n",
+        "free_text",
+        (),
+        {"9090": b"9090\r"},
+    ),
+    Invented(
+        "a placeholder below a drawn caret in a box, other words",
+        f"{HIDE}What should the release be called?\n{boxed(lit('m') + grey('y-release'))}{grey('↵ submit   ctrl+c abort')}\n",
+        "free_text",
+        (),
+        {"spring": b"spring\r"},
+        TICKING,
+    ),
+    Invented(
+        "a placeholder beside a bar on a full screen",
+        f"{FULL}What should the report be about?\n\n┃ {grey('Type your answer…')}\n\n{grey('⏎ submit   ctrl+c abort')}\n",
+        "free_text",
+        (),
+        {"sales": b"sales\r"},
+    ),
+    Invented(
+        "a block as the caret between question and keys",
+        f"{HIDE}  What is the number of the ticket?\n\n  █\n\n  {grey('enter submit • esc cancel')}\n",
+        "free_text",
+        (),
+        {"BUG-17": b"BUG-17\r"},
+    ),
+    Invented(
+        "an empty box with a count below it",
+        f"{HIDE}Describe the bug in one line:\n{boxed('▏')}  {grey('0/50')}\n",
+        "free_text",
+        (),
+        {"it hangs": b"it hangs\r"},
+    ),
+    Invented(
+        "a box with a drawn caret and what was typed",
+        f"{HIDE}Name of the branch?\n{boxed('feature/x' + lit(' '))}{grey('Enter to confirm · Esc to cancel')}\n",
+        "free_text",
+        (),
+        {"fix": b"\x7f" * 9 + b"fix\r"},
+    ),
+    Invented(
+        "a line of its own on a full screen",
+        f"{FULL}What is your name?\n\n  > \n\n{grey('enter: ok   esc: cancel')}{SHOW}\x1b[3;5H",
+        "free_text",
+        (),
+        {"Ada": b"Ada\r"},
+    ),
+    Invented(
+        "a mark of its own before the question",
+        "🦋  Please enter a summary for this change (this will be in the changelogs).\n🦋    (submit empty line to open external editor)\n🦋  Summary ‣ ",
+        "free_text",
+        (),
+        {"fix it": b"fix it\r"},
+        POLLING,
+    ),
+    Invented(
+        "another mark of its own before the question",
+        "📦 What is this package called? ▸ ",
+        "free_text",
+        (),
+        {"shop": b"shop\r"},
+        POLLING,
+    ),
+    Invented(
+        "a warning behind the question",
+        "? Enable Gemini in Firebase features? (Y/n) ⚠  Unable to fetch your CLI experiments",
+        "yes_no",
+        (),
+        {"n": b"n\r"},
+        POLLING,
+    ),
+    Invented(
+        "a field with its caret below a question that wraps",
+        f"{HIDE}│\n◆  What is the name of the project\nthat you want to create?\n│  {lit('m')}{grey('y-app')}\n└\n",
+        "free_text",
+        (),
+        {"shop": b"shop\r"},
+        size=(36, 12),
+    ),
+    Invented(
+        "a path with its caret",
+        f"{HIDE}│\n◆  Where should it be created?\n│  ./shop{lit(' ')}\n│\n└\n",
+        "free_text",
+        (),
+        {},
+    ),
+    Invented(
+        "a field that may stay empty",
+        "? What is the scope of this change? (class or file name): (press [enter] to skip)\n ",
+        "free_text",
+        (),
+        {"parser": b"parser\r"},
+        POLLING,
+    ),
+    Invented("a question in words of a calculator", "> 6*7\n\n  6 × 7 = 42\n\n> ", "idle", (), {}, RAW, unsure=True),
+)
+
+PATCH = "diff --git a/app.py b/app.py\n-old = 1\n+new = 2\n"
+KEYS = (
+    Invented(
+        "letters in parentheses in a row",
+        f"{HIDE}Run `make deploy` now?\n\n  (a)pprove   (d)eny   (e)dit   a(l)ways\n",
+        "multiple_choice",
+        ("approve", "deny", "edit", "always"),
+        {"deny": b"d", "always": b"l", "approve": b"a"},
+    ),
+    Invented(
+        "letters in brackets in a row",
+        f"{HIDE}Apply this patch to 3 files?\n\n  {lit('[y]')} yes  {lit('[n]')} no  {lit('[v]')} view diff\n",
+        "multiple_choice",
+        ("yes", "no", "view diff"),
+        {"y": b"y", "no": b"n", "view diff": b"v"},
+    ),
+    Invented(
+        "letters in brackets inside the words of a row",
+        f"{HIDE}Write the lock file?\n[Y]es  [N]o  [A]lways  [Q]uit\n",
+        "multiple_choice",
+        ("Yes", "No", "Always", "Quit"),
+        {"yes": b"y", "n": b"n", "Always": b"a", "q": b"q"},
+        TICKING,
+    ),
+    Invented(
+        "function keys beside words",
+        f"{FULL}settings.ini was changed since it was read.\n\nWhat should happen to your changes?\n\x1b[24;1HF2 Save  F3 Discard  F10 Back",
+        "multiple_choice",
+        ("Save", "Discard", "Back"),
+        {"Discard": b"\x1bOR", "Back": b"\x1b[21~"},
+    ),
+    Invented(
+        "keys beside words in a lit row below a patch",
+        f"{FULL}Proposed change to app.py:\n\n{PATCH}\x1b[24;1H{lit(' a accept   r reject   ↑↓ scroll   q quit ')}",
+        "multiple_choice",
+        ("accept", "reject"),
+        {"reject": b"r", "accept": b"a"},
+    ),
+    Invented(
+        "keys beside words below a patch, each lit",
+        f"{FULL}Proposed change to app.py:\n\n{PATCH}\x1b[24;1H {lit('y')} approve   {lit('n')} deny   {lit('e')} edit",
+        "multiple_choice",
+        ("approve", "deny"),
+        {"deny": b"n", "approve": b"y"},
+    ),
+    Invented(
+        "keys in a column",
+        f"{HIDE}Allow the agent to run `rm -rf build`?\n\n{lit(' y  Yes')}\n a  Always\n n  No\n",
+        "multiple_choice",
+        ("Yes", "Always", "No"),
+        {"n": b"n", "Always": b"a"},
+    ),
+    Invented(
+        "keys in a column, none lit",
+        f"{HIDE}Allow the agent to run `rm -rf build`?\n\n  y  Yes, once\n  a  Always\n  n  No\n",
+        "multiple_choice",
+        ("Yes, once", "Always", "No"),
+        {"n": b"n", "Always": b"a"},
+    ),
+    Invented(
+        "keys in a line that takes one key",
+        "» Approve? [Y]es [N]o [A]lways ",
+        "multiple_choice",
+        (),
+        {"n": b"n\r", "always": b"a\r"},
+        RAW,
+    ),
+    Invented(
+        "keys in parentheses in a line that takes one key",
+        "Save changes? (y)es / (n)o / (c)ancel",
+        "multiple_choice",
+        (),
+        {"n": b"n\r", "cancel": b"c\r"},
+        RAW,
+    ),
+    Invented(
+        "keys in parentheses behind words that ask",
+        "Tool wants to write /etc/hosts (a)pprove (d)eny (e)dit ",
+        "multiple_choice",
+        (),
+        {"deny": b"d\r", "approve": b"a\r"},
+        RAW,
+    ),
+    Invented(
+        "letters in brackets inside the words of a column",
+        " [L]ist\n [B]ackup now\n [R]estore\n [Q]uit\n\nYour choice: ",
+        "multiple_choice",
+        ("List", "Backup now", "Restore", "Quit"),
+        {"Quit": b"q\r", "Backup now": b"b\r"},
+        READING,
+    ),
+    Invented(
+        "letters whose words stand above",
+        "Type of package: (single, indep, library, python)\n[s/i/l/p]? ",
+        "multiple_choice",
+        ("single", "indep", "library", "python"),
+        {"library": b"l\r"},
+        READING,
+    ),
+    Invented("letters and a default", "remove it? [ny](n): ", "yes_no", (), {"y": b"y\r"}, READING),
+    Invented(
+        "keys explained in rows below the question",
+        "Should the index be rebuilt?\n  y = yes, takes 10 min\n  n = no\n",
+        "yes_no",
+        (),
+        {"n": b"n\r", "yes": b"y\r"},
+        READING,
+    ),
+    Invented(
+        "a remark below the question",
+        "Overwrite? [y/N]\n(file is 3 days newer)\n",
+        "yes_no",
+        (),
+        {"y": b"y\r"},
+        READING,
+    ),
+    Invented(
+        "a display with its keys is no question",
+        f"{FULL}  PID  USER   CPU  COMMAND\n  812  root   3.1  python\n  901  ada    0.4  vim\n\x1b[24;1HF1 Help  F5 Tree  F9 Kill  F10 Quit",
+        "none",
+        probe=TICKING,
+    ),
+    Invented(
+        "a log with its keys is no question",
+        f"{FULL}12:01 built in 3 s\n12:02 waiting for changes\n\x1b[24;1H{lit(' q quit   r reload   ↑↓ scroll ')}",
+        "none",
+        probe=TICKING,
+    ),
+)
+
+ODD = (
+    Invented(
+        "buttons told apart by colour",
+        f"{HIDE}Delete the build folder?\n\n   {bar('  Cancel  ', 62)}   {bar('  Delete 14 files  ', 238)}\n",
+        "multiple_choice",
+        ("Cancel", "Delete 14 files"),
+        {"Delete 14 files": RIGHT + b"\r", "Cancel": b"\r"},
+    ),
+    Invented(
+        "buttons told apart by colour, the second lit",
+        f"{HIDE}Upload the crash report?\n\n  {bar(' Send ', 236)}  {bar(' Keep it here ', 31)}\n",
+        "multiple_choice",
+        ("Send", "Keep it here"),
+        {"Send": LEFT + b"\r", "Keep it here": b"\r"},
+    ),
+    Invented(
+        "a list in a box drawn with letters that scrolls",
+        f"{FULL}lqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqk\nx Pick a zone                  x\nx lqqqqqqqqqqqqqqqqqqqqqqqqqqk x\nx x   {lit('1  Amsterdam')}           x x\nx x   2  Berlin              x x\nx x   3  Cairo               x x\nx mqqqqq↓(+)qqqqqqqqqqqq20%qqj x\ntqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqu\nx     {lit('<  OK  >')}    <Cancel>      x\nmqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqj\n",
+        "multiple_choice",
+        (),
+        {},
+    ),
+    Invented(
+        "a pointer that touches its word",
+        f"{HIDE}How was it?\n\n→great\n ok\n bad\n",
+        "multiple_choice",
+        ("great", "ok", "bad"),
+        {"bad": DOWN + DOWN + b"\r"},
+        RAW,
+    ),
+    Invented(
+        "a bar as the pointer",
+        f"{HIDE}  Deploy to production?\n\n    {grey('Yes, deploy')}\n  │ No, go back\n\n  {grey('enter: confirm  •  esc: back')}\n",
+        "multiple_choice",
+        ("Yes, deploy", "No, go back"),
+        {"y": UP + b"\r", "n": b"\r"},
+    ),
+    Invented(
+        "angle brackets around the chosen word",
+        f"{HIDE}Discard the draft?\n\n   Yes   ‹ No ›\n",
+        "multiple_choice",
+        ("Yes", "No"),
+        {"y": LEFT + b"\r", "n": b"\r"},
+    ),
+    Invented(
+        "round boxes with a bullet",
+        f"{HIDE}Which mode?\n\n  ( ) Fast\n  (•) Balanced\n  ( ) Careful\n\n  {grey('↑/↓ move · enter select')}\n",
+        "multiple_choice",
+        ("Fast", "Balanced", "Careful"),
+        {"Balanced": b"\r"},
+        unsure=True,
+    ),
+    Invented(
+        "a list below the line of its filter",
+        f"? Running processes: \n❯ python3.13 12160 {grey('/usr/bin/python3.13')}\n  node 8123 {grey('node server.js')}\n  vim 77 {grey('vim a.txt')}\n\n{grey('↑↓ navigate • ⏎ select')}\x1b[1;22H",
+        "multiple_choice",
+        (),
+        {},
+    ),
+    Invented(
+        "boxes below their instructions",
+        f"{HIDE}Which parts do you want?\n  (Use arrow keys to move, <space> to select, <a> to toggle, <i> to invert)\n » ○ docs\n   ○ tests\n   ○ ci\n",
+        "multiple_choice",
+        ("docs", "tests", "ci"),
+        {},
+    ),
+    Invented(
+        "boxes below several rows of instructions",
+        f"{HIDE}\x1b[36m?\x1b[m \x1b[1mPick colours\x1b[m ›\x1b[m  \n\nInstructions:\n    ↑/↓: Highlight option\n    ←/→/[space]: Toggle selection\n    a: Toggle all\n    enter/return: Complete answer\n◯   \x1b[36mRed\x1b[m\n◯   Green\n◯   \x1b[9;90mBlue\x1b[m\n◯   Yellow\n",
+        "multiple_choice",
+        (),
+        {},
+        unsure=True,
+    ),
+    Invented(
+        "a table with a lit row",
+        f"{HIDE}Which backup should be restored?\n\n  Date        Size   Host\n  2026-01-02  12 MB  web1\n{lit('  2026-01-09  14 MB  web1')}\n  2026-01-16  15 MB  web2\n\n{grey('enter: restore   q: quit')}\n",
+        LOOK,
+    ),
+    Invented(
+        "tasks of which one spins are no list",
+        f"{HIDE}✔ lint\n⠋ types\n  bundle\n  publish\n",
+        "none",
+        probe=TICKING,
+    ),
+    Invented(
+        "tasks of which none spins are no list",
+        f"{HIDE}Installing\n  Fetch\n▸ Unpack\n  Install\n",
+        "none",
+        probe=TICKING,
+        unsure=True,
+    ),
+    Invented("a tick is no pointer", f"{HIDE}✔ lint\n  types\n  bundle\n", "none", probe=TICKING),
+)
+
+NUMBERED = (
+    Invented(
+        "numbers with gaps above a bare word",
+        "10) ten\n20) twenty\n99) quit\nCode: ",
+        "multiple_choice",
+        ("ten", "twenty", "quit"),
+        {"20": b"20\r", "quit": b"99\r"},
+        READING,
+    ),
+    Invented(
+        "numbers in brackets from zero",
+        "  [0] none\n  [1] daily\n  [2] weekly\nSchedule: ",
+        "multiple_choice",
+        ("none", "daily", "weekly"),
+        {"weekly": b"2\r", "0": b"0\r"},
+        READING,
+    ),
+    Invented(
+        "numbers in no order",
+        "2. two\n4. four\n3. three\n9. nine\nPick one:",
+        "multiple_choice",
+        ("two", "four", "three", "nine"),
+        {"nine": b"9\r", "4": b"4\r"},
+        READING,
+    ),
+    Invented(
+        "numbers above a span",
+        "Choose a license (see http://choosealicense.com/ for more info)\n1. MIT - simple and permissive\n2. Apache - explicitly grants patent rights\n3. GPL - ensures that code based on this is shared with the same terms\n4. Skip - choose a license later\nEnter 1-4: ",
+        "multiple_choice",
+        ("MIT - simple and permissive", "Skip - choose a license later"),
+        {"4": b"4\r"},
+        READING,
+    ),
+    Invented(
+        "numbers in columns",
+        "Please select the zone.\n\n  1. Aden      11. Baku     21. Delhi\n  2. Almaty    12. Bangkok  22. Dhaka\n  3. Amman     13. Beirut   23. Dubai\n  4. Anadyr    14. Bishkek\n  5. Aqtau     15. Brunei\n  6. Aqtobe    16. Chita\n  7. Ashgabat  17. Colombo\n  8. Atyrau    18. Damascus\n  9. Baghdad   19. Dili\n  10. Bahrain  20. Doha\n\nTime zone: ",
+        "multiple_choice",
+        ("Aden", "Dubai", "Doha"),
+        {"Dubai": b"23\r"},
+        READING,
+    ),
+    Invented(
+        "a scale in one row",
+        "How did it go?\n  1: Bad    2: Fine   3: Good   0: Dismiss\n> ",
+        "multiple_choice",
+        ("Bad", "Fine", "Good", "Dismiss"),
+        {"Good": b"3\r"},
+        READING,
+    ),
+    Invented(
+        "numbers with a gap that are shown",
+        "Please select what kind of key you want:\n   (1) RSA and RSA\n   (2) DSA and Elgamal\n   (9) ECC (sign and encrypt) *default*\n  (14) Existing key from card\nYour selection? ",
+        "multiple_choice",
+        ("RSA and RSA", "Existing key from card"),
+        {"14": b"14\r"},
+        READING,
+    ),
+    Invented(
+        "a list in a line editor that reads single keys",
+        "? Again?\n  1) One\n  2) Two\n  Answer: ",
+        "multiple_choice",
+        ("One", "Two"),
+        {"Two": b"2\r"},
+        POLLING,
+    ),
+    Invented(
+        "a list with a key of its own",
+        "? Which region?\n  1) Europe\n  2) America\n  x) Far east\n  Answer: ",
+        "multiple_choice",
+        ("Europe", "America", "Far east"),
+        {"Far east": b"x\r"},
+        POLLING,
+    ),
+    Invented(
+        "a numbered list above another question is none",
+        "Steps done:\n1. fetched\n2. built\n3. tested\n\nName of the release: ",
+        "free_text",
+        (),
+        {"v1": b"v1\r"},
+        READING,
+    ),
+    Invented(
+        "numbered output above a shell is no list",
+        "  1  ls\n  2  cd src\n  3  make\n$ ",
+        "free_text",
+        (),
+        {},
+        READING,
+        unsure=True,
+    ),
+)
+
+DISABLED = (
+    Invented(
+        "a choice with a dash cannot be taken",
+        f"{HIDE}? Which size? (Use arrow keys)\n » Small\n   Medium\n   - Large (sold out)\n   Huge\n",
+        "multiple_choice",
+        ("Small", "Medium", "Huge"),
+        {"sold out": None, "3": None},
+        unsure=True,
+    ),
+    Invented(
+        "a choice that says that it is disabled",
+        f"{HIDE}? Which size? (Use arrow keys)\n❯ Small\n  Medium (disabled)\n  Large\n",
+        "multiple_choice",
+        ("Small", "Large"),
+        {"Medium": None},
+    ),
+)
+
+COLUMNS = (
+    Invented(
+        "a dialog in the right half",
+        f"{FULL}"
+        + "\n".join(
+            f"{left:<38} │ {right}"
+            for left, right in (
+                ("def main():", "Permission"),
+                ("    args = parse()", ""),
+                ("    run(args)", "Allow `make deploy`?"),
+                ("", ""),
+                ("if __name__ == '__main__':", "  ▌ Accept"),
+                ("    main()", "    Reject"),
+                ("", ""),
+                ("", grey("↑↓ move · enter select")),
+            )
+        ),
+        "multiple_choice",
+        ("Accept", "Reject"),
+        {"Reject": DOWN + b"\r"},
+        unsure=True,
+    ),
+    Invented(
+        "a list beside its preview",
+        f"{FULL}"
+        + "\n".join(
+            f"{left:<38} │ {right}"
+            for left, right in (
+                ("Which commit should be reverted?", "commit 81ad"),
+                ("", "Author: Ada"),
+                ("❯ Fix the parser", "1. parse"),
+                ("  Add a test", "2. test"),
+                ("  Release 1.2", ""),
+                ("", ""),
+                (grey("↑↓ move · enter select") + " " * 16, ""),
+            )
+        ),
+        "multiple_choice",
+        ("Fix the parser", "Add a test", "Release 1.2"),
+        {"Add a test": DOWN + b"\r"},
+    ),
+)
+
+ALL = (*NUMBERED,)
