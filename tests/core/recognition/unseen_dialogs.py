@@ -513,4 +513,4 @@ COLUMNS = (
     ),
 )
 
-ALL = (*NUMBERED,)
+ALL = (*KEYS, *NUMBERED)

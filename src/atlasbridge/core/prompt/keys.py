@@ -28,6 +28,8 @@ NAMED = {
     "pageup": b"\x1b[5~",
     "pagedown": b"\x1b[6~",
     "backtab": b"\x1b[Z",
+    **{f"f{at}": b"\x1bO%c" % (79 + at) for at in range(1, 5)},
+    **{f"f{at}": b"\x1b[%d~" % code for at, code in enumerate((15, 17, 18, 19, 20, 21, 23, 24), 5)},
 }
 _ESCAPE = lazy(rb"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([rnteabfv0\\'\"]))")
 _LETTERS = dict(zip("rnteabfv0", (bytes([code]) for code in b"\r\n\t\x1b\a\b\f\v\0"), strict=True))

@@ -138,7 +138,7 @@ def question_above(view: View, top: int) -> Asked:
             enough = any(len(line) > 8 for line in lines) and any(line.endswith(("?", ":")) for line in lines)
             if taken and (blanks > 1 or enough):
                 break
-            if not taken and top - at > numbers.QUESTION_ROWS:
+            if not taken and top - at > numbers.QUESTION_ROWS and not view.alternate:
                 break
             continue
         if first < top and (view.is_answered(at) or view.is_ticked(at)):

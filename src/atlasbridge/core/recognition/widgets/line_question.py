@@ -311,7 +311,8 @@ def _below_its_question(view: View, before: str, start: int, facts: Facts) -> Li
 
 def _last_words(view: View, row: int) -> Line | None:
     for at in range(row - 1, -1, -1):
-        if not is_drawn(view.lines[at]):
+        aside = at > 0 and _ASIDE.fullmatch(view.lines[at]) and view.lines[at - 1].endswith(("?", "]", ":"))
+        if not aside and not is_drawn(view.lines[at]):
             start = view.line_start(at)
             return Line(view.joined_text(start, at + 1).strip(), start, detached=True)
     return None
@@ -324,6 +325,8 @@ _IN_WORDS = lazy(r"\(yes or no\)", re.IGNORECASE)  # on a full screen that other
 _BY_NUMBER = lazy(r"\b(?:type|enter)\b.{0,12}\bnumber\b", re.IGNORECASE)
 _DATE = lazy(r"\d{4}-\d\d-\d\d[ \d:]{0,12}$")
 _REMARK = lazy(r"^\s*+[⚠✖✘×▲!>›(\[]")  # an error about the last answer, or a hint in brackets
+_WARNED = lazy(r"(?<=[)\]:?])\s+[⚠✖✘×▲]\s.*$")  # a warning that was printed behind the question
+_ASIDE = lazy(r"\s*+\([^()]*\)")  # below a question, not the question
 _FIELD_SIGN = lazy(r"^\s*+[⊙⦿◯◉]\s+\S")
 _LABELLED = lazy(r"^(?:\s|[>❯›»]\s)\s*+[^\W\d_][^:]{0,30}:(?:\s|$)")
 _MARKER = lazy(r"[>»›❯](?:\s|$)")
@@ -357,7 +360,7 @@ _CHOOSING = lazy(
     re.IGNORECASE,
 )
 _CHOSEN = lazy(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
-_HEADS = lazy(r"\b(?:what|how)\b[^?]*\?\W*$|\b(?:options|menu|actions|commands)\W*$", re.IGNORECASE)
+_HEADS = lazy(r"\b(?:options|menu|actions|commands)\W*$", re.IGNORECASE)
 _HEADS_ANY = lazy(r"\b(?:select|choose|pick|which|following)\b", re.IGNORECASE)
 _TAKES_SEVERAL = lazy(r"separated by (?:spaces|blanks)|(?:space|blank)[- ]separated", re.IGNORECASE)
 
@@ -366,6 +369,7 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     """The question at the cursor. With `strict`, as on a full screen, only what a rule knows."""
     view = view.at_caret() if facts.canonical is False else view
     line = asking_line(view, facts)
+    line = line and replace(line, text=_WARNED.sub("", line.text))
     line = line if line is None or dialect.idles else _with_value(view, line, facts)
     line = line and _asked_above(view, line, facts, dialect)
     if line is None:
@@ -551,6 +555,8 @@ def offered_finding(
     words = spelled or inline_choices(line.text)
     if len(words) < 2:
         return None
+    above = inline_choices(view.lines[line.row - 1]) if line.row and all(len(word) == 1 for word in words) else []
+    named = dict(zip(words, above, strict=False)) if [word[:1] for word in above] == words else {}  # `[s/i/l/p]?`
     found = line_finding(view, line, facts, "offered", PromptType.TYPE_MULTIPLE_CHOICE, numbers.LIKELY)
     default = "" if words[-1].endswith(f"({default_in(line.text)})") else default_in(line.text)
     choices = []
@@ -559,6 +565,7 @@ def offered_finding(
     default = default or (capital[0] if len(capital) == 1 and "/".join(words) in line.text and not cased else "")
     for word in words:
         key, label = keyed(word, as_written=bool(spelled) or ", " in line.text, cased=cased)
+        label = named.get(word, label)
         single = facts.one_key or (view.alternate and facts.canonical is False)
         steps = (Step(named_key(key) or key.encode()),) if single else (*found.text_steps, *typed_key(key, facts))
         is_default = default.lower() in (key.lower(), label.lower()) if default else False
@@ -667,9 +674,13 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
         return False
     if view.lines[found.row].lstrip()[:1] in _EDGES:
         return True  # programs do not frame ordinary output
-    head = " ".join(view.lines[max(0, found.row - numbers.HINT_ROWS) : found.row])
+    head = " ".join(view.lines[max(0, found.row - numbers.HINT_ROWS) : found.row]).rstrip()
     bare = BARE.match(question) or question.endswith(found.items[-1][1])  # nothing is below the list
-    return bool(_HEADS_ANY.search(head) or speaks("choose", "asks", head) or (bare and short and _HEADS.search(head)))
+    return bool(
+        _HEADS_ANY.search(head)
+        or speaks("choose", "asks", head)
+        or (bare and short and (head.endswith(("?", "？")) or _HEADS.search(head)))
+    )
 
 
 def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:

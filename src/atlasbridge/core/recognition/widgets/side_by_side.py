@@ -12,11 +12,10 @@ from collections import Counter
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import Step, named_key
-from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
-from atlasbridge.core.recognition.finding import Facts, Finding, compact, to_look_at
-from atlasbridge.core.recognition.kinds import choice_of, decides
+from atlasbridge.core.recognition.finding import Facts, Finding, to_look_at
+from atlasbridge.core.recognition.kinds import decides, refuses
 from atlasbridge.core.recognition.question import Asked, block, question_above, question_in_box
 from atlasbridge.core.recognition.widgets import list_rows
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, as_yes_no, ground_of, menu_finding, odd_one
@@ -34,12 +33,20 @@ _SWITCH = lazy(r"^\?\s.*\s(Yes\s?/\s?No)\s*$", re.IGNORECASE)  # one of them is 
 _WORDS_APART = lazy(r"\w[\w']*+(?: \w[\w']*+)*")
 _WHEEL = lazy("[⠁-⣿]")  # spins beside the tool's work, not in a question
 _ROW_RULE = MenuRule("side-by-side", across=True)
-_GUTTER_KEY = lazy(r"^│\s+(\w)\s{2,}([^\s│][^│]*)$")
-_PRESS = lazy(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s+(.+?)\.?$", re.IGNORECASE)
+_PRESS = lazy(r"^\W*(?:press|type|hit)\s+\S{1,10}\s+to\s", re.IGNORECASE)
 
-_KEY_IN_A_ROW = lazy(r"[\[(<](\w|esc|enter|tab|space)[\])>]\s([^\W\d_][^\[\](){}<>]*?)(?=\s{2,}|$)", re.IGNORECASE)
+_KEY_CELL = lazy(
+    r"(?P<lead>[^\W\d_]*)[\[(<](?P<key>\w|F\d{1,2}|esc|enter|tab|space)[\])>](?P<gap>\s?)(?P<label>[^\W\d_][^\[\](){}<>]*)"
+    r"|(?P<bare>[^\W\d_]|F\d{1,2}|\^[A-Z])(?:: ?| [=-] |\s{1,3})(?P<word>[^\W\d_]\S*(?: \S+)*)"
+    r"|(?:press|type|hit)\s+[`'\"‹<]?(?P<told>\S{1,8}?)[`'\"›>]?\s+to\s+(?P<does>.+)",
+    re.IGNORECASE,
+)
+_MARKS = " ›>•·-*│"  # before a key that has a row of its own
+_WHOLE_ROW = lazy(r"\w.*\S|[\[(<].*\S")
+_CELL = lazy(r"[^\s·•|](?:\S| (?=[^\s·•|\[(<]))*")
+_MOVES = lazy(r"(?:[↑↓←→⇅↕⏎↵?/]|(?:enter|esc|tab|space|ctrl|pg|arrows?|home)\b).*\s\w", re.IGNORECASE)
 _TOLD_KEY = lazy(r"(?<!\w)(enter|esc)(?:ape)?\s+to\s+(\w+)", re.IGNORECASE)
-_KEY_ROW_RULE = MenuRule("keys-in-a-row", across=True)
+_KEY_RULE = MenuRule("keys", score=numbers.LIKELY, across=True)
 
 
 def find_across(view: View, labels: str) -> Menu | None:
@@ -140,29 +147,77 @@ def _recognise_words(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     return menu_finding(view, menu, _ROW_RULE, asked, dialect) if asks else None
 
 
-def find_key_row(view: View) -> tuple[Menu, list[bytes]] | None:
-    """A row near the foot that contains only keys and their meaning, and the keys."""
-    rows = unframed(view.lines)
-    for at in range(view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
-        found = list(_KEY_IN_A_ROW.finditer(rows[at]))
-        if len(found) >= 2 and not _KEY_IN_A_ROW.sub("", rows[at]).strip():
-            menu = Menu(tuple(Item(at, one.start(2), one[2]) for one in found), -1, "keys")
-            return menu, [named_key(one[1]) or one[1].encode() for one in found]
-    return None
+def _keys_in(view: View, at: int) -> list[tuple[Item, str]]:
+    """The keys of a row and the words beside them, if it contains nothing else but hints about other keys."""
+    row = unframed(view.lines)[at]
+    found: list[tuple[Item, str]] = []
+    for cell in _CELL.finditer(row) if not _KEY_CELL.fullmatch(row.strip(_MARKS)) else _WHOLE_ROW.finditer(row):
+        match = _KEY_CELL.fullmatch(cell[0])
+        if match is None or not _is_key(view, at, cell.start(), match):
+            if _MOVES.match(cell[0]):
+                continue
+            return []
+        key, label = match["key"] or match["bare"] or match["told"], match["label"] or match["word"] or match["does"]
+        joined = match["key"] and (match["lead"] or not match["gap"])
+        label = f"{match['lead']}{key}{label}" if joined else label
+        start = cell.start() + (match.start("lead") if joined else match.end() - len(label))
+        found.append((Item(at, start, label.rstrip(".")), key.lower() if joined else key))
+    return found
 
 
-def recognise_key_row(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """`[y] Approve   [n] Deny` below a question: one key each. A display lists keys, too, but decides nothing."""
-    row = find_key_row(view)
-    if row is None:
+def _is_key(view: View, at: int, start: int, match: re.Match[str]) -> bool:
+    """Whether a letter without brackets is a key: its word begins with it, or it has a colour of its own."""
+    if not match["bare"] or len(match["bare"]) > 1:
+        return not match["lead"] or not match["gap"]
+    own = view.style(at, start) != view.style(at, start + match.start("word"))
+    return own or match["word"][0].lower() == match["bare"].lower()
+
+
+def find_keys(view: View) -> list[tuple[Item, str]]:
+    """The lowest row near the foot with two or more keys, or the lowest rows with one key each."""
+    rows: list[tuple[Item, str]] = []
+    for at in range(view.bottom(), max(-1, view.bottom() - numbers.FOOT_ROWS), -1):
+        found = _keys_in(view, at)
+        if len(found) == 1 and (not rows or rows[0][0].row == at + 1):
+            rows = [*found, *rows]
+        elif len(rows) > 1 or len(found) > 1:
+            rows = rows if len(rows) > 1 else found
+            break
+        else:
+            rows = []
+    near = rows and view.bottom() - rows[-1][0].row < numbers.EDGE_ROWS
+    return rows if near and 1 < len(rows) == len({key for _, key in rows}) else []
+
+
+def recognise_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """`[y] Approve   [n] Deny`, `(a)pprove  (d)eny`, `F2 Save  F10 Back` in one row or below each other: one key each.
+    A display lists its keys, too, but decides nothing and asks nothing.
+    """
+    found = find_keys(view)
+    if not found or (view.cursor_visible and view.row < found[0][0].row and view.before_cursor().strip()):
         return None
-    menu, keys = row
-    asked = question_above(view, menu.top)
-    if not decides([item.label for item in menu.items], dialect) or not asked.text:
+    items, labels = tuple(item for item, _ in found), [item.label for item, _ in found]
+    keys = [named_key(key) or key.encode() for _, key in found]
+    told = _PRESS.search(view.lines[items[0].row]) is not None
+    if (
+        items[0].row < items[1].row
+        and all(map(named_key, (key for _, key in found)))
+        and _is_typed_into(view, items[0].row)
+    ):
+        return None  # these keys only end the input
+    asked = question_above(view, items[0].row)
+    few = sum(bool(row.strip()) for row in view.lines) <= numbers.LIT_OTHER_ROWS + len(items)
+    asks = few and asked.text.endswith(("?", "？")) and any(refuses(label, dialect) for label in labels)
+    chosen = "◆" in view.lines[items[0].row - 1]
+    if not (told or asks or chosen or (asked.text and decides(labels, dialect))):
         return None
-    found = menu_finding(view, menu, _KEY_ROW_RULE, asked, dialect)
-    chosen = [replace(choice, steps=(Step(key),)) for choice, key in zip(found.choices, keys, strict=True)]
-    return replace(found, choices=tuple(chosen))
+    asked = asked if asked.text else Asked(block([view.lines[item.row] for item in items]), items[0].row)
+    made = menu_finding(view, Menu(items, -1, "keys"), _KEY_RULE, asked, dialect)
+    single = tuple(
+        replace(one, value=key, steps=(Step(typed),))
+        for one, (_, key), typed in zip(made.choices, found, keys, strict=True)
+    )
+    return as_yes_no(replace(made, choices=single))
 
 
 def recognise_told_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -181,21 +236,3 @@ def _is_typed_into(view: View, first: int) -> bool:
     """Whether the cursor is in a line below these rows, or a framed field of one row is right above them."""
     framed = any(one.bottom - one.top == 2 and one.bottom == first - 1 for one in find_frames(view.lines))
     return framed or (view.row > first and bool(view.before_cursor().strip()))
-
-
-def recognise_key_rows(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """`Press q to quit.` in two rows or more: a menu of single keys."""
-    found = [(at, _PRESS.match(line.strip()) or _GUTTER_KEY.match(line)) for at, line in enumerate(view.lines)]
-    rows = [(at, match) for at, match in found if match]
-    if len(rows) < 2 or view.bottom() - rows[-1][0] > numbers.EDGE_ROWS:
-        return None
-    if _is_typed_into(view, rows[0][0]) and all(named_key(key[1]) for _, key in rows):
-        return None  # these keys only end the input
-    keys = [(one[1], one[2], named_key(one[1]) or one[1].encode()) for _, one in rows]
-    choices = tuple(choice_of(value, label, (Step(key),), dialect) for value, label, key in keys)
-    top = rows[0][0]
-    head = view.lines[top - 1] if top else ""
-    question = block([head, *(view.lines[at] for at, _ in rows)])
-    kind = PromptType.TYPE_MULTIPLE_CHOICE
-    said = compact(question)
-    return Finding("key-menu", kind, numbers.LIKELY, said, question, top, choices, line_mode=False, structural=True)
