@@ -169,7 +169,8 @@ def test_what_stands_in_a_field_with_a_drawn_caret_is_emptied_first() -> None:
 
 @pytest.mark.parametrize("asked", ["[sudo] password for kim: ", "Enter the API key: "])
 def test_a_secret_in_a_box_is_left_to_a_person_who_looks(asked: str) -> None:
-    Playbook(TICKING) >> HIDE + boxed("sudo make", asked + CARET) + "\n ⠴ Working" >> 3.0 << Raised("unknown")
+    play = Playbook(TICKING) >> HIDE + boxed("sudo make", asked + CARET) + "\n ⠴ Working" >> 3.0 << Raised("unknown")
+    assert play.prompt.secret  # whatever keys a person types there are stored nowhere
 
 
 BELOW = f"\n{'─' * 80}\n❯ \n{'─' * 80}\n  model  ~/work"

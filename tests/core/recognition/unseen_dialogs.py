@@ -114,7 +114,7 @@ FIELDS = (
         f"{HIDE}│\n◆  What is the name of the project\nthat you want to create?\n│  {lit('m')}{grey('y-app')}\n└\n",
         "free_text",
         (),
-        {"shop": b"shop\r"},
+        {"shop": b"\x15shop\r"},
         size=(36, 12),
     ),
     Invented(
@@ -126,13 +126,15 @@ FIELDS = (
     ),
     Invented(
         "a field that may stay empty",
-        "? What is the scope of this change? (class or file name): (press [enter] to skip)\n ",
+        "? What is the scope of this change? (class or file name): (press [enter] to skip) ",
         "free_text",
         (),
-        {"parser": b"parser\r"},
+        {},
         POLLING,
     ),
-    Invented("a question in words of a calculator", "> 6*7\n\n  6 × 7 = 42\n\n> ", "idle", (), {}, RAW, unsure=True),
+    Invented(
+        "a question in words of a calculator", "> 6*7\n\n  6 × 7 = 42\n\n> ", "free_text", (), {"quit": b"quit\r"}, RAW
+    ),
 )
 
 PATCH = "diff --git a/app.py b/app.py\n-old = 1\n+new = 2\n"
@@ -513,4 +515,4 @@ COLUMNS = (
     ),
 )
 
-ALL = (*KEYS, *NUMBERED)
+ALL = (*FIELDS, *KEYS, *NUMBERED)

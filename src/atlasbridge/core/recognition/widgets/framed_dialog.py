@@ -24,7 +24,7 @@ from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, as_yes_no
 from atlasbridge.core.recognition.widgets.resting_screen import whole_screen
 from atlasbridge.core.screen.frames import Frame, find_frames, inside, is_drawn, unframed
 from atlasbridge.core.screen.style import REVERSE, is_faded
-from atlasbridge.core.screen.view import View
+from atlasbridge.core.screen.view import CARET_ROWS, View
 from atlasbridge.core.values import frozen, replace
 
 _LABEL = lazy(r"[^:]+:(?=\s|_|$)")  # of a field, in its row
@@ -275,8 +275,14 @@ _FIELD = lazy(r"^\s*+(?P<label>[^\W\d_][^:]{0,38}):(?=\s|_|$)[\s_]*+(?P<value>.*
 _WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12})\s*+$")
 _BOXED = lazy(r"[\[(][ xX*]?[\])]")
 _TWIG = lazy(r"[├└╰]─")
-_SUBMITS = lazy(r"(?<!\w)(?:enter|return|↵|⏎)\s*+(?:to\s+|:\s*+)?(?:submit|save|confirm|continue)\b", re.IGNORECASE)
+_SUBMITS = lazy(
+    r"(?<!\w)(?:enter|return|↵|⏎)\s*+(?:to\s+|:\s*+)?(?:submit|save|confirm|continue|send|ok|accept|done|next)\b",
+    re.IGNORECASE,
+)
+_BLOCK = lazy(r"^(\s*+(?:[│┃║|]\s++)?(?:[^█▏▎]*[^█▏▎\s] ?|[>❯›»] )?[█▏▎])\s*+[│┃║|]?$")  # a caret that is a character
+_MARK_BEFORE = lazy(r"^[│┃║|>❯›»\s]+")
 _MARKED = lazy(r"^\s*+[>❯›»✎](?:\s++(?P<hint>.*))?$")
+_PLACEHOLDER = lazy(r"^\s*+(?P<hint>(?:type|enter|write)\b.{0,40}(?:…|\.{3}))$", re.IGNORECASE)
 _ANSWERS = lazy(
     r"(?:type|enter|write|add|give)\b.{0,24}\b(?:answer|response|reply|value|text|details|notes?)\b|your answer",
     re.IGNORECASE,
@@ -393,30 +399,47 @@ def _field(view: View, form: Form, at: int) -> FormField:
     return FormField(one.label, lead, (below,), clear, before)
 
 
-def recognise_caret_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+def _at_drawn_caret(view: View) -> View:
+    """The view with its cursor at the caret that the program draws: a cell in another colour, or a block of its own."""
     here = view.at_caret()
-    boxes = find_frames(here.lines) if here.cursor_visible and not view.cursor_visible else ()
-    around = [one for one in boxes if one.top < here.row < one.bottom and one.left < here.col < one.right]
-    frame = max(around, key=lambda one: one.top, default=None)
-    if frame is None or find_buttons(view, frame):
+    for at in range(view.bottom(), max(0, view.bottom() - CARET_ROWS), -1) if here is view else ():
+        match = None if view.cursor_visible else _BLOCK.match(view.lines[at])
+        if match and view.lines[at - 1][match.end(1) - 1 : match.end(1)] not in tuple("█▏▎"):
+            lines = (*view.lines[:at], match[1][:-1], *view.lines[at + 1 :])
+            return replace(view, lines=lines, row=at, col=match.end(1) - 1, before=None, cursor_visible=True)
+    return here
+
+
+def recognise_caret_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """A caret that the program draws, in a frame or above the key that submits: an empty field, or text to replace."""
+    here = _at_drawn_caret(view)
+    if view.cursor_visible or not here.cursor_visible:
         return None
-    box = inner(here, frame)
-    found = recognise_line(box, facts, dialect, strict=True)
+    around = [
+        one for one in find_frames(view.lines) if one.top < here.row < one.bottom and one.left < here.col < one.right
+    ]
+    frame = max(around, key=lambda one: one.top, default=None)
+    if find_buttons(view, frame) if frame else not any(map(_SUBMITS.search, view.lines[here.row + 1 :])):
+        return None
+    box = inner(here, frame) if frame else here
+    found = recognise_line(box, facts, dialect, strict=True) if frame else None
     if found is None or found.type is PromptType.TYPE_FREE_TEXT:
         found = _text_field(view, box, frame)
     asks = found.type is PromptType.TYPE_YES_NO or found.question.endswith(("?", ":", "？", "："))
-    if not asks and not view.alternate:
+    if not asks and not (frame and view.alternate):
         return None  # a command has written this and can write more
-    if asks_for_secret(found.question, dialect):
-        found = replace(found, type=PromptType.TYPE_UNKNOWN)
-    return replace(found, row=found.row + frame.top + 1, line_mode=False, structural=asks)
+    if asks_for_secret(found.question.rpartition("\n")[2], dialect):
+        found = replace(found, type=PromptType.TYPE_UNKNOWN, constraints={**found.constraints, "secret": True})
+    top = frame.top + 1 if frame else 0
+    return replace(found, row=found.row + top, line_mode=False, structural=asks)
 
 
 def recognise_marked_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """`› Type your answer` below a question and above `enter to submit`: an agent's own field, still empty."""
     rows, foot = unframed(view.lines), view.bottom()
     told = next((at for at in range(foot, max(0, foot - numbers.EDGE_ROWS), -1) if _SUBMITS.search(rows[at])), 0)
-    marked = [(at, _MARKED.match(rows[at])) for at in range(max(0, told - numbers.QUESTION_ROWS), told)]
+    within = range(max(0, told - numbers.QUESTION_ROWS), told)
+    marked = [(at, _MARKED.match(rows[at]) or _PLACEHOLDER.match(rows[at])) for at in within]
     marked = [(at, match) for at, match in marked if match]
     row, found = marked[0] if len(marked) == 1 else (0, None)
     if found is None:
@@ -444,17 +467,19 @@ def inner(here: View, frame: Frame) -> View:
     )
 
 
-def _text_field(view: View, box: View, frame: Frame) -> Finding:
+def _text_field(view: View, box: View, frame: Frame | None) -> Finding:
     """A text field. Its title, the words above and a label before the caret ask; other text can be cleared."""
-    title = unframed(view.lines)[frame.top][frame.left : frame.right].strip()
-    typed = box.before_cursor().strip()
+    title = unframed(view.lines)[frame.top][frame.left : frame.right].strip() if frame else ""
+    typed = _MARK_BEFORE.sub("", box.before_cursor().strip())
     label = typed if typed.endswith(("?", ":", "？", "：")) else ""
     typed = "" if label else typed
-    asked = block([title, *box.lines[: box.row], label])
-    last = not any(row.strip() for row in box.lines[box.row + 1 :])
-    kind = PromptType.TYPE_FREE_TEXT if any(map(str.isalpha, asked)) and last else PromptType.TYPE_UNKNOWN
+    own = block([title, *box.lines[: box.row], label]) if frame else label
+    above = question_above(view, frame.top if frame else box.row).text if not own or own == label else ""
+    said = "\n".join(part for part in (above, own) if part)
+    last = not frame or not any(row.strip() for row in box.lines[box.row + 1 :])
+    kind = PromptType.TYPE_FREE_TEXT if any(map(str.isalpha, said)) and last else PromptType.TYPE_UNKNOWN
     clear = (Step(BACKSPACE * len(typed), When.DRAINED),) if typed else ()
-    said = asked or block(box.lines)
+    said = said or block(box.lines)
     return Finding(
         "caret-field", kind, numbers.LIKELY, compact(said), said, box.row, filled=typed, text_steps=clear, question=said
     )

@@ -16,7 +16,7 @@ from atlasbridge.core.prompt.keys import ENTER, Step, When, named_key
 from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.prompt.vocabulary import first_label, speaks, spoken_in
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
+from atlasbridge.core.recognition.dialect import POINTERS, Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, PASSING, Facts, Finding, compact, typed_line
 from atlasbridge.core.recognition.kinds import asks_for_secret, choice_of, is_always
 from atlasbridge.core.recognition.question import block, context_above, question_above, stands_alone
@@ -524,7 +524,7 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
 
 def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     """A line that a program reads without any hint what it wants: any text."""
-    asks = line.text[-1:] in (":", "?", ">", "»", "›", "❯", "：", "？")
+    asks = line.text[-1:] in (":", "?", "：", "？", *POINTERS)
     asks = asks or (line.text[-1:] in ("]", ")", "$", "#", "%", "=", "】") and view.cursor_visible)
     asks = asks or _GOES_ON.match(line.text) is not None
     score = numbers.GUESS if asks and not line.detached else numbers.DOUBT

@@ -624,7 +624,9 @@ def _asked_below(view: View, menu: Menu) -> bool:
     """Whether the cursor is after a question further down. Then the apparent menu is earlier output."""
     below = view.cursor_visible and view.row > menu.bottom and not menu.upwards
     asks = re.search(r"[^\W\d_]{3}.*[?:)\]>]", view.before_cursor())  # half an answer can follow it
-    return below and asks is not None and not list_rows.ARROWS.search("\n".join(view.lines))
+    mark = view.before_cursor().strip()
+    again = len(mark) == 1 and view.lines[menu.items[menu.current].row].lstrip().startswith(mark)  # a session's lines
+    return below and (asks is not None or again) and not list_rows.ARROWS.search("\n".join(view.lines))
 
 
 def _goes_on_from(rows: list[str], pattern: re.Pattern[str], at: int, below: Item) -> bool:
