@@ -352,13 +352,6 @@ ODD = (
         "none",
         probe=TICKING,
     ),
-    Invented(
-        "tasks of which none spins are no list",
-        f"{HIDE}Installing\n  Fetch\n▸ Unpack\n  Install\n",
-        "none",
-        probe=TICKING,
-        unsure=True,
-    ),
     Invented("a tick is no pointer", f"{HIDE}✔ lint\n  types\n  bundle\n", "none", probe=TICKING),
 )
 
@@ -460,8 +453,7 @@ DISABLED = (
         f"{HIDE}? Which size? (Use arrow keys)\n » Small\n   Medium\n   - Large (sold out)\n   Huge\n",
         "multiple_choice",
         ("Small", "Medium", "Huge"),
-        {"sold out": None, "3": None},
-        unsure=True,
+        {"sold out": None, "Huge": DOWN + b"\r"},
     ),
     Invented(
         "a choice that says that it is disabled",
@@ -515,4 +507,4 @@ COLUMNS = (
     ),
 )
 
-ALL = (*FIELDS, *KEYS, *NUMBERED)
+ALL = (*FIELDS, *KEYS, *ODD, *NUMBERED, *DISABLED, *COLUMNS)

@@ -19,7 +19,7 @@ from atlasbridge.core.recognition.finding import Finding, compact, to_look_at
 from atlasbridge.core.recognition.kinds import is_always, refuses
 from atlasbridge.core.recognition.question import Asked, logical_rows
 from atlasbridge.core.screen.frames import SIDES, is_drawn, peeled, unframed
-from atlasbridge.core.screen.style import REVERSE
+from atlasbridge.core.screen.style import BOLD, REVERSE, foreground, is_dull, is_faded
 from atlasbridge.core.screen.view import BACKGROUND, View
 from atlasbridge.core.values import frozen, replace
 
@@ -178,7 +178,8 @@ def walk(
         if match and not numbered and not any(map(str.isalnum, match["label"])):
             continue
         aligned = match is not None and abs(column_of(match) - column) <= (numbers.ASKEW if numbered else 0)
-        if match and aligned and bool(match["number"]) == numbered and bool(match["box"]) == boxed:
+        barred = match and not numbered and not boxed and DISABLED.match(f"{rows[at][match.start('label') :]}")
+        if match and aligned and not barred and bool(match["number"]) == numbered and bool(match["box"]) == boxed:
             found.append(item_of(at, match))
             blanks = 0
         elif not numbered and DISABLED.match(rows[at]) and len(rows[at]) - len(rows[at].lstrip()) >= column - 2:
@@ -297,7 +298,8 @@ def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
     if len(count) < 2:
         return -1
     if len(looks) == 2:
-        return max(range(2), key=lambda at: _weight(looks[at]))
+        weights = [_weight(look) for look in looks]
+        return weights.index(max(weights)) if len(set(weights)) == 2 else -1
     rare = [at for at, look in enumerate(looks) if count[look] == 1]
     return rare[0] if len(rare) == 1 else odd_bar(looks)  # others can have their own colour, such as red for a no
 
@@ -314,9 +316,9 @@ def ground_of(style: int) -> int:
 
 
 def _weight(style: int) -> int:
-    """How much a style stands out: most for reverse and a background colour, least for dim."""
-    reverse, background = bool(style & REVERSE), bool(style >> BACKGROUND)
-    return 8 * reverse + 4 * background + 2 * bool(style & 0x01) - bool(style & 0x02) + bool(style >> 8 & 0x3FFFFFF)
+    """How much a style stands out: most for reverse and a background with a colour, least for dim and grey."""
+    ground, bold = style >> BACKGROUND and 1 + 3 * (not is_dull(style)), bool(style & BOLD)
+    return 8 * bool(style & REVERSE) + ground + 2 * bold + (-1 if is_faded(style) else foreground(style) is not None)
 
 
 # A list as a prompt. A choice is taken by its digit, its hot key, or arrows that are checked on the screen.

@@ -28,6 +28,7 @@ _RADIO_IN_A_ROW = lazy(r"([●○◉◯]|\([ •*x]\))\s*([^●○◉◯/(]+?)\s
 _ASKS = lazy(r"[?:›»…‣]\s*$")
 _LIT_RUN = lazy(r"^\s*+(?:\S++(?:\s{1,10}(?=\S))?)+")
 _APART = lazy(r"\S++(?> \S++)*")
+_HELD = lazy(r"[‹«◂◀<\[]\s?([^\W\d_][^‹›«»<>\[\]]{0,22}?)\s?[›»▸▶>\]]")  # the one of several words in brackets
 _TOGGLE = lazy(r"[›»…‣]\s*((?:\w[\w' ]{0,20}?\s+[/|·•]\s+){1,5}\w[\w' ]{0,20})\s*$")
 _SWITCH = lazy(r"^\?\s.*\s(Yes\s?/\s?No)\s*$", re.IGNORECASE)  # one of them is highlighted, and the cursor is hidden
 _WORDS_APART = lazy(r"\w[\w']*+(?: \w[\w']*+)*")
@@ -111,6 +112,11 @@ def lit_words_in(view: View, at: int) -> Menu | None:
     row = unframed(view.lines)[at]
     run = _LIT_RUN.match(row)
     words = [Item(at, one.start(), one.group()) for one in _APART.finditer(row[: run.end()])] if run else []
+    held = [at for at, item in enumerate(words) if _HELD.fullmatch(item.label)]
+    if len(words) > 1 and len(held) == 1:  # `Yes   ‹ No ›`
+        inner = _HELD.fullmatch(words[held[0]].label)
+        col, label = (words[held[0]].col + inner.start(1), inner[1]) if inner else (0, "")
+        return Menu((*words[: held[0]], Item(at, col, label), *words[held[0] + 1 :]), held[0], "colour")
     grounds = Counter(ground_of(view.style(at, item.col)) for item in words)
     lit = _lit_label(view, words) if len(grounds) == 2 and 1 in grounds.values() else -1
     return Menu(tuple(words), lit, "colour") if lit >= 0 else None
