@@ -65,7 +65,9 @@ def find_frames(lines: tuple[str, ...]) -> tuple[Frame, ...]:
 def _frames(lines: tuple[str, ...]) -> Iterable[Frame]:
     for at, line in enumerate(lines):
         for left, right, corner in _tops(line):
-            bottom = _floor(lines, at, left, right)
+            above = lines[at - 1] if at else ""
+            parted = corner == "+" and _at(above, left) == _at(above, right) == "|"  # between two parts of one box
+            bottom = 0 if parted else _floor(lines, at, left, right)
             if bottom and (corner not in "+l" or _is_closed(lines, Frame(at, bottom, left, right))):
                 yield Frame(at, bottom, left, right)
 
@@ -87,6 +89,9 @@ def _tops(line: str) -> tuple[tuple[int, int, str], ...]:
 def _floor(lines: tuple[str, ...], top: int, left: int, right: int) -> int:
     for at in range(top + 2, len(lines)):
         begin = _at(lines[at], left) or " "
+        below = lines[at + 1] if at + 1 < len(lines) else ""
+        if begin == "+" and _at(below, left) == _at(below, right) == "|":
+            continue  # between two parts of one box
         if begin in _LEFT_FLOOR and (_at(lines[at], right) or " ") in _RIGHT_FLOOR:
             return at
         if begin not in _UPRIGHT and begin not in _ASCII_SIDES:

@@ -32,7 +32,9 @@ _BUTTON = lazy(r"<\s*+([^<>\s](?:[^<>]{0,22}?[^<>\s])?)\s*+>|\[\s++([^\[\]\s](?:
 _WORDS = lazy(r"\S+(?: \S+)*")
 _ALONE = lazy(r"ok|okay|continue|close|done|dismiss|got it", re.IGNORECASE)
 _OTHERWISE = lazy(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|apply|submit", re.IGNORECASE)
-_NO_ROW = lazy(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
+_NO_ROW = lazy(
+    r"[─━═_q\s-]*+(?:[↑↓▲▼^v]?\s*\([+-]\)[─q\s-]*+(?:\d+%)?[─q\s-]*)?"
+)  # rules, and the marks of a list that scrolls
 _SCROLL_MARK = lazy(r"(?<=\S)\s{2,}+[\^v↑↓▲▼▮▯▒░█#]$")
 _BRANCH = lazy(r"^(?:[│├└╰|]\s*+[─╌-]*+\s*+)+")  # the branches of a tree before an item
 _BOX = lazy(r"(\[[ xX*]\]|\([ xX*]\))\s*(.*)")
