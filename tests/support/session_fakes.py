@@ -38,6 +38,7 @@ class FakeDetector:
         self.screen: Any = Screen(24, 80)
         self.despite_busy = False
         self.first_keys = 0
+        self.line_begun = False
         self.secrets: tuple[str, ...] = ()
         self.open_prompt: Prompt | None = None
         self.events: list[tuple[Event, float]] = []

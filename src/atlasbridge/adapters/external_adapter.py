@@ -95,6 +95,10 @@ class ExternalDetector:
     def took_first_key(self) -> None:
         self._usual.took_first_key()
 
+    @property
+    def line_begun(self) -> bool:
+        return self._told is None and self._usual.line_begun
+
     def begun(self, now: float) -> bool:
         """Typed characters are not visible while an adapter reads them."""
         return self._told is None and self._usual.begun(now)

@@ -35,6 +35,7 @@ class LineFlags:
     echo: bool = True
     adds_returns: bool = False  # the terminal prints a newline as carriage return and newline
     end_of_file: bytes = b"\x04"
+    kill: bytes = b""  # the key that erases the whole line in canonical mode; b"": there is none
     line_limit: int = 4096  # bytes of a line, including its end, that the kernel keeps; it drops the rest silently
 
 

@@ -228,7 +228,36 @@ def test_a_prompt_stays_while_a_person_is_typing_the_answer() -> None:
     for letter in "alice":
         play >> Keys(letter) >> letter >> 0.4
     play << Nothing()
-    assert not play.detector.still_shows(play.prompt.digest), "a reply must not be appended to half a word"
+    assert play.detector.begun(play.now), "a reply must not be appended to half a word"
+
+
+LEFT = [
+    ("Delete it? [y/N] ", "yes_no", "x", "x"),
+    ("  1) dev\n  2) prod\nWhich one? [1-2] ", "multiple_choice", "2", "2"),
+    ("Vault key: ", "free_text", "hun", ""),
+    ("Name: ", "free_text", "alicf\x7f", "alicf\b \b"),
+]
+
+
+@pytest.mark.parametrize(("asked", "kind", "keys", "echo"), LEFT, ids=[case[1] + case[2][0] for case in LEFT])
+def test_a_line_that_somebody_has_begun_and_left_is_the_same_prompt(
+    asked: str, kind: str, keys: str, echo: str
+) -> None:
+    play = Playbook(READING if echo else HIDDEN) >> asked >> 0.2 << Raised(kind)
+    play >> Keys(keys) >> echo >> 1.0 << Nothing()
+    assert play.detector.begun(play.now) and play.detector.line_begun
+    play >> 10.0 << Nothing()
+    assert not play.detector.begun(play.now)
+    assert play.detector.line_begun, "the terminal still has the line: it must be erased before an answer"
+    assert play.detector.still_shows(play.prompt.digest)
+    play.reply()
+    assert not play.detector.line_begun
+
+
+def test_keys_that_a_raw_program_has_read_are_no_begun_line() -> None:
+    play = Playbook(RAW) >> "Delete it? [y/N] " >> 0.2 << Raised("yes_no")
+    play >> Keys("x") >> 1.0
+    assert not play.detector.line_begun
 
 
 def test_output_that_moves_on_withdraws_the_prompt() -> None:

@@ -57,6 +57,20 @@ def test_the_keys_are_typed_and_the_detector_is_told_first(bench: Bench) -> None
     assert (ReplyTyped("d1"), bench.clock.now()) in bench.detector.events
 
 
+def test_a_line_that_somebody_has_begun_and_left_is_erased_first(bench: Bench) -> None:
+    bench.detector.line_begun = True
+    bench.pty.line = LineFlags(canonical=True, kill=b"\x15")
+    assert typist(bench, Step(b"y", When.DRAINED), Step(b"\r")).type("p1", YES).outcome == "typed"
+    assert bench.pty.typed() == b"\x15y\r"
+
+
+def test_a_begun_line_that_no_key_erases_gets_no_answer(bench: Bench) -> None:
+    bench.detector.line_begun = True
+    bench.pty.line = LineFlags(canonical=True)
+    assert typist(bench, Step(b"y\r")).type("p1", YES).outcome == "stale"
+    assert bench.pty.typed() == b""
+
+
 def test_the_same_prompt_is_never_typed_twice(bench: Bench) -> None:
     hand = typist(bench, Step(b"y\r"))
     assert hand.type("p1", YES).outcome == "typed"

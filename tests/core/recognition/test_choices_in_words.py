@@ -148,7 +148,7 @@ def test_a_question_of_a_library_is_cleared_only_where_something_may_stand_in_it
     play = Playbook(RAW) >> "? Enter keywords › " >> 0.3 << Raised("free_text", "Enter keywords")
     assert play.prompt.text_steps == ()
     play = Playbook(RAW) >> "? Your city Rome" >> 0.3 << Raised("free_text", "Your city")
-    assert play.prompt.text_steps[0].keys == b"\x15"
+    assert play.prompt.text_steps[0].keys == b"\x7f" * len("Your city Rome")
 
 
 LISTS = [

@@ -8,7 +8,7 @@ from tests.support.playbook import BUSY, POLLING, RAW, READING, TICKING, Nothing
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.keys import When
-from atlasbridge.core.prompt.model import Answer, PromptType, Reject
+from atlasbridge.core.prompt.model import Answer, AnswerKind, PromptType, Reject
 from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
@@ -81,8 +81,8 @@ def test_a_letter_that_a_library_takes_at_once_is_watched_before_enter() -> None
 
 
 TEXT = [
-    ("◆  Project name?\n│  my-app\n└" + HIDE, POLLING, "Project name?", b"\x15zed\r"),
-    ("? Your city Rome", POLLING, "Your city", b"\x15zed\r\r"),  # the second if completions took the first
+    ("◆  Project name?\n│  my-app\n└" + HIDE, POLLING, "Project name?", b"\x7f" * 6 + b"zed\r"),
+    ("? Your city Rome", POLLING, "Your city", b"\x7f" * 14 + b"zed\r\r"),  # the second if completions took the first
     ("[?] Your phone: ", RAW, "Your phone", b"zed\r"),
     ("rename f -> ", READING, "rename f ->", b"zed\r"),
     ("postgres=# ", RAW, "postgres=#", b"zed\r"),
@@ -93,6 +93,13 @@ TEXT = [
 def test_text_is_typed_into_a_clean_line(drawn: str, probe: ProbeAnswer, part: str, keys: bytes) -> None:
     play = Playbook(probe) >> drawn >> 1.0 << Raised("free_text", part)
     assert typed(play, "zed", as_text=True) == keys
+
+
+@pytest.mark.parametrize("value", ["", "\x1b[2mmy-app\x1b[22m\x1b[6D"], ids=["empty", "placeholder"])
+def test_an_empty_field_gets_no_key_before_the_text(value: str) -> None:
+    """`prompts` would insert ^U into its value."""
+    play = Playbook(POLLING) >> f"? What is your app named? › {value}" >> 1.0 << Raised("free_text", "app named")
+    assert typed(play, "shop", as_text=True) == b"shop\r\r"
 
 
 def box(lines: list[str], lit: str = "") -> str:
@@ -283,3 +290,11 @@ def test_words_are_not_typed_into_a_dialog_of_an_ai_cli_that_nobody_knows() -> N
     assert prompt is not None
     assert prompt.type is PromptType.TYPE_UNKNOWN
     assert isinstance(decide_answer(prompt, "2"), Reject)
+
+
+def test_the_enter_of_a_drawn_secret_waits_until_it_is_drawn() -> None:
+    """A program that stores the text after its next drawing would get an empty secret."""
+    play = Playbook(RAW) >> "Password: " >> 1.0 << Raised("free_text", "Password:")
+    steps = encode_answer(play.prompt, Answer(AnswerKind.TEXT, "hunter2"))
+    assert play.prompt.secret
+    assert [step.until for step in steps] == [When.REDRAWN, When.AT_ONCE]

@@ -22,7 +22,9 @@ from atlasbridge.core.detection.verdict import (
     decide_verdict,
     gather,
 )
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import Evidence, Prompt, SubjectKind, SubjectSource
+from atlasbridge.core.prompt.redact import typed_text
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_SCREEN, PASSING, Facts, Finding
 from atlasbridge.core.screen.queries import keys_of
@@ -85,6 +87,8 @@ def _question(core: str) -> str:
 _LATER = 0.1  # after a long silence, looks are rarer: the delay is a tenth of the silence
 RAW_LIMIT = 8192
 _REACTS_S = 0.5
+LEAVES_S = 10.0  # somebody who has typed a part of a line and nothing more for this long has left
+_ENDS_LINE = lazy(rb"[\r\n\x03\x04\x1a\x1c]")
 NOTHING = ("silent", DRAWN_SCREEN, PASSING)  # rules of findings that ask nothing by themselves
 BLINK_S = 1.2  # a prompt that vanished and was back at once: a part of it blinks
 REDRAW_S = 0.3  # a tool that redraws its whole screen can show nothing for a moment
@@ -116,6 +120,7 @@ class Detector:
         self._dirty_since: float | None = None
         self._typed_at: float | None = None  # last key of a person except Enter
         self._keys_at = float("-inf")  # last key of a person
+        self._line = b""  # keys of a person in a line that is not sent
         self._keys_since_raise = False
         self._attended = ""  # the line that a person at the terminal has just sent; "" if the host typed last
         self._busy_looks = 0
@@ -229,10 +234,17 @@ class Detector:
             return found
         return self.screen_history.recognise(self._open.facts)
 
+    @property
+    def line_begun(self) -> bool:
+        """Whether the terminal keeps a part of a line that a person has typed: an answer would be added to it."""
+        return bool(self._facts.canonical and typed_text(self._line))
+
     def begun(self, now: float) -> bool:
-        """Whether a person has typed keys to which the tool has not responded with any output. A line that is not
-        echoed stays begun. A program that reads single keys has discarded them after a moment.
+        """Whether a person has typed keys to which the tool has not responded with any output, or a part of a line
+        just now. A program that reads single keys has discarded them after a moment.
         """
+        if self.line_begun:
+            return now - self._keys_at < LEAVES_S
         if self._keys_at <= self.screen_history.last_output:
             return False
         return bool(self._facts.canonical) or now - self._late_s - self._keys_at < _REACTS_S
@@ -273,6 +285,7 @@ class Detector:
         sends = typed[-1:] in b"\r\n"
         self._sent |= sends
         self._typed_at = None if sends else now
+        self._line = _ENDS_LINE.split(self._line + typed)[-1]
         if sends:
             self._attended = self.screen.cursor_text().strip()
         if sends and self._open is None:
@@ -285,7 +298,7 @@ class Detector:
             self._sent, self._held = True, False
             self._answered = JustAnswered(now, self.screen_history.key, worked=self.screen_history.work_rows())
         self._typed_at = None
-        self._attended = ""
+        self._attended, self._line = "", b""
         self.screen_history.forget_rhythm(keys=False)
         return self._look_soon(now)
 
@@ -294,6 +307,8 @@ class Detector:
     def _judge(self, probe: ProbeAnswer, now: float) -> list[Command]:
         dirty_s = 0.0 if self._dirty_since is None else now - self._dirty_since
         self._dirty_since = None
+        self._line = b"" if probe.canonical is False else self._line
+        self.screen_history.begun = typed_text(self._line)
         view = self.screen_history.look()
         if self.screen_history.notice_change(unseen=dirty_s > 2 * self.settings.look_every_s):
             self._votes.clear()

@@ -117,7 +117,7 @@ def prompt_of(
         digest=digest_of(found),
         line_mode=found.line_mode,
         text_steps=found.text_steps,
-        end_steps=found.end_steps or ((Step(ENTER),) if guess else ()),
+        end_steps=found.end_steps or ((Step(ENTER),) if guess and (found.line_mode or not view.lit) else ()),
         words_end=found.words_end,
         fields=found.fields,
         multiline=found.multiline,

@@ -61,7 +61,8 @@ class ScreenHistory:
         self._turned_at = float("-inf")  # when a spinner or a counter last went on; what only blinks returns
         self._answered: tuple[str, ...] = ()  # the last answered lines
         self._rejected = ""  # text of a rejected answer, right after the cursor
-        self._pictured: tuple[tuple[int, str, tuple[str, ...], str], View] | None = None
+        self.begun = ""  # what a person has typed of a line that is not sent
+        self._pictured: tuple[tuple[object, ...], View] | None = None
         self._known: dict[Facts, Finding] = {}  # the finding for this view, by facts about the terminal
 
     def open(self, now: float) -> None:
@@ -82,9 +83,10 @@ class ScreenHistory:
 
     def look(self) -> View:
         """The current view. It is computed once for each state of the screen, because most looks find it unchanged."""
-        state = (self.screen.version, self.screen.title, self._answered, self._rejected)
+        state = (self.screen.version, self.screen.title, self._answered, self._rejected, self.begun)
         if self._pictured is None or self._pictured[0] != state:
-            self._pictured = (state, replace(View.of(self.screen), answered=self._answered))
+            view = View.of(self.screen).without_begun(self.begun)
+            self._pictured = (state, replace(view, answered=self._answered))
             self._known.clear()
         return self._pictured[1]
 

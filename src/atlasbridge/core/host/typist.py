@@ -288,10 +288,13 @@ class Walk:
             return False
         if typing.line and self._left_of_cursor().endswith(typing.line + text):
             return True
-        changed = [
-            (old, now) for old, now in zip(typing.rows, _dense_rows(self.watch.screen), strict=False) if old != now
-        ]
-        return len(changed) == 1 and changed[0][1].replace(text, "", 1) == changed[0][0]
+        rows = _dense_rows(self.watch.screen)
+        changed = [at for at, (old, now) in enumerate(zip(typing.rows, rows, strict=False)) if old != now]
+        if len(changed) != 1:
+            return False
+        old, now = typing.rows[changed[0]], rows[changed[0]]
+        hidden = typing.prompt.secret and changed[0] == typing.row  # as signs in its place, or in that of a placeholder
+        return hidden or now.replace(text, "", 1) == old
 
     def _erased(self, typing: Typing) -> bool:
         """Whether the cursor's row is empty, and the same as before: the tool is in the middle of drawing it again."""
@@ -580,7 +583,7 @@ class Typist:
         steps = tuple(self._encode(prompt, answer))
         if not steps:
             return Outcome("failed", "this answer has no keys")
-        return _fit(prompt, self._pty.flags(), steps)
+        return _fit(prompt, self._pty.flags(), steps, self._watch.line_begun)
 
     def type_keys(self, data: bytes) -> bool:
         """Types keys outside any prompt, unchanged. Returns False if the gate stayed closed."""
@@ -593,15 +596,19 @@ class Typist:
         return True
 
 
-def _fit(prompt: Prompt, flags: LineFlags, steps: tuple[Step, ...]) -> Compared | Outcome:
-    """Adapts the steps to the terminal's current mode; its flags are newer than any screen."""
+def _fit(prompt: Prompt, flags: LineFlags, steps: tuple[Step, ...], begun: bool) -> Compared | Outcome:
+    """Adapts the steps to the terminal's current mode; its flags are newer than any screen. A line that a person has
+    begun and left is erased first, because the terminal would add the answer to it."""
     if not flags.canonical:
         return prompt, flags, steps
     if not flags.echo and not prompt.secret:
         return Outcome("stale", "the terminal hides what is typed now")
     if _longest_line(steps) >= flags.line_limit:
         return Outcome("failed", f"a line of this terminal can have at most {flags.line_limit - 1} bytes")
-    return prompt, flags, _joined(steps)
+    if begun and not flags.kill:
+        return Outcome("stale", "somebody has typed a part of a line at the terminal")
+    first = Step((flags.kill if begun else b"") + steps[0].keys, steps[0].until)
+    return prompt, flags, _joined((first, *steps[1:]))
 
 
 def _joined(steps: tuple[Step, ...]) -> tuple[Step, ...]:

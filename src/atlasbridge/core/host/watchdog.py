@@ -134,8 +134,12 @@ class StallWatchdog:
         if not self._detector.still_shows(opened.prompt.digest):
             return Outcome("stale", "the prompt is no longer on the screen")
         if self._detector.begun(self._clock.now()):
-            return Outcome("stale", "somebody is answering at the terminal")
+            return Outcome("stale", "somebody is typing at the terminal; answer again in 10 seconds if they have left")
         return self._detector.open_prompt or opened.prompt
+
+    @property
+    def line_begun(self) -> bool:
+        return self._detector.line_begun
 
     def why(self) -> list[str]:
         return self._detector.explain()

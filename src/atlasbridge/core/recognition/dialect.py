@@ -29,6 +29,7 @@ class Rule:
     idle: bool = False
     multiline: bool = False
     before_text: str = ""  # keys to type before the text
+    clears: bool = False  # the field can hold a value, which is erased before the text
     before_shows: str = ""  # text that must be on the screen after they have worked
     after_text: str = ""  # keys that end the text instead of Enter
     rests: bool = False  # an Enter right after the text would be part of it, so it is sent a while later

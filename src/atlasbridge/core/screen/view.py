@@ -142,6 +142,16 @@ class View:
     def _before(self) -> str:
         return self.lines[self.row].ljust(self.col)[: self.col] if self.before is None else self.before
 
+    def without_begun(self, typed: str) -> View:
+        """The view without the text that a person has begun to type, if it stands right before the cursor."""
+        before = self._before()
+        if not typed or not before.endswith(typed):
+            return self
+        start = len(before) - len(typed)
+        line = before[:start] + " " * len(typed) + self.rest_of_row()
+        lines = (*self.lines[: self.row], line.rstrip(), *self.lines[self.row + 1 :])
+        return replace(self, lines=lines, col=max(0, self.col - len(typed)), before=before[:start])
+
     def at_caret(self) -> View:
         """Moves the cursor to a single blank cell in another colour: programs that hide the terminal's cursor draw
         their own caret this way."""
@@ -166,6 +176,11 @@ class View:
     def is_ticked(self, row: int) -> bool:
         """Like `is_answered`, by the mark that question libraries leave."""
         return self.lines[row].lstrip()[:1] in TICKS if self.lines[row].strip() else False
+
+    @property
+    def lit(self) -> bool:
+        """Whether some text is highlighted: perhaps a choice, which Enter would take."""
+        return any(style & REVERSE or style >> BACKGROUND for styles in self.styles for style in styles)
 
     def bottom(self) -> int:
         """The last row with text; -1 on an empty screen."""

@@ -158,12 +158,13 @@ class PosixPTY(BasePTY):
             attributes = termios.tcgetattr(self._master)
         except (termios.error, OSError):
             return LineFlags()
-        end = attributes[_CC][termios.VEOF]
+        end, kill = attributes[_CC][termios.VEOF], attributes[_CC][termios.VKILL]
         return LineFlags(
             canonical=bool(attributes[_LFLAG] & termios.ICANON),
             echo=bool(attributes[_LFLAG] & termios.ECHO) or self._muted,
             adds_returns=attributes[_OFLAG] & (termios.OPOST | termios.ONLCR) == termios.OPOST | termios.ONLCR,
             end_of_file=end if isinstance(end, bytes) and end != b"\0" else b"\x04",
+            kill=kill if isinstance(kill, bytes) and kill != b"\0" else b"",
             line_limit=CANONICAL_LINE_LIMIT,
         )
 

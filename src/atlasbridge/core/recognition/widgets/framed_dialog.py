@@ -33,7 +33,7 @@ _WORDS = lazy(r"\S+(?: \S+)*")
 _ALONE = lazy(r"ok|okay|continue|close|done|dismiss|got it", re.IGNORECASE)
 _OTHERWISE = lazy(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|apply|submit", re.IGNORECASE)
 _NO_ROW = lazy(
-    r"[─━═_q\s-]*+(?:[↑↓▲▼^v]?\s*\([+-]\)[─q\s-]*+(?:\d+%)?[─q\s-]*)?"
+    r"[─━═_*•●q\s-]*+(?:[↑↓▲▼^v]?\s*\([+-]\)[─q\s-]*+(?:\d+%)?[─q\s-]*)?"
 )  # rules, and the marks of a list that scrolls
 _SCROLL_MARK = lazy(r"(?<=\S)\s{2,}+[\^v↑↓▲▼▮▯▒░█#]$")
 _BRANCH = lazy(r"^(?:[│├└╰|]\s*+[─╌-]*+\s*+)+")  # the branches of a tree before an item

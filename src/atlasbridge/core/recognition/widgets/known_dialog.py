@@ -154,8 +154,8 @@ def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, aske
     steps = (Step(rule.before_text.encode(), until),) if rule.before_text else ()
     ending: tuple[Step, ...] = (Step(rule.after_text.encode()),) if rule.after_text else ()
     ending = (Step(b"", When.RESTED), *(ending or (Step(ENTER),))) if rule.rests else ending
-    found = replace(found, line_mode=False, structural=True, text_steps=steps, end_steps=ending, priority=rule.priority)
-    found = replace(found, core=steady(dialect, asked), deaf_s=rule.deaf_s, foot=row)
+    found = replace(found, line_mode=False, structural=True, end_steps=ending, priority=rule.priority, foot=row)
+    found = replace(found, text_steps=steps or found.text_steps, core=steady(dialect, asked), deaf_s=rule.deaf_s)
     if rule.type == "free_text" and asks_for_secret(asked, dialect):
         found = replace(found, constraints={**found.constraints, "secret": True})
     if rule.idle or rule.type == "unknown":

@@ -246,11 +246,6 @@ def default_in(text: str) -> str:
     return "" if _LIMIT.search(value) or re.search(r"[/|,]|^\d+\s*-\s*\d+$", value) else value
 
 
-def secret_finding(view: View, line: Line, score: float, rule: str) -> Finding:
-    found = line_finding(view, line, Facts(), rule, PromptType.TYPE_FREE_TEXT, score)
-    return replace(found, constraints={**found.constraints, "secret": True})
-
-
 def is_shell(question: str) -> bool:
     """Whether the line is the prompt of a program that takes commands and runs what is typed."""
     marked = question.endswith(_SHELL_MARKS) and question != "?#"  # zsh's `select`
@@ -319,8 +314,9 @@ def _last_words(view: View, row: int) -> Line | None:
 
 
 _ABROAD = Rule(ASKS_ABROAD, "", "yes_no", score=numbers.LIKELY, yes="y", no="n")
+_HIDES = Rule("echo-off", "", "free_text", score=numbers.CERTAIN, secret=True)
+_SECRET = Rule("secret-words", "", "free_text", score=numbers.KNOWN_WORDS, secret=True)
 _CONTINUE = Rule("press-enter-abroad", "", "confirm_enter", score=numbers.SURE)
-_NOTHING_YET = ("›", "»", "·", "…", "‣")  # the cursor is right after the sign that ends the question
 _IN_WORDS = lazy(r"\(yes or no\)", re.IGNORECASE)  # on a full screen that otherwise takes single keys
 _BY_NUMBER = lazy(r"\b(?:type|enter)\b.{0,12}\bnumber\b", re.IGNORECASE)
 _DATE = lazy(r"\d{4}-\d\d-\d\d[ \d:]{0,12}$")
@@ -341,6 +337,7 @@ MOST_NUMBERS = 9  # the specification's limit for extracted choices
 _GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line is not complete yet
 
 _EDGES = ("│", "┃", "║")
+_ENDS_QUESTION = lazy(r"[?:›»·…‣]")
 _COUNTED = lazy(
     r"(?:^|(?<=\s\s)(?!\s)|(?<=\t)(?!\s))[*>+-]?\s*+(?:[\[(]\s?)?(\d{1,3}|[A-Za-z])(?: or [A-Za-z])?"
     r"(?:[\]).:>]|\)\.|\s+[-/=:](?=\s))\s++(\S++(?:\s++\S++)*?)(?=\s{2,}+[\[(]?(?:\d{1,3}|[A-Za-z])[\]).:]\s|\s*+$)"
@@ -378,13 +375,13 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
         passing = line_finding(view, line, facts, PASSING, PromptType.TYPE_UNKNOWN, numbers.DOUBT)
         return replace(passing, line_mode=False, orders=True)
     if facts.canonical and facts.echo is False:
-        return secret_finding(view, line, numbers.CERTAIN, "echo-off")
+        return finding_of(_HIDES, view, line, facts, dialect)
     if strict:
         return None if line.detached else _on_full_screen(view, line, facts, dialect)
     ruled = by_rule(view, line, facts, dialect)
     yes_no = ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score >= numbers.SURE
     if facts.canonical is not True and not yes_no and asks_for_secret(line.text, dialect):
-        return secret_finding(view, line, numbers.KNOWN_WORDS, "secret-words")
+        return finding_of(_SECRET, view, line, facts, dialect)
     spelled = None if line.detached else spelled_out(view, line)
     if ruled is not None and yes_no and not spelled:
         return ruled  # a list further up belongs to an earlier question
@@ -515,11 +512,18 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
         found = replace(found, constraints={**found.constraints, "secret": True})
     if rule.idle:
         found = replace(found, constraints={**found.constraints, "idle": True}, structural=True)
-    if rule.before_text and facts.canonical is False and not line.text.endswith(_NOTHING_YET):
-        found = replace(found, text_steps=(Step(rule.before_text.encode(), When.DRAINED),))
+    if rule.clears and facts.canonical is not True and not line.filled:
+        found = replace(found, text_steps=_erasing(line.text))
     if rule.popup and facts.canonical is False:
         found = replace(found, end_steps=(Step(ENTER, When.MAY_LEAVE), Step(ENTER)))
     return replace(found, multiline=rule.multiline and view.bracketed_paste)
+
+
+def _erasing(text: str) -> tuple[Step, ...]:
+    """Erases what can be a value, at most too often: other keys than Backspace are inserted by some fields."""
+    value = (text.partition("\n│")[2] or _ENDS_QUESTION.split(text[1:], maxsplit=1)[-1]).partition("\n")[0]
+    count = len(value.strip(" │›»·…‣"))
+    return (Step(BACKSPACE * count, When.DRAINED),) if count else ()
 
 
 def plain_line(view: View, line: Line, facts: Facts) -> Finding:
