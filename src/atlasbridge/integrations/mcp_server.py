@@ -16,29 +16,24 @@ from typing import IO, TYPE_CHECKING, Any
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.prompt.mcp_messages import (
     BAD_PARAMS,
-    ENVELOPE_VERSIONS,
     INVALID_REQUEST,
     PARSE_ERROR,
     PROGRESS_S,
-    Arguments,
     BadArguments,
     Json,
     RpcError,
+    ToolCall,
     answer_at_once,
     answer_in,
     check_tool,
     check_version,
-    deny,
     elicits,
-    form_of,
+    failed,
     greet,
     label_of,
     name_of,
-    progress_token,
-    said,
-    stamped,
-    verdict,
-    version_of,
+    progress_of,
+    result_of,
 )
 
 if TYPE_CHECKING:
@@ -58,8 +53,6 @@ class Call:
         self._params = params
         self.label = label
         self.elicits = elicits  # the client can show its own form to its user
-        self.progress_token = progress_token(params)
-        self.is_modern = version_of(params) in ENVELOPE_VERSIONS
         self._lock = threading.Lock()
         self._open_question: OpenQuestion | None = None
         self.canceled = False
@@ -74,49 +67,21 @@ class Call:
             open_question.withdraw()
 
     def run(self) -> None:
-        told, is_error = "It failed for a reason that this server wrote to its standard error.", True
+        result = failed(
+            self._params, RuntimeError("It failed for a reason that this server wrote to its standard error")
+        )
         try:
-            told, is_error = self._work(), False
-        except BadArguments as error:
-            told = f"{error}."
-        except AtlasBridgeError as error:
-            told = _sentence(error)
-        except OSError as error:
-            told = f"{error}."
+            result = result_of(self._params, self._work(ToolCall(self._params, os.getcwd())))
+        except (BadArguments, AtlasBridgeError, OSError) as error:
+            result = failed(self._params, error)
         finally:  # the client must always get a response, otherwise it would wait for ever
-            self._server.finish(self, {"content": [{"type": "text", "text": told}], "isError": is_error})
+            self._server.finish(self, result)
 
-    def _work(self) -> str:
-        given = Arguments(self._params.get("arguments") or {})
-        match self._params.get("name"):
-            case "ask_human":
-                return self._ask_human(given)
-            case "notify_human":
-                return self._notify(given.text("message"))
-        return self._approve(given)
-
-    def _ask_human(self, given: Arguments) -> str:
-        from atlasbridge.core.prompt.question import Question
-
-        choices, free_text = given.texts("choices"), bool(given.get("free_text", bool, "true or false", False))
-        asked = Question(given.text("question"), choices, free_text, folder=os.getcwd())
-        handed, words = self._ask(asked, given.ttl_s(), form_of(asked) if self.elicits else None)
-        if self._elicited:
-            return self._elicited
-        return said(handed, words)
-
-    def _approve(self, given: Arguments) -> str:
-        from atlasbridge.core.prompt.question import question_of
-
-        try:
-            arguments: Json = given.get("input", dict, "an object")
-            asked = question_of(given.text("tool_name"), arguments, os.getcwd())
-            handed, words = self._ask(asked, given.ttl_s())
-        except AtlasBridgeError as error:
-            return deny(f"Nobody could be asked: {_sentence(error)}")
-        except (BadArguments, OSError) as error:
-            return deny(f"Nobody could be asked: {error}.")
-        return verdict(handed, words, asked, arguments)
+    def _work(self, call: ToolCall) -> str:
+        if call.question is None:
+            return self._notify(call.message)
+        handed, words = self._ask(call, call.question)
+        return self._elicited or call.told(handed, words)
 
     def _notify(self, message: str) -> str:
         from atlasbridge.core.daemon.request import HubClient, ensure_hub
@@ -126,7 +91,7 @@ class Call:
             hub.ask("notify", message=message, label=self.label)
         return "Told."
 
-    def _ask(self, question: Question, ttl_s: float | None, form: Json | None = None) -> tuple[Handed, str]:
+    def _ask(self, call: ToolCall, question: Question) -> tuple[Handed, str]:
         """Ask with regular progress messages; a cancelled call withdraws its question."""
         from atlasbridge.core.prompt.question import Handed, prompt_of, words_of
         from atlasbridge.core.system import own_parent
@@ -141,23 +106,23 @@ class Call:
                 return Handed("withdrawn"), ""
             self._open_question = open_question
         over = threading.Event()
-        threading.Thread(target=self._show_life, args=(over, ttl_s), name="progress", daemon=True).start()
-        form_key = self._server.elicit(form, self._take_form) if form else ""
+        threading.Thread(target=self._show_life, args=(over,), name="progress", daemon=True).start()
+        form_key = self._server.elicit(call.form, self._take_form) if self.elicits and call.form else ""
         try:
-            handed = open_question.ask(prompt, ttl_s)
+            handed = open_question.ask(prompt, call.ttl_s)
         finally:
             over.set()
             if form_key:
                 self._server.forget_form(form_key)
         return handed, words_of(prompt, handed.answer) if handed.answer is not None else ""
 
-    def _show_life(self, over: threading.Event, ttl_s: float | None) -> None:
+    def _show_life(self, over: threading.Event) -> None:
         waited_s = 0.0
-        while self.progress_token is not None and not over.wait(PROGRESS_S):
+        while not over.wait(PROGRESS_S):
             waited_s += PROGRESS_S
-            params: Json = {"progressToken": self.progress_token, "progress": waited_s}
-            params |= {"message": "waiting for a person"} | ({"total": ttl_s} if ttl_s else {})
-            self._server.notify("notifications/progress", params)
+            if (told := progress_of(self._params, waited_s)) is None:
+                return
+            self._server.send(told)
 
     def _take_form(self, result: Json) -> None:
         answer = answer_in(result)
@@ -167,10 +132,6 @@ class Call:
                 self._elicited = answer
         if self._elicited and open_question is not None:
             open_question.withdraw()
-
-
-def _sentence(error: AtlasBridgeError) -> str:
-    return f"{error}." + (f" {error.hint}" if error.hint else "")
 
 
 class McpServer:
@@ -204,14 +165,14 @@ class McpServer:
         try:
             said = json.loads(line)
         except (ValueError, RecursionError):
-            return self._send({"id": None, "error": {"code": PARSE_ERROR, "message": "this is no JSON"}})
+            return self.send({"id": None, "error": {"code": PARSE_ERROR, "message": "this is no JSON"}})
         for message in said if isinstance(said, list) else [said]:  # protocol version 2025-03-26 has batches
             self._take(message)
         return None
 
     def _take(self, message: Any) -> None:
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            return self._send({"id": None, "error": {"code": INVALID_REQUEST, "message": "this is no JSON-RPC 2.0"}})
+            return self.send({"id": None, "error": {"code": INVALID_REQUEST, "message": "this is no JSON-RPC 2.0"}})
         method, params = message.get("method"), message.get("params") or {}
         if method is None:
             return self._take_answer(message)
@@ -222,9 +183,9 @@ class McpServer:
                 raise RpcError(BAD_PARAMS, "the parameters must be an object")
             result = self._perform(str(method), params, message["id"])
         except RpcError as error:
-            return self._send({"id": message["id"], "error": error.body})
+            return self.send({"id": message["id"], "error": error.body})
         if result is not None:
-            self._send({"id": message["id"], "result": result})
+            self.send({"id": message["id"], "result": result})
         return None
 
     def _perform(self, method: str, params: Json, request_id: Any) -> Json | None:
@@ -255,7 +216,7 @@ class McpServer:
         with self._lock:
             self._calls.pop(call.key, None)
         if not call.canceled:
-            self._send({"id": call.request_id, "result": stamped(result, cached=False) if call.is_modern else result})
+            self.send({"id": call.request_id, "result": result})
 
     def _take_notice(self, method: str, params: Any) -> None:
         if method == "notifications/initialized":
@@ -277,7 +238,7 @@ class McpServer:
             self._form_count += 1
             key = f"form-{self._form_count}"
             self._forms[key] = take
-        self._send({"id": key, "method": "elicitation/create", "params": form})
+        self.send({"id": key, "method": "elicitation/create", "params": form})
         return key
 
     def forget_form(self, key: str) -> None:
@@ -285,12 +246,10 @@ class McpServer:
         with self._lock:
             is_open = self._forms.pop(key, None) is not None
         if is_open:
-            self.notify("notifications/cancelled", {"requestId": key, "reason": "answered elsewhere"})
+            told = {"requestId": key, "reason": "answered elsewhere"}
+            self.send({"method": "notifications/cancelled", "params": told})
 
-    def notify(self, method: str, params: Json) -> None:
-        self._send({"method": method, "params": params})
-
-    def _send(self, message: Json) -> None:
+    def send(self, message: Json) -> None:
         line = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False, separators=(",", ":"))
         try:
             with self._writing:

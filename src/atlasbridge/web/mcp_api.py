@@ -25,28 +25,24 @@ from atlasbridge.core.prompt.mcp_messages import (
     INVALID_REQUEST,
     PARSE_ERROR,
     PROGRESS_S,
-    Arguments,
     BadArguments,
     Json,
     RpcError,
+    ToolCall,
     answer_at_once,
     answer_in,
     check_tool,
     check_version,
-    deny,
     elicits,
-    form_of,
+    failed,
     greet,
     label_of,
     name_of,
-    progress_token,
-    said,
-    stamped,
-    verdict,
-    version_of,
+    progress_of,
+    result_of,
 )
 from atlasbridge.core.prompt.model import Answer
-from atlasbridge.core.prompt.question import Handed, Question, RemoteQuestion, prompt_of, question_of
+from atlasbridge.core.prompt.question import Handed, Question, RemoteQuestion, prompt_of
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.schema import BadValue
 from atlasbridge.web.access import Caller
@@ -166,23 +162,22 @@ class McpEndpoint:
             form.set_result(message["result"])
 
     async def _call(self, request: Request, caller: Caller, session: str, request_id: Any, params: Json) -> Response:
-        tool, key = check_tool(params), (caller.key, json.dumps(request_id))
+        check_tool(params)
+        key = (caller.key, json.dumps(request_id))
         if key in self._calls:
             raise RpcError(INVALID_REQUEST, "this id is in use")
         if len(self._calls) >= MOST_CALLS:
             return problem(503, "unavailable", "too many questions are waiting")
-        given = params.get("arguments")
-        if not isinstance(given, dict | None):
+        if not isinstance(params.get("arguments"), dict | None):
             raise RpcError(BAD_PARAMS, "the arguments must be an object")
         client, has_forms = self._sessions.get(session, ("", False))
         label = label_of(params) or client or caller.identity.partition(":")[2]
         label = await self._host.label(request, escape_controls(label, keep_lines=False))
-        call = _Call(self, caller, label, tool, Arguments(given or {}), has_forms and tool == "ask_human")
-        return event_stream(self._pour(call, key, request_id, params))
+        return event_stream(self._pour(_Call(self, caller, label, params, has_forms), key, request_id))
 
-    async def _pour(self, call: _Call, key: tuple[str, str], request_id: Any, params: Json) -> AsyncIterator[bytes]:
-        unwanted = self._calls[key] = asyncio.Event()
-        token, modern, waited_s = progress_token(params), version_of(params) in ENVELOPE_VERSIONS, 0.0
+    async def _pour(self, call: _Call, key: tuple[str, str], request_id: Any) -> AsyncIterator[bytes]:
+        unwanted, waited_s = asyncio.Event(), 0.0
+        self._calls[key] = unwanted
         working = asyncio.ensure_future(call.run())
         leaving = asyncio.ensure_future(unwanted.wait())
         try:
@@ -195,13 +190,10 @@ class McpEndpoint:
                 sending.cancel()
                 if not working.done() and not unwanted.is_set():
                     waited_s += PROGRESS_S
-                    told = {"progressToken": token, "progress": waited_s, "message": "waiting for a person"}
-                    progress = {"method": "notifications/progress", "params": told}
-                    yield b": still here\n\n" if token is None else _event(progress)
+                    progress = progress_of(call.params, waited_s)
+                    yield b": still here\n\n" if progress is None else _event(progress)
             if not unwanted.is_set():
-                text, is_error = working.result()
-                result: Json = {"content": [{"type": "text", "text": text}], "isError": is_error}
-                yield _event({"id": request_id, "result": stamped(result, cached=False) if modern else result})
+                yield _event({"id": request_id, "result": working.result()})
         finally:
             del self._calls[key]
             leaving.cancel()
@@ -212,30 +204,23 @@ class McpEndpoint:
 class _Call:
     """One tool call. `out` contains the requests to the client during the call."""
 
-    def __init__(
-        self, endpoint: McpEndpoint, caller: Caller, label: str, tool: str, given: Arguments, has_forms: bool
-    ) -> None:
+    def __init__(self, endpoint: McpEndpoint, caller: Caller, label: str, params: Json, has_forms: bool) -> None:
         self._endpoint = endpoint
         self._host = endpoint._host
         self._caller = caller
         self._label = label
-        self._tool = tool
-        self._given = given
+        self.params = params
         self._has_forms = has_forms
         self.out: asyncio.Queue[Json] = asyncio.Queue()
 
-    async def run(self) -> tuple[str, bool]:
-        """Return the text for the client, and whether the call failed."""
+    async def run(self) -> Json:
         try:
-            if self._tool == "notify_human":
-                return await self._notify(self._given.text("message")), False
-            if self._tool == "approve":
-                return await self._approve(), False
-            return await self._ask_human(), False
-        except BadArguments as error:
-            return f"{error}.", True
-        except AtlasBridgeError as error:  # an invalid question
-            return f"{error}. {error.hint}".strip(), True
+            call = ToolCall(self.params)
+            asked = call.question
+            told = await (self._notify(call.message) if asked is None else self._ask(call, asked))
+            return result_of(self.params, told)
+        except (BadArguments, AtlasBridgeError) as error:
+            return failed(self.params, error)
 
     async def _notify(self, message: str) -> str:
         text = redact(escape_controls(message)).strip()
@@ -244,34 +229,16 @@ class _Call:
         await self._host.tell(f"{self._label}: {text}")
         return "Told."
 
-    async def _ask_human(self) -> str:
-        given = self._given
-        free_text = bool(given.get("free_text", bool, "true or false", False))
-        asked = Question(given.text("question"), given.texts("choices"), free_text)
-        handed, words = await self._ask(asked, given.ttl_s())
-        return words if handed is None else said(handed, words)
-
-    async def _approve(self) -> str:
-        try:
-            arguments: Json = self._given.get("input", dict, "an object")
-            asked = question_of(self._given.text("tool_name"), arguments, "")
-            handed, words = await self._ask(asked, self._given.ttl_s())
-        except (BadArguments, AtlasBridgeError) as error:
-            return deny(f"Nobody could be asked: {error}.")
-        assert handed is not None  # forms never ask for this
-        return verdict(handed, words, asked, arguments)
-
-    async def _ask(self, asked: Question, ttl_s: float | None) -> tuple[Handed | None, str]:
-        """Return (None, words) if the client's own form was filled in."""
+    async def _ask(self, call: ToolCall, asked: Question) -> str:
         prompt_of(asked)  # raises an error for an invalid question before any person is asked
-        question = RemoteQuestion(new_id(), self._caller.identity, asked, self._label, ttl_s)
+        question = RemoteQuestion(new_id(), self._caller.identity, asked, self._label, call.ttl_s)
         waiting = asyncio.ensure_future(self._wait(question))
-        form = self._show_form(asked) if self._has_forms else None
+        form = self._show_form(call.form) if self._has_forms and call.form else None
         try:
             await asyncio.wait({one for one in (waiting, form) if one is not None}, return_when="FIRST_COMPLETED")
             if form is not None and not waiting.done() and (words := answer_in(form.result())):
-                return None, words
-            return await waiting  # if the form was closed, the question stays open elsewhere
+                return words
+            return call.told(*await waiting)  # if the form was closed, the question stays open elsewhere
         finally:
             waiting.cancel()
             if form is not None:
@@ -291,12 +258,12 @@ class _Call:
             return Handed("expired" if outcome == "expired" else "withdrawn"), ""
         return Handed("answered", Answer.from_json(told["answer"]), str(told["by"])), str(told["words"])
 
-    def _show_form(self, asked: Question) -> asyncio.Future[Json]:
+    def _show_form(self, shown: Json) -> asyncio.Future[Json]:
         name = new_id()
         key = f"{self._caller.key}:{name}"
         form = self._endpoint._forms[key] = asyncio.get_running_loop().create_future()
         form.add_done_callback(lambda _: self._endpoint._forms.pop(key, None))
-        self.out.put_nowait({"id": name, "method": "elicitation/create", "params": form_of(asked)})
+        self.out.put_nowait({"id": name, "method": "elicitation/create", "params": shown})
         return form
 
 

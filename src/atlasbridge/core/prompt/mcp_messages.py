@@ -142,6 +142,59 @@ def verdict(handed: Handed, words: str, asked: Question, arguments: Mapping[str,
     return deny("The person said no.")
 
 
+class ToolCall:
+    """One call of a tool: what people are asked or told, and what the client is told of their answer."""
+
+    def __init__(self, params: Mapping[str, Any], folder: str = "") -> None:
+        from atlasbridge.core.prompt.question import Question, question_of
+
+        self.tool, given = params.get("name"), Arguments(params.get("arguments") or {})
+        self.message = ""
+        self.question: Question | None = None  # None: a message, which nobody answers
+        self.arguments: Json = {}
+        if self.tool == "notify_human":
+            self.message = given.text("message")
+            return
+        if self.tool == "approve":
+            self.arguments = given.get("input", dict, "an object")
+            self.question = question_of(given.text("tool_name"), self.arguments, folder)
+        else:
+            free_text = bool(given.get("free_text", bool, "true or false", False))
+            self.question = Question(given.text("question"), given.texts("choices"), free_text, folder=folder)
+        self.ttl_s = given.ttl_s()
+
+    @property
+    def form(self) -> Json | None:
+        """The question as a form of the client. A permission is never asked for in one."""
+        return form_of(self.question) if self.question and self.tool == "ask_human" else None
+
+    def told(self, handed: Handed, words: str) -> str:
+        if self.question and self.tool == "approve":
+            return verdict(handed, words, self.question, self.arguments)
+        return said(handed, words)
+
+
+def failed(params: Mapping[str, Any], error: Exception) -> Json:
+    """The result of a call that failed. For `approve` it is a denial."""
+    hint = getattr(error, "hint", "")
+    text = f"{error}." + (f" {hint}" if hint else "")
+    if params.get("name") == "approve":
+        return result_of(params, deny(f"Nobody could be asked: {text}"))
+    return result_of(params, text, is_error=True)
+
+
+def result_of(params: Mapping[str, Any], text: str, is_error: bool = False) -> Json:
+    result: Json = {"content": [{"type": "text", "text": text}], "isError": is_error}
+    return stamped(result, cached=False) if version_of(params) in ENVELOPE_VERSIONS else result
+
+
+def progress_of(params: Mapping[str, Any], waited_s: float) -> Json | None:
+    """The message that shows a client that its call is alive, if it wants any."""
+    token = _meta(params).get("progressToken")
+    told = {"progressToken": token, "progress": waited_s, "message": "waiting for a person"}
+    return None if token is None else {"method": "notifications/progress", "params": told}
+
+
 def deny(message: str) -> str:
     return json.dumps({"behavior": "deny", "message": message})
 
@@ -219,10 +272,6 @@ def check_tool(params: Json) -> str:
 def label_of(params: Json) -> str:
     """The client's name for itself in this request, in versions that send it with each one."""
     return name_of(_meta(params).get(f"{_META}clientInfo"))
-
-
-def progress_token(params: Json) -> Any:
-    return _meta(params).get("progressToken")
 
 
 def form_of(asked: Question) -> Json:
