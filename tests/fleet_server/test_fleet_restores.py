@@ -6,6 +6,7 @@ Afterwards everything open is shown exactly once, nothing answered is open, and 
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -226,6 +227,28 @@ async def test_the_other_of_two_machines_can_be_the_one_that_goes_on(fleet_serve
     assert await machines.split(fleet_server.database, "box", 1, "test")
     await clone.connected()
     await until(lambda: "join it again" in machine.health.get("fault", ""))
+    for one in (clone, machine):
+        await one.stop()
+
+
+async def test_a_machine_and_its_copy_each_know_the_number_by_which_a_person_keeps_it(
+    fleet_server: HubApi, root: Path
+) -> None:
+    """The copy was made in the midst of a connection, and neither has told anything since: the copy is let in first."""
+    machine = await new_machine(fleet_server, root)
+    machine.sit().ask()
+    await machine.told_all()
+    await confirmed(fleet_server, "box")
+    shutil.copytree(machine.home.root, root / "copy", ignore=shutil.ignore_patterns("*.sock"))
+    clone = Machine(type(machine.home)(root / "copy"), machine.membership, machine.clock)
+    await clone.start()
+    await held_as(fleet_server, "box", "cloned")
+    await until(lambda: all("this is number" in one.health.get("fault", "") for one in (machine, clone)))
+    (number,) = re.findall("number ([12])", machine.health["fault"])
+    assert f"number {3 - int(number)}" in clone.health["fault"]
+    assert await machines.split(fleet_server.database, "box", int(number) - 1, "test")
+    await machine.connected()
+    await until(lambda: "join it again" in clone.health.get("fault", ""))
     for one in (clone, machine):
         await one.stop()
 

@@ -71,6 +71,28 @@ async def test_history_is_paged_by_rights_newest_first(fleet_server: HubApi) -> 
     assert (await alice.get("/api/v1/decisions", person="bert"))["decisions"] == []
 
 
+async def test_somebody_who_can_see_many_folders_gets_the_same_pages(
+    fleet_server: HubApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last decisions of all folders are read first; where they do not fill a page, each folder is read."""
+    database, pages = fleet_server.database, list[list[str]]()
+    machine_id = await joined(fleet_server, "box")
+    for folder in ("/a", "/b", "/c"):
+        await add_decisions(database, machine_id, 20, folder)
+    await people.add(database, "alice", "admin", "test")
+    await people.add(database, "bert", "member", "test")
+    await people.allow(database, "bert", "box", "/c", "see", "test")
+    began = database.now()
+    for statement in (lists._OF_ALL, lists._OF_ALL.replace("LIMIT 2000", "LIMIT 5"), lists._HISTORY):
+        monkeypatch.setattr(lists, "_OF_ALL", statement)
+        for person, by in (("alice", ""), ("bert", ""), ("alice", "alice"), ("alice", "nobody")):
+            before, query = began - timedelta(seconds=3), {"person": by, "limit": "9"}
+            query["before"] = "" if by else before.isoformat()
+            pages.append([one["decision_id"] for one in await lists.list_history(database, person, query)])
+    assert [len(page) for page in pages[:4]] == [9, 9, 9, 0]
+    assert pages[:4] == pages[4:8] == pages[8:]
+
+
 async def test_history_is_planned_for_its_values_however_often_it_is_read(fleet_server: HubApi) -> None:
     database = Database(fleet_server.database.url, most=1)
     await database.open()

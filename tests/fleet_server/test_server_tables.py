@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import psycopg
 import pytest
 from tests.support.fleet import fleet_server_on
 from tests.support.postgres import Postgres
@@ -12,7 +11,7 @@ from tests.support.postgres import Postgres
 from atlasbridge.core.audit.chain import Fault
 from atlasbridge.core.errors import ConfigError, StoreError
 from atlasbridge.core.store.database import Migration, load_migrations
-from atlasbridge.fleet.server import audit, machines
+from atlasbridge.fleet.server import audit, machines, people
 from atlasbridge.fleet.server.database import Database
 from atlasbridge.fleet.server.migrations_loader import FOLDER, grant_role, migrate
 
@@ -52,7 +51,7 @@ async def test_newer_tables_are_refused(tables: Database) -> None:
 
 async def test_a_step_that_fails_changes_nothing(tables: Database) -> None:
     await migrate(tables)
-    with pytest.raises(psycopg.Error):
+    with pytest.raises(StoreError, match="nowhere"):
         await migrate(tables, saved=True, steps=[*load_migrations(FOLDER), BROKEN])
     assert (await tables.rows("SELECT to_regclass('extra') AS there"))[0]["there"] is None
     assert await migrate(tables) == len(load_migrations(FOLDER))
@@ -75,7 +74,7 @@ async def test_a_role_with_the_least_rights_serves_and_can_change_no_log(server:
             "DROP TABLE machines",
             "CREATE TABLE mine (x int)",
         ):
-            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            with pytest.raises(StoreError, match="PostgreSQL refuses"):
                 await fleet_server.database.rows(forbidden)
     server.sql(tables.url, "DROP OWNED BY clerk; DROP ROLE clerk")
 
@@ -91,6 +90,23 @@ async def test_a_role_that_may_not_make_tables_says_what_to_do(server: Postgres,
         await migrate(stranger)
     await stranger.close()
     server.sql(tables.url, "DROP ROLE stranger")
+
+
+async def test_a_database_without_tables_says_what_to_do(tables: Database) -> None:
+    with pytest.raises(StoreError, match="people") as told:
+        await people.listing(tables)
+    assert "fleet migrate" in told.value.hint
+    await migrate(tables)
+    with pytest.raises(ConfigError, match="no user 'nobody_here'") as told_of_role:
+        await grant_role(tables, "nobody_here")
+    assert "createuser nobody_here" in told_of_role.value.hint
+
+
+async def test_the_log_is_shown_with_what_no_server_has_sealed(tables: Database) -> None:
+    await migrate(tables)
+    await people.add(tables, "alice", "admin", "test")
+    (line,) = await audit.entries(tables)
+    assert "PERSON_ADDED" in line
 
 
 async def test_the_fleet_servers_own_log_shows_a_change_and_a_cut(tables: Database) -> None:

@@ -158,7 +158,10 @@ class Visitor:
     async def get(self, path: str, **query: Any) -> dict[str, Any]:
         try:
             answer = await self.client.get(path, params=query)
-        except httpx.ReadError:  # the server had just closed an idle connection: a browser asks again, too
+        except (
+            httpx.ReadError,
+            httpx.RemoteProtocolError,
+        ):  # the server had just closed an idle connection: a browser asks again, too
             answer = await self.client.get(path, params=query)
         return {"status": answer.status_code, **answer.json()}
 

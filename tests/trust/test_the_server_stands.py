@@ -218,7 +218,7 @@ async def test_a_log_that_was_cut_behind_what_was_followed_is_named(fleet_server
     await say(link, "beat", head=[row["proved_count"] - 1, "another"])
     await hears(link, "beat")
     (after,) = await fleet_server.database.rows("SELECT log_fault FROM machines")
-    assert "cut or rewritten" in after["log_fault"]
+    assert "it was cut" in after["log_fault"]
     await link.close()
 
 
@@ -234,7 +234,7 @@ async def test_a_log_of_which_another_head_was_proved_is_named(fleet_server: Hub
     await say(link, "beat", head=[row["proved_count"], "another"])
     await hears(link, "beat")
     (after,) = await fleet_server.database.rows("SELECT log_fault FROM machines")
-    assert "cut or rewritten" in after["log_fault"]
+    assert "it was rewritten" in after["log_fault"]
     await link.close()
 
 

@@ -62,7 +62,6 @@ class FleetLink:
         self._whole_at: int | None = None  # after this number, everything open was sent
         self.fault = "not connected yet"
         self.notice = ""
-        self._dials = 0
 
     @property
     def connected(self) -> bool:
@@ -79,7 +78,6 @@ class FleetLink:
     async def run(self) -> None:
         delay_s = FIRST_RETRY_S
         while True:
-            self._dials += 1
             try:
                 await self._live()
                 delay_s = FIRST_RETRY_S

@@ -136,6 +136,7 @@ async def verify(database: Database) -> Fault | Head:
 
 
 async def entries(database: Database, limit: int = 100) -> list[str]:
+    await seal(database)
     found = await database.rows("SELECT entry FROM audit_entries ORDER BY seq DESC LIMIT %s", limit)
     return [str(one["entry"]) for one in found][::-1]
 
@@ -180,7 +181,9 @@ async def look_at_head(
     if always:  # the last head from before the disconnect: the log must still lead to it
         await _anchor(connection, machine_id, newest, at)
     if head.entries < newest.entries or (head.entries == newest.entries and head.hash != newest.hash):
-        fault = f"it was cut or rewritten: it had {newest.entries} entries, now it says {head.entries}"
+        fault = f"it was cut: it had {newest.entries} entries, now it has {head.entries}"
+        if head.entries == newest.entries:
+            fault = f"it was rewritten: entry {head.entries} is another one than it was"
         await _blame(connection, machine_id, fault, at, bool(known["log_fault"]))
         return
     query = "UPDATE machines SET head_count = %s, head_hash = %s WHERE id = %s"

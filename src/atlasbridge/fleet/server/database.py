@@ -90,6 +90,10 @@ class Unkeepable(ValueError):
     """The caller sent a value that no table can store: a NUL, a lone surrogate or an infinite number."""
 
 
+# The tables were not made, or not for this user.
+_UNPREPARED = (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn, psycopg.errors.InsufficientPrivilege)
+
+
 def _pool(url: str, most: int, setting: str = "", **given: Any) -> Pool:
     """`setting` is applied with a SET statement, because a pooler such as PgBouncer does not forward connection
     options.
@@ -249,6 +253,9 @@ class Database:
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.create_task(self._look(), name="look at connections")
             raise StoreError(f"PostgreSQL is away: {_first_line(error)}", "it is tried again") from None
+        except _UNPREPARED as error:
+            hint = "the owner of the database runs: atlasbridge fleet migrate [--role USER]"
+            raise StoreError(f"PostgreSQL refuses: {_first_line(error)}", hint) from None
         except (psycopg.DataError, psycopg.IntegrityError, UnicodeEncodeError) as error:
             raise Unkeepable(_first_line(error)) from None
 

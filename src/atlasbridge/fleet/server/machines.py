@@ -241,7 +241,8 @@ def _is_live(known: Mapping[str, Any], database: Database) -> bool:
 _HELD = {
     "restored": "This machine was put back to an earlier state, or is a copy of one."
     " If that is right: atlasbridge fleet machines accept-restore {name}",
-    "cloned": "Two machines use the key of {name}. Say which one goes on: atlasbridge fleet machines split {name}",
+    "cloned": "Several machines use the key of {name}, and this is number {number} of them. Say which one goes on:"
+    " atlasbridge fleet machines split {name} --keep NUMBER",
     "expelled": "Another machine goes on as {name}. Leave the fleet and join it again: atlasbridge fleet leave --force",
 }
 
@@ -253,15 +254,15 @@ async def _hold(
     both have to wait.
     """
     name, machine_id = known["name"], known["id"]
-    refused = Refused(verdict, _HELD[verdict].format(name=name))
     came = {key: given[key] for key in ("token", "host", "address", "at")}
     is_known = given["token"] in (known["token"], known["token_offered"])
     if is_known and not known["held"]:
         came["token"] = exact_token(given)
     fresh = not (is_known and known["held"]) and came["token"] not in [one["token"] for one in known["others"]]
+    others = [*known["others"], came][-8:] if fresh else known["others"]
+    refused = Refused(verdict, _HELD[verdict].format(name=name, number=_number(given, others)))
     if verdict == "expelled" or (known["held"] == verdict and not fresh):
         return refused
-    others = [*known["others"], came][-8:] if fresh else known["others"]
     query = "UPDATE machines SET held = %s, others = %s, generation = generation + 1, connected_to = '' WHERE id = %s"
     await connection.execute(query, (verdict, Jsonb(others), machine_id))
     event = "MACHINE_CLONED" if verdict == "cloned" else "MACHINE_RESTORED"
@@ -269,6 +270,12 @@ async def _hold(
     their = {"other_host": given["host"], "other_address": given["address"]}
     await note(connection, database.now(), event, machine=machine_id, name=name, **places, **their)
     return refused
+
+
+def _number(given: Mapping[str, Any], others: list[dict[str, Any]]) -> int:
+    """The number that `sides` gives to this machine."""
+    tokens = [exact_token(given), given["token"]]
+    return next((number for number, one in enumerate(others, 2) if one["token"] in tokens), 1)
 
 
 async def _note_return(
@@ -342,10 +349,15 @@ async def accept_restore(database: Database, name: str, by: str) -> str | None:
 
 
 async def sides(database: Database, name: str) -> list[str]:
-    """Descriptions of the machines that use this key, the original one first."""
+    """Descriptions of the machines that use this key. Each is told its number, because only a person can say which
+    one is the copy.
+    """
     async with database.transaction() as connection:
         known = await _held(connection, name)
-    return [] if known is None else [_place(known), *(_place(one) for one in known["others"])]
+    if known is None:
+        return []
+    others = (f"{_place(one)}, refused since {one['at'][:19]} UTC" for one in known["others"])
+    return [f"{_place(known)}, the last one that was let in", *others]
 
 
 async def split(database: Database, name: str, keep: int, by: str) -> str | None:

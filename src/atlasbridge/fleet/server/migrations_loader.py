@@ -100,5 +100,8 @@ async def grant_role(database: Database, role: str) -> None:
     async with database.transaction() as connection:
         found = await row(connection, "SELECT current_schema() AS name")
         names = {"schema": sql.Identifier(found["name"] if found else "public"), "role": sql.Identifier(role)}
-        for statement in ROLE_RIGHTS:
-            await connection.execute(sql.SQL(statement).format(**names))
+        try:
+            for statement in ROLE_RIGHTS:
+                await connection.execute(sql.SQL(statement).format(**names))
+        except psycopg.errors.UndefinedObject:
+            raise ConfigError(f"PostgreSQL has no user {role!r}", f"make it first: createuser {role}") from None
