@@ -298,11 +298,26 @@ ODD = (
         RAW,
     ),
     Invented(
+        "a pointer that touches its word, in a list that goes on",
+        f"{HIDE}How was it?\n→great\n ok\n bad  ↓",
+        "multiple_choice",
+        ("great", "ok", "bad"),
+        {"ok": DOWN + b"\r"},
+        RAW,
+    ),
+    Invented(
         "a bar as the pointer",
         f"{HIDE}  Deploy to production?\n\n    {grey('Yes, deploy')}\n  │ No, go back\n\n  {grey('enter: confirm  •  esc: back')}\n",
         "multiple_choice",
         ("Yes, deploy", "No, go back"),
         {"y": UP + b"\r", "n": b"\r"},
+    ),
+    Invented(
+        "a bar as the only mark",
+        f"{HIDE}Which checkpoint should be restored?\n\n  oldest\n▌ middle\n  newest\n\n{grey('enter: restore')}\n",
+        "multiple_choice",
+        ("oldest", "middle", "newest"),
+        {"newest": DOWN + b"\r", "oldest": UP + b"\r"},
     ),
     Invented(
         "angle brackets around the chosen word",
@@ -337,9 +352,8 @@ ODD = (
         "boxes below several rows of instructions",
         f"{HIDE}\x1b[36m?\x1b[m \x1b[1mPick colours\x1b[m ›\x1b[m  \n\nInstructions:\n    ↑/↓: Highlight option\n    ←/→/[space]: Toggle selection\n    a: Toggle all\n    enter/return: Complete answer\n◯   \x1b[36mRed\x1b[m\n◯   Green\n◯   \x1b[9;90mBlue\x1b[m\n◯   Yellow\n",
         "multiple_choice",
-        (),
-        {},
-        unsure=True,
+        ("Red", "Green", "Yellow"),
+        {"Red,Yellow": b" \x1b[B\x1b[B \r", "Blue": None},
     ),
     Invented(
         "a table with a lit row",
@@ -484,7 +498,6 @@ COLUMNS = (
         "multiple_choice",
         ("Accept", "Reject"),
         {"Reject": DOWN + b"\r"},
-        unsure=True,
     ),
     Invented(
         "a list beside its preview",
@@ -507,4 +520,454 @@ COLUMNS = (
     ),
 )
 
-ALL = (*FIELDS, *KEYS, *ODD, *NUMBERED, *DISABLED, *COLUMNS)
+ALLOW = f"{HIDE}Allow the agent to run `make deploy`?\n\n"
+
+
+def bold(text: str) -> str:
+    return f"\x1b[1m{text}\x1b[m"
+
+
+def under(text: str) -> str:
+    return f"\x1b[4m{text}\x1b[m"
+
+
+FIELDS_TOO = (
+    Invented(
+        "box mark placeholder",
+        f"{HIDE}What should the commit say?\n{boxed('> ' + grey('Type your answer here…'))}{grey('Enter to submit • Esc to cancel')}\n",
+        "free_text",
+        (),
+        {"fix": b"fix\r"},
+    ),
+    Invented(
+        "box caret glyph half",
+        f"{HIDE}What should the commit say?\n{boxed('▌')}{grey('Enter to submit • Esc to cancel')}\n",
+        "free_text",
+        (),
+        {"fix": b"fix\r"},
+    ),
+    Invented(
+        "label underscore",
+        f"{HIDE}New project\n\n  Name: _\n\n  {grey('enter: create   esc: cancel')}\n",
+        "free_text",
+        (),
+        {"fix": b"fix\r"},
+    ),
+    Invented(
+        "box visible cursor",
+        f"Branch name?\n{boxed('')}{grey('enter to confirm')}\x1b[3;3H",
+        "free_text",
+        (),
+        {"fix": b"fix\r"},
+    ),
+    Invented(
+        "box visible cursor title",
+        f"{boxed('', title='Branch name?')}{grey('enter to confirm')}\x1b[2;3H",
+        "free_text",
+        (),
+        {"fix": b"fix\r"},
+    ),
+    Invented(
+        "box visible placeholder",
+        f"Branch name?\n{boxed(grey('e.g. main'))}{grey('enter to confirm')}\x1b[3;3H",
+        "free_text",
+        (),
+        {"fix": b"fix\r"},
+    ),
+    Invented(
+        "full screen title box",
+        f"{FULL}\n\n" + boxed("Enter the host name:", "", "> " + lit(" ")),
+        "free_text",
+        (),
+        {"fix": b"fix\r"},
+    ),
+    Invented(
+        "label caret reversed",
+        f"{HIDE}\n  Host: {lit(' ')}\n\n  {grey('⏎ next   esc back')}\n",
+        "free_text",
+        (),
+        {"fix": b"fix\r"},
+    ),
+    Invented(
+        "question and caret in a row",
+        f"{HIDE}What is the host? {lit(' ')}\n\n{grey('enter to continue')}\n",
+        "free_text",
+        (),
+        {"fix": b"fix\r"},
+    ),
+    Invented("emoji", "✏️  Describe the change: ", "free_text", (), {"fix": b"fix\r"}, RAW),
+    Invented("emoji 2", "🔑 Project name › ", "free_text", (), {"fix": b"fix\r"}, POLLING),
+    Invented(
+        "two rows",
+        "✨ Choose a name for the branch\n   (letters and digits) ▸ ",
+        "free_text",
+        (),
+        {"fix": b"fix\r"},
+        POLLING,
+    ),
+)
+
+KEYS_TOO = (
+    Invented(
+        "angles", ALLOW + "<y> Yes   <n> No   <a> Always\n", "multiple_choice", ("Yes", "No", "Always"), {"n": b"n"}
+    ),
+    Invented("paren", ALLOW + "Y) Yes   N) No   A) Always\n", "multiple_choice", ("Yes", "No", "Always"), {"n": b"N"}),
+    Invented("equals", ALLOW + "y=yes  n=no  a=always\n", "multiple_choice", ("yes", "no", "always"), {"n": b"n"}),
+    Invented(
+        "digits",
+        ALLOW + "[1] Allow once  [2] Allow always  [3] Deny\n",
+        "multiple_choice",
+        ("Allow once", "Deny"),
+        {"n": b"3"},
+    ),
+    Invented(
+        "ctrl", ALLOW + "Ctrl+A Approve   Ctrl+R Reject\n", "multiple_choice", ("Approve", "Reject"), {"n": b"\x12"}
+    ),
+    Invented("caret", ALLOW + "^A Approve   ^R Reject\n", "multiple_choice", ("Approve", "Reject"), {"n": b"\x12"}),
+    Invented("dots", ALLOW + "y Yes · n No · a Always\n", "multiple_choice", ("Yes", "No", "Always"), {"n": b"n"}),
+    Invented("bars", ALLOW + "y Yes | n No | a Always\n", "multiple_choice", ("Yes", "No", "Always"), {"n": b"n"}),
+    Invented("slashes", ALLOW + "[y]es / [n]o / [a]lways\n", "multiple_choice", ("yes", "no", "always"), {"n": b"n"}),
+    Invented(
+        "column paren",
+        ALLOW + "  (y) Yes, once\n  (a) Always\n  (n) No\n",
+        "multiple_choice",
+        ("Yes, once", "No"),
+        {"n": b"n"},
+    ),
+    Invented(
+        "column bracket",
+        ALLOW + "  [y] Yes, once\n  [a] Always\n  [n] No\n",
+        "multiple_choice",
+        ("Yes, once", "No"),
+        {"n": b"n"},
+    ),
+    Invented(
+        "column y)",
+        ALLOW + "  y) Yes, once\n  a) Always\n  n) No\n",
+        "multiple_choice",
+        ("Yes, once", "No"),
+        {"n": b"n"},
+    ),
+    Invented(
+        "column glued",
+        ALLOW + "  [Y]es, once\n  [A]lways\n  [N]o\n",
+        "multiple_choice",
+        ("Yes, once", "No"),
+        {"n": b"n"},
+    ),
+    Invented(
+        "column dash",
+        ALLOW + "  y - Yes, once\n  a - Always\n  n - No\n",
+        "multiple_choice",
+        ("Yes, once", "No"),
+        {"n": b"n"},
+    ),
+    Invented(
+        "box keys",
+        f"{HIDE}" + boxed("Allow `make deploy`?", "", "[y] Allow  [n] Deny  [a] Always"),
+        "multiple_choice",
+        ("Allow", "Deny"),
+        {"n": b"n"},
+    ),
+    Invented(
+        "full foot",
+        f"{FULL}Allow `make deploy`?\x1b[24;1H{lit('Y')} Allow  {lit('N')} Deny",
+        "multiple_choice",
+        ("Allow", "Deny"),
+        {"n": b"N"},
+    ),
+    Invented(
+        "F keys 2",
+        f"{FULL}Save the changes before leaving?\n\n F1=Yes  F2=No  F3=Cancel",
+        "multiple_choice",
+        ("Yes", "No", "Cancel"),
+        {"n": b"\x1bOQ"},
+    ),
+    Invented("quit status", f"{FULL}GET / 200\nGET /x 404\n\x1b[24;1H q Quit  r Reload  ? Help", "none", probe=TICKING),
+    Invented(
+        "vite",
+        "  VITE ready in 300 ms\n\n  ➜  Local: http://localhost:5173/\n  ➜  press h + enter to show help\n",
+        "none",
+        probe=TICKING,
+    ),
+)
+
+ODD_TOO = (
+    Invented(
+        "bold only",
+        f"{HIDE}Which size?\n\n  Small\n  {bold('Medium')}\n  Large\n",
+        "multiple_choice",
+        ("Small", "Medium", "Large"),
+        {"Large": DOWN + b"\r"},
+    ),
+    Invented(
+        "underline only",
+        f"{HIDE}Which size?\n\n  Small\n  {under('Medium')}\n  Large\n",
+        "multiple_choice",
+        ("Small", "Medium", "Large"),
+        {"Large": DOWN + b"\r"},
+    ),
+    Invented(
+        "truecolor row",
+        f"{HIDE}Which size?\n\n  Small     \n\x1b[48;2;40;80;160m  Medium    \x1b[m\n  Large     \n",
+        "multiple_choice",
+        ("Small", "Medium", "Large"),
+        {"Large": DOWN + b"\r"},
+    ),
+    Invented(
+        "star",
+        f"{HIDE}Which size?\n\n  Small\n* Medium\n  Large\n",
+        "multiple_choice",
+        ("Small", "Medium", "Large"),
+        {"Large": DOWN + b"\r"},
+    ),
+    Invented(
+        "three buttons bg",
+        f"{HIDE}Save changes?\n\n  {bar(' Save ', 25)}  {bar(' Discard ', 240)}  {bar(' Cancel ', 240)}\n",
+        "multiple_choice",
+        ("Save", "Discard", "Cancel"),
+        {"Cancel": RIGHT + RIGHT + b"\r"},
+    ),
+    Invented(
+        "buttons inverse",
+        f"{HIDE}Save changes?\n\n  {lit(' Save ')}   Discard    Cancel \n",
+        "multiple_choice",
+        ("Save", "Discard", "Cancel"),
+        {"Cancel": RIGHT + RIGHT + b"\r"},
+    ),
+    Invented(
+        "buttons bracket colour",
+        f"{HIDE}Save changes?\n\n  \x1b[1;32m[ Save ]\x1b[m  [ Discard ]  [ Cancel ]\n",
+        "multiple_choice",
+        ("Save", "Discard", "Cancel"),
+        {"Cancel": RIGHT + RIGHT + b"\r"},
+    ),
+    Invented(
+        "yes no pipe",
+        f"{HIDE}Delete it?  {lit('Yes')} | No\n",
+        "multiple_choice",
+        ("Yes", "No"),
+        {"No": RIGHT + b"\r"},
+        unsure=True,
+    ),
+    Invented(
+        "radio circles",
+        f"{HIDE}Which size?\n\n  ○ Small\n  ● Medium\n  ○ Large\n",
+        "multiple_choice",
+        ("Small", "Medium", "Large"),
+        {"Large": DOWN + b"\r"},
+    ),
+    Invented(
+        "boxes check",
+        f"{HIDE}Which parts?\n\n> [ ] docs\n  [x] tests\n  [ ] ci\n\n{grey('space: toggle  enter: done')}\n",
+        "multiple_choice",
+        ("docs", "tests", "ci"),
+        {},
+    ),
+    Invented(
+        "scroll arrows",
+        f"{HIDE}Which size?\n  ▲\n  Small\n❯ Medium\n  Large\n  ▼\n",
+        "multiple_choice",
+        ("Small", "Medium", "Large"),
+        {"Large": DOWN + b"\r"},
+    ),
+)
+
+NUMBERED_TOO = (
+    Invented(
+        "letters dot",
+        "A. red\nB. green\nC. blue\nAnswer: ",
+        "multiple_choice",
+        ("red", "green", "blue"),
+        {"green": b"B\r"},
+        READING,
+    ),
+    Invented(
+        "bare space",
+        "  1 red\n  2 green\n  3 blue\nSelect: ",
+        "multiple_choice",
+        ("red", "green"),
+        {"green": b"2\r"},
+        READING,
+    ),
+    Invented(
+        "descr",
+        "1) red\n     warm\n2) green\n     calm\n3) blue\n     cold\nColour: ",
+        "multiple_choice",
+        ("red", "green", "blue"),
+        {"green": b"2\r"},
+        READING,
+    ),
+    Invented(
+        "blank rows",
+        "1) red\n\n2) green\n\n3) blue\n\nColour? ",
+        "multiple_choice",
+        ("red", "green", "blue"),
+        {"green": b"2\r"},
+        READING,
+        unsure=True,
+    ),
+    Invented(
+        "q to quit",
+        "  1. red\n  2. green\n  q. quit\nEnter number (q to quit): ",
+        "multiple_choice",
+        ("red", "green", "quit"),
+        {"quit": b"q\r"},
+        READING,
+    ),
+    Invented(
+        "zero last",
+        "  1. red\n  2. green\n  0. exit\n> ",
+        "multiple_choice",
+        ("red", "green", "exit"),
+        {"exit": b"0\r"},
+        READING,
+        unsure=True,
+    ),
+    Invented(
+        "pick 1", "[1] red\n[2] green\nYour pick [1]: ", "multiple_choice", ("red", "green"), {"green": b"2\r"}, READING
+    ),
+    Invented(
+        "which one",
+        "Servers:\n  1: web1\n  2: web2\nWhich one? ",
+        "multiple_choice",
+        ("web1", "web2"),
+        {"web2": b"2\r"},
+        READING,
+    ),
+    Invented("german", "1) rot\n2) blau\nFarbe: ", "multiple_choice", ("rot", "blau"), {"blau": b"2\r"}, READING),
+    Invented(
+        "arrow list",
+        " 1 -> red\n 2 -> green\nColour: ",
+        "multiple_choice",
+        ("red", "green"),
+        {"green": b"2\r"},
+        READING,
+        unsure=True,
+    ),
+    Invented(
+        "raw",
+        "1) red\n2) green\n3) blue\nColour: ",
+        "multiple_choice",
+        ("red", "green", "blue"),
+        {"green": b"2\r"},
+        POLLING,
+    ),
+    Invented(
+        "no list",
+        "Found 3 problems:\n1. x.py is long\n2. y.py is old\n3. z.py is empty\n\nEnter your e-mail: ",
+        "free_text",
+        (),
+        {"a@b.c": b"a@b.c\r"},
+        READING,
+    ),
+    Invented("password", "1. fetched\n2. built\nPassword: ", "free_text", (), {"x1": b"x1\r"}, RAW),
+)
+
+COLUMNS_TOO = (
+    Invented(
+        "pipe right",
+        f"{FULL}"
+        + "\n".join(
+            f"{left:<30}| {right}"
+            for left, right in (
+                ("src/", "Delete src/app.py?"),
+                ("  app.py", ""),
+                ("  util.py", "❯ Yes"),
+                ("tests/", "  No"),
+                ("README", ""),
+            )
+        ),
+        "multiple_choice",
+        ("Yes", "No"),
+        {"n": DOWN + b"\r"},
+    ),
+    Invented(
+        "double left",
+        f"{FULL}"
+        + "\n".join(
+            f"{left:<30}║ {right}"
+            for left, right in (
+                ("Delete src/app.py?", "1 import os"),
+                ("", "2"),
+                ("> Yes", "3 def main():"),
+                ("  No", "4     pass"),
+                ("", "5"),
+            )
+        ),
+        "multiple_choice",
+        ("Yes", "No"),
+        {"n": DOWN + b"\r"},
+    ),
+    Invented(
+        "right keys",
+        f"{FULL}"
+        + "\n".join(
+            f"{left:<30}│ {right}"
+            for left, right in (
+                ("src/", "Delete src/app.py?"),
+                ("  app.py", ""),
+                ("  util.py", "[y] Yes  [n] No"),
+                ("tests/", ""),
+                ("README", ""),
+            )
+        ),
+        "multiple_choice",
+        ("Yes", "No"),
+        {"n": b"n"},
+    ),
+    Invented(
+        "right numbers",
+        f"{FULL}"
+        + "\n".join(
+            f"{left:<30}│ {right}"
+            for left, right in (
+                ("src/", "Delete src/app.py?"),
+                ("  app.py", "❯ 1. Yes"),
+                ("  util.py", "  2. Yes, all"),
+                ("tests/", "  3. No"),
+                ("README", ""),
+            )
+        ),
+        "multiple_choice",
+        ("Yes", "No"),
+        {"n": DOWN + DOWN + b"\r"},
+    ),
+)
+
+DISABLED_TOO = (
+    Invented(
+        "coming soon",
+        f"{HIDE}? Which plan? (Use arrow keys)\n❯ Free\n  Pro (unavailable)\n  Team\n",
+        "multiple_choice",
+        ("Free", "Team"),
+        {"Pro": None},
+    ),
+    Invented(
+        "strike",
+        f"{HIDE}? Which plan?\n❯ Free\n  \x1b[9mPro\x1b[m\n  Team\n",
+        "multiple_choice",
+        ("Free", "Team"),
+        {"Pro": None},
+    ),
+    Invented(
+        "dash",
+        f"{HIDE}? Which plan?\n> Free\n- Pro (disabled)\n  Team\n",
+        "multiple_choice",
+        ("Free", "Team"),
+        {"Pro": None},
+    ),
+    Invented(
+        "numbered disabled",
+        f"{HIDE}? Which plan?\n❯ 1) Free\n  2) Pro (disabled)\n  3) Team\n",
+        "multiple_choice",
+        ("Free", "Team"),
+        {"Pro": None},
+    ),
+)
+
+
+ALL = (
+    *FIELDS, *KEYS, *ODD, *NUMBERED, *DISABLED, *COLUMNS,
+    *FIELDS_TOO, *KEYS_TOO, *ODD_TOO, *NUMBERED_TOO, *COLUMNS_TOO, *DISABLED_TOO,
+)  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 
 from atlasbridge.core.recognition.dialect import POINTERS
+from atlasbridge.core.recognition.recognise import panes
 from atlasbridge.core.recognition.widgets import framed_dialog
 from atlasbridge.core.recognition.widgets.list_rows import (
     Item,
@@ -31,7 +32,12 @@ def is_highlighted(view: View, label: str, among: tuple[str, ...] = ()) -> bool:
     The list that contains them decides, because an arrow or a similar word in other text means nothing. Without such
     a list, a menu that contains the label decides, and without that the style of the label. "Yes" is not "Yes,
     always": a prefix matches only if no item is exactly equal.
+    On a screen of two columns, each of them decides for itself.
     """
+    return any(_is_highlighted(part, label, among) for part in (view, *panes(view)))
+
+
+def _is_highlighted(view: View, label: str, among: tuple[str, ...]) -> bool:
     form = framed_dialog.find_form(view) if label.endswith(":") else None
     if form is not None:
         return f"{form.rows[form.current].label}:" == label

@@ -6,6 +6,8 @@ If no finder matches, the line that asks is used.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable
 
 from atlasbridge.core.prompt.model import PromptType
@@ -18,7 +20,7 @@ from atlasbridge.core.recognition.widgets.input_box import recognise_input_box
 from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog, recognise_region
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.resting_screen import has_bar, recognise_foot, whole_screen
-from atlasbridge.core.screen.frames import is_drawn
+from atlasbridge.core.screen.frames import columns_of, find_frames, is_drawn
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 
@@ -71,7 +73,28 @@ FINDERS: tuple[Finder, ...] = (
 
 def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding:
     """The prompt on this screen. If nothing asks, the screen itself, where a program possibly waits."""
-    return with_secrecy(_recognise(view, facts, dialect), dialect)
+    found = _recognise(view, facts, dialect)
+    if found.type is PromptType.TYPE_UNKNOWN and not found.structural and not dialect.idles:
+        halves = (_recognise(half, facts, dialect) for half in panes(view))
+        found = next((one for one in halves if one.structural and one.choices), found)
+    return with_secrecy(found, dialect)
+
+
+def panes(view: View) -> tuple[View, ...]:
+    """The parts of a full screen on both sides of a line from its top to its foot, each as if it was alone."""
+    rows = [(line, columns_of(line)) for line in view.lines if line.strip()]
+    sides = Counter(place for line, places in rows for char, place in zip(line, places, strict=True) if char in "│┃║|")
+    frames = {place for one in find_frames(view.lines) for place in (one.left, one.right)}
+    col, count = max(sides.items(), key=lambda one: one[1], default=(0, 0))
+    if not view.alternate or count < max(4, len(rows) - 2) or col in frames or not col:
+        return ()
+    cut = [bisect_left(columns_of(line), col) for line in view.lines]
+    left = tuple(line[:at].rstrip() for line, at in zip(view.lines, cut, strict=True))
+    right = tuple(f"{'':<{col + 1}}{line[at + 1 :]}".rstrip() for line, at in zip(view.lines, cut, strict=True))
+    both = ((left, view.col < col), (right, view.col > col))
+    return tuple(
+        replace(view, lines=lines, before=None, cursor_visible=view.cursor_visible and here) for lines, here in both
+    )
 
 
 def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding:

@@ -277,11 +277,13 @@ _FIELD = lazy(r"^\s*+(?P<label>[^\W\d_][^:]{0,38}):(?=\s|_|$)[\s_]*+(?P<value>.*
 _WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12})\s*+$")
 _BOXED = lazy(r"[\[(][ xX*]?[\])]")
 _TWIG = lazy(r"[├└╰]─")
-_SUBMITS = lazy(
-    r"(?<!\w)(?:enter|return|↵|⏎)\s*+(?:to\s+|:\s*+)?(?:submit|save|confirm|continue|send|ok|accept|done|next)\b",
+SUBMITS = lazy(
+    r"(?<!\w)(?:enter|return|↵|⏎)\s*+(?:to\s+|:\s*+)?(?:submit|save|confirm|continue|send|ok|accept|done|next|create)\b",
     re.IGNORECASE,
 )
-_BLOCK = lazy(r"^(\s*+(?:[│┃║|]\s++)?(?:[^█▏▎]*[^█▏▎\s] ?|[>❯›»] )?[█▏▎])\s*+[│┃║|]?$")  # a caret that is a character
+_BLOCK = lazy(
+    r"^(\s*+(?:[│┃║|]\s++)?(?:[^█▏▎▌▊]*[^█▏▎▌▊\s] ?|[>❯›»] )?(?:[█▏▎▌▊]|(?<=\s)_))\s*+[│┃║|]?$"
+)  # a caret that is a character
 _MARK_BEFORE = lazy(r"^[│┃║|>❯›»\s]+")
 _MARKED = lazy(r"^\s*+[>❯›»✎](?:\s++(?P<hint>.*))?$")
 _PLACEHOLDER = lazy(r"^\s*+(?P<hint>(?:type|enter|write)\b.{0,40}(?:…|\.{3}))$", re.IGNORECASE)
@@ -406,7 +408,7 @@ def _at_drawn_caret(view: View) -> View:
     here = view.at_caret()
     for at in range(view.bottom(), max(0, view.bottom() - CARET_ROWS), -1) if here is view else ():
         match = None if view.cursor_visible else _BLOCK.match(view.lines[at])
-        if match and view.lines[at - 1][match.end(1) - 1 : match.end(1)] not in tuple("█▏▎"):
+        if match and view.lines[at - 1][match.end(1) - 1 : match.end(1)] not in tuple("█▏▎▌▊"):
             lines = (*view.lines[:at], match[1][:-1], *view.lines[at + 1 :])
             return replace(view, lines=lines, row=at, col=match.end(1) - 1, before=None, cursor_visible=True)
     return here
@@ -415,13 +417,15 @@ def _at_drawn_caret(view: View) -> View:
 def recognise_caret_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """A caret that the program draws, in a frame or above the key that submits: an empty field, or text to replace."""
     here = _at_drawn_caret(view)
-    if view.cursor_visible or not here.cursor_visible:
+    if not here.cursor_visible:
         return None
     around = [
         one for one in find_frames(view.lines) if one.top < here.row < one.bottom and one.left < here.col < one.right
     ]
     frame = max(around, key=lambda one: one.top, default=None)
-    if find_buttons(view, frame) if frame else not any(map(_SUBMITS.search, view.lines[here.row + 1 :])):
+    if frame is None and view.cursor_visible:
+        return None
+    if find_buttons(view, frame) if frame else not any(map(SUBMITS.search, view.lines[here.row + 1 :])):
         return None
     box = inner(here, frame) if frame else here
     found = recognise_line(box, facts, dialect, strict=True) if frame else None
@@ -439,7 +443,7 @@ def recognise_caret_field(view: View, facts: Facts, dialect: Dialect) -> Finding
 def recognise_marked_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """`› Type your answer` below a question and above `enter to submit`: an agent's own field, still empty."""
     rows, foot = unframed(view.lines), view.bottom()
-    told = next((at for at in range(foot, max(0, foot - numbers.EDGE_ROWS), -1) if _SUBMITS.search(rows[at])), 0)
+    told = next((at for at in range(foot, max(0, foot - numbers.EDGE_ROWS), -1) if SUBMITS.search(rows[at])), 0)
     within = range(max(0, told - numbers.QUESTION_ROWS), told)
     marked = [(at, _MARKED.match(rows[at]) or _PLACEHOLDER.match(rows[at])) for at in within]
     marked = [(at, match) for at, match in marked if match]

@@ -15,10 +15,10 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, cut, to_look_at, without_drawing
 from atlasbridge.core.recognition.question import block
-from atlasbridge.core.recognition.widgets.framed_dialog import ends_in_buttons, inner
+from atlasbridge.core.recognition.widgets.framed_dialog import SUBMITS, ends_in_buttons, inner
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
-from atlasbridge.core.screen.frames import SIDES, Frame, find_frames, inside, is_rule
+from atlasbridge.core.screen.frames import SIDES, Frame, find_frames, inside, is_drawn, is_rule
 from atlasbridge.core.screen.style import is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
@@ -69,8 +69,10 @@ def _with_placeholder(view: View, drawn_by_the_terminal: bool) -> bool:
     sure = drawn_by_the_terminal or padded or len(above.strip()) >= view.cols - numbers.MARGIN
     apart = row > 0 and sure and not any(map(str.isalnum, above))
     told = any(any(map(str.isalnum, line)) for line in view.lines[row + 1 : row + 1 + numbers.BESIDE_BOX_ROWS])
-    asked = above.endswith(("?", ":", "？", "：")) or vocabulary.speaks("instruct", "unless", words)
-    return (apart and told) or (not asked and vocabulary.speaks("instruct", "asks", words))
+    over = next((line.rstrip() for line in reversed(view.lines[:row]) if not is_drawn(line)), "")
+    asked = over.endswith(("?", ":", "？", "：")) or vocabulary.speaks("instruct", "unless", words)
+    below = any(map(SUBMITS.search, view.lines[row + 1 :]))
+    return (apart and told and not (asked and below)) or (not asked and vocabulary.speaks("instruct", "asks", words))
 
 
 def _in_a_chat(view: View) -> bool:

@@ -339,8 +339,8 @@ _GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last 
 _EDGES = ("│", "┃", "║")
 _ENDS_QUESTION = lazy(r"[?:›»·…‣]")
 _COUNTED = lazy(
-    r"(?:^|(?<=\s\s)(?!\s)|(?<=\t)(?!\s))[*>+-]?\s*+(?:[\[(]\s?)?(\d{1,3}|[A-Za-z])(?: or [A-Za-z])?"
-    r"(?:[\]).:>]|\)\.|\s+[-/=:](?=\s))\s++(\S++(?:\s++\S++)*?)(?=\s{2,}+[\[(]?(?:\d{1,3}|[A-Za-z])[\]).:]\s|\s*+$)"
+    r"(?:^|(?<=\s\s)(?!\s)|(?<=\t)(?!\s))[*>+#-]?\s*+(?:[\[(]\s?)?(\d{1,3}|[A-Za-z])(?: or [A-Za-z])?"
+    r"(?:[\]).:>]|\)\.|\s+(?:[-/=:]|[-=]?>|→)(?=\s))\s++(\S++(?:\s++\S++)*?)(?=\s{2,}+[\[(]?(?:\d{1,3}|[A-Za-z])[\]).:]\s|\s*+$)"
 )
 _TABLED = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s{3,}+(\S.*)$")
 _UNSIGNED = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s++(\S.*)$")  # trusted only if the numbers are complete
@@ -348,6 +348,7 @@ _LETTERED = lazy(
     r"^\s{0,8}[\[(]([A-Za-z]{1,2}|\d)[\])]\s++(\S.*)$|^\s{2,8}([a-zA-Z])\s{2,}(?![:=-]\s)(\S.*)$"
     r"|^\s{0,8}[\[(](?=([A-Za-z])[\])])([A-Za-z])[\])]([a-z].*)$"  # `(q)  Quit and do nothing.`, `q  Quit`, `[Q]uit`
 )
+_LEAVES = lazy(r"\s*+\W?[0qQxX]\W")
 _SPAN = lazy(r"\b(\d{1,3})\s?[-–]\s?(\d{1,3})\b")
 _CHOOSING = lazy(
     r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|your answer)\b"
@@ -631,13 +632,15 @@ def _collect(view: View, row: int, pattern: re.Pattern[str]) -> Listed | None:
     for at in range(row - 1, -1, -1):
         text = unframed(view.lines)[at]
         found = [[part for part in match.groups() if part] for match in pattern.finditer(text)]
-        if found and text[: text.find(found[0][0])].strip(" \t*>+-[(") == "":
+        if found and text[: text.find(found[0][0])].strip(" \t*>+#-[(") == "":
             for key, *label in found:
                 items.setdefault(key.lower() if len(label) > 1 else key, " ".join("".join(label).split()))
                 if re.match(rf"\s*[*>+]\s*\W?{key}\b", text):
                     current = key
             top, bottom = at, bottom if bottom < row else at
-        elif items and not text.startswith("   ") and (text.strip() or pattern is not _LETTERED):
+        elif items and text.strip() and not text.startswith("   "):
+            break
+        elif items and not text.strip() and pattern is not _LETTERED and not pattern.search(view.lines[at - 1]):
             break
         elif not items and _CHOSEN.search(text) and _CHOOSING.search(text):
             break  # that list is already answered
@@ -672,9 +675,13 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     if named or _CHOOSING.search(question) or speaks("choose", "asks", question):
         return True
     short = all(len(label) <= numbers.LONGEST_LABEL for _, label in found.items)
-    if found.bottom == row - 1 and short and (question.endswith(("?", "？", ":", "：")) or default in found.keys):
+    between = view.lines[found.bottom + 1 : row]
+    spaced = found.bottom - found.row >= 2 * (len(found.items) - 1)
+    beside = all(text.startswith("   ") or (spaced and not text.strip()) for text in between)
+    ends = _LEAVES.match(view.lines[found.bottom])  # nothing else than a menu ends with 0 or q
+    if beside and short and (ends or question.endswith(("?", "？", ":", "：")) or default in found.keys):
         return True
-    if not all(map(is_drawn, view.lines[found.bottom + 1 : row])):
+    if not all(map(is_drawn, between)):
         return False
     if view.lines[found.row].lstrip()[:1] in _EDGES:
         return True  # programs do not frame ordinary output

@@ -19,7 +19,7 @@ from atlasbridge.core.recognition.finding import Finding, compact, to_look_at
 from atlasbridge.core.recognition.kinds import is_always, refuses
 from atlasbridge.core.recognition.question import Asked, logical_rows
 from atlasbridge.core.screen.frames import SIDES, is_drawn, peeled, unframed
-from atlasbridge.core.screen.style import BOLD, REVERSE, foreground, is_dull, is_faded
+from atlasbridge.core.screen.style import BOLD, REVERSE, STRIKE, foreground, is_dull, is_faded
 from atlasbridge.core.screen.view import BACKGROUND, View
 from atlasbridge.core.values import frozen, replace
 
@@ -38,6 +38,7 @@ SCROLL_MARKS = tuple("↑↓▲▼⇡⇣△▽▴▾")  # alone in its row: the 
 _KEY = lazy(r"[\[(]?(\w)(?:[\])][.:]?|[.:])?\s+(?=\S)")
 APART = lazy(r"\s{2,}")  # between a label and its explanation
 COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # the "3/120" of a fuzzy finder below its list
+_UNAVAILABLE = lazy(r"\((?:disabled|not available|unavailable)\)$", re.IGNORECASE)
 DISABLED = lazy(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
 HINT_ROW = lazy(
     r"^\W*(?:use (?:the )?(?:arrow|↑)|(?:press|hit) (?:space|enter|return|esc|tab|any|a key|ctrl|<)"
@@ -345,8 +346,12 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
     if (several and rule.toggle == "space" and _is_marked_otherwise(view, menu)) or fields > 1:
         return unclear(rule, asked)
     own = menu.numbered  # a person answers with the numbers that they read
-    choices = []
+    choices: list[Choice] = []
+    barred = [_is_barred(view, item) for item in menu.items]
+    menu = replace(menu, gaps=menu.gaps or any(barred))
     for at, item in enumerate(menu.items):
+        if barred[at]:
+            continue
         steps = toggle_steps(view, menu, at, rule) if several else choose_steps(view, menu, at, rule)
         if rule.text_choice and not rule.text_keys and compiled(rule.text_choice).search(item.label):
             steps = ()  # its key opens a text field: it is not an answer by itself
@@ -355,7 +360,9 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
         label = item.label if not several else re.sub(r"^\[[ xX✔✓]\]\s*", "", item.label)
         default = item.checked if several else at == menu.current
         refused, always = refuses(label, dialect, rule.refuse), is_always(label, dialect)
-        choices.append(Choice(item.number if own else str(at + 1), label, steps, refused, always, default, item.detail))
+        choices.append(
+            Choice(item.number if own else str(len(choices) + 1), label, steps, refused, always, default, item.detail)
+        )
     if rule.cancel and not any(choice.refuses for choice in choices):
         choices.append(Choice("cancel", "Cancel", named_steps(view, rule.cancel), refuses=True))
     constraints: dict[str, object] = {"min_choice": 1, "max_choice": len(menu.items)}
@@ -376,6 +383,11 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
         words_end=named_steps(view, rule.text_submit, last=When.REDRAWN) if several else (),
         question=asked.text, whole=asked.whole, foot=menu.bottom,
     )  # fmt: skip
+
+
+def _is_barred(view: View, item: Item) -> bool:
+    """Whether a choice cannot be taken: struck through, or said to be unavailable."""
+    return bool(view.style(item.row, item.col) & STRIKE) or _UNAVAILABLE.search(item.label) is not None
 
 
 @lru_cache(maxsize=256)
@@ -487,6 +499,7 @@ def toggle_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
         return (Step((item.number or str(at + 1)).encode(), When.CHANGED),)
     start = max(menu.current, 0) if at == 0 else at - 1
     moves = move_steps(view, start, at, rule.across, item.label)
+    moves = (Step(moves[-1].keys, Reach(item.label[:60])),) if moves and menu.gaps else moves
     return (*moves, *named_steps(view, rule.toggle, last=When.CHANGED))
 
 

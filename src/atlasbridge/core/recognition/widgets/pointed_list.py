@@ -24,9 +24,9 @@ from atlasbridge.core.recognition.widgets import list_rows
 from atlasbridge.core.recognition.widgets.framed_dialog import way_out
 from atlasbridge.core.recognition.widgets.line_question import typed_key
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, item_of, menu_finding, odd_one, read_row
-from atlasbridge.core.recognition.widgets.side_by_side import lit_words_in
-from atlasbridge.core.screen.frames import Frame, find_frames, is_rule, unframed
-from atlasbridge.core.screen.style import REVERSE, is_faded
+from atlasbridge.core.recognition.widgets.side_by_side import HELD, lit_words_in
+from atlasbridge.core.screen.frames import SIDES, Frame, find_frames, is_drawn, is_rule, unframed
+from atlasbridge.core.screen.style import REVERSE, STRIKE, is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
@@ -225,7 +225,7 @@ _BY_KEY = MenuRule("shaped-keys", score=numbers.LIKELY)
 
 def _shaped(view: View, at: int, frames: tuple[Frame, ...]) -> list[Item]:
     """The label of a row with the mark before it as its box, or the labels of a row with several columns."""
-    text = unframed(view.lines)[at]
+    text = _GOES_DOWN.sub("", unframed(view.lines)[at])
     own = [one for one in frames if one.top == at - 1 and one.bottom == at + 1]
     mark = _MARK.match(text)
     if mark is None or not text[mark.end() :].strip() or _TWIGS.search(view.lines[at]):
@@ -234,14 +234,22 @@ def _shaped(view: View, at: int, frames: tuple[Frame, ...]) -> list[Item]:
     key = str(unicodedata.digit(text[start], ""))
     if key and not text[start].isdecimal():  # a digit in a circle
         start += 1 + len(text[start + 1 :]) - len(text[start + 1 :].lstrip())
-    box = view.lines[own[0].top][own[0].left] if own else mark[1]
+    box = view.lines[own[0].top][own[0].left] if own else mark[1] or _lone_bar(view.lines, at)
     cells = [Item(at, start + one.start(), one.group(), box=box) for one in _CELL.finditer(text[start:])]
     circled = key and not text[mark.end()].isdecimal()
     return [replace(cells[0], number=key)] if circled and len(cells) == 1 else cells
 
 
+def _lone_bar(lines: tuple[str, ...], at: int) -> str:
+    """The bar that a row begins with and that is no side of a frame, because no other bar is above or below it."""
+    col = len(lines[at]) - len(lines[at].lstrip())
+    beside = (lines[row][col : col + 1] for row in (at - 1, at + 1) if 0 <= row < len(lines))
+    return lines[at][col] if lines[at][col] in SIDES and not any(map(is_drawn, filter(str.strip, beside))) else ""
+
+
 _SENTENCE = lazy(r"[^\s,]++(?:\s[^\s,]++){2,}, ")  # it explains a choice: "Yes, and …" is one
 _TWIGS = lazy(r"[├└╰]─")
+_GOES_DOWN = lazy(r"(?<=\S)\s{2,}+[↑↓▲▼⇡⇣]$")  # beside the last row of a list that scrolls
 _CELL = lazy(r"\S++(?> \S++)*")
 
 
@@ -298,7 +306,14 @@ def _odd_in(view: View, group: list[list[Item]]) -> Menu | None:
     prose = continued or any(_SENTENCE.match(item.label) for item in items)
     long = any(len(item.label) > numbers.LONGEST_LABEL for item in items)
     current = odd[0] if len(marks) == 2 and odd and not grid else -1 if long or len(marks) > 1 else look
-    plain = tuple(replace(item, box="") for item in items)
+    held = [HELD.fullmatch(item.label) for item in items]
+    inner = [
+        (one.start(1), one[1]) if one and all(held) else (0, item.label) for one, item in zip(held, items, strict=True)
+    ]
+    plain = tuple(
+        replace(item, col=item.col + start, label=label, box="")
+        for item, (start, label) in zip(items, inner, strict=True)
+    )
     return Menu(plain, current, "prose" if prose else "grid" if grid else "colour") if current >= 0 else None
 
 
@@ -658,6 +673,7 @@ def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: 
             break
         elif rows[at].strip():
             block = []
+    whole, block = block, [item for item in block if not view.style(item.row, item.col) & STRIKE]  # cannot be taken
     if len(block) < 2:
         return None
     if any(item.box in "✘✗✖✕" for item in block):
@@ -669,5 +685,5 @@ def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: 
     odd = odd_one(view, [(item.row, item.col) for item in items])
     here = [at for at, item in enumerate(items) if item.row == view.row and view.cursor_visible]
     if odd >= 0 or here:
-        return Menu(items, odd if odd >= 0 else here[0], "radio")
+        return Menu(items, odd if odd >= 0 else here[0], "radio", gaps=len(items) < len(whole))
     return Menu(items, filled[0] if len(filled) == 1 else -1, "mark")

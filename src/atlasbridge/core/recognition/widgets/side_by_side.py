@@ -28,17 +28,19 @@ _RADIO_IN_A_ROW = lazy(r"([●○◉◯]|\([ •*x]\))\s*([^●○◉◯/(]+?)\s
 _ASKS = lazy(r"[?:›»…‣]\s*$")
 _LIT_RUN = lazy(r"^\s*+(?:\S++(?:\s{1,10}(?=\S))?)+")
 _APART = lazy(r"\S++(?> \S++)*")
-_HELD = lazy(r"[‹«◂◀<\[]\s?([^\W\d_][^‹›«»<>\[\]]{0,22}?)\s?[›»▸▶>\]]")  # the one of several words in brackets
+HELD = lazy(r"[‹«◂◀<\[]\s?([^\W\d_][^‹›«»<>\[\]]{0,22}?)\s?[›»▸▶>\]]")  # the one of several words in brackets
 _TOGGLE = lazy(r"[›»…‣]\s*((?:\w[\w' ]{0,20}?\s+[/|·•]\s+){1,5}\w[\w' ]{0,20})\s*$")
-_SWITCH = lazy(r"^\?\s.*\s(Yes\s?/\s?No)\s*$", re.IGNORECASE)  # one of them is highlighted, and the cursor is hidden
+_SWITCH = lazy(r"[?:]\s+(Yes\s?[/|·]\s?No)\s*$", re.IGNORECASE)  # one of them is highlighted, and the cursor is hidden
 _WORDS_APART = lazy(r"\w[\w']*+(?: \w[\w']*+)*")
 _WHEEL = lazy("[⠁-⣿]")  # spins beside the tool's work, not in a question
 _ROW_RULE = MenuRule("side-by-side", across=True)
 _PRESS = lazy(r"^\W*(?:press|type|hit)\s+\S{1,10}\s+to\s", re.IGNORECASE)
 
 _KEY_CELL = lazy(
-    r"(?P<lead>[^\W\d_]*)[\[(<](?P<key>\w|F\d{1,2}|esc|enter|tab|space)[\])>](?P<gap>\s?)(?P<label>[^\W\d_][^\[\](){}<>]*)"
-    r"|(?P<bare>[^\W\d_]|F\d{1,2}|\^[A-Z])(?:: ?| [=-] |\s{1,3})(?P<word>[^\W\d_]\S*(?: \S+)*)"
+    r"(?P<lead>[^\W\d_]*)[\[(<](?P<key>\w|F\d{1,2}|esc|enter|tab|space)[\])>](?P<gap>\s?)"
+    r"(?P<label>[^\W\d_][^\[\](){}<>|·•]*)"
+    r"|(?P<bare>[^\W\d_]|F\d{1,2}|\^[A-Z]|(?:ctrl|C)[+-][A-Z])(?:[:)] ?| ?= ?| - |\s{1,3})"
+    r"(?P<word>[^\W\d_]\S*(?: [^|·•/\s]\S*)*)"
     r"|(?:press|type|hit)\s+[`'\"‹<]?(?P<told>\S{1,8}?)[`'\"›>]?\s+to\s+(?P<does>.+)",
     re.IGNORECASE,
 )
@@ -112,9 +114,9 @@ def lit_words_in(view: View, at: int) -> Menu | None:
     row = unframed(view.lines)[at]
     run = _LIT_RUN.match(row)
     words = [Item(at, one.start(), one.group()) for one in _APART.finditer(row[: run.end()])] if run else []
-    held = [at for at, item in enumerate(words) if _HELD.fullmatch(item.label)]
+    held = [at for at, item in enumerate(words) if HELD.fullmatch(item.label)]
     if len(words) > 1 and len(held) == 1:  # `Yes   ‹ No ›`
-        inner = _HELD.fullmatch(words[held[0]].label)
+        inner = HELD.fullmatch(words[held[0]].label)
         col, label = (words[held[0]].col + inner.start(1), inner[1]) if inner else (0, "")
         return Menu((*words[: held[0]], Item(at, col, label), *words[held[0] + 1 :]), held[0], "colour")
     grounds = Counter(ground_of(view.style(at, item.col)) for item in words)
@@ -167,7 +169,7 @@ def _keys_in(view: View, at: int) -> list[tuple[Item, str]]:
         joined = match["key"] and (match["lead"] or not match["gap"])
         label = f"{match['lead']}{key}{label}" if joined else label
         start = cell.start() + (match.start("lead") if joined else match.end() - len(label))
-        found.append((Item(at, start, label.rstrip(".")), key.lower() if joined else key))
+        found.append((Item(at, start, label.rstrip(" ./")), key.lower() if joined else key))
     return found
 
 
