@@ -638,9 +638,9 @@ def _collect(view: View, row: int, pattern: re.Pattern[str]) -> Listed | None:
                 if re.match(rf"\s*[*>+]\s*\W?{key}\b", text):
                     current = key
             top, bottom = at, bottom if bottom < row else at
-        elif items and text.strip() and not text.startswith("   "):
-            break
-        elif items and not text.strip() and pattern is not _LETTERED and not pattern.search(view.lines[at - 1]):
+        elif (items and text.strip() and not text.startswith("   ")) or (
+            items and not text.strip() and pattern is not _LETTERED and not pattern.search(view.lines[at - 1])
+        ):
             break
         elif not items and _CHOSEN.search(text) and _CHOOSING.search(text):
             break  # that list is already answered
