@@ -13,13 +13,23 @@ from tests.support import fake_slack_blocks as kit
 from tests.support import fake_telegram_rules as rules
 from tests.support.chat_stage import buttons_of, stage, text_of
 
+from atlasbridge.channels import matrix, templates
+from atlasbridge.channels.discord.channel import render_question
 from atlasbridge.channels.excerpt import fit_quotes, quotes_of
 from atlasbridge.channels.receipts import Outcome
 from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.telegram import messages
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.prompt.keys import Step
-from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType, Subject, SubjectKind
+from atlasbridge.core.prompt.model import (
+    Choice,
+    Prompt,
+    PromptRecord,
+    PromptType,
+    Subject,
+    SubjectKind,
+    SubjectSource,
+)
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 
@@ -121,8 +131,48 @@ async def test_the_whole_command_is_quoted_verbatim_and_not_its_beginning(chat: 
         record = await on.ask(replace(prompts.YES_NO, excerpt="Run this command?", subject=subject), label="web-api")
         shown = text_of(on.message_of(record))
         assert NASTY in shown and "Run this command?" in shown and "characters;" not in shown
-        assert shown.split("\n")[0] == "❓ Run “echo 0 | grep -v '`x`' && git push --force *_[a](b)_* <b> …” · web-api"
+        assert shown.startswith(f"❓ web-api wants to run:\n{NASTY.split(chr(10))[0]}\n")
         assert "mrkdwn" not in json.dumps(on.message_of(record))
+
+
+INSTALL = "curl -fsSL https://get.example.com/cache.sh | sudo sh -s -- --prefix=/usr/local"
+ALWAYS = Choice("2", f"Yes, and don't ask again for {INSTALL.split()[0]} commands in /srv/app/web", always=True)
+
+
+@pytest.mark.parametrize("chat", ["telegram", "slack", "discord", "matrix"])
+def test_what_the_tool_told_is_said_once_and_its_screen_does_not_say_it_again(chat: str) -> None:
+    """As Claude Code asks: its hook, its dialog and its status line all have the command."""
+    rows = ("Bash command", "Tip: auto mode handles these", INSTALL, "This command requires approval")
+    asked = "\n".join((*rows, "", "Do you want to proceed?"))
+    subject = Subject(SubjectKind.COMMAND, INSTALL, "/srv/app", SubjectSource.HOOK, complete=True, shown=INSTALL)
+    prompt = Prompt(
+        PromptType.TYPE_MULTIPLE_CHOICE,
+        0.99,
+        "Do you want to proceed?",
+        screen=asked,
+        question=asked,
+        choices=(Choice("1", "Yes"), ALWAYS, Choice("3", "No", refuses=True)),
+        safe_default="3",
+        subject=subject,
+        says=f"approve Bash: {INSTALL[:40]}…",
+    )
+    record, session = staged(prompt, "web-api", "/home/ada")
+    title = templates.render_title(prompt, session)
+    shown = {
+        "telegram": lambda: text_of(messages.render_prompt(record, session, "atlas")),
+        "slack": lambda: text_of(blocks.render_prompt(record, session, "atlas")),
+        "discord": lambda: render_question(record, session, "atlas", title, [templates.render_deadline(record)]),
+        "matrix": lambda: matrix.render_prompt(record, session, "atlas"),
+    }[chat]().replace("\\", "")
+    assert "❓ web-api wants to run:" in shown and "default: 3. No" in shown
+    for once in (INSTALL, "web-api", "/srv/app ·"):
+        assert shown.count(once) == 1, (once, shown)
+    for never in ("Tip:", "approve Bash", "/home/ada", "Do you want to proceed?"):
+        assert never not in shown, shown
+    unlike = replace(prompt, constraints={"disagrees": True})
+    assert any("Do you want to" in quote.text for quote in quotes_of(unlike, titled=True)), (
+        "then the screen is what matters"
+    )
 
 
 @both

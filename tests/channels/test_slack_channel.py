@@ -39,7 +39,8 @@ async def test_a_prompt_is_asked_clicked_and_marked_as_answered(
     record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
     await hub_api.ask(slack_channel, record)
     shown = ada.last()
-    assert shown["text"] == shown["blocks"][0]["text"]["text"] == "❓ “Continue? (y/n)” · project"
+    assert shown["text"] == "❓ “Continue? (y/n)” · project"  # the notification; the message does not say it twice
+    assert shown["blocks"][0]["text"]["text"] == "❓ project asks:" and written(shown).count("Continue?") == 1
     assert "⏳ Expires in " in written(shown) and "— default: n" in written(shown)
     assert rows(shown) == [["✅ Yes"], ["❌ No"], ["⏩ Use default (n)", "🔎 Show all"]]
     click = ada.click(shown, "Yes")

@@ -32,7 +32,7 @@ async def test_a_yes_no_prompt_is_asked_tapped_and_marked_as_answered(
     record = hub_api.add_prompt(hub_api.add_session(), prompts.YES_NO)
     await hub_api.ask(channel, record)
     shown = ada.last()
-    assert shown["text"].startswith("❓ “Continue? (y/n)” · project\nYes / No question\nClaude Code · project · atlas")
+    assert shown["text"].startswith("❓ project asks:\nContinue? (y/n)\nYes / No question\nClaude Code · atlas · ")
     assert "⏳ Expires in " in shown["text"] and "— default: n" in shown["text"]
     assert labels(shown) == [["✅ Yes"], ["❌ No"], ["⏩ Use default (n)"], ["🔎 Show all"]]
 

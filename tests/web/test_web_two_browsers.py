@@ -229,7 +229,7 @@ def test_what_many_get_at_once_says_what_is_out_of_sight(hub: ThreadedHub, brows
 
 def test_no_flag_is_broken_from_its_hyphen(browser: Any) -> None:
     """At any width: `-` at the end of a line and `rf` on the next is not what will run."""
-    script = """const [text, done] = arguments; import("/colours.js").then((all) => {
+    script = """const [text, done] = arguments; import("/subject.js").then((all) => {
         const node = document.createElement("pre"), box = document.createElement("figure"), broken = [];
         const range = document.createRange();
         box.className = "subject"; box.append(node); document.body.append(box); node.append(...all.command(text));
@@ -258,7 +258,7 @@ def test_no_flag_is_broken_from_its_hyphen(browser: Any) -> None:
     ],
 )
 def test_colours_change_no_character(browser: Any, text: str) -> None:
-    script = """const [text, done] = arguments; import("/colours.js").then((all) => done(
+    script = """const [text, done] = arguments; import("/subject.js").then((all) => done(
         [all.command, all.change, all.address].map((colours) => {
           const node = document.createElement("pre");
           node.append(...colours(text).filter((part) => part !== null));

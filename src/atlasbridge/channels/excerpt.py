@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from atlasbridge.channels.language import t
 from atlasbridge.channels.transcript import marked_answer
 from atlasbridge.core.escape import escape_controls
-from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Confidence, Prompt, PromptType, Subject, SubjectKind
+from atlasbridge.core.prompt.model import (
+    EXCERPT_LIMIT,
+    Confidence,
+    Prompt,
+    PromptType,
+    Subject,
+    SubjectKind,
+    SubjectSource,
+)
 
 LAST_OUTPUT = 2000  # characters of an agent's last answer that its notice quotes
 LEAST_QUOTE = 40
@@ -65,6 +73,17 @@ VERBS = {
 }
 
 
+# The title of a card whose first quote is what it names, so that nothing is said twice.
+WANTS = {
+    SubjectKind.COMMAND: "{name} wants to run:",
+    SubjectKind.EDIT: "{name} wants to change {text}:",
+    SubjectKind.FETCH: "{name} wants to fetch:",
+    SubjectKind.PLAN: "{name} asks you to approve a plan:",
+    SubjectKind.TOOL: "{name} wants to call:",
+    SubjectKind.TRUST: "{name} asks you to trust:",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Quote:
     """A piece of the tool's own text. `total` is its full length in characters."""
@@ -86,9 +105,9 @@ def is_ambiguous(prompt: Prompt) -> bool:
     return prompt.type is PromptType.TYPE_UNKNOWN or unsure
 
 
-def quotes_of(prompt: Prompt) -> list[Quote]:
+def quotes_of(prompt: Prompt, titled: bool = False) -> list[Quote]:
     """Return subject and question verbatim and complete. The list is never empty, because a chat cannot show an empty
-    quote."""
+    quote. `titled`: for a card, whose title names the subject; what its screen says besides is behind "Show all"."""
     question, above = _question(prompt)
     screen = escape_controls(prompt.screen).rstrip()
     if not prompt.secret and screen and is_ambiguous(prompt):
@@ -98,13 +117,33 @@ def quotes_of(prompt: Prompt) -> list[Quote]:
     elif not prompt.secret and screen and not prompt.question and _is_cut(prompt.excerpt):
         question, above = screen, 0  # no other text contains the whole question
     subject = escape_controls(prompt.subject.shown).rstrip() if prompt.subject else ""
-    hint = [Quote(t(SAYS), escape_controls(prompt.says))] if prompt.says.strip() else []
+    says = "" if _is_told(prompt.says, f"{subject}\n{question}") else escape_controls(prompt.says)
+    hint = [Quote(t(SAYS), says)] if says.strip() else []
     if not subject or prompt.subject is None:
         return [Quote("", question or t("(the screen shows no text)"), above=above), *hint]
-    about = [Quote(_caption(prompt.subject), subject)]
-    if question and not _holds(subject, question):
+    about = [Quote("" if titled and names_subject(prompt) else _caption(prompt.subject), subject)]
+    if question and not _holds(subject, question) and not (titled and _is_enough(prompt)):
         about.append(Quote(t("On the screen"), question, above=above))
     return [*about, *hint]
+
+
+def names_subject(prompt: Prompt) -> bool:
+    """Whether a card's title says what is quoted below it."""
+    about = prompt.subject
+    return about is not None and bool(about.shown.strip()) and about.kind in WANTS and len(about.targets) < 2
+
+
+def _is_enough(prompt: Prompt) -> bool:
+    """Whether the tool itself told the whole subject, so that its screen can only repeat it."""
+    about = prompt.subject
+    told = about is not None and about.complete and about.source is not SubjectSource.SCREEN
+    return told and names_subject(prompt) and not prompt.constraints.get("disagrees")
+
+
+def _is_told(hint: str, shown: str) -> bool:
+    """Whether a hint of the tool only repeats what is shown anyway, behind a word or two of its own and maybe cut."""
+    flat, about = " ".join(shown.split()), " ".join(hint.partition(": ")[2].rstrip("… ").split())
+    return bool(about) and about in flat
 
 
 def last_words(screen: str) -> str:
@@ -127,6 +166,8 @@ def asked_text(prompt: Prompt) -> str:
     """The text that a person must read before answering: the subject, the question and its explanation."""
     question, _ = _question(prompt)
     subject = escape_controls(prompt.subject.shown).strip() if prompt.subject else ""
+    if _is_enough(prompt):
+        return subject
     return f"{subject}\n\n{question}" if subject and subject not in question else question
 
 

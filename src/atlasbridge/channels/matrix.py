@@ -38,8 +38,8 @@ from atlasbridge.channels.templates import (
     render_buttons,
     render_deadline,
     render_header,
-    render_headline,
     render_notice,
+    render_title,
     session_name,
     sure_label,
 )
@@ -563,16 +563,17 @@ def find_reaction(prompt: Prompt, key: str) -> Button | None:
 def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> str:
     prompt = record.prompt
     asked = asked_text(prompt) or t("(the screen shows no text)")
-    missing = count_missing(quotes_of(prompt), "atlasbridge approvals")
+    missing = count_missing(quotes_of(prompt, titled=True), "atlasbridge approvals")
     cut = f"\n{missing}" if missing else ""
     if not is_whole(prompt):
         cut += f"\n({t('cut, or not whole')}: atlasbridge reply {short_id(record.prompt_id)})"
     lines = [f"{key} {button.label}" for key, button in reactions(prompt).items()]
     lines += [f"{WHILE} {t('Allow for a while …')}"] if offers_grant(prompt) else []
     ways = t("React, or reply to this message.") if lines else t("Reply to this message.")
-    head = f"{render_headline(prompt, session)}\n{render_header(prompt, session, host)}"
-    head += f"\n{effects}" if (effects := render_effects(prompt)) else ""
-    return "\n".join([head, "", asked[:LONGEST] + cut, "", *lines, f"{ways} {render_deadline(record)}"])
+    effects = [effects] if (effects := render_effects(prompt)) else []
+    about = [*effects, render_header(prompt, session, host, titled=True)]
+    head = render_title(prompt, session)
+    return "\n".join([head, "", asked[:LONGEST] + cut, "", *about, "", *lines, f"{ways} {render_deadline(record)}"])
 
 
 def text_message(body: str, loud: bool) -> dict[str, Any]:

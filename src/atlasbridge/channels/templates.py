@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from atlasbridge.channels.excerpt import VERBS, cut_to, is_ambiguous
+from atlasbridge.channels.excerpt import VERBS, WANTS, cut_to, is_ambiguous, names_subject
 from atlasbridge.channels.language import at_time, hub_says, t
 from atlasbridge.core.clock import SystemClock, parse_iso
 from atlasbridge.core.escape import escape_controls
@@ -113,11 +113,25 @@ def render_headline(prompt: Prompt, session: SessionRecord) -> str:
     return f"❓ {verb.replace('{text}', f'“{cut_to(first_line(prompt), room, len)}”')} · {name}"
 
 
-def render_header(prompt: Prompt, session: SessionRecord, host: str) -> str:
-    """Where the prompt comes from. It contains only our own text, nothing that the tool printed."""
-    folder = escape_controls(session.cwd, keep_lines=False)
+def render_title(prompt: Prompt, session: SessionRecord) -> str:
+    """The title of a card: who asks, and for what. The words themselves are quoted right below it."""
+    if prompt.secret or prompt.idle:
+        return render_headline(prompt, session)
+    name, about = session_name(session), prompt.subject
+    if about is None or not names_subject(prompt):
+        return f"❓ {t('{name} asks:', name=name)}"
+    target = escape_controls(about.target or first_line(prompt), keep_lines=False).removeprefix(f"{about.folder}/")
+    return f"❓ {t(WANTS[about.kind], name=name, text=target[-HEADLINE_LIMIT:])}"
+
+
+def render_header(prompt: Prompt, session: SessionRecord, host: str, titled: bool = False) -> str:
+    """Where the prompt comes from. It contains only our own text, nothing that the tool printed. `titled`: below a
+    title that names the session."""
+    about = prompt.subject
+    folder = escape_controls((about.folder if about is not None else "") or session.cwd, keep_lines=False)
     where = folder if len(folder) <= 60 else f"…{folder[-59:]}"
-    parts = [tool_name(session), session_name(session), host_name(session, host), where, short_id(session.session_id)]
+    name = "" if titled else session_name(session)
+    parts = [tool_name(session), name, host_name(session, host), where, short_id(session.session_id)]
     return " · ".join(dict.fromkeys(part for part in parts if part))
 
 
@@ -138,9 +152,11 @@ def render_question(prompt: Prompt) -> str:
 
 
 def listed_choices(prompt: Prompt, choices: Sequence[Choice], room: int) -> list[str]:
-    """List the choices if a button is too short for a label; empty if every label fits on its button."""
+    """List the choices whose label does not fit on its button; of several that can be marked, all."""
     full = [numbered(choice) for choice in choices]
-    if not full or (not prompt.constraints.get("multi_select") and all(len(one) < LABEL_LIMIT for one in full)):
+    if not prompt.constraints.get("multi_select"):
+        full = [one for one in full if len(one) >= LABEL_LIMIT]
+    if not full:
         return []
     most = max(10, min(LISTED_LIMIT, room // len(full) - 1))
     flat = [escape_controls(one, keep_lines=False) for one in full]
@@ -230,9 +246,7 @@ def default_word(prompt: Prompt) -> str:
     if prompt.type is PromptType.TYPE_FREE_TEXT:
         return t("empty")
     value = "↩" if prompt.safe_default in ("enter", "\r", "\n") else prompt.safe_default
-    label = next((choice.label for choice in prompt.choices if choice.value == value), "")
-    named = label and label.lower() not in ("yes", "no") and value != label
-    return f"{value}, {short_label(label)}" if named else value
+    return next((short_label(numbered(choice)) for choice in prompt.choices if choice.value == value), value)
 
 
 def page_of(number: int, pages: int) -> str:

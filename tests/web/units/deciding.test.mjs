@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { allowed, bar, bySoonest, canBeMarked, isPermission, nextOf, pick } = await import("/ways.js");
+const { allowed, bar, bySoonest, canBeMarked, isPermission, nextOf, pick } = await import("/answering.js");
 const { effectWords, fold, oneLine, questionLine } = await import("/subject.js");
-const { t, useTexts } = await import("/language.js");
+const { t, useTexts } = await import("/words.js");
 const { learn, prompts, settled, setMine } = await import("/model.js");
-const { encode } = await import("/keys.js");
-const { splitWords } = await import("/launch.js");
+const { encode } = await import("/typing.js");
+const { splitWords } = await import("/sessions.js");
 
 const prompt = (more = {}) => ({
   prompt_id: "p1", session_id: "s1", type: "multiple_choice", state: "awaiting_reply", question: "Do you want to proceed?", excerpt: "", whole: true,

@@ -1,4 +1,4 @@
-// Lets Node import the page's modules as a browser does: "/ways.js" is a file of the folder that ATLAS_PAGE names.
+// Lets Node import the page's modules as a browser does: "/answering.js" is a file of the folder that ATLAS_PAGE names.
 import { register } from "node:module";
 
 register(`data:text/javascript,${encodeURIComponent(`

@@ -137,19 +137,19 @@ def _data(record: PromptRecord, one: Button) -> str:
     return encode_callback(record, one.value, verb)
 
 
-def render_question(record: PromptRecord, session: SessionRecord, host: str, title: str, foot: list[str]) -> str:
-    """Title, origin, the tool's text in the room that is left, then the foot."""
+def render_question(
+    record: PromptRecord, session: SessionRecord, host: str, title: str, foot: list[str], ended: bool = False
+) -> str:
+    """Title, the tool's text in the room that is left, origin, then the foot."""
     prompt = record.prompt
-    head = [
-        f"**{plain(cut_to(title, 200, len))}**",
-        plain(cut_to(templates.render_header(prompt, session, host), 200, len)),
-    ]
-    foot = [plain(line) for line in foot if line]
-    room = LIMIT - len("\n".join([*head, *foot])) - 400
-    quotes = fit_quotes(quotes_of(prompt), room, lambda text: len(block(text)))
+    head = f"**{plain(cut_to(title, 200, len))}**"
+    origin = cut_to(templates.render_header(prompt, session, host, titled=not ended), 200, len)
+    foot = [plain(line) for line in (origin, *foot) if line]
+    room = LIMIT - len("\n".join([head, *foot])) - 400
+    quotes = fit_quotes(quotes_of(prompt, titled=True), room, lambda text: len(block(text)))
     quoted = [part for one in quotes for part in (f"*{plain(one.caption)}:*" if one.caption else "", block(one.text))]
     notes = [count_missing(quotes, t(templates.REST)), warn_incomplete(prompt), render_effects(prompt)]
-    lines = [*head, *quoted, *(f"**{plain(note)}**" for note in notes if note), *foot]
+    lines = [head, *quoted, *(f"**{plain(note)}**" for note in notes if note), *foot]
     return cut_to("\n".join(line for line in lines if line), LIMIT, len)
 
 
@@ -219,12 +219,12 @@ class DiscordChannel(ChatChannel):
         listed = templates.listed_choices(prompt, prompt.choices, 500)
         foot = [*listed, templates.render_hint(prompt, event.prompt_id), templates.render_deadline(event)]
         kind = templates.render_kind(prompt, session)
-        title = templates.render_headline(prompt, session)
+        title = templates.render_title(prompt, session)
         content = render_question(event, session, self._host, title, [kind, *foot])
         return {"content": content, "components": render_components(event)} | quiet
 
     def _paint_outcome(self, event: PromptRecord, session: SessionRecord, outcome: Outcome) -> Params:
-        content = render_question(event, session, self._host, outcome.title, [outcome.detail])
+        content = render_question(event, session, self._host, outcome.title, [outcome.detail], ended=True)
         again = [button(f"🔁 {t('Ask again')}", encode_verb(event, AGAIN, ""))] if outcome.again else []
         return {"content": content, "components": rows(again) if again else []}
 

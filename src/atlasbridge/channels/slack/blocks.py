@@ -241,7 +241,7 @@ CALLBACK, FIELD = "atlasbridge_text", "answer"
 def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> dict[str, Any]:
     """Render the prompt: our header, the quoted question, buttons and the remaining time."""
     prompt = record.prompt
-    title = templates.render_headline(prompt, session)
+    title = templates.render_title(prompt, session)
     below = []
     if listed := templates.listed_choices(prompt, prompt.choices, LISTED_ROOM):
         below.append(quoted(cut_to("\n".join(listed), QUOTE_LIMIT, len)))
@@ -249,7 +249,8 @@ def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> di
         below.append(context(hint))
     below += marking(record) + button_rows(record)
     below.append(context(templates.render_deadline(record)))
-    return _message(title, _question(record, session, host, title, room=MESSAGE_ROOM - count_text(below)) + below)
+    blocks = _question(record, session, host, title, room=MESSAGE_ROOM - count_text(below)) + below
+    return _message(templates.render_headline(prompt, session), blocks)
 
 
 def render_short(record: PromptRecord, session: SessionRecord) -> dict[str, Any]:
@@ -361,12 +362,9 @@ def _question(
     """`room` is the number of characters left for the tool's text."""
     prompt = record.prompt
     kind = "" if ended else templates.render_kind(prompt, session)
-    header = templates.render_header(prompt, session, host)
-    blocks = [
-        {"type": "header", "text": plain(cut_to(title, HEADER_LIMIT, len))},
-        context(f"{kind} · {header}" if kind else header),
-    ]
-    quotes = fit_quotes(quotes_of(prompt), min(room, QUOTES_ROOM), len)
+    header = templates.render_header(prompt, session, host, titled=not ended)
+    blocks: list[Block] = [{"type": "header", "text": plain(cut_to(title, HEADER_LIMIT, len))}]
+    quotes = fit_quotes(quotes_of(prompt, titled=True), min(room, QUOTES_ROOM), len)
     for quote in quotes:
         if quote.caption:
             blocks.append(context(f"{quote.caption}:"))
@@ -376,7 +374,8 @@ def _question(
         for note in (count_missing(quotes, t(templates.REST)), warn_incomplete(prompt), render_effects(prompt))
         if note
     ]
-    return blocks + ([section("\n".join(notes))] if notes else [])
+    blocks += [section("\n".join(notes))] if notes else []
+    return [*blocks, context(f"{kind} · {header}" if kind else header)]
 
 
 def _pieces(text: str) -> list[str]:

@@ -83,6 +83,12 @@ class Body:
     def line(self, text: str = "", style: str = "") -> Body:
         return self.add(text, style).add("\n")
 
+    def join(self, other: Body) -> Body:
+        at = utf16_units(self.text)
+        self.text += other.text
+        self.entities += [{**one, "offset": one["offset"] + at} for one in other.entities]
+        return self
+
     def some(self, text: str, style: str = "") -> Body:
         """Add a line, unless it is empty."""
         return self.line(text, style) if text else self
@@ -108,7 +114,7 @@ def render_prompt(
     if hint := templates.render_hint(prompt, record.prompt_id):
         foot.line().line(hint)
     foot.line().line(templates.render_deadline(record))
-    body = _quoted(record, session, host, templates.render_headline(prompt, session), utf16_units(foot.text))
+    body = _quoted(record, session, host, templates.render_title(prompt, session), utf16_units(foot.text))
     keyboard = [*render_rows(record, marks), *render_keyboard(record, page)]
     return body.add(foot.text).params(keyboard)
 
@@ -175,17 +181,15 @@ def _quoted(
 ) -> Body:
     """Title, origin, and the tool's own text in the remaining space."""
     prompt = record.prompt
-    body = Body().line(title, "bold").some("" if ended else templates.render_kind(prompt, session), "italic")
-    body.line(cut_text(templates.render_header(prompt, session, host), 300)).line()
-    room = TEXT_LIMIT - utf16_units(body.text) - taken - NOTES_ROOM
-    quotes = fit_quotes(quotes_of(prompt), room, utf16_units)
+    body = Body().line(title, "bold")
+    origin = Body().some("" if ended else templates.render_kind(prompt, session), "italic")
+    origin.line(cut_text(templates.render_header(prompt, session, host, titled=not ended), 300))
+    room = TEXT_LIMIT - utf16_units(body.text + origin.text) - taken - NOTES_ROOM
+    quotes = fit_quotes(quotes_of(prompt, titled=True), room, utf16_units)
     for quote in quotes:
         _add_quote(body, quote)
-    return (
-        body.some(count_missing(quotes, t(templates.REST)), "bold")
-        .some(warn_incomplete(prompt), "bold")
-        .some(render_effects(prompt), "bold")
-    )
+    body.some(count_missing(quotes, t(templates.REST)), "bold").some(warn_incomplete(prompt), "bold")
+    return body.some(render_effects(prompt), "bold").join(origin)
 
 
 def _add_quote(body: Body, quote: Quote) -> None:

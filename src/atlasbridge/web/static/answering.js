@@ -1,11 +1,10 @@
 // Gives one answer to the hub and finds out what became of it.  What is shown meanwhile is left to who asked for it.
 
-import { Refused, get, me, newKey, post } from "/api.js";
+import { get, me, newKey, post, Refused } from "/api.js";
 import { speak } from "/dom.js";
-import { t } from "/language.js";
 import { changed, learn, setMine } from "/model.js";
 import { sign } from "/passkey.js";
-import { OPEN } from "/words.js";
+import { OPEN, t } from "/words.js";
 
 const ASK_AGAIN_MS = 1500;
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
@@ -75,3 +74,58 @@ async function findOut(id, key, label, say) {
     return false;
   }
 }
+
+// What decides on this page: the ways in which a prompt can be answered, which of them stand in the bar, and which prompt
+// comes next.  No element is touched here.
+
+export function ways(prompt) {
+  if (prompt.constraints.secret) return [];
+  if (prompt.choices.length) return prompt.choices;
+  if (prompt.type === "yes_no") return [{ value: "y", label: "Yes" }, { value: "n", label: "No", refuses: true }];
+  if (prompt.type === "confirm_enter") return [{ value: "enter", label: "Continue (Enter)" }];
+  return [];
+}
+
+// Which of them a key means; null where it is not certain.
+export function pick(key, prompt) {
+  const offered = allowed(prompt);
+  if (prompt.constraints.multi_select) return null;
+  if (/^[1-9]$/.test(key)) return offered.find((choice) => choice.value === key) || (offered.length === ways(prompt).length ? offered[Number(key) - 1] : undefined);
+  if (key === "n") { const no = offered.filter((choice) => choice.refuses); return no.length === 1 ? no[0] : null; }
+  if (key === "y") return offered.find((choice) => !choice.refuses && !choice.always && /^y(es)?\b/i.test(choice.label));
+  return null;
+}
+
+// Where the hook and the screen tell different things, nobody knows what would be approved: only refusing is offered.
+export const disagrees = (prompt) => Boolean(prompt.constraints.disagrees);
+export const allowed = (prompt) => (disagrees(prompt) ? ways(prompt).filter((choice) => choice.refuses) : ways(prompt));
+
+// `no` and `yes` are always on the screen; `rest` stands in the card.  A prompt with two plain choices has no "yes".
+export function bar(prompt) {
+  const offered = allowed(prompt);
+  if (prompt.constraints.multi_select) return { no: offered.find((choice) => choice.refuses), yes: null, rest: offered };
+  const plain = offered.filter((choice) => !choice.refuses && !choice.always && !choice.words);
+  const refusing = offered.filter((choice) => choice.refuses && !choice.words);
+  const yes = plain.length === 1 && (refusing.length || offered.length === 1) ? plain[0] : null;
+  const no = refusing.length ? refusing[0] : null;
+  return { no, yes, rest: offered.filter((choice) => choice !== yes && choice !== no) };
+}
+
+const ASKS_LEAVE = new Set(["command", "edit", "fetch", "plan", "tool", "trust"]);
+
+// A permission is one also where it is not known for what.
+export const isPermission = (prompt) => ASKS_LEAVE.has(prompt.subject?.kind)
+  || (prompt.choices.some((choice) => choice.refuses) && prompt.choices.some((choice) => choice.always));
+
+// Whether it can be answered together with others: only what is whole, and only where one press is an answer.
+export const canBeMarked = (prompt) => !prompt.constraints.proof && !prompt.constraints.secret && !prompt.constraints.idle && !disagrees(prompt)
+  && prompt.whole !== false && prompt.type !== "unknown" && !prompt.constraints.multi_select && prompt.may_answer !== false && ways(prompt).length > 0;
+
+const until = (prompt) => Date.parse(prompt.expires_at) || Infinity;
+
+// The soonest deadline first; what only waits for a next instruction comes last.
+export const bySoonest = (one, other) => Number(Boolean(one.constraints.idle)) - Number(Boolean(other.constraints.idle))
+  || until(one) - until(other) || String(one.created_at).localeCompare(String(other.created_at)) || one.prompt_id.localeCompare(other.prompt_id);
+
+// Which prompt follows an answer: the soonest of those that are still open.
+export const nextOf = (open, answered) => [...open].filter((prompt) => prompt.prompt_id !== answered).sort(bySoonest)[0] || null;

@@ -1,8 +1,7 @@
 // Talks to the hub: requests, and live streams that come back by themselves.  Who signs and who must prove: proof.js.
 
 import "/proof.js";
-import { t } from "/language.js";
-import { setOwnName } from "/words.js";
+import { setOwnName, t } from "/words.js";
 
 const { Fault, device, enterByLink, enterByPassword, greet, keep, proof, random, send } = globalThis.AtlasProof;
 const QUIET_MS = 40000; // the hub says something at least every 15 s

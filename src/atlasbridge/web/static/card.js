@@ -1,18 +1,14 @@
 // One prompt as a card: what it wants to do, where, and the ways to answer it.  No and Yes stand in a bar that never leaves
 // the screen.
 
-import { give } from "/answering.js";
-import { get, may, offers, post } from "/api.js";
-import { PLAIN, el, svg, toast, unbroken } from "/dom.js";
-import { grantPanel, votes } from "/grants.js";
-import { t } from "/language.js";
-import { laterBox } from "/later.js";
-import { myAnswer, receipt } from "/model.js";
+import { bar, disagrees, give, ways } from "/answering.js";
+import { call, get, may, offers, post } from "/api.js";
+import { el, PLAIN, show, speak, svg, toast, unbroken } from "/dom.js";
+import { myAnswer, prompts, receipt, subscribe } from "/model.js";
 import { proofNote } from "/passkey.js";
 import { Screen } from "/screen.js";
 import { asked, effectsOf, sentence as sentenceOf } from "/subject.js";
-import { bar, disagrees, ways } from "/ways.js";
-import { CONFIDENCE, by, clock, folder, left, moment, time } from "/words.js";
+import { by, clock, CONFIDENCE, folder, left, moment, t, time } from "/words.js";
 
 const ROUND = 2 * Math.PI * 21;
 export const STAGES = ["received", "typed", "taken"];
@@ -51,6 +47,13 @@ function heading(prompt, host) {
       prompt.confidence === "high" ? null : el("span", { cls: `tag ${tone}`, title: t("how sure we are that this is a prompt") }, sure)));
 }
 
+// In the bar a label that goes on behind its first comma has its first words large and the rest small, and nothing is cut.
+function headed(choice) {
+  const at = choice.label.search(/[,，、]/) + 1;
+  if (at < 1 || choice.label.length < 25) return words(choice);
+  return el("span", { cls: "label" }, choice.label.slice(0, at), el("small", { cls: "detail" }, ...unbroken(choice.label.slice(at))));
+}
+
 const words = (choice) => el("span", { cls: "label" }, ...unbroken(choice.label), choice.detail ? el("small", { cls: "detail" }, choice.detail) : null);
 
 export class Card {
@@ -70,7 +73,8 @@ export class Card {
     const choices = this.can ? this.choices() : null;
     this.answers = el("div", { cls: "stack" }, votes(prompt), proofNote(prompt), choices, prompt.choices.length ? field : null, this.can && offers("grant") ? grantPanel(prompt) : null);
     this.bar = this.can ? this.decide(prompt.choices.length ? null : field) : el("p", { cls: "word" }, prompt.may_answer === false ? t("You can see this, but not answer it.") : t("This browser can only look. Make a link that can answer with: atlasbridge web"));
-    const about = prompt.type === "unknown" ? [this.picture(), this.answers] : [this.answers, this.picture()];
+    const hint = el("small", {}, prompt.constraints.idle ? t("It is at rest and takes keys in its session. It asks nothing.") : t("Look at the screen first. A full-screen program takes keys in its session."));
+    const about = prompt.type === "unknown" ? [hint, this.picture(), this.answers] : [this.answers, this.picture()];
     this.node = el("article", { cls: "card", tabindex: "-1", "aria-labelledby": `h-${prompt.prompt_id}`, "data-prompt": prompt.prompt_id },
       el("div", { cls: "card-body" }, el("div", { cls: "card-top" }, heading(prompt, host), this.ring.node), ...asked(prompt), ...about, this.foot()),
       el("div", { cls: "answer-bar" }, effectsOf(prompt), this.soon, this.stages, this.word, this.bar));
@@ -89,7 +93,7 @@ export class Card {
     const rest = left(this.prompt.expires_at);
     const soon = Boolean(label) && rest < 60;
     this.late.textContent = !label ? t("If nobody answers, nothing is typed.") : t("If nobody answers, a timer answers “{label}” in {time}.", { label, time: clock(rest) });
-    this.late.hidden = soon;
+    this.late.hidden = soon || (!label && Boolean(this.prompt.constraints.idle));
     this.soon.hidden = !soon;
     if (soon) this.soon.textContent = rest > 0 ? t("In {time} a timer answers “{label}”, unless somebody answers first.", { label, time: clock(rest) }) : t("A timer answers “{label}” now, unless the terminal is in use.", { label });
   }
@@ -98,7 +102,7 @@ export class Card {
   decide(field) {
     const { no, yes } = bar(this.prompt);
     const several = this.prompt.constraints.multi_select && this.boxes ? el("button", { type: "button", cls: "main send-marked", on: { click: () => this.sendMarked() } }, t("Send the marked ones")) : null;
-    const button = (choice, cls) => el("button", { type: "button", "data-value": choice.value, cls: `choice ${cls}`, on: { click: () => this.choose(choice) } }, words(choice));
+    const button = (choice, cls) => el("button", { type: "button", "data-value": choice.value, cls: `choice ${cls}`, on: { click: () => this.choose(choice) } }, headed(choice));
     const buttons = [no ? button(no, "refuse") : null, several, yes ? button(yes, "first") : null].filter(Boolean);
     return el("div", { cls: "stack" }, field, buttons.length ? el("div", { cls: "row decide", role: "group", "aria-label": t("Decide") }, ...buttons) : null);
   }
@@ -153,8 +157,7 @@ export class Card {
     return el("div", { cls: "say" }, el("label", { for: id }, this.fieldLabel(secret)),
       el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
         el("button", { type: "button", cls: "main send", on: { click: send } }, t("Send"))),
-      this.keys(),
-      this.prompt.type === "unknown" ? el("small", {}, this.prompt.constraints.idle ? t("It is at rest and takes keys in its session. It asks nothing.") : t("It is not clear what is asked. Look at the screen first. A full-screen program takes keys in its session.")) : null);
+      this.keys());
   }
 
   fieldLabel(secret) {
@@ -307,4 +310,143 @@ export function lateCard(prompt) {
     el("div", { cls: "row" }, el("strong", {}, nameOf(prompt)), el("small", {}, folder(prompt.session?.cwd)), el("span", { cls: "tag warn" }, t("still waiting"))),
     el("div", { cls: "about" }, ...asked(prompt)), el("div", { cls: "word warn" }, t("Nobody answered in time and nothing was typed. The tool still shows the question.")),
     el("div", { cls: "row" }, may("answer") ? again : null, el("a", { href: `#session/${prompt.session_id}` }, t("Look at its screen"))));
+}
+
+// Allowing what a prompt asks for a while, from its card: first in words with examples, then for how long.
+
+const spans = () => [
+  [t("For 30 minutes"), { for_s: 1800 }], [t("5 times"), { times: 5 }], [t("In this session"), {}], [t("In this folder"), { folder: true }],
+];
+
+export const examples = (made) => el("ul", { cls: "examples" },
+  ...made.would.map((text) => el("li", { cls: "yes" }, el("span", { cls: "unseen" }, t("allows ")), el("code", {}, text))),
+  ...made.would_not.map((text, at) => el("li", { cls: "no" }, el("span", { cls: "unseen" }, t("does not allow ")), el("code", {}, text), " ", el("small", {}, made.why_not?.[at] ?? ""))));
+
+export function grantPanel(prompt) {
+  if (!prompt.grantable || !may("answer")) return null;
+  const path = `/prompts/${prompt.prompt_id}/grant`;
+  const body = el("div", { cls: "stack" }, el("small", {}, t("Looking …")));
+  const panel = el("details", { cls: "granting" }, el("summary", {}, t("Allow for a while …")), body);
+  let asked = false;
+
+  async function preview() {
+    if (!panel.open || asked) return;
+    asked = true;
+    try {
+      const made = await post(path, { preview: true });
+      show(body, el("p", {}, t("Without asking, this would be allowed: "), el("strong", {}, made.shape), "."), examples(made),
+        el("div", { cls: "spans", role: "group", "aria-label": t("For how long") }, ...spans().map(([label, limits]) => el("button", {
+          type: "button", "data-span": label, on: { click: () => give(limits) },
+        }, label))),
+        el("small", {}, t("In this session unless it says folder; twelve hours at most. A rule that denies or asks still applies.")));
+    } catch (error) {
+      asked = error.status !== 0;
+      show(body, el("p", { cls: "word" }, error.message));
+    }
+  }
+
+  async function give(limits) {
+    for (const button of body.querySelectorAll("button")) button.disabled = true;
+    try {
+      const made = await post(path, limits);
+      toast(t("Granted: {words}.", { words: made.words }));
+      show(body, el("p", { cls: "word good", role: "status" }, `${t("Granted: {words}.", { words: made.words })} `, el("a", { href: "#rules" }, t("See or revoke it")), "."));
+    } catch (error) {
+      for (const button of body.querySelectorAll("button")) button.disabled = false;
+      toast(error.message);
+    }
+  }
+
+  panel.addEventListener("toggle", preview);
+  return panel;
+}
+
+// Where several people must agree: who has, and how many are missing, as they come.
+export function votes(prompt) {
+  const wanted = prompt.constraints.quorum;
+  if (!wanted) return null;
+  const node = el("p", { cls: "word warn votes", role: "status" });
+  const draw = (agreed) => {
+    const missing = Math.max(0, wanted.approvals - agreed.length);
+    const among = (wanted.person || []).filter((name) => !agreed.includes(name));
+    const who = agreed.length ? t("{people} agreed.", { people: agreed.join(", ") }) : "";
+    const need = agreed.length ? t("One more person must agree|{count} more people must agree", { count: missing }) : t("1 person must agree|{count} people must agree", { count: missing });
+    const whom = among.length ? ` ${t("of {people}", { people: among.join(", ") })}` : "";
+    node.textContent = `${who} ${need}${whom} ${t("(rule {rule}).", { rule: wanted.rule })} ${t("One refusal ends it.")}`.trim();
+  };
+  let seen = false;
+  const stop = subscribe((change) => {
+    seen ||= node.isConnected;
+    if (seen && !node.isConnected) stop();
+    else if (change.prompt?.prompt_id === prompt.prompt_id) draw(change.prompt.agreed || []);
+  });
+  draw(prompt.agreed || []);
+  return node;
+}
+
+// A card's "Later": an answer for another moment, being asked again in a while, and what is kept already, to be taken back.
+
+const snoozes = () => [[t("In 15 minutes"), 900], [t("In an hour"), 3600]];
+const LIMIT = "limit_resets_at";
+
+// `offered`: the choices of the card; a text field of its own where words are taken.
+export function laterBox(prompt, offered) {
+  if (!may("answer") || prompt.constraints.secret) return null;
+  const kept = el("ul", { cls: "kept" });
+  const box = el("details", { cls: "later" }, el("summary", {}, t("Later…")), kept, snoozing(prompt), answering(prompt, offered), atReset(prompt));
+  const draw = () => {
+    const now = prompts.get(prompt.prompt_id) || prompt;
+    prompt.expires_at = now.expires_at; // what is kept for later gives it another end; the card's ring reads it here
+    drawKept(kept, box, now);
+  };
+  const stop = subscribe(() => { if (box.isConnected || !kept.dataset.drawn) draw(); else stop(); });
+  draw();
+  return box;
+}
+
+function drawKept(list, box, prompt) {
+  list.dataset.drawn = "yes";
+  const items = (prompt.later || []).map((one) => el("li", { "data-later": one.later_id },
+    one.kind === "snooze" ? t("Asked again {time} ({who})", { time: moment(one.due_at), who: one.by_name }) : t("“{label}” is answered {time} ({who})", { label: one.value, time: moment(one.due_at), who: one.by_name }),
+    el("button", { type: "button", cls: "quiet take-back", on: { click: () => send(() => call("DELETE", `/later/${one.later_id}`)) } }, t("Take back"))));
+  show(list, ...items);
+  list.hidden = !items.length;
+  if (items.length) box.open = true;
+}
+
+function snoozing(prompt) {
+  return el("div", { cls: "row", role: "group", "aria-label": t("Ask me again") }, el("span", {}, t("Ask me again:")),
+    ...snoozes().map(([label, seconds]) => el("button", { type: "button", cls: "quiet snooze", "data-s": seconds, on: { click: () => put(prompt, { snooze_s: seconds }) } }, label)));
+}
+
+function answering(prompt, offered) {
+  const single = !prompt.constraints.multi_select;
+  const choices = single ? offered.filter((choice) => !choice.words) : [];
+  if (!choices.length && !prompt.free_text) return null;
+  const id = `later-${prompt.prompt_id}`;
+  const what = choices.length
+    ? el("select", { id, "aria-label": t("Answer") }, ...choices.map((choice) => el("option", { value: choice.value }, choice.label)))
+    : el("input", { id, type: "text", value: "continue", "aria-label": t("Answer"), maxlength: 1000 });
+  const at = el("input", { type: "text", "aria-label": t("When"), placeholder: t("06:00, fri 12:00, in 2h"), autocomplete: "off", cls: "when" });
+  const give = () => put(prompt, { value: what.value, as_text: !choices.length, when: at.value });
+  return el("div", { cls: "row" }, el("label", { for: id }, t("Answer")), what, el("span", {}, t("at")), at,
+    el("button", { type: "button", cls: "postpone", on: { click: give } }, t("Answer then")));
+}
+
+// Where the screen says when a usage limit is over, going on can be said now for then.
+function atReset(prompt) {
+  const resets = prompt.constraints[LIMIT];
+  if (!resets || !prompt.free_text) return null;
+  return el("button", { type: "button", cls: "main at-reset", on: { click: () => put(prompt, { value: "continue", as_text: true, when: "limit-resets" }) } },
+    t("“continue” when the limit resets, {time}", { time: moment(resets) }));
+}
+
+const put = (prompt, body) => send(() => post(`/prompts/${prompt.prompt_id}/later`, body));
+
+async function send(request) {
+  try {
+    const told = await request();
+    toast(told.message);
+    speak(told.message);
+  } catch (error) { toast(error.message); }
 }

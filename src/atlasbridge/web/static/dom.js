@@ -1,6 +1,6 @@
 // Builds elements.  Text becomes text nodes and nothing else: no string is ever read as markup.
 
-import { t } from "/language.js";
+import { t } from "/words.js";
 
 export function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);

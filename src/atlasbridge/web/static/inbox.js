@@ -1,13 +1,11 @@
 // Many prompts as a compact list: grouped by what they want, filtered, walked by keys, several marked and answered at once.
 
 import { may } from "/api.js";
-import { give } from "/answering.js";
+import { bySoonest, canBeMarked, give, isPermission, pick, ways } from "/answering.js";
 import { PLAIN, arrange, el, show, speak, whole } from "/dom.js";
-import { t } from "/language.js";
+import { clock, folder, left, t } from "/words.js";
 import { prompts } from "/model.js";
 import { effectWords, oneLine, warningOf } from "/subject.js";
-import { bySoonest, canBeMarked, isPermission, pick, ways } from "/ways.js";
-import { clock, folder, left } from "/words.js";
 
 const groups = () => [["permission", t("Permissions")], ["question", t("Questions")], ["idle", t("Finished")], ["unclear", t("Not clear")]];
 const FACES = { command: "$", edit: "±", fetch: "↗", tool: "⚙", secret: "•••", question: "?", idle: "✓", unclear: "…" };
@@ -23,7 +21,6 @@ function about(prompt) {
   }
   return known.get(prompt);
 }
-
 
 // What all of them can be given: each its own plain yes, a choice that is called the same everywhere, and the one way in which
 // each refuses.
@@ -134,7 +131,8 @@ export class Inbox {
       el("a", { cls: "line", href: `#prompt/${prompt.prompt_id}`, "data-row": prompt.prompt_id },
         el("span", { cls: "line-who" }, el("strong", {}, name), el("small", {}, [prompt.machine, session.label ? session.tool : "", folder(session.cwd)].filter(Boolean).join(" · "))),
         el("small", { cls: `line-left ${left(prompt.expires_at) < 60 ? "short" : ""}`, "data-until": prompt.expires_at }, aboutTime(prompt.expires_at)),
-        el("span", { cls: "line-asks" }, el("i", { "aria-hidden": "true" }, FACES[line.kind] || "?"), line.text, line.more ? el("small", {}, ` ${line.more}`) : null)));
+        el("span", { cls: "line-asks" }, el("i", { "aria-hidden": "true" }, FACES[line.kind] || "?"), line.text, line.more ? el("small", {}, ` ${line.more}`) : null),
+        line.kind === "command" && effectWords(prompt).length ? el("small", { cls: "line-effects" }, effectWords(prompt).join(" · ")) : null));
   }
 
   toggle(id) {

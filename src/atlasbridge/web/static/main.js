@@ -2,7 +2,7 @@
 
 import { enter as logIn, follow, isLink, linkIn, load, views } from "/api.js";
 import { el, toast } from "/dom.js";
-import { loadLanguage, t } from "/language.js";
+import { loadLanguage, t } from "/words.js";
 import { setLink, subscribe, take } from "/model.js";
 import { renew, startTelling, worker } from "/notify.js";
 import { promptsView } from "/prompts.js";

@@ -2,7 +2,7 @@
 
 import { call, get, post } from "/api.js";
 import { prompts, subscribe } from "/model.js";
-import { language, t } from "/language.js";
+import { language, t } from "/words.js";
 
 const FLAGS = ["notify", "sound"];
 const keep = (() => { try { return window.localStorage; } catch { return null; } })();

@@ -2,8 +2,7 @@
 
 import { call, get, post } from "/api.js";
 import { el, show, toast } from "/dom.js";
-import { ago } from "/words.js";
-import { t } from "/language.js";
+import { ago, t } from "/words.js";
 
 const hex = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 const bytes = (word) => Uint8Array.from(word.match(/[0-9a-f]{2}/g) || [], (pair) => parseInt(pair, 16));

@@ -2,10 +2,9 @@
 
 import { call, enter, forget, get, howToEnter, linkIn, logOut, may, me, offers, rename } from "/api.js";
 import { PLAIN, el, show, toast } from "/dom.js";
-import { chooseLanguage, chosenLanguage, t } from "/language.js";
+import { ago, chooseLanguage, chosenLanguage, moment, t } from "/words.js";
 import { askPermission, beep, setPush, setWant, subscribed, wants } from "/notify.js";
 import { passkeyPanel } from "/passkey.js";
-import { ago, moment } from "/words.js";
 
 function toggle(id, title, about, on, change) {
   const box = el("input", { type: "checkbox", id });

@@ -1,6 +1,6 @@
-// Times, folders and states as people say them.
+// The language of this page, and times, folders and states as people say them.
 
-import { language, t } from "/language.js";
+import "/texts.js";
 
 let skew = 0; // the hub's clock minus ours, in milliseconds
 
@@ -64,4 +64,25 @@ export function by(identity) {
   if (identity === "auto:timeout") return t("the timer");
   if (channel === "cli") return t("the command line");
   return identity.includes(":") ? `${channel} (${name})` : identity;
+}
+
+// The language of this page: what a person chose here, else what the browser asks for.
+
+export const { t, use: useTexts } = globalThis.AtlasTexts;
+const { choose, load } = globalThis.AtlasTexts;
+const keep = (() => { try { return window.localStorage; } catch { return null; } })();
+
+export const chosenLanguage = () => keep?.getItem("atlasbridge-language") || "";
+export const language = () => choose(chosenLanguage());
+
+export function chooseLanguage(tag) {
+  if (tag) keep?.setItem("atlasbridge-language", tag); else keep?.removeItem("atlasbridge-language");
+}
+
+// Before the first view is drawn.
+export async function loadLanguage() {
+  if (!(await load(language()))) return;
+  document.documentElement.lang = language();
+  for (const node of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-text]"))) node.textContent = t(node.dataset.text);
+  for (const node of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-label]"))) node.setAttribute("aria-label", t(node.dataset.label));
 }

@@ -2,8 +2,7 @@
 
 import { call, get, load, me, post } from "/api.js";
 import { el, show } from "/dom.js";
-import { loadLanguage, t } from "/language.js";
-import { moment } from "/words.js";
+import { loadLanguage, moment, t } from "/words.js";
 
 const find = (name) => document.querySelector(name);
 const when = (at) => (at ? moment(at) : t("never"));

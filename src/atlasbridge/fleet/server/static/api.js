@@ -2,8 +2,7 @@
 // and sessions of all machines come by one stream that says when to read them again.
 
 import "/proof.js";
-import { t } from "/language.js";
-import { setOwnName } from "/words.js";
+import { setOwnName, t } from "/words.js";
 
 const { random, send } = globalThis.AtlasProof;
 const SCOPES = ["read", "ask", "answer", "admin"];

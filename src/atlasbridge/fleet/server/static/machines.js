@@ -2,9 +2,8 @@
 
 import { get } from "/api.js";
 import { PLAIN, el, empty, show, toast } from "/dom.js";
-import { t } from "/language.js";
+import { ago, moment, t } from "/words.js";
 import { subscribe } from "/model.js";
-import { ago, moment } from "/words.js";
 
 const row = (cells, bad) => el("tr", { cls: bad ? "bad" : "" }, ...cells.map((cell) => el("td", {}, String(cell ?? ""))));
 const table = (id, heads) => { const body = el("tbody"); return { body, node: el("div", { cls: "scroll", tabindex: "0" }, el("table", { id }, el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", {}, head)))), body)) }; };
