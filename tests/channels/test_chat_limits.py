@@ -169,6 +169,12 @@ def test_what_the_tool_told_is_said_once_and_its_screen_does_not_say_it_again(ch
         assert shown.count(once) == 1, (once, shown)
     for never in ("Tip:", "approve Bash", "/home/ada", "Do you want to proceed?"):
         assert never not in shown, shown
+    database = "Which database?\n- PostgreSQL: A server\n- SQLite: One file"
+    question = replace(subject, kind=SubjectKind.QUESTION, text=database, shown=database)
+    both_say = "☐ Database\n\nWhich database?\n\nPostgreSQL: A server\nSQLite: One file"
+    said = "answer: Which database? (PostgreSQL · SQLite)"
+    asks = replace(prompt, subject=question, question=both_say, screen=both_say, choices=(), says=said)
+    assert [quote.text for quote in quotes_of(asks, titled=True)] == [database]
     unlike = replace(prompt, constraints={"disagrees": True})
     assert any("Do you want to" in quote.text for quote in quotes_of(unlike, titled=True)), (
         "then the screen is what matters"

@@ -237,3 +237,13 @@ async def test_an_instruction_that_went_through_here_marks_where_the_transcript_
         on.hub_api.screens[session.session_id] = styled("older\nyou: compile the firmware\ncc main.c\ndone\n")
         on.command("transcript")
         assert "older" not in text_of(await on.reads("cc main.c"))
+
+
+def test_an_answer_ends_before_what_the_tool_says_of_itself_and_before_the_work_below_it() -> None:
+    own = ["✻ Cogitated for 3s · done 4:39 AM", "", "", "                        ◐ medium · /effort"]
+    told = ["● I changed the timeout.", "  It is five seconds now.", "", "  - and four retries"]
+    assert last_answer(["> do it", "", *told, "", *own]) == told
+    work = ["", "  No result recorded for 1 call", "  ⎿  $ curl https://get.example.com", "     Interrupted"]
+    assert last_answer(["> do it", "", *told[:1], *work, "", *own]) == told[:1]
+    plain = ["● row 0", "row 1", "", "row 2 at the left, as some tools write"]
+    assert last_answer(["> do it", "", *plain]) == plain

@@ -312,7 +312,7 @@ class ChatChannel(BaseChannel):
         """Return the text for the sender of a reply, or "" if an earlier copy of it has probably been answered."""
         if isinstance(outcome, Receipt):
             self._throttle.forgive(reply.session_id)
-            return hub_says(self._people.rename(outcome.sentence, outcome.by))
+            return hub_says(self._people.own(outcome.sentence))
         self._given.pop((reply.prompt_id, reply.identity), None)
         if outcome.reason is Refusal.BAD_VALUE and not reply.nonce:
             self._throttle.forgive(reply.session_id)

@@ -183,8 +183,10 @@ def render_sessions(sessions: list[SessionRecord], prompts: list[PromptRecord], 
         return t("No session is running.")
     lines = []
     for session in active(sessions):
-        waiting = sum(record.session_id == session.session_id for record in prompts)
-        state = t("stopped") if session.stopped else t("waits for you") if waiting else t("runs")
+        own = [record for record in prompts if record.session_id == session.session_id]
+        waiting = sum(not record.prompt.idle for record in own)
+        state = t("waits for you") if waiting else t("finished") if own else t("runs")
+        state = t("stopped") if session.stopped else state
         none = t("no pending prompts")
         count = t("1 pending prompt|{count} pending prompts", count=waiting) if waiting else none
         mark = f" ← {t('plain texts go here')}" if session.session_id == chosen else ""

@@ -81,6 +81,7 @@ WANTS = {
     SubjectKind.PLAN: "{name} asks you to approve a plan:",
     SubjectKind.TOOL: "{name} wants to call:",
     SubjectKind.TRUST: "{name} asks you to trust:",
+    SubjectKind.QUESTION: "{name} asks:",
 }
 
 
@@ -117,7 +118,9 @@ def quotes_of(prompt: Prompt, titled: bool = False) -> list[Quote]:
     elif not prompt.secret and screen and not prompt.question and _is_cut(prompt.excerpt):
         question, above = screen, 0  # no other text contains the whole question
     subject = escape_controls(prompt.subject.shown).rstrip() if prompt.subject else ""
-    says = "" if _is_told(prompt.says, f"{subject}\n{question}") else escape_controls(prompt.says)
+    targets = prompt.subject.targets if prompt.subject else ()
+    told = "\n".join([subject, question, *targets, *(choice.label for choice in prompt.choices)])
+    says = "" if _is_told(prompt.says, told) else escape_controls(prompt.says)
     hint = [Quote(t(SAYS), says)] if says.strip() else []
     if not subject or prompt.subject is None:
         return [Quote("", question or t("(the screen shows no text)"), above=above), *hint]
@@ -141,9 +144,9 @@ def _is_enough(prompt: Prompt) -> bool:
 
 
 def _is_told(hint: str, shown: str) -> bool:
-    """Whether a hint of the tool only repeats what is shown anyway, behind a word or two of its own and maybe cut."""
-    flat, about = " ".join(shown.split()), " ".join(hint.partition(": ")[2].rstrip("… ").split())
-    return bool(about) and about in flat
+    """Whether a hint of the tool only repeats words that are shown anyway, behind a word of its own and maybe cut."""
+    about = re.sub(r"\w+…$", "", hint.partition(": ")[2])
+    return bool(about) and set(re.findall(r"\w+", about)) <= set(re.findall(r"\w+", shown))
 
 
 def last_words(screen: str) -> str:
@@ -164,6 +167,8 @@ def _question(prompt: Prompt) -> tuple[str, int]:
 
 def asked_text(prompt: Prompt) -> str:
     """The text that a person must read before answering: the subject, the question and its explanation."""
+    if prompt.idle and prompt.screen.strip() and not prompt.secret:
+        return last_words(escape_controls(prompt.screen).rstrip())
     question, _ = _question(prompt)
     subject = escape_controls(prompt.subject.shown).strip() if prompt.subject else ""
     if _is_enough(prompt):
@@ -274,6 +279,8 @@ HIDDEN_ROWS = (
 
 def warn_incomplete(prompt: Prompt) -> str:
     """Warn the reader if a part is missing, or if the text is only what the tool drew on the screen."""
+    if prompt.idle:
+        return ""  # there is nothing to approve
     missing = prompt.constraints.get("missing_lines")
     if prompt.constraints.get("disagrees"):
         return f"⚠ {t(DISAGREES)}"

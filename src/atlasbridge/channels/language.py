@@ -96,9 +96,8 @@ def hub_says(sentence: str) -> str:
 
 
 def say_digest(text: str) -> str:
-    """A digest for the reader: its first and its last line are the hub's, the others quote the tools."""
-    head, *lines = text.split("\n")
-    return "\n".join([hub_says(head), *(hub_says(line) if line.startswith("… ") else line for line in lines)])
+    """A digest for the reader. A line that ends with a quotation mark quotes a tool; the others are the hub's."""
+    return "\n".join(line if line.endswith("”") else hub_says(line) for line in text.split("\n"))
 
 
 def at_time(wall: float, form: str = "%H:%M") -> str:

@@ -193,8 +193,9 @@ class MatrixChannel(BaseChannel):
             await self._say(reply_message(message_id, told, loud), f"remind.{new_id()}")
             return
         outcome = self._people.outcome(event, receipt, self.clock.wall())
-        body = f"{outcome.title}\n{outcome.detail}\n\n{render_prompt(event, session, self._host)}"
-        self._edit(message_id, body)
+        about = render_header(event.prompt, session, self._host)
+        body = [outcome.title, outcome.detail, "", asked_text(event.prompt)[:LONGEST], "", about]
+        self._edit(message_id, "\n".join(body))
         if receipt.stage in ("expired", "default_typed"):
             await self._say(
                 reply_message(message_id, f"{outcome.title} · {session_name(session)}", loud=True),
@@ -565,7 +566,7 @@ def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> st
     asked = asked_text(prompt) or t("(the screen shows no text)")
     missing = count_missing(quotes_of(prompt, titled=True), "atlasbridge approvals")
     cut = f"\n{missing}" if missing else ""
-    if not is_whole(prompt):
+    if not prompt.idle and not is_whole(prompt):
         cut += f"\n({t('cut, or not whole')}: atlasbridge reply {short_id(record.prompt_id)})"
     lines = [f"{key} {button.label}" for key, button in reactions(prompt).items()]
     lines += [f"{WHILE} {t('Allow for a while …')}"] if offers_grant(prompt) else []

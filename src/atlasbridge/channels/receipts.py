@@ -6,6 +6,7 @@ messages only; decisions use ids.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from atlasbridge.channels.language import Reader, at_time, hub_says, known_language, t
@@ -34,6 +35,7 @@ WITHDRAWN = {
     "The session has crashed.": "the session has crashed",
 }
 TIMER_TYPED = "nobody answered: a timer typed {answer}"
+_BY_WHOM = re.compile(r", answered by [^\n]*\.$")
 _YES = {"y": "Yes", "yes": "Yes", "n": "No", "no": "No", "enter": "Enter", "cancel": "Cancel"}
 
 
@@ -220,6 +222,10 @@ class People:
         by, at = receipt.by or record.decided_by, receipt.at or record.decided_at
         answer = receipt.answer or record.decided_value or given
         return render_outcome(record, receipt, answer, self.call(by) if by else "", parse_iso(at) if at else now, again)
+
+    def own(self, sentence: str) -> str:
+        """What became of somebody's own answer, for them: they know who answered."""
+        return _BY_WHOM.sub(".", sentence)
 
     def rename(self, sentence: str, identity: str) -> str:
         """Replace the identity in the sentence by a name."""

@@ -238,6 +238,8 @@ def render_deadline(record: PromptRecord, now: float | None = None) -> str:
     moment = at_time(until, "%a %H:%M %Z" if until - parse_iso(record.created_at) > 43_200 else "%H:%M %Z")
     link = prompt.constraints.get(CARD)
     card = f"\n🔗 {escape_controls(link, keep_lines=False)}" if isinstance(link, str) and link else ""
+    if prompt.idle and not prompt.safe_default:
+        return card.lstrip()  # nothing is asked, and nothing happens when the time is over
     return f"⏳ {t('Expires in {span} ({time})', span=left, time=moment)} — {then}{card}"
 
 

@@ -5,6 +5,7 @@ alone. Pure. Full-screen tools have no scrollback; then the screen is all there 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -47,7 +48,7 @@ def marked_answer(rows: Sequence[str], given: Iterable[str] = ()) -> list[str]:
     said = since_instruction(rows, given)
     for place in range(len(said) - 1, -1, -1):
         if _SPOKEN.match(said[place]) and not _is_work(said, place):
-            return _trimmed(said[place:])
+            return _trimmed(_until_its_end(said[place:]))
     asked = bool(said) and (bool(_ASKED.match(said[0])) or len(said) < len(_trimmed(_without_box(rows))))
     return _trimmed(said[1:]) if asked else []
 
@@ -88,6 +89,21 @@ def _is_work(rows: Sequence[str], place: int) -> bool:
     """Whether the row is a tool call or a command; its output follows below."""
     below = next((row for row in rows[place + 1 :] if row.strip()), "")
     return bool(_WORK_BELOW.match(below)) and not _FRAME.fullmatch(below)
+
+
+def _until_its_end(rows: Sequence[str]) -> Sequence[str]:
+    """A marked answer hangs below its first word. It ends at a line of the tool's own further left, which begins with
+    a sign behind an empty row (how long it took), and where the output of a command is drawn below it, with the row
+    above that names the command."""
+    column = len(rows[0]) - len(rows[0].lstrip(" ●⏺•✦◆⬤"))
+    for place, row in enumerate(rows):
+        sign = row.lstrip()[:1]
+        left = bool(sign) and len(row) - len(row.lstrip()) < column
+        if place and left and not rows[place - 1].strip() and unicodedata.category(sign) == "So":
+            return rows[:place]
+        if place and row.lstrip().startswith("⎿"):
+            return rows[: place - 1 if rows[place - 1].strip() and place > 1 else place]
+    return rows
 
 
 def _trimmed(rows: Sequence[str]) -> list[str]:

@@ -81,6 +81,8 @@ def digest_line(record: PromptRecord, session: SessionRecord) -> str:
     name = escape_controls(session.label or session.tool, keep_lines=False)
     if record.prompt.secret:
         return f"• {name}: a secret"
+    if record.prompt.idle:
+        return f"• {name}: finished"
     asked = first_line(record.prompt)
     return f"• {name}: “{asked[:LINE_LIMIT]}{'…' if len(asked) > LINE_LIMIT else ''}”"
 

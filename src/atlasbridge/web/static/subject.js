@@ -86,7 +86,7 @@ export function effectWords(prompt) {
   const told = (prompt.constraints.effects || []).filter(({ kind }) => Object.hasOwn(EFFECTS, kind));
   if (told.length) return told.map(({ kind, target }) => EFFECTS[kind](String(target || "")));
   if (prompt.subject?.kind !== "edit" || !prompt.subject.text) return [];
-  const lines = prompt.subject.text.split("\n").map((line) => /^\s*\d*\s*([+-])/.exec(line)?.[1]);
+  const lines = prompt.subject.text.replace(/\n[+-]$/, "").split("\n").map((line) => /^\s*\d*\s*([+-])/.exec(line)?.[1]);
   const [added, removed] = ["+", "-"].map((sign) => lines.filter((found) => found === sign).length);
   return added + removed ? [t("+{added} −{removed} lines", { added, removed })] : [];
 }
