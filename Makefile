@@ -15,9 +15,9 @@ ARGS   ?=
 WORKERS := $(if $(filter Linux,$(shell uname)),-p tests.support.forked_workers --forks,--dist worksteal -n)
 PYTEST  = $(BIN)/python -m pytest -q $(WORKERS) $(JOBS)
 # What `make test` leaves to a landing.  schemathesis is a plugin that takes seconds to load, for one file of a landing.
-QUICK  := -p no:schemathesis -m "not browser and not tools and not heavy and not landing"
+QUICK  := -p no:schemathesis -m "not browser and not tools and not heavy and not landing and not lint"
 OF_RUN := $(filter-out %/test_run_zygote.py,$(wildcard tests/integration/test_run_*.py)) tests/integration/test_job_control.py tests/integration/test_attach_sessions.py
-MAIN_PATHS := tests/fleet_server/test_server_path.py tests/fleet_server/test_server_together.py tests/web/product tests/integration/test_zygote_spare.py tests/trust/test_proof_at_both_ends.py
+MAIN_PATHS := tests/fleet_server/test_server_path.py tests/fleet_server/test_server_together.py tests/web/product tests/integration/test_zygote_spare.py tests/trust/test_proof_at_both_ends.py tests/trust/test_the_system_hub.py
 # A machine that forbids compiled files would compile all of the program again at every start.
 export PYTHONDONTWRITEBYTECODE :=
 # Says when a step began and how long it took: the first set-up downloads some 60 packages.
@@ -55,7 +55,7 @@ test-landing: $(READY) ## the rest: long rounds, a fleet server on PostgreSQL, t
 	tools/install-extras landing
 	LANDING=1 $(PYTEST) -m "landing or heavy or browser" $(ARGS)
 
-test-main-paths: $(READY) ## of test-landing, what every change must pass: a fleet server on PostgreSQL, the page in a browser, spares of the zygote
+test-main-paths: $(READY) ## of test-landing, what every change must pass: a fleet server on PostgreSQL, the page in a browser, spares of the zygote, the hub of its own user
 	tools/install-extras main
 	LANDING=1 $(PYTEST) -m "landing or heavy or browser" $(MAIN_PATHS) $(ARGS)
 
@@ -71,10 +71,11 @@ test-tools: $(READY) ## every dialog of Claude Code and Codex, the main ones of 
 	tools/install-extras tools
 	$(PYTEST) -m tools tests/tools/test_real_tools.py $(ARGS)
 
-lint: $(READY) ## ruff, mypy, spelling and words that we do not use, known holes in what we depend on, types of the page where Node is
+lint: $(READY) ## ruff, mypy, rules for the source (tests/meta), spelling and words that we do not use, known holes in what we depend on, types of the page where Node is
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -p no:schemathesis -m lint tests/meta
 	$(BIN)/codespell -D - -D tools/words_not_used.txt --ignore-words-list sie,ans --skip docs/reference/specification.md $(PROSE)
 	$(BIN)/codespell --ignore-words-list sie,ans,ths,nd,te,cros --skip '*.json,*.js,*.svg,*.pyc,*.sql,*.toml' src
 	$(BIN)/python tools/audit_dependencies.py

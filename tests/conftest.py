@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.support import forked_workers, warm
 from tests.support.left_behind import MARK, end_and_name, mark
@@ -23,6 +24,8 @@ from tests.support.tier import IS_LANDING
 same = "FRESH_EXAMPLES" not in os.environ
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=same)
 settings.load_profile("steady")
+if same:  # it would draw from the constants of all of src, which change with every commit and take each worker seconds
+    vars(providers)["_get_local_constants"] = vars(providers)["Constants"]
 
 
 # With it every command, hub and host of every test would compile all of src again: half of the processor's time.
@@ -45,6 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if "WITH_ZYGOTE" not in os.environ:  # `make test-zygote` runs the tests of `run` both ways
         os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a process more for every home; those that test it turn it on
     config.add_cleanup(_own_home())
+    if config.getoption("forks", 0) and not config.option.collectonly:
+        warm.prepare()
     forked_workers.BEGIN_WORKER.append(_own_home)
 
 
@@ -83,7 +88,7 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A file of which `make test` takes a share is part of a landing as a whole."""
     for item in items if IS_LANDING else ():
-        if isinstance(item, pytest.Function) and hasattr(item.module, "times"):
+        if isinstance(item, pytest.Function) and (hasattr(item.module, "times") or hasattr(item.module, "examples")):
             item.add_marker("landing")
 
 

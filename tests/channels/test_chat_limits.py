@@ -12,6 +12,7 @@ from tests.channels.mini_hub import MiniHub
 from tests.support import fake_slack_blocks as kit
 from tests.support import fake_telegram_rules as rules
 from tests.support.chat_stage import buttons_of, stage, text_of
+from tests.support.tier import examples
 
 from atlasbridge.channels import matrix, templates
 from atlasbridge.channels.discord.channel import render_question
@@ -72,7 +73,7 @@ def staged(prompt: Prompt, label: str, cwd: str) -> tuple[PromptRecord, SessionR
     return hub.add_prompt(session, prompt), session
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(any_prompt(), words, words, st.integers(0, 12))
 def test_any_prompt_and_its_outcome_make_messages_that_telegram_takes(
     prompt: Prompt, label: str, cwd: str, page: int
@@ -91,7 +92,7 @@ def test_any_prompt_and_its_outcome_make_messages_that_telegram_takes(
         rules.check_markup(params.get("reply_markup"))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(any_prompt(), words, words)
 def test_any_prompt_and_its_outcome_make_messages_that_slack_takes(prompt: Prompt, label: str, cwd: str) -> None:
     record, session = staged(prompt, label, cwd)
@@ -108,7 +109,7 @@ def test_any_prompt_and_its_outcome_make_messages_that_slack_takes(prompt: Promp
     kit.check_view(blocks.render_modal(record, session, label))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(long_words.filter(lambda text: text.strip()), st.integers(100, 5000))
 def test_a_quotation_is_whole_or_says_how_much_of_it_is_shown(text: str, room: int) -> None:
     subject = Subject(SubjectKind.COMMAND, "", shown=text, complete=True)

@@ -39,7 +39,7 @@ async def test_a_picture_has_the_colours_of_the_screen() -> None:
 
 
 async def test_a_huge_screen_stays_within_what_telegram_takes() -> None:
-    made = await make_picture(screen(*[[["x" * 900, None, None, 0]]] * 500, rows_high=500, cols=900))
+    made = await make_picture(screen(*[[["wide" + " " * 896, None, None, 0]]] * 500, rows_high=500, cols=900))
     assert isinstance(made, bytes)
     image = Image.open(io.BytesIO(made))
     assert image.width + image.height <= 10_000

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from tests.channels import prompts
 from tests.channels.mini_hub import MiniHub
 from tests.support import fake_telegram_rules as rules
+from tests.support.tier import examples
 
 from atlasbridge.channels import templates
 from atlasbridge.channels.callback import encode_callback, expand_callback, parse_callback
 from atlasbridge.channels.commands import parse_command, parse_span
 from atlasbridge.channels.outbox import BURST, Backoff, TokenBucket
 from atlasbridge.channels.telegram.channel import GROUP_RATE
-from atlasbridge.channels.telegram.messages import Body, cut_text, render_prompt, utf16_units
+from atlasbridge.channels.telegram.messages import Body, cut_text, utf16_units
 from atlasbridge.core.clock import ManualClock, RateWindow
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType
 from atlasbridge.core.values import replace
@@ -23,7 +24,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 values = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(values, min_size=1, max_size=9, unique=True), st.data())
 def test_any_choice_survives_the_way_through_a_button(offered: list[str], data: st.DataObject) -> None:
     hub = MiniHub(ManualClock())
@@ -38,7 +39,7 @@ def test_any_choice_survives_the_way_through_a_button(offered: list[str], data: 
     assert expand_callback(callback, record) == (record.session_id, record.nonce, value)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.text(max_size=80))
 def test_strange_callback_data_is_nothing_or_stays_harmless(data: str) -> None:
     hub = MiniHub(ManualClock())
@@ -48,7 +49,7 @@ def test_strange_callback_data_is_nothing_or_stays_harmless(data: str) -> None:
         assert expand_callback(callback, record)[1] != record.nonce
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(st.tuples(texts, st.sampled_from(["", "bold", "pre"]))))
 def test_entities_cover_exactly_what_they_were_given(parts: list[tuple[str, str]]) -> None:
     body = Body()
@@ -61,23 +62,11 @@ def test_entities_cover_exactly_what_they_were_given(parts: list[tuple[str, str]
     assert covered == styled
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(texts, st.integers(min_value=2, max_value=50))
 def test_cutting_never_splits_a_character(text: str, limit: int) -> None:
     cut = cut_text(text, limit)
     assert utf16_units(cut) <= limit and (cut == text or cut.endswith("…"))
-
-
-@settings(deadline=None, max_examples=60)
-@given(excerpt=texts, screen=texts, label=texts, cwd=texts)
-def test_any_prompt_makes_a_message_that_telegram_takes(excerpt: str, screen: str, label: str, cwd: str) -> None:
-    hub = MiniHub(ManualClock())
-    prompt = replace(prompts.MENU, excerpt=excerpt, screen=screen, choices=(Choice("1", label), Choice("2", label)))
-    record = hub.add_prompt(hub.add_session(cwd=cwd), prompt)
-    params = render_prompt(record, hub.session_records[record.session_id], "atlas")
-    rules.check_text(params["text"])
-    rules.check_entities(params["entities"], params["text"])
-    rules.check_markup(params["reply_markup"])
 
 
 def test_a_bucket_lets_a_burst_through_and_then_the_rate() -> None:
@@ -86,7 +75,7 @@ def test_a_bucket_lets_a_burst_through_and_then_the_rate() -> None:
     assert bucket.reserve(110.0) == 0.0
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(st.floats(min_value=0, max_value=3), min_size=1, max_size=60))
 def test_a_bucket_never_exceeds_its_rate(gaps: list[float]) -> None:
     bucket, now, used = TokenBucket(rate=1.0, burst=3.0), 50.0, []

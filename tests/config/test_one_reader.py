@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.tier import examples
 
 from atlasbridge.bootstrap import channel_names, load_configuration, plan_hub, plan_server_chats, settle_session
 from atlasbridge.channels.registry import channel_settings
@@ -81,7 +82,7 @@ def toml_of(path: tuple[str, ...], spelling: str) -> str:
 
 
 @pytest.mark.parametrize("source", ["environment", "file"])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(path=st.sampled_from(KEYS), spelling=spellings())
 def test_whatever_config_get_says_is_what_everything_uses(source: str, path: tuple[str, ...], spelling: str) -> None:
     with TemporaryDirectory() as folder:

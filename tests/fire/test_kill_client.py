@@ -8,8 +8,9 @@ from random import Random
 from tests.support.arena import arena
 from tests.support.client_rounds import ClientRounds
 from tests.support.kill_rounds import choose
+from tests.support.tier import times
 
-WANTED = 10
+WANTED = times(10, quickly=6)
 
 
 def test_a_client_killed_anywhere_leaves_its_terminal_as_it_was_and_the_session_running() -> None:

@@ -22,7 +22,7 @@ from atlasbridge.core.prompt.model import Prompt
 
 @pytest.fixture
 def hub() -> Iterator[HubProcess]:
-    with hub_process(cold=True) as running:
+    with hub_process() as running:
         yield running
 
 
@@ -73,8 +73,8 @@ def test_a_socket_left_by_a_killed_hub_is_replaced(hub: HubProcess) -> None:
     assert hub.json("hub", "status")["pid"] == hub.pid
 
 
-def test_restart_changes_the_process_and_keeps_the_prompt(hub: HubProcess) -> None:
-    with FakeHost(hub.home) as host:
+def test_restart_changes_the_process_and_keeps_the_prompt() -> None:
+    with hub_process(cold=True) as hub, FakeHost(hub.home) as host:
         prompt_id = host.raise_prompt()
         wait_for(hub.is_asked)
         before = hub.pid

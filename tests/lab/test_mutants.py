@@ -18,7 +18,7 @@ CORPUS = Path(__file__).parents[1] / "corpus"
 @cache
 def dialogs() -> list[Dialog]:
     """Not when the file is collected: to read every recording takes seconds."""
-    return list(dialogs_of(CORPUS))[:: times(1, quickly=7)]
+    return list(dialogs_of(CORPUS))[:: times(1, quickly=14)]
 
 
 WORDS_OF_WORK = {

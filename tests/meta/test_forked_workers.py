@@ -30,7 +30,7 @@ def test_each_test_is_run_once_and_one_that_kills_its_process_fails_alone(tmp_pa
         lines = text.strip("\n").splitlines()
         (tmp_path / name).write_text("\n".join(line[8:] for line in lines))
     words = ["-m", "pytest", "-p", "tests.support.forked_workers", "--forks", "2", "-v", "-p", "no:cacheprovider"]
-    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         [sys.executable, *words, "-c", os.devnull, str(tmp_path)], env=environ, capture_output=True, text=True
     )

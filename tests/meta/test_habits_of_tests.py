@@ -18,6 +18,8 @@ import pytest
 from tests.support import warm
 from tests.support.hubs import HubProcess, short_home
 
+pytestmark = pytest.mark.lint
+
 TESTS = Path(__file__).resolve().parents[1]
 FILES = sorted(path for path in TESTS.rglob("*.py") if path.parts[len(TESTS.parts)] not in ("benchmarks", "torture"))
 

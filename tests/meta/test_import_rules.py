@@ -8,6 +8,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.lint
+
 SRC = Path(__file__).resolve().parents[2] / "src"
 OURS = ("atlasbridge", "ptypool")
 

@@ -25,6 +25,7 @@ def test_the_page_is_current(name: str) -> None:
     assert (REFERENCE / name).read_text(encoding="utf-8") == PAGES[name](), "run: make reference"
 
 
+@pytest.mark.lint
 def test_the_picture_of_the_floors_is_current() -> None:
     """Its boxes and arrows; how many lines a room has may be that of some days ago."""
     drawn, now = (re.sub(r"[\d,]+ lines", "", text) for text in (PICTURE.read_text(encoding="utf-8"), render_map()))

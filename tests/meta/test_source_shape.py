@@ -8,6 +8,10 @@ import re
 import tokenize
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.lint
+
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
 MODULES = sorted(SRC.rglob("*.py"))

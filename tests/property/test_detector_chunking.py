@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.tier import examples
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.detector import Detector
@@ -37,7 +38,7 @@ def prompts(chunks: list[bytes]) -> list[tuple[str, str, str]]:
 
 
 @given(st.sampled_from(SAMPLES), st.lists(st.integers(0, 80), max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_chunking_gives_the_same_prompts(sample: bytes, cuts: list[int]) -> None:
     places = sorted({min(cut, len(sample)) for cut in cuts} | {0, len(sample)})
     chunks = [sample[start:end] for start, end in pairwise(places)]
@@ -51,7 +52,7 @@ def test_byte_by_byte_is_a_chunking_too() -> None:
 
 
 @given(st.sampled_from(SAMPLES), st.lists(st.tuples(st.integers(2, 40), st.integers(4, 120)), max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_cut_around_a_change_of_size_gives_the_same_prompts(sample: bytes, sizes: list[tuple[int, int]]) -> None:
     def raised(chunks: list[bytes]) -> list[str]:
         player = Player(Detector(DIALECT, 24, 80), RAW)
@@ -66,7 +67,7 @@ def test_any_cut_around_a_change_of_size_gives_the_same_prompts(sample: bytes, s
 
 
 @given(st.lists(st.binary(max_size=200), max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_no_bytes_can_raise_or_hang_the_detector(chunks: list[bytes]) -> None:
     player = Player(Detector(DIALECT, 10, 40), RAW)
     now = 100.0
@@ -78,6 +79,6 @@ def test_no_bytes_can_raise_or_hang_the_detector(chunks: list[bytes]) -> None:
 
 
 @given(st.text(alphabet="❯›>●○[]() 123.yYnN/?:│─┌┐└┘<>\nabc", max_size=300))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_no_drawing_can_raise_or_hang_the_recognisers(text: str) -> None:
     assert len(prompts([text.replace("\n", "\r\n").encode()])) <= 1

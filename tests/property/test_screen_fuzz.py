@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.tier import times
+from tests.support.tier import examples, times
 
 from atlasbridge.core.screen.screen import Screen
 
@@ -112,7 +112,7 @@ def test_a_window_that_changes_its_size_at_any_moment_keeps_the_screen_in_shape_
 
 
 @given(st.text("ab 日\u0301", min_size=1, max_size=60), st.lists(st.integers(1, 40), min_size=1, max_size=6))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_no_width_on_the_way_loses_a_character_of_a_line(text: str, widths: list[int]) -> None:
     screen = Screen(3, 200)
     screen.feed(text.encode())
@@ -124,7 +124,7 @@ def test_no_width_on_the_way_loses_a_character_of_a_line(text: str, widths: list
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=8))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_any_bytes_cut_anywhere_give_the_same_screen(data: bytes, cuts: list[int]) -> None:
     whole, pieces = Screen(4, 10, 20), Screen(4, 10, 20)
     whole.feed(data)

@@ -24,6 +24,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+PATIENCE_S = 120  # an attack that only came too late shows nothing
+
 
 def main() -> None:
     attack, home, folder = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
@@ -53,7 +55,7 @@ def write(path: Path, text: str) -> None:
 def ask(home: Path, message: dict[str, Any]) -> dict[str, Any]:
     """At the hub's own socket, without asking who listens: an attacker does not care."""
     with socket.socket(socket.AF_UNIX) as link:
-        link.settimeout(20)
+        link.settimeout(PATIENCE_S)
         link.connect(str(home / "hub.sock"))
         link.sendall(json.dumps(message).encode() + b"\n")
         return dict(json.loads(link.makefile().readline()))
@@ -171,7 +173,7 @@ def loopback_key(home: Path, folder: Path) -> Any:
     def say(message: dict[str, Any]) -> dict[str, Any]:
         while (issued := read_pass(home / "hub.tcp")) is None:
             time.sleep(0.05)
-        with connect_hub(issued, 20)[0] as link:
+        with connect_hub(issued, PATIENCE_S)[0] as link:
             link.sendall(json.dumps(message).encode() + b"\n")
             return dict(json.loads(link.makefile().readline()))
 
@@ -401,7 +403,7 @@ def leave_a_number(home: Path, folder: Path) -> dict[str, Any]:
         time.sleep(0.02)
     os.kill(hub_pid(home), signal.SIGCONT)
     with socket.socket(fileno=fds[0]) as link:
-        link.settimeout(20)
+        link.settimeout(PATIENCE_S)
         return dict(json.loads(link.makefile().readline()))
 
 
@@ -625,17 +627,17 @@ def page_cookie(home: Path, folder: Path) -> Any:
 
 def page_relay(home: Path, folder: Path) -> Any:
     """Through a relay that another user of this machine runs."""
-    return send_reply(home, folder, socket.create_connection(("127.0.0.1", int(read(folder / "relay"))), 20))
+    return send_reply(home, folder, socket.create_connection(("127.0.0.1", int(read(folder / "relay"))), PATIENCE_S))
 
 
 def connect_page(home: Path) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", json.loads((home / "web.json").read_text())["port"]), 20)
+    return socket.create_connection(("127.0.0.1", json.loads((home / "web.json").read_text())["port"]), PATIENCE_S)
 
 
 def page_socket(home: Path, folder: Path) -> Any:
     """The same by the socket that is there for tunnels."""
     link = socket.socket(socket.AF_UNIX)
-    link.settimeout(20)
+    link.settimeout(PATIENCE_S)
     link.connect(str(home / "web.sock"))
     return send_reply(home, folder, link)
 

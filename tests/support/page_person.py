@@ -16,7 +16,7 @@ from tests.support.page_client import API, enter_now, signer
 def main() -> None:
     link, *words = sys.argv[1:]
     transport = httpx.HTTPTransport(uds=words[words.index("--socket") + 1]) if "--socket" in words else None
-    with httpx.Client(base_url=link.partition("/#")[0], transport=transport, timeout=30) as client:
+    with httpx.Client(base_url=link.partition("/#")[0], transport=transport, timeout=120) as client:
         enter_now(client, link)
         signed = signer(client)
         (name, value), *_ = client.cookies.items()

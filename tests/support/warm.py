@@ -2,7 +2,8 @@
 
 What runs in the child is the product's own `main`, with its own environment, in a session of its own.  A test process
 has one of these for all its tests.  `python -m tests.support.warm FD` is that process: one JSON order per message comes
-in through FD, with the descriptors of the new process, and its id goes out.
+in through FD, with the descriptors of the new process, and its id goes out.  Where workers are forked (see
+forked_workers.py), one process imports everything while the tests are collected, and each worker's is a fork of it.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-HUB, COMMAND = "hub", "command"
+HUB, COMMAND, NURSERY = "hub", "command", "nursery"
 PR_CAPBSET_DROP, CAPABILITIES_3 = 24, 0x20080522  # of Linux
 _MODULES = (
     "aiohttp.web atlasbridge.__main__ atlasbridge.bootstrap atlasbridge.channels.desktop atlasbridge.channels.local"
@@ -37,32 +39,48 @@ _MODULES = (
 
 
 class Nursery:
-    def __init__(self) -> None:
+    def __init__(self, mother: Nursery | None = None) -> None:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._one_at_a_time = threading.Lock()
-        kept = {name: value for name, value in _AT_FIRST.items() if name not in ("TEST_RUN", "PYTEST_CURRENT_TEST")}
+        self._process: subprocess.Popen[bytes] | None = None
         with theirs:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.warm", str(theirs.fileno())],
-                env=kept,
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
+            if mother is not None:
+                mother.fork_a_nursery(theirs.fileno())
+            else:
+                kept = {
+                    name: value for name, value in _AT_FIRST.items() if name not in ("TEST_RUN", "PYTEST_CURRENT_TEST")
+                }
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "tests.support.warm", str(theirs.fileno())],
+                    env=kept,
+                    cwd=ROOT,
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=(theirs.fileno(),),
+                    start_new_session=True,
+                )
+
+    @cached_property
+    def pid(self) -> int:
+        return self._process.pid if self._process else int(self._line.recv(32))  # the first that it says
+
+    def fork_a_nursery(self, line: int) -> None:
+        """Every worker may ask, so nothing comes back here: the new one says its id on its own line."""
+        socket.send_fds(self._line, [json.dumps({"kind": NURSERY}).encode()], [line])
 
     def fork(self, order: Mapping[str, Any], *fds: int) -> int:
         """The new process; the descriptors become its standard streams, and one on which it speaks of itself."""
         with self._one_at_a_time:
+            assert self.pid
             socket.send_fds(self._line, [json.dumps(order).encode()], list(fds))
             return int(self._line.recv(32))
 
     def close(self) -> None:
         self._line.close()  # it ends with its line
-        self.process.wait()
+        if self._process:
+            self._process.wait()
 
     def children(self) -> list[int]:
-        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        path = Path(f"/proc/{self.pid}/task/{self.pid}/children")
         return [int(pid) for pid in path.read_text().split()] if path.exists() else []
 
 
@@ -70,6 +88,7 @@ _STARTERS = ("run", "attach", "hub", "demo", "ask", "mcp", "acp", "setup", "debu
 _OF_PYTHON = ("PYTHON", "LC_", "LANG", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "LINES", "TZ", "HOME", "PATH")
 _AT_FIRST = dict(os.environ)  # what the warm process has; a test can change its own
 _nursery: Nursery | None = None
+_mother: Nursery | None = None
 _made_once = threading.Lock()
 
 
@@ -91,13 +110,20 @@ def nursery() -> Nursery:
     global _nursery
     with _made_once:
         if _nursery is None:
-            _nursery = Nursery()
+            _nursery = Nursery(_mother)
         return _nursery
 
 
+def prepare() -> None:
+    """Before workers are forked: they all have theirs of one that has imported everything by then."""
+    global _mother
+    _mother = Nursery()
+
+
 def close() -> None:
-    if _nursery is not None:
-        _nursery.close()
+    for one in (_nursery, _mother):
+        if one is not None:
+            one.close()
 
 
 def living() -> list[int]:
@@ -165,11 +191,18 @@ def main() -> None:
         message, fds, _, _ = socket.recv_fds(line, 1 << 20, 4)
         if not message:
             return
+        order = json.loads(message)
         child = os.fork()
         if child == 0:
             line.close()
-            _become(json.loads(message), fds)
-        line.send(str(child).encode())
+            if order["kind"] != NURSERY:
+                _become(order, fds)
+            os.setsid()
+            line = socket.socket(fileno=fds[0])
+            line.send(str(os.getpid()).encode())
+            continue
+        if order["kind"] != NURSERY:
+            line.send(str(child).encode())
         for fd in fds:
             os.close(fd)
 

@@ -8,6 +8,7 @@ from time import process_time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.tier import examples
 
 from atlasbridge.core.prompt.model import Subject, SubjectKind
 from atlasbridge.core.prompt.redact import GONE, find_secrets, leaves, mask_rows, mask_styled, redact, redact_rows
@@ -156,7 +157,7 @@ SHELL = st.lists(WORDS | st.text(max_size=6), max_size=14).map("".join)
 
 
 @given(SHELL, st.lists(st.text(min_size=1, max_size=12), max_size=2).map(tuple))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_no_text_loses_syntax(text: str, secrets: tuple[str, ...]) -> None:
     text = text.replace(GONE, "")
     for begin, end in find_secrets(text, secrets):

@@ -17,11 +17,17 @@ from tests.support.tier import once_per_run
 
 from atlasbridge.core.system_setup import SystemSetup, parse_setup, read_setup
 
-needs_root = pytest.mark.skipif(
+can_make_users = pytest.mark.skipif(
     os.name == "nt" or os.geteuid() != 0 or not shutil.which("unshare") or not shutil.which("useradd"),
     reason="a second user can be made by root alone, with unshare and useradd (Linux)",
 )
 ROOT = Path(__file__).parents[2]
+
+
+def needs_root(test: Any) -> Any:
+    """The whole story costs half a minute of processor: `.ci/run` has it (make test-main-paths)."""
+    return pytest.mark.landing(can_make_users(test))
+
 
 # Users, /run and /var/lib of this namespace alone; the home of who runs this is hidden but for the interpreter.
 NAMESPACE = """

@@ -27,8 +27,8 @@ MEGABYTE = 1024
 
 
 @pytest.fixture
-def hub() -> Iterator[HubProcess]:
-    with hub_process("[channels.web]\nport = 0\n", cold=True) as running:
+def hub(request: pytest.FixtureRequest) -> Iterator[HubProcess]:
+    with hub_process("[channels.web]\nport = 0\n", cold=getattr(request, "param", False)) as running:
         yield running
         end_sessions(running.home.root)
 
@@ -160,6 +160,7 @@ def read_to_the_end(terminal: int) -> None:
         pass  # the other side of the terminal is gone: that is its end
 
 
+@pytest.mark.parametrize("hub", [True], ids=["as users start it"], indirect=True)
 def test_a_login_and_an_open_prompt_survive_kill_9_of_the_hub(hub: HubProcess) -> None:
     with opened(hub) as page:
         pid, terminal = run_tool(hub, "bash", "-c", 'read -p "Continue? [y/N] " a; echo "got:$a"; sleep 600')
@@ -183,6 +184,7 @@ def _alive(page: httpx.Client) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="the kernel's figures are Linux's own")
+@pytest.mark.parametrize("hub", [True], ids=["as users start it"], indirect=True)
 def test_the_hub_with_its_page_stays_under_fifty_megabytes(hub: HubProcess) -> None:
     with opened(hub) as page, FakeHost(hub.home) as host:
         host.raise_prompt()

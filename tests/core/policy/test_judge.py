@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.shell_grammar import Grammar
+from tests.support.tier import examples
 
 from atlasbridge.core.daemon.rules import folds_case
 from atlasbridge.core.policy.judge import judge
@@ -182,14 +183,14 @@ def _line(seed: int) -> str:
     return Grammar(Random(seed)).line()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(LINES)
 def test_the_order_of_rules_does_not_matter(text: str) -> None:
     found = {judge(Policy(order), case(text), PARSER) for order in list(permutations(RULES))[::17]}
     assert len({(verdict.verdict, verdict.rule) for verdict in found}) == 1
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(LINES, st.sampled_from(RULES), st.sampled_from((Say.DENY, Say.ASK)))
 def test_one_more_strict_rule_never_allows_more(text: str, rule: PolicyRule, verdict: Say) -> None:
     before = judge(Policy(RULES), case(text), PARSER).verdict
@@ -198,7 +199,7 @@ def test_one_more_strict_rule_never_allows_more(text: str, rule: PolicyRule, ver
     assert strictest.index(after) <= strictest.index(before)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(LINES, st.booleans())
 def test_a_hidden_or_cut_subject_is_never_allowed(text: str, hidden: bool) -> None:
     whole = case(text)

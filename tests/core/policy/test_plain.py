@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.shell_batch import parse_all
+from tests.support.tier import examples
 
 from atlasbridge.core.policy.shell import plain_tree
 from atlasbridge.core.routing.shell_parser import ShellParser
@@ -17,7 +18,7 @@ WORDS = st.text("abcxyzAZ019_./:@%+,-=", min_size=1, max_size=12)
 PARSER = ShellParser()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(
         st.one_of(WORDS, st.sampled_from(["if", "time", "in", "let", "export", "do", "git", "-c", "--"])), min_size=1

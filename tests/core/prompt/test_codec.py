@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.tier import examples
 
 from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, kept
 from atlasbridge.core.prompt.keys import Only, Reach, Shows, Stands, Step, Until, When, decode_until, encode_until
@@ -53,11 +54,13 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 PROMPTS = st.builds(Prompt, **{name: VALUES[kind] for name, kind in Prompt.__annotations__.items()})
 
 
+@settings(max_examples=examples(100))
 @given(PROMPTS)
 def test_what_goes_over_the_wire_comes_back_the_same(prompt: Prompt) -> None:
     assert decode_prompt(json.loads(json.dumps(encode_prompt(prompt)))) == prompt
 
 
+@settings(max_examples=examples(100))
 @given(PROMPTS)
 def test_the_store_keeps_neither_the_raw_bytes_nor_the_text_of_the_subject(prompt: Prompt) -> None:
     stored = kept(prompt)
@@ -67,6 +70,7 @@ def test_the_store_keeps_neither_the_raw_bytes_nor_the_text_of_the_subject(promp
         assert stored.subject.digest == (prompt.subject.digest or digest_text(prompt.subject.text))
 
 
+@settings(max_examples=examples(100))
 @given(PROMPTS)
 def test_the_public_face_shows_no_keys_and_no_raw_bytes(prompt: Prompt) -> None:
     public = prompt.to_json()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.tier import examples
 
 from atlasbridge.core.prompt.redact import GONE, redact
 
@@ -59,6 +60,6 @@ def test_what_only_speaks_of_secrets_stays(line: str) -> None:
     st.sampled_from(["=", ": ", ":", ' = "', '": "']),
     st.text(alphabet="abcXYZ0189!@#%^*_-+/.", min_size=4, max_size=40),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_no_named_value_survives(name: str, sign: str, value: str) -> None:
     assert value not in redact(f"{name}{sign}{value} end").removeprefix(name)

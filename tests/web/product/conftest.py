@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from selenium import webdriver
-from tests.support.browser import open_browser, wait_text
 from tests.support.hubs import HubProcess, hub_process
 from tests.support.sessions import end_sessions
+
+if TYPE_CHECKING:
+    from selenium import webdriver
 
 
 @pytest.fixture
@@ -20,6 +22,8 @@ def hub() -> Iterator[HubProcess]:
 
 @pytest.fixture
 def browser(hub: HubProcess) -> Iterator[webdriver.Chrome]:
+    from tests.support.browser import open_browser, wait_text  # selenium: half a second in every run, for this alone
+
     running = open_browser()
     try:
         running.get(hub.json("web", "--no-open", "--scope", "admin")["links"]["local"])
