@@ -114,7 +114,7 @@ FIELDS = (
         f"{HIDE}│\n◆  What is the name of the project\nthat you want to create?\n│  {lit('m')}{grey('y-app')}\n└\n",
         "free_text",
         (),
-        {"shop": b"\x15shop\r"},
+        {"shop": b"\x7f" * 6 + b"shop\r"},
         size=(36, 12),
     ),
     Invented(

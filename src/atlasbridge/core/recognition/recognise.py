@@ -62,7 +62,6 @@ FINDERS: tuple[Finder, ...] = (
     Finder("choices side by side", side_by_side.recognise_side_by_side, chats=True),
     Finder("pointed list", pointed_list.recognise_pointed, chats=True),
     Finder("filtered list", pointed_list.recognise_filtered, chats=True),
-    Finder("bulleted list", pointed_list.recognise_bulleted),
     Finder("keys beside words", side_by_side.recognise_keys),
     Finder("field with a drawn caret", framed_dialog.recognise_caret_field),
     Finder("lit list", pointed_list.recognise_lit_list),

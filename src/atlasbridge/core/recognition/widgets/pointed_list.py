@@ -39,7 +39,6 @@ _COUNTED_RULE = MenuRule("lit-numbers", score=numbers.SURE)
 _BAR_RULE = MenuRule("button-bar", score=numbers.SURE, across=True)
 _TYPED_RULE = MenuRule("typed-list", choose="digit_enter")
 _BUTTON = lazy(r"\[\s*([A-Za-z][\w ]{1,20}?)\s*\]")
-_BULLETED = lazy(r"^\s*(?:[*+•●]|[-=]{1,2}>|>{2,3})\s*(?P<label>\w.*)$")
 
 
 def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -126,26 +125,6 @@ def _blocks(view: View) -> Iterator[list[Item]]:
     yield block
 
 
-def find_marked(view: View) -> Menu | None:
-    """`* Java` above `  Rust`: the lowest row with a mark, and the rows in the column of its words. The cursor must
-    be hidden or in the list, because `git branch` marks one of its rows as well.
-    """
-    lowest = view.bottom()
-    for at in range(lowest, -1, -1):
-        match = _BULLETED.match(unframed(view.lines)[at])
-        if match is None:
-            continue
-        column = match.start("label")
-        above = _rows(view, range(at - 1, -1, -1), column)
-        below = _rows(view, range(at + 1, lowest + 1), column)
-        items = (*reversed(above), Item(at, column, match["label"].strip(), pointed=True), *below)
-        here = not view.cursor_visible or items[0].row <= view.row <= items[-1].row
-        low = lowest - items[-1].row <= numbers.LAST_ROWS
-        prose = any(len(item.label) > numbers.LONGEST_LABEL for item in (*above, *below))
-        return Menu(items, len(above), "pointer") if len(items) >= 2 and low and here and not prose else None
-    return None
-
-
 def _rows(view: View, order: range, column: int | None = None) -> list[Item]:
     """Consecutive rows up to an empty one, a hint, or one that starts in another column."""
     found: list[Item] = []
@@ -156,13 +135,6 @@ def _rows(view: View, order: range, column: int | None = None) -> list[Item]:
             break
         found.append(item)
     return found
-
-
-def recognise_bulleted(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A list with a mark that text uses as well: the program must read, and words must be above it."""
-    menu = find_marked(view) if facts.reading else None
-    asked = question_above(view, menu.top) if menu else Asked()
-    return menu_finding(view, menu, list_rows.ARROWS_CHOOSE, asked, dialect) if menu and asked.text else None
 
 
 def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -325,7 +297,7 @@ def recognise_shaped(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     asked = question_above(view, menu.top)
     told = "\n".join(view.lines[menu.bottom + 1 :])
     asks = asked.text.endswith(("?", "？")) or (
-        not view.alternate and (asked.text.endswith((":", "：")) or _HINTED.search(told) is not None)
+        (facts.reading or not view.alternate) and (asked.text.endswith((":", "：")) or _HINTED.search(told) is not None)
     )
     if not asked.text or not asks:
         return None
@@ -339,7 +311,6 @@ def recognise_shaped(view: View, facts: Facts, dialect: Dialect) -> Finding | No
 
 LIT = (
     find_below,
-    find_marked,
     find_counted,
     find_lit_list,
     find_lit_here,
