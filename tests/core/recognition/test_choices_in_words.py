@@ -6,7 +6,7 @@ import pytest
 from tests.support.playbook import ONE_KEY, POLLING, RAW, READING, TICKING, Nothing, Playbook, Raised
 
 from atlasbridge.core.detection.events import RaisePrompt
-from atlasbridge.core.prompt.answer import decide_answer, encode_answer
+from atlasbridge.core.prompt.answer import decide_answer, encode_answer, first_line
 from atlasbridge.core.prompt.keys import Reach
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
 from atlasbridge.core.prompt.timer import asks_permission
@@ -294,11 +294,12 @@ def test_instructions_that_count_above_a_line_are_no_menu() -> None:
     assert not play.prompt.choices
 
 
-def test_an_excerpt_begins_with_the_question_where_a_log_stands_above_it() -> None:
+def test_an_excerpt_ends_with_the_question_where_a_log_is_above_it() -> None:
     log = "\n".join(f"compiling module {at} ... ok" for at in range(12))
     play = Playbook(READING) >> f"{log}\nInstall the packages now? [y/N] " >> 1.0 << Raised("yes_no")
-    assert play.prompt.excerpt.startswith("Install the packages now? [y/N]\n…")
-    assert play.prompt.excerpt.endswith("compiling module 11 ... ok")
+    assert play.prompt.excerpt.startswith("…\ncompiling module 6 ... ok")
+    assert play.prompt.excerpt.endswith("compiling module 11 ... ok\nInstall the packages now? [y/N]")
+    assert first_line(play.prompt) == "Install the packages now? [y/N]"
 
 
 def test_a_list_with_other_words_above_it_is_whole_while_nothing_has_left_the_screen() -> None:

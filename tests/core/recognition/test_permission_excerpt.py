@@ -149,10 +149,11 @@ def test_an_agent_that_has_drawn_only_its_name_says_that_it_waits() -> None:
     play << Raised("free_text", "(it waits for an instruction)")
 
 
-def test_a_long_log_above_a_question_begins_with_the_question() -> None:
+def test_a_long_log_above_a_question_loses_its_beginning_and_says_so() -> None:
     log = "".join(f"compiling part {number} of the whole program\n" for number in range(9))
     play = Playbook() >> f"{log}Install it now? (y/n) " >> 0.2 << Raised("yes_no")
-    assert play.prompt.excerpt.startswith("Install it now? (y/n)\n…") and "part 8" in play.prompt.excerpt
+    assert play.prompt.excerpt.startswith("…\ncompiling part 5 of")
+    assert play.prompt.excerpt.endswith("compiling part 8 of the whole program\nInstall it now? (y/n)")
 
 
 def test_all_that_was_said_since_the_last_answer_makes_a_list_whole() -> None:

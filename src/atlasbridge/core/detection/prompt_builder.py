@@ -17,6 +17,8 @@ from atlasbridge.core.prompt.timer import asks_permission, is_bare_enter, may_pe
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, steady
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut, without_drawing
+from atlasbridge.core.screen.frames import SIDES
+from atlasbridge.core.screen.style import foreground
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
@@ -32,6 +34,7 @@ _ALL_LEFT_OUT = lazy(
     r"\n\s*\n\s*\[(?:…|\.{3}) (\d{1,6}) lines?\] [^\n]{0,24}\s*\Z"
 )
 _READS_SOMETHING = 0.80  # at most MED: a reader alone does not say what is asked
+_WARNS = (1, 3, 9, 11)  # red and yellow
 _SEEN = 40  # characters of the subject that the excerpt must show
 RESTS = {"idle": True, "commands": True}  # typed text is run as a command, not taken as an answer
 
@@ -87,6 +90,9 @@ def prompt_of(
 
     excerpt, shown = safe(found.excerpt), view.text()  # redact before cutting: half a secret matches no pattern
     excerpt = excerpt if found.own else without_drawing(excerpt) or excerpt
+    if not found.whole and _begins_above(excerpt, view):
+        excerpt = f"…\n{excerpt}"
+    excerpt = "\n".join([excerpt, *map(safe, _complaints(found, view))])
     subject = told or found.subject or _question(found)
     if subject is not None:
         shown_as, digest = safe(subject.text), digest_text(subject.text)
@@ -106,7 +112,7 @@ def prompt_of(
     return Prompt(
         type=PromptType.TYPE_UNKNOWN if guess else found.type,
         score=min(score, _READS_SOMETHING) if guess else score,
-        excerpt=_asked_first(excerpt, safe(found.core)) if not found.structural else cut(excerpt),
+        excerpt=cut(excerpt, context=not found.structural),
         screen=safe(shown),
         choices=tuple(
             replace(choice, label=safe(choice.label), detail=safe(choice.detail)) for choice in found.choices
@@ -194,6 +200,20 @@ def _is_cut(found: Finding, view: View) -> bool:
     return any(row >= first for row in view.cut)
 
 
+def _begins_above(excerpt: str, view: View) -> bool:
+    """Whether its first row is the first one on the screen, and more has left it above."""
+    top = next((line for line in view.lines if line.strip()), "")
+    return view.scrolled > 0 and excerpt.partition("\n")[0].strip() in top
+
+
+def _complaints(found: Finding, view: View) -> list[str]:
+    """Warning words right below a line to type into: why it is asked again."""
+    below = range(view.row + 1, min(view.row + 3, len(view.lines))) if not found.structural else range(0)
+    rows = [(at, len(view.lines[at]) - len(view.lines[at].lstrip(f" {SIDES}└"))) for at in below]
+    warns = [view.lines[at][col:].strip() for at, col in rows if foreground(view.style(at, col)) in _WARNS]
+    return [row for row in warns if any(map(str.isalnum, row))]
+
+
 def _headed(said: str, excerpt: str) -> str:
     """The subject first, cut so that the last line of the question fits below it."""
     question = excerpt.rpartition("\n")[2]
@@ -201,15 +221,6 @@ def _headed(said: str, excerpt: str) -> str:
     if room < EXCERPT_LIMIT // 4:
         return cut(excerpt)
     return f"{_begun(said, room)}\n{question}"
-
-
-def _asked_first(excerpt: str, line: str) -> str:
-    """The line that asks, then the end of the text above it, because a list of prompts shows the beginning."""
-    line = without_drawing(line) or line
-    above = excerpt.removesuffix(line).strip()
-    if len(excerpt) <= EXCERPT_LIMIT or above == excerpt.strip() or len(line) > EXCERPT_LIMIT * 3 // 4:
-        return cut(excerpt)
-    return f"{line}\n…{above[-(EXCERPT_LIMIT - len(line) - 2) :]}"
 
 
 def _begun(text: str, room: int = EXCERPT_LIMIT) -> str:

@@ -79,8 +79,10 @@ def first_line(prompt: Prompt) -> str:
             return _one_line(", ".join(subject.targets))
         first, *more = [line for line in subject.shown.splitlines() if line.strip()]
         return _one_line(first) + (" …" if more else "")
-    lines = [flat for line in prompt.excerpt.splitlines() if (flat := _one_line(line))]
+    lines = [flat for line in prompt.excerpt.splitlines() if (flat := _one_line(line)) not in ("", "…")]
     asking = [line for line in lines if "?" in line]
+    if not asking and prompt.context_rows:
+        return lines[-1] if lines else "?"  # earlier output is above the line that asks
     return (asking or lines or ["?"])[0]
 
 

@@ -11,13 +11,13 @@ from atlasbridge.core.prompt.keys import ENTER, Step, When
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, FormField, PromptType, Subject
 from atlasbridge.core.values import field, frozen
 
-_ASKS = ("?", "？", "؟")
 _DRAWING = lazy(r"(?=.*[\u2500-\u259f\U0001fb00-\U0001fb3b])[^\w]*+$")  # only box drawing and blocks
 _BAR = lazy(r"(?:[╭┌╔╰└╚][─━═]*+\s?)?[─━═]{4,}+[╮╯┐┘╗╝]?|^[ \t]*+[╭┌╔╰└╚][─━═]*+\s?(?=.*[─━═]{4})")
 _SIDES = "│┃║┆┊╎▏▎▍▌▐▕█▆▄"
 _LEFT, _RIGHT = lazy(rf"^\s*+[{_SIDES}]\s*+"), lazy(rf"(?<!\s)\s*+[{_SIDES}]\s*+$")
 _LEFT_APART = lazy(rf"^\s*+[{_SIDES}](?:\s{{1,2}}|$)")
 _RIGHT_APART = lazy(rf"(?<!\s)\s{{2,}}+[{_SIDES}]\s*+$")
+_WORDLESS = 9  # letters of a row that says nothing: a mark, or the names of two answers
 DRAWN_FIELD = "drawn-field"  # a field to type into is on the screen, but its purpose is unknown
 DRAWN_SCREEN = "drawn-screen"  # the program draws its screen, hides the cursor, and nothing there is recognised
 FOOTER = "footer"  # a line to type into at the foot of a full screen
@@ -114,15 +114,25 @@ def _undrawn(row: str) -> str:
     return "" if _DRAWING.match(row) else row.rstrip()
 
 
-def cut(text: str) -> str:
-    """At most 200 characters. A longer text becomes its question and the end of the rest."""
+def cut(text: str, context: bool = False) -> str:
+    """At most 200 characters, in reading order: the beginning and the end, with `…` for what is missing between them.
+
+    With `context`, the last row asks and the rows above it are earlier output, of which only the end is kept. A last
+    row without words, such as `(y/N)`, asks nothing by itself.
+    """
     text = text.strip()
     if len(text) <= EXCERPT_LIMIT:
         return text
     rows = text.split("\n")
-    asks = next((at for at in range(len(rows) - 1, -1, -1) if rows[at].rstrip(" \"'*_").endswith(_ASKS)), -1)
-    if asks < 0 or len(rows[asks]) > EXCERPT_LIMIT * 3 // 4 or len("\n".join(rows[asks:])) < EXCERPT_LIMIT:
-        return "…" + text[-(EXCERPT_LIMIT - 1) :]
-    question = rows[asks].strip()
-    rest = "\n".join([*rows[:asks], *rows[asks + 1 :]])
-    return f"{question}\n…{rest[-(EXCERPT_LIMIT - len(question) - 2) :]}"
+    last = rows.pop()
+    earlier = context and sum(map(str.isalpha, last)) > _WORDLESS
+    room = EXCERPT_LIMIT - 2
+    end = [last if len(last) <= room * 3 // 4 else _short(last, room * 3 // 4)]
+    while rows and len("\n".join([rows[-1], *end])) <= (room if earlier else room * 2 // 5):
+        end.insert(0, rows.pop())
+    tail = "\n".join(end)
+    return "\n".join(["…", tail] if earlier else [_short("\n".join(rows), room + 1 - len(tail)), tail])
+
+
+def _short(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - 1].rstrip() + "…"

@@ -150,8 +150,8 @@ def _fill_in(view: View, asked: str, filled: str, facts: Facts) -> Finding:
     behind = view.behind_cursor()
     keys = BACKSPACE * len(filled) + NAMED["delete"] * len(behind)
     clear = (Step(keys, When.REDRAWN),) if keys else ()
-    found = replace(found, excerpt=asked, question=asked, line_mode=False, filled=filled + behind, text_steps=clear)
-    return replace(found, whole=True, alone=False)
+    found = replace(found, question=asked, line_mode=False, filled=filled + behind, text_steps=clear)
+    return replace(found, excerpt=f"{asked} {found.filled}".rstrip(), whole=True, alone=False)
 
 
 def _stands_apart(view: View) -> bool:
