@@ -140,3 +140,19 @@ def test_a_viewers_status_row_is_no_question(foot: str) -> None:
 
 
 RAW_READ = replace(READING, canonical=False, echo=False)
+
+
+def test_a_server_that_answers_a_key_with_a_menu_is_raised_although_it_also_serves() -> None:
+    """As Erlang's shell does after Ctrl-C; what it shows without a key is only shown."""
+    serving = replace(POLLING, others=True, serves=True)
+    menu = "\nBREAK: (a)bort (c)ontinue (p)roc info\n       (l)oaded (v)ersion\n"
+    Playbook(serving) >> menu >> 30.0 << Nothing()
+    play = Playbook(serving) >> "1> " >> 0.1 >> Keys("\x03") >> menu >> 12.0
+    assert any(isinstance(command, RaisePrompt) and "(a)bort" in command.prompt.excerpt for _, command in play.heard)
+
+
+@pytest.mark.parametrize(("above", "raised"), [("Installing", False), ("Which step first?", True)])
+def test_rows_with_one_pointed_out_are_steps_while_a_request_is_open(above: str, raised: bool) -> None:
+    working = replace(BUSY, canonical=False, echo=False, why="its request is not answered")
+    play = Playbook(working) >> f"\x1b[?25l{above}\n  Fetch\n\x1b[36m▸ Unpack\x1b[m\n  Install\n" >> 5.0
+    assert bool(play.heard) is raised

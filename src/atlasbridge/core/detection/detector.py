@@ -417,7 +417,8 @@ class Detector:
     def _consider(self, found: Finding, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
         attended = bool(self._attended) and begins_with(uncounted(self._attended), uncounted(found.core))
         moment = self.screen_history.moment(found, now, self._typed_at, attended)
-        verdict, why = self._verdict(found, view, probe, moment, now)
+        keyed = 0 <= self.screen_history.key_since - self._keys_at < _REACTS_S
+        verdict, why = self._verdict(found, view, probe, replace(moment, keyed=keyed), now)
         if verdict:
             why_not = self._too_soon(found, view, moment, now)
             verdict, why = not why_not, why_not or why

@@ -150,9 +150,9 @@ class ScreenHistory:
             return
         for at, (line, styles) in enumerate(zip(view.lines, view.styles, strict=True)):
             if line != had.lines[at]:
-                soon = self._beats[at] == 0 or self.last_output - self._row_since[at] < TICKS_S
+                soon = self.last_output - self._row_since[at] < TICKS_S
                 ticks = self._is_tick(had.lines[at], line)
-                self._beats[at] = self._beats[at] + 1 if soon and ticks else 0
+                self._beats[at] = (self._beats[at] if soon else 0) + 1 if ticks else 0
                 if ticks and line != self._before[at]:
                     self._turned_at = self.last_output
                 self._before[at] = had.lines[at]

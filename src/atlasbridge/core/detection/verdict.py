@@ -39,6 +39,7 @@ class Moment:
     attended: bool = False  # a person at the terminal has just sent a line at this prompt
     rewritten: int = 0  # how often the cursor's line was rewritten, as a progress display does
     row_s: float = 60.0  # since the row that asks changed
+    keyed: bool = False  # the screen is the answer to a key of a person
 
 
 @frozen
@@ -95,6 +96,7 @@ def gather(found: Finding, probe: ProbeAnswer, moment: Moment, structured: str, 
     return out
 
 
+_ASKS = ("?", ":", "？", "：")
 BRISK_S = 2.0  # a timer this fast possibly draws progress
 FIRED_S = 0.3  # a timer's output is on the screen this long after it fired
 SLOWEST_S = 30.0  # slowest timer that possibly draws
@@ -197,7 +199,15 @@ def _reads_unseen(case: Situation) -> bool:
     keys = case.probe.canonical is False
     secret = case.hidden and bool(case.found.constraints.get("secret"))
     may_read = (keys or secret) and not case.probe.certain and not case.dialect.idles and not case.shows
-    return may_read and case.found.score >= SURE and not case.idle and case.moment.calm_s >= case.patience.unseen_s
+    sure = case.found.score >= SURE and _asks_in_words(case.found) and not case.idle
+    return may_read and sure and case.moment.calm_s >= case.patience.unseen_s
+
+
+def _asks_in_words(found: Finding) -> bool:
+    """Whether it says that it asks. Rows with one pointed out can be the steps of what a busy program does."""
+    rows = (found.question or found.core).split("\n")
+    decides = any(choice.refuses or choice.always for choice in found.choices)
+    return not found.structural or decides or any(row.rstrip().endswith(_ASKS) for row in rows)
 
 
 def _may_count_down(case: Situation) -> bool:
@@ -224,7 +234,7 @@ def _moves(case: Situation) -> bool:
 
 def _only_shows(case: Situation) -> bool:
     """Whether it is a display, or a server that also takes lines, and nothing on its screen asks for one."""
-    visibly = case.found.detached and (case.probe.serves or case.probe.canonical is not False)
+    visibly = not case.moment.keyed and case.found.detached and (case.probe.serves or case.probe.canonical is not False)
     return visibly and (case.found.score < MEDIUM or case.probe.serves)
 
 
