@@ -56,6 +56,21 @@ def test_output_of_another_process_leaves_a_blocked_read_the_same_and_a_line_end
     assert stage.until_true(lambda answer: answer.state is READING and answer.turns != before.turns)
 
 
+@pytest.mark.parametrize(("waits", "same"), [("input()", True), ("import select; select.select([0], [], [])", False)])
+def test_lines_of_another_thread_count_as_the_programs_own_unless_its_read_blocks(
+    start: Start, waits: str, same: bool
+) -> None:
+    code = (
+        "import threading, time\ndef log():\n while True: print('log', flush=True); time.sleep(0.05)\n"
+        f"threading.Thread(target=log, daemon=True).start()\n{waits}"
+    )
+    stage = start(*python(code))
+    before = stage.until_true(lambda answer: answer.turns > 0)
+    stage.until_shown(b"log\r\nlog\r\nlog\r\nlog")
+    after = stage.until_true(lambda answer: answer.turns > 0)
+    assert (after.turns == before.turns) is same
+
+
 def test_a_program_that_is_signalled_when_keys_arrive_watches_the_terminal(start: Start) -> None:
     """As peco does, and other programs of the library termbox: no thread blocks in a read."""
     code = (

@@ -33,7 +33,7 @@ class ProbeAnswer:
     serves: bool = False  # it also waits for connections or file changes: work that arrives without a person
     certain: bool = False  # busy, and no reader can have been missed
     runs: bool = False  # busy only because it runs: no request, no child process, no inner terminal
-    turns: int = 0  # how often its main thread has run so far: while this is equal, it has done nothing; 0: unknown
+    turns: int = 0  # how often it has run so far: while this is equal, it asks the same; 0: unknown
     rows: int = 0  # height of the inner terminal, if there is one: the program around it draws below
 
 

@@ -542,15 +542,14 @@ def _processor_seconds(pid: int) -> tuple[float, float]:
 
 def _turns(pid: int) -> list[tuple[int, int]]:
     """How often each thread was scheduled; empty if the kernel does not count."""
-    return [(tid, turns) for tid in threads(pid) if (turns := _turns_of(pid, tid))]
-
-
-def _turns_of(pid: int, tid: int) -> int:
-    try:
-        fields = read_bytes(f"/proc/{pid}/task/{tid}/schedstat").split()
-    except OSError:
-        return 0
-    return int(fields[2]) if len(fields) > 2 else 0
+    found = []
+    for tid in threads(pid):
+        try:
+            fields = read_bytes(f"/proc/{pid}/task/{tid}/schedstat").split()
+        except OSError:
+            continue
+        found += [(tid, int(fields[2]))] if len(fields) > 2 else []
+    return found
 
 
 # The processes of a terminal's foreground group, and what their threads wait for. This part only collects; the probe
@@ -795,7 +794,7 @@ class LinuxProbe:
         for process in group_members(group, child):
             member = examine(process, line)
             if member.reads_in_main:
-                return _timed(_answer(ProbeState.READING, "blocks in read on the terminal", process))
+                return _timed(_answer(ProbeState.READING, "blocks in read on the terminal", process), reads=True)
             members.append(member)
         if not members:
             return ProbeAnswer(ProbeState.UNKNOWN, "no foreground process")
@@ -886,8 +885,10 @@ def _answer(state: ProbeState, why: str, process: Process) -> ProbeAnswer:
     return ProbeAnswer(state, why, pid=process.pid, command=process.command)
 
 
-def _timed(answer: ProbeAnswer) -> ProbeAnswer:
-    return replace(answer, turns=_turns_of(answer.pid, answer.pid))
+def _timed(answer: ProbeAnswer, reads: bool = False) -> ProbeAnswer:
+    """With how often its threads have run. If the main thread blocks in read, others can only write."""
+    turns = sum(turns for tid, turns in _turns(answer.pid) if tid == answer.pid or not reads)
+    return replace(answer, turns=turns)
 
 
 def _terminal_number(master_fd: int) -> int:
