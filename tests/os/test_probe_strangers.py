@@ -94,6 +94,7 @@ def test_a_loop_that_sleeps_between_two_glances_may_be_a_reader(start: Start) ->
     while time.monotonic() < until:
         assert not stage.probe.look(1.0, None).certain
         time.sleep(0.1)
+    assert stage.probe.look(1.0, None).sleeps
 
 
 def test_strangers_are_searched_for_at_once_and_again_after_a_pause() -> None:

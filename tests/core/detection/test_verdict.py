@@ -49,6 +49,7 @@ PROBES = tuple(
     ProbeAnswer(
         state, canonical=mode, echo=echo, timer=timer, period_s=1.0 if timer else 0.0, command=name, others=others,
         serves=others, rows=rows, runs=state is ProbeState.BUSY and timer,
+        sleeps=state is ProbeState.BUSY and not timer,
     )
     for state, mode, echo, timer, name, others, rows in product(
         ProbeState, (True, False, None), (True, False), (True, False), ("", "", "top", "vim"), (True, False), (0, 20)
@@ -102,8 +103,13 @@ def test_rows_name_evidence_and_patience_that_exist_and_none_is_left_over() -> N
 def test_a_busy_program_is_asked_about_nothing_unless_its_keys_are_read() -> None:
     for case in situations():
         if case.who is Who.BUSY and decide_verdict(case)[0]:
-            assert case.found.score >= 0.9 or case.found.row >= case.probe.rows > 0
-            assert not case.idle or case.moment.settled_s >= 10.0 or case.found.row >= case.probe.rows > 0
+            unseen = case.probe.sleeps and (case.moment.calm_s >= 10.0 or case.found.score >= 0.8)
+            assert case.found.score >= 0.9 or unseen or case.found.row >= case.probe.rows > 0
+            assert (
+                not case.idle
+                or max(case.moment.settled_s, case.moment.calm_s) >= 10.0
+                or case.found.row >= case.probe.rows > 0
+            )
 
 
 @pytest.mark.parametrize(
@@ -144,6 +150,15 @@ def test_there_is_no_state_in_which_a_silent_program_that_does_not_work_is_never
         shows = probe.command == "top" or probe.serves or found.rule == "passing"
         if probe.canonical is False and probe.state is ProbeState.POLLING and not shows:
             assert is_raised_in_time(case, 10.1), (found, probe)
+
+
+def test_a_program_that_sleeps_between_two_glances_at_its_keys_is_raised_after_ten_seconds() -> None:
+    probe = ProbeAnswer(ProbeState.BUSY, canonical=False, echo=False, sleeps=True)
+    for found in (one for one in FINDINGS if one.rule != "passing"):
+        case = Situation(found, probe, MOMENTS[0], PLAIN, Patience(), looks=(probe.state, probe.state))
+        assert is_raised_in_time(case, 10.1), found
+        assert not is_raised_in_time(replace(case, probe=replace(probe, sleeps=False)), 60.0) or found.score >= 0.9
+        assert not is_raised_in_time(replace(case, probe=replace(probe, canonical=True, echo=True)), 60.0)
 
 
 def test_every_row_that_says_no_has_a_limit_or_needs_something_that_moves_or_works() -> None:

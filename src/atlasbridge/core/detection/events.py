@@ -32,6 +32,7 @@ class ProbeAnswer:
     others: bool = False  # polling more than the terminal: other input can arrive
     serves: bool = False  # it also waits for connections or file changes: work that arrives without a person
     certain: bool = False  # busy, and no reader can have been missed
+    sleeps: bool = False  # busy only because it sleeps in short turns; it can look at its keys in between
     runs: bool = False  # busy only because it runs: no request, no child process, no inner terminal
     turns: int = 0  # how often it has run so far: while this is equal, it asks the same; 0: unknown
     rows: int = 0  # height of the inner terminal, if there is one: the program around it draws below

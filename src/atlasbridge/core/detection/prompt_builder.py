@@ -104,7 +104,7 @@ def prompt_of(
         excerpt = _begun(_placed(f"{asks}\n{said}", where)) if asks else _headed(_placed(said, where), excerpt)
         shown = f"{told.text}\n\n{shown}"
     elif found.own:
-        excerpt = cut(_placed(excerpt, where) if found.permission else excerpt)
+        excerpt = _shortened(_placed(excerpt, where) if found.permission else excerpt)
         if subject and told and subject.shown[:_SEEN] not in excerpt:  # other text of the dialog has displaced it
             excerpt = _headed(_placed(_said(subject, excerpt, safe), where), excerpt)
     guess = _nothing_is_known(found, evidence)
@@ -231,6 +231,14 @@ def _placed(excerpt: str, folder: str) -> str:
     """The excerpt with the folder below its first line, unless the dialog names it."""
     first, _, rest = excerpt.partition("\n")
     return "\n".join(part for part in (first, f"in {folder}", rest) if part) if folder not in excerpt else excerpt
+
+
+def _shortened(excerpt: str) -> str:
+    """Rows at its end that contain only drawing, such as a piece of a scroll bar, are dropped first."""
+    rows = excerpt.split("\n")
+    while len("\n".join(rows)) > EXCERPT_LIMIT and not any(map(str.isalnum, rows[-1])):
+        rows.pop()
+    return cut("\n".join(rows))
 
 
 def safe_default(found: Finding) -> str:

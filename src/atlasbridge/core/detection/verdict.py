@@ -199,8 +199,14 @@ def _reads_unseen(case: Situation) -> bool:
     keys = case.probe.canonical is False
     secret = case.hidden and bool(case.found.constraints.get("secret"))
     may_read = (keys or secret) and not case.probe.certain and not case.dialect.idles and not case.shows
-    sure = case.found.score >= SURE and _asks_in_words(case.found) and not case.idle
+    least = KNOWN if case.probe.sleeps else SURE
+    sure = case.found.score >= least and _asks_in_words(case.found) and not case.idle
     return may_read and sure and case.moment.calm_s >= case.patience.unseen_s
+
+
+def _may_look_at_keys(case: Situation) -> bool:
+    raw = case.probe.sleeps and case.probe.canonical is False and not case.shows and not case.dialect.idles
+    return raw and case.found.rule != PASSING and case.moment.calm_s >= case.patience.stranger_s
 
 
 def _asks_in_words(found: Finding) -> bool:
@@ -255,6 +261,7 @@ EVIDENCE: dict[str, Holds] = {
     "an idle input box, and the program does nothing but run": lambda case: (
         case.idle and case.probe.runs and case.dialect.says_busy
     ),
+    "nothing moves, and keys can be read between sleeps": _may_look_at_keys,
     "the tool says that it works": lambda case: case.works,
     "it was busy at the looks before": _wavers,
     "this is the first look": lambda case: case.looks[-1] is not ProbeState.UNKNOWN and len(case.looks) < 2,
@@ -320,6 +327,7 @@ _WAITS = (Who.OWN, Who.READING, Who.POLLING, Who.UNKNOWN)
 _AROUND = "a question of the program around it"
 _UNSEEN = "a sure question, and keys are read in a way that only a reader wants"
 _RESTS = "an idle input box, and the program does nothing but run"
+_SLEEPS = "nothing moves, and keys can be read between sleeps"
 _WORKS = "the tool says that it works"
 _STRANGE = "a screen that this tool's dialect does not know"
 _DRAWN = "a drawn screen on which nothing is understood"
@@ -331,6 +339,7 @@ TABLE: tuple[Row, ...] = (
     Row(_BUSY, _AROUND, True, "busy inside, but the program around it asks"),
     Row(_BUSY, _UNSEEN, True, "busy, but its terminal takes keys and a question stands there", after_s="unseen"),
     Row(_BUSY, _RESTS, True, "it runs, but its input box has stood still for long", after_s="rests"),
+    Row(_BUSY, _SLEEPS, True, "it sleeps in short turns, its terminal takes keys, and nothing moves", "", "stranger"),
     Row(_BUSY, "anything", False, "it is busy: no prompt"),
     Row(_LOOP, "it was busy at the looks before", False, "an event loop: one more look is needed"),
     Row(_WAITS, "this is the first look", False, "one look is not enough"),

@@ -830,7 +830,8 @@ class LinuxProbe:
             return served
         answer = _judge_absent(members, secret)
         if answer.state is ProbeState.BUSY and (depth or self._mode != (True, True)):
-            answer = replace(answer, certain=self._reads_surely_not(members, depth))
+            certain = self._reads_surely_not(members, depth)
+            answer = replace(answer, certain=certain, sleeps=not certain and _only_sleeps(members))
         return answer
 
     def _reads_surely_not(self, members: list[Member], depth: int) -> bool:
@@ -911,6 +912,13 @@ def _judge_absent(members: list[Member], secret: bool) -> ProbeAnswer:
     if any(wait.call is Waits.URING for member in members for wait in member.waits):
         return _answer(ProbeState.UNKNOWN, "waits in io_uring, which does not show for what", first)
     return _answer(ProbeState.BUSY, "waits for something else than the terminal, or runs", first)
+
+
+def _only_sleeps(members: list[Member]) -> bool:
+    """Whether it is one program without children that sleeps in short turns: it can look at its keys in between."""
+    first = members[0]
+    sleeps = len(members) == 1 and bool(first.waits) and first.waits[0].call is Waits.SLEEP
+    return sleeps and not children(first.process.pid)
 
 
 def _terminals_of(pid: int) -> list[int]:
