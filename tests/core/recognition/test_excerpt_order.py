@@ -46,7 +46,7 @@ def test_what_is_asked_stays_where_small_print_follows_it() -> None:
 
 @pytest.mark.parametrize("last", ["Time zone: ", "Enter 1-61: ", "* "])
 def test_an_excerpt_never_begins_with_the_last_row_that_others_precede(last: str) -> None:
-    rows = "".join(f"  {at}. {name:<20} {at + 20}. {name}\n" for at, name in enumerate(["Amsterdam", "Berlin"] * 9))
+    rows = "".join(f"  {name} of the north, read {at} times\n" for at, name in enumerate(["Amsterdam", "Berlin"] * 9))
     play = Playbook(READING) >> f"Choose the city.\n{rows}\n{last}" >> 1.0
     raised = play.detector.open_prompt
     assert raised is not None
